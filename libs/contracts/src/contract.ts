@@ -1,0 +1,99 @@
+import { z } from "zod";
+
+/**
+ * The closed set of error codes between services (ADR 4). HTTP statuses exist only in the gateway;
+ * a method's `reason` says the detail.
+ */
+export const codes = [
+  "invalid_argument",
+  "unauthenticated",
+  "permission_denied",
+  "not_found",
+  "conflict",
+  "resource_exhausted",
+  "deadline_exceeded",
+  "unavailable",
+  "internal",
+] as const;
+
+export type Code = (typeof codes)[number];
+
+/** What a declared error carries besides its code: nothing, or `details` of the given schema. */
+export interface ErrorDeclaration {
+  readonly code: Code;
+  /** One sentence for docs/errors.md. */
+  readonly when: string;
+  /** Travels with the error; parsed by the receiving side. Must hold no secret. */
+  readonly details?: z.ZodType;
+}
+
+/** One procedure of a service. */
+export interface MethodDeclaration {
+  readonly in: z.ZodType;
+  readonly out: z.ZodType;
+  /** Upper bound, in milliseconds, for one call; a caller's remaining time shortens it, never lengthens it. */
+  readonly deadlineMs: number;
+  /** A call may be sent again after `unavailable`: doing it twice equals doing it once. */
+  readonly idempotent: boolean;
+  /** Reason → declaration. A service cannot answer with a reason that stands not here. */
+  readonly errors: Readonly<Record<string, ErrorDeclaration>>;
+}
+
+/** All that one service answers, as a value: server and client types, subjects, permissions and docs derive from it. */
+export interface ContractDeclaration {
+  readonly service: string;
+  /** Stands in the subject; a new one is a new contract, served beside the old until no caller is left. */
+  readonly version: number;
+  readonly methods: Readonly<Record<string, MethodDeclaration>>;
+}
+
+/** Declares a contract and keeps its literal types. */
+export function defineContract<const C extends ContractDeclaration>(contract: C): C {
+  return contract;
+}
+
+/** A kind of event: who publishes it and what it says. Subject `event.<service>.<name>.<key>`. */
+export interface EventDeclaration {
+  /** The level behind the name: a device id, or the id of another thing the event is about. */
+  readonly key: (payload: never) => string;
+  readonly schema: z.ZodType;
+}
+
+/** The events of one service. They are kept one hour, for replay; what must not be lost is in a store first (ADR 9). */
+export interface EventsDeclaration {
+  readonly service: string;
+  readonly events: Readonly<Record<string, EventDeclaration>>;
+}
+
+/** Declares an event with a key that is checked against its payload. */
+export function defineEvent<S extends z.ZodType>(schema: S, key: (payload: z.output<S>) => string) {
+  return { schema, key };
+}
+
+/** Declares the events of a service and keeps their literal types. */
+export function defineEvents<const E extends EventsDeclaration>(events: E): E {
+  return events;
+}
+
+/** A durable work queue: each job is done once by one replica, retried, and kept as a dead letter when given up. */
+export interface QueueDeclaration {
+  readonly name: string;
+  readonly job: z.ZodType;
+  /** Waits before each further attempt, in milliseconds; after the last one the job becomes a dead letter. */
+  readonly backoffMs: readonly number[];
+  /** Longest one attempt may take before another replica may take the job over, in milliseconds. */
+  readonly attemptMs: number;
+}
+
+/** Declares a work queue and keeps its literal types. */
+export function defineQueue<const Q extends QueueDeclaration>(queue: Q): Q {
+  return queue;
+}
+
+/**
+ * A page of a list: `next` is the cursor of the following page, null on the last one.
+ * `next` is declared first so that its bytes come first on the wire and `items` can be passed on unparsed (ADR 13).
+ */
+export function pageOf<T extends z.ZodType>(item: T) {
+  return z.object({ next: z.string().nullable(), items: z.array(item) });
+}

@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { defineContract, pageOf } from "./contract.ts";
+import { TopicFilter } from "./model/acl.ts";
+import { DataRecord, maxSkip } from "./model/data-record.ts";
+import { DeviceId } from "./model/device-id.ts";
+import { Timestamp } from "./model/time.ts";
+import { Principal } from "./principal.ts";
+
+/** What devices published below `db/`. */
+export const data = defineContract({
+  service: "data",
+  version: 1,
+  methods: {
+    /**
+     * Records in the order of storing. What a restricted principal sees is bound here: a device key `db/<its id>/`,
+     * a public key the topics of `topic` below its own device, which it must give.
+     */
+    queryRecords: {
+      in: z.object({
+        principal: Principal,
+        /** Records to skip; negative starts that many before the end. Not together with `after` when negative. */
+        skip: z.int().min(-maxSkip).max(maxSkip).default(0),
+        /** The most the caller still wants; null for all (export). A page may hold fewer. */
+        limit: z.int().min(0).nullable(),
+        /** Case-sensitive substring of the topic or of the payload text. */
+        filter: z.string().optional(),
+        /** Inclusive. */
+        since: Timestamp.optional(),
+        /** Exclusive. */
+        until: Timestamp.optional(),
+        device_id: DeviceId.optional(),
+        /** Relative to `db/<device_id>/`; needs `device_id` or a principal bound to a device. */
+        topic: TopicFilter.optional(),
+        order: z.enum(["asc", "desc"]).default("asc"),
+        /** A record id, or a `next` of an earlier page. */
+        after: z.string().optional(),
+      }),
+      out: pageOf(DataRecord),
+      deadlineMs: 20_000,
+      idempotent: true,
+      errors: {
+        cursor_invalid: {
+          code: "invalid_argument",
+          when: "`after` is not a record id, or stands beside a negative `skip`.",
+        },
+        filter_invalid: { code: "invalid_argument", when: "`filter` holds a NUL." },
+        device_mismatch: { code: "permission_denied", when: "The key is bound to another device." },
+      },
+    },
+    /** Refuses the device's messages from now on and deletes its records. */
+    purgeDevice: {
+      in: z.object({ device_id: DeviceId }),
+      out: z.object({}),
+      deadlineMs: 25_000,
+      idempotent: true,
+      errors: {},
+    },
+    /** Takes messages of the id again, but only those published after this call. */
+    admitDevice: {
+      in: z.object({ device_id: DeviceId }),
+      out: z.object({}),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: {},
+    },
+  },
+});

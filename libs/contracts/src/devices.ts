@@ -1,0 +1,197 @@
+import { z } from "zod";
+import { defineContract, defineEvent, defineEvents, pageOf } from "./contract.ts";
+import { FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
+import { CreatedDevice, Device, DeviceCredentials, NewDevice } from "./model/device.ts";
+import { DeviceId } from "./model/device-id.ts";
+import { JsonObject } from "./model/json.ts";
+import { ShadowDelta } from "./model/shadow.ts";
+import { Timestamp } from "./model/time.ts";
+import { Principal } from "./principal.ts";
+
+const device_not_found = { code: "not_found", when: "There is no device of that id." } as const;
+const device_being_deleted = {
+  code: "conflict",
+  when: "A device of that id is still being cleaned up; retry within 30 s.",
+} as const;
+
+/** One thing wrong in a request body, with a JSON pointer to it. */
+const Pointed = z.object({ pointer: z.string(), detail: z.string() });
+
+const invalid_device = {
+  code: "invalid_argument",
+  when: "A member of the body breaks a rule of the device or its shadow.",
+  details: z.array(Pointed),
+} as const;
+const shadow_too_large = {
+  code: "invalid_argument",
+  when: "A section of the shadow would exceed its size.",
+  details: z.array(Pointed),
+} as const;
+
+/**
+ * A device as the caller may see it and the tag that a conditional write sends back.
+ * `etag` is declared first so that `device` can be passed on unparsed.
+ */
+const TaggedDevice = z.object({
+  etag: z.string(),
+  /** {@link Device} for a master key; reduced for the others (api.md, Device key, Device public key). */
+  device: JsonObject,
+});
+
+/** The registry: devices, their shadows, ACLs and presence. */
+export const devices = defineContract({
+  service: "devices",
+  version: 1,
+  methods: {
+    /** Oldest first. `limit` is the most that the caller still wants; a page may hold fewer. */
+    listDevices: {
+      in: z.object({
+        limit: z.int().min(1).optional(),
+        after: z.string().optional(),
+        online: z.boolean().optional(),
+        /** Substring of id, name or a label. */
+        filter: z.string().optional(),
+      }),
+      out: pageOf(Device),
+      deadlineMs: 10_000,
+      idempotent: true,
+      errors: { cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." } },
+    },
+    createDevice: {
+      in: NewDevice,
+      out: CreatedDevice,
+      deadlineMs: 10_000,
+      idempotent: false,
+      errors: {
+        device_exists: { code: "conflict", when: "A device of that id exists." },
+        device_being_deleted,
+        invalid_device,
+        shadow_too_large,
+      },
+    },
+    /** What the principal may see of the device. */
+    readDevice: {
+      in: z.object({ id: DeviceId, principal: Principal }),
+      out: TaggedDevice,
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: { device_not_found },
+    },
+    /** Checks rights, then the body, then versions; applies all of the patch or nothing. */
+    patchDevice: {
+      in: z.object({
+        id: DeviceId,
+        principal: Principal,
+        /** A DevicePatch; the owner parses it, since for a restricted key a foreign member is a matter of rights. */
+        patch: JsonObject,
+        /** The value of `If-Match`. */
+        if_match: z.string().optional(),
+      }),
+      out: TaggedDevice,
+      deadlineMs: 5_000,
+      idempotent: false,
+      errors: {
+        device_not_found,
+        invalid_device,
+        shadow_too_large,
+        not_writable: {
+          code: "permission_denied",
+          when: "The key may not write a member of the body; nothing was applied.",
+          details: z.object({ pointers: z.array(z.string()) }),
+        },
+        version_conflict: {
+          code: "conflict",
+          when: "`shadow.version` is not the shadow's version.",
+          details: z.object({ version: z.int() }),
+        },
+        precondition_failed: {
+          code: "conflict",
+          when: "`If-Match` does not name the device's current ETag.",
+        },
+      },
+    },
+    /** The delta as the device gets it on `ID/shadow/delta`. */
+    readDelta: {
+      in: z.object({ id: DeviceId }),
+      out: ShadowDelta,
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: { device_not_found },
+    },
+    /** Marks the device for deletion and ends its access; the clean-up goes on after the answer. */
+    deleteDevice: {
+      in: z.object({ id: DeviceId }),
+      out: z.object({}),
+      deadlineMs: 15_000,
+      idempotent: true,
+      errors: { device_not_found },
+    },
+    readCredentials: {
+      in: z.object({ id: DeviceId }),
+      out: DeviceCredentials,
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: { device_not_found },
+    },
+    /** A new MQTT password; the old one is dead and its sessions are closed. */
+    rotateToken: {
+      in: z.object({ id: DeviceId }),
+      out: DeviceCredentials.pick({ token: true }),
+      deadlineMs: 10_000,
+      idempotent: false,
+      errors: { device_not_found },
+    },
+    rotatePublicKey: {
+      in: z.object({ id: DeviceId }),
+      out: DeviceCredentials.pick({ public_key: true }),
+      deadlineMs: 10_000,
+      idempotent: false,
+      errors: { device_not_found },
+    },
+    /** Whether the device exists and has an MQTT connection, for the bridge to fail fast. */
+    readPresence: {
+      in: z.object({ id: DeviceId }),
+      out: z.object({ online: z.boolean() }),
+      deadlineMs: 2_000,
+      idempotent: true,
+      errors: { device_not_found },
+    },
+    /** Whether the device's ACL lets a public key call a function or run a query; answers the query. */
+    authorize: {
+      in: z.object({
+        id: DeviceId,
+        action: z.discriminatedUnion("kind", [
+          z.object({ kind: z.literal("rpc"), func: FunctionName }),
+          z.object({ kind: z.literal("query"), name: QueryName }),
+        ]),
+      }),
+      out: z.object({ query: NamedQuery.nullable() }),
+      deadlineMs: 2_000,
+      idempotent: true,
+      errors: {
+        device_not_found,
+        rpc_not_permitted: {
+          code: "permission_denied",
+          when: "The device's ACL does not list that function.",
+        },
+        query_not_found: { code: "not_found", when: "The device's ACL names no such query." },
+      },
+    },
+  },
+});
+
+const about = { id: DeviceId, timestamp: Timestamp };
+
+/** Best effort: a crash between store and publish can lose the event, never the state. */
+export const deviceEvents = defineEvents({
+  service: "devices",
+  events: {
+    online: defineEvent(z.object(about), (event) => event.id),
+    /** 2 s after the last connection went. */
+    offline: defineEvent(z.object(about), (event) => event.id),
+    created: defineEvent(z.object({ ...about, device: Device }), (event) => event.id),
+    deleted: defineEvent(z.object(about), (event) => event.id),
+    /** Name, ACL or shadow changed. */
+    updated: defineEvent(z.object({ ...about, device: Device }), (event) => event.id),
+  },
+});

@@ -1,0 +1,188 @@
+import { z } from "zod";
+import { defineContract, defineEvent, defineEvents, pageOf } from "./contract.ts";
+import { ApiKey, NewApiKey } from "./model/api-key.ts";
+import { Customer, EmailAddress, ListedCustomer } from "./model/customer.ts";
+import { DeviceCredentials } from "./model/device.ts";
+import { DeviceId } from "./model/device-id.ts";
+import { JsonObject } from "./model/json.ts";
+import { Timestamp } from "./model/time.ts";
+import { Principal } from "./principal.ts";
+
+const device_not_found = { code: "not_found", when: "There is no device of that id." } as const;
+const customer_not_found = { code: "not_found", when: "There is no such customer." } as const;
+const cursor_invalid = { code: "invalid_argument", when: "`after` is not a cursor of this list." } as const;
+const page = z.object({ after: z.string().optional(), limit: z.int().min(1).optional() });
+
+/** Every secret of the account: API keys, device tokens and public keys, customers and their keys. */
+export const keys = defineContract({
+  service: "keys",
+  version: 1,
+  methods: {
+    /** Whom a secret stands for. `key_id` is what `revoked` events name. */
+    verify: {
+      in: z.object({ key: z.string() }),
+      out: z.object({ key_id: z.string(), principal: Principal, expires_at: Timestamp.nullable() }),
+      deadlineMs: 3_000,
+      idempotent: true,
+      errors: {
+        key_invalid: { code: "unauthenticated", when: "The key is unknown, revoked or expired." },
+      },
+    },
+    /** Master and device keys, oldest first, nothing else. */
+    listKeys: {
+      in: page,
+      out: pageOf(ApiKey),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: { cursor_invalid },
+    },
+    createKey: {
+      in: NewApiKey,
+      out: ApiKey,
+      deadlineMs: 5_000,
+      idempotent: false,
+      errors: {
+        device_not_found,
+        key_contradictory: {
+          code: "invalid_argument",
+          when: "`access` and `device_id` contradict each other.",
+        },
+        expiry_past: { code: "invalid_argument", when: "`expires_at` is in the past." },
+      },
+    },
+    deleteKey: {
+      in: z.object({ id: z.string() }),
+      out: z.object({}),
+      deadlineMs: 5_000,
+      idempotent: false,
+      errors: {
+        key_not_found: { code: "not_found", when: "There is no key of that id." },
+        last_master_key: {
+          code: "conflict",
+          when: "The last master key that is still valid cannot be deleted.",
+        },
+      },
+    },
+    /** Makes token and public key of a new device, or new ones where a creation was cut off. */
+    issueCredentials: {
+      in: z.object({ device_id: DeviceId }),
+      out: DeviceCredentials,
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: {},
+    },
+    readCredentials: {
+      in: z.object({ device_id: DeviceId }),
+      out: DeviceCredentials,
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: { device_not_found },
+    },
+    rotateToken: {
+      in: z.object({ device_id: DeviceId }),
+      out: DeviceCredentials.pick({ token: true }),
+      deadlineMs: 5_000,
+      idempotent: false,
+      errors: { device_not_found },
+    },
+    rotatePublicKey: {
+      in: z.object({ device_id: DeviceId }),
+      out: DeviceCredentials.pick({ public_key: true }),
+      deadlineMs: 5_000,
+      idempotent: false,
+      errors: { device_not_found },
+    },
+    /** Ends token, public key and device keys of a device; answers the MQTT client ids it ever logged in with. */
+    revokeDevice: {
+      in: z.object({ device_id: DeviceId }),
+      out: z.object({ client_ids: z.array(z.string()) }),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: {},
+    },
+    /** Drops what `revokeDevice` kept for the clean-up; the id may be issued again. */
+    forgetDevice: {
+      in: z.object({ device_id: DeviceId }),
+      out: z.object({}),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: {},
+    },
+    /** Stores the customer if new and queues the mail; says nothing about whether the address was known. */
+    invite: {
+      in: z.object({ email: EmailAddress }),
+      out: z.object({}),
+      deadlineMs: 10_000,
+      idempotent: false,
+      errors: {},
+    },
+    /** What the mailer writes into an invitation; asked when it is sent, so that no queue holds a secret. */
+    readInvitation: {
+      in: z.object({ customer_id: z.string() }),
+      out: z.object({
+        email: z.string(),
+        token: z.string(),
+        confirmation: z.string(),
+        expires_at: Timestamp,
+      }),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: { customer_not_found },
+    },
+    /** Sets `confirmed_at`; doing it twice is harmless. */
+    confirmCustomer: {
+      in: z.object({ confirmation: z.string() }),
+      out: z.object({ email: z.string() }),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: {
+        confirmation_invalid: { code: "not_found", when: "The confirmation link is unknown or has expired." },
+      },
+    },
+    readCustomer: {
+      in: z.object({ customer_id: z.string() }),
+      out: Customer,
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: { customer_not_found },
+    },
+    /** Takes the whole object posted back: `meta` is replaced, other members must be unchanged. */
+    updateCustomer: {
+      in: z.object({ customer_id: z.string(), body: JsonObject }),
+      out: Customer,
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: {
+        customer_not_found,
+        customer_read_only: {
+          code: "invalid_argument",
+          when: "A member other than `meta` was changed, is unknown, or `meta` is no object.",
+          details: z.array(z.object({ pointer: z.string(), detail: z.string() })),
+        },
+        meta_too_large: { code: "invalid_argument", when: "`meta` exceeds 16 KB." },
+      },
+    },
+    listCustomers: {
+      in: page,
+      out: pageOf(ListedCustomer),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: { cursor_invalid },
+    },
+    deleteCustomer: {
+      in: z.object({ customer_id: z.string() }),
+      out: z.object({}),
+      deadlineMs: 5_000,
+      idempotent: false,
+      errors: { customer_not_found },
+    },
+  },
+});
+
+export const keyEvents = defineEvents({
+  service: "keys",
+  events: {
+    /** Keys that no longer stand for anyone; holds ids, never the secrets. */
+    revoked: defineEvent(z.object({ key_ids: z.array(z.string()) }), () => "all"),
+  },
+});

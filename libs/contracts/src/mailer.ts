@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { defineContract, defineQueue, pageOf } from "./contract.ts";
+import { Timestamp } from "./model/time.ts";
+
+/** Mail to send. Names whom it is about; the mailer asks the owner for the words that are secret. */
+export const mailQueue = defineQueue({
+  name: "mail",
+  job: z.object({ kind: z.literal("invitation"), customer_id: z.string() }),
+  backoffMs: [1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000],
+  attemptMs: 60_000,
+});
+
+/** A mail that was given up. */
+export const DeadMail = z.object({
+  id: z.string(),
+  kind: z.literal("invitation"),
+  customer_id: z.string(),
+  attempts: z.int(),
+  last_error: z.string(),
+  failed_at: Timestamp,
+});
+
+export const mailer = defineContract({
+  service: "mailer",
+  version: 1,
+  methods: {
+    listDeadMail: {
+      in: z.object({ after: z.string().optional(), limit: z.int().min(1).optional() }),
+      out: pageOf(DeadMail),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: { cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." } },
+    },
+    /** Queues a given-up mail again. */
+    retryDeadMail: {
+      in: z.object({ id: z.string() }),
+      out: z.object({}),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: { mail_not_found: { code: "not_found", when: "There is no given-up mail of that id." } },
+    },
+    readQueue: {
+      in: z.object({}),
+      out: z.object({ waiting: z.int(), dead: z.int() }),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: {},
+    },
+  },
+});

@@ -1,0 +1,70 @@
+import { z } from "zod";
+import { TimestampInput } from "./time.ts";
+
+/** A JSON pointer (RFC 6901) into the shadow; it covers what is below it. */
+export const ShadowPointer = z
+  .string()
+  .max(512)
+  .regex(/^(\/([^/~]|~[01])*)+$/, "must be a JSON pointer such as /state/reported/app")
+  .meta({ example: "/state/reported/app" });
+
+/** A function of a device, as it may stand in a URL (api.md, RPC). */
+export const FunctionName = z
+  .string()
+  .regex(/^[A-Za-z0-9_.:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . : -")
+  .meta({ example: "Sys.GetInfo" });
+
+export const QueryName = z
+  .string()
+  .regex(/^[A-Za-z0-9_.:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . : -");
+
+const isTopicFilter = (filter: string) =>
+  filter.split("/").every((level, at, levels) => {
+    if (level === "#") return at === levels.length - 1;
+    return level === "+" || !/[+#]/.test(level);
+  });
+
+/** An MQTT topic filter relative to `db/<device_id>/`; `temp/#` includes `temp`. */
+export const TopicFilter = z
+  .string()
+  .min(1)
+  .max(512)
+  .refine((filter) => !filter.includes("\0"), "must not hold a NUL")
+  .refine(isTopicFilter, "must be an MQTT topic filter: `+` and `#` are whole levels, `#` the last one")
+  .meta({ example: "temp/#" });
+
+const duration = /^P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?$/;
+
+/** An ISO 8601 duration of days and smaller, counted back from now. */
+export const Duration = z.string().regex(duration, "must be an ISO 8601 duration such as PT24H").max(64);
+
+/** A vendor's stored query, run by the holder of a device's public key (api.md, Device public key and the ACL). */
+export const NamedQuery = z.strictObject({
+  topic: TopicFilter,
+  limit: z.int().min(0).max(5000).optional(),
+  order: z.enum(["asc", "desc"]).optional(),
+  since: z.union([Duration, TimestampInput]).optional(),
+});
+export type NamedQuery = z.infer<typeof NamedQuery>;
+
+/** What the holder of the device's public key may see, change, call and query. A member left out grants nothing. */
+export const Acl = z
+  .strictObject({
+    read: z.array(ShadowPointer).max(100).default([]),
+    write: z.array(ShadowPointer).max(100).default([]),
+    rpc: z.array(FunctionName).max(100).default([]),
+    queries: z
+      .record(QueryName, NamedQuery)
+      .refine((queries) => Object.keys(queries).length <= 100, "must hold at most 100 queries")
+      .default({}),
+  })
+  .meta({ id: "Acl" });
+export type Acl = z.infer<typeof Acl>;
+
+/** The ACL of a device that was created without one (api.md). */
+export const defaultAcl: Acl = {
+  read: ["/state/desired/app", "/state/reported/app", "/state/reported/online"],
+  write: ["/state/desired/app"],
+  rpc: [],
+  queries: {},
+};

@@ -1,0 +1,15 @@
+import { z } from "zod";
+
+/**
+ * A device's id: one level of an MQTT topic and one token of a NATS subject, so the alphabet is closed (api.md, Device).
+ * `db` is refused in any case: it is the first level of the data topics.
+ */
+export const DeviceId = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/,
+    "must be 1 to 64 of A-Z a-z 0-9 _ - and begin with a letter or digit",
+  )
+  .refine((id) => id.toLowerCase() !== "db", "must not be `db`, the first level of the data topics")
+  .meta({ description: "Device id", example: "pump-1" });
+export type DeviceId = z.infer<typeof DeviceId>;

@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { defineContract, defineEvent, defineEvents } from "./contract.ts";
+import { FunctionName } from "./model/acl.ts";
+import { DeviceId } from "./model/device-id.ts";
+import { JsonValue } from "./model/json.ts";
+import { Timestamp } from "./model/time.ts";
+
+/** Bounds of the `timeout` of an RPC, in milliseconds (api.md, RPC). */
+export const rpcTimeout = { min: 100, max: 60_000, default: 10_000 } as const;
+
+/** What the device itself said was wrong. */
+const DeviceError = z.object({ code: z.int(), message: z.string() });
+
+/** Device calls and everything else that touches device topics. */
+export const rpcBridge = defineContract({
+  service: "rpc-bridge",
+  version: 1,
+  methods: {
+    call: {
+      in: z.object({
+        device_id: DeviceId,
+        method: FunctionName,
+        /** Passed on as they are; absent means none. */
+        params: JsonValue.optional(),
+        timeout_ms: z.int().min(rpcTimeout.min).max(rpcTimeout.max),
+      }),
+      /** The device's `result`; null where it answered none. */
+      out: z.object({ result: JsonValue }),
+      deadlineMs: rpcTimeout.max + 5_000,
+      idempotent: false,
+      errors: {
+        device_not_found: { code: "not_found", when: "There is no device of that id." },
+        device_offline: { code: "conflict", when: "The device has no MQTT connection." },
+        rpc_timeout: {
+          code: "deadline_exceeded",
+          when: "The device is connected but did not answer in time.",
+        },
+        function_not_found: { code: "not_found", when: "The device has no such function." },
+        device_error: { code: "internal", when: "The device answered with an error.", details: DeviceError },
+        bad_device_reply: { code: "internal", when: "The device answered with something unreadable." },
+        frame_too_large: { code: "invalid_argument", when: "The frame to the device would exceed its size." },
+        bridge_restarting: { code: "unavailable", when: "The bridge that held the call was stopped; retry." },
+      },
+    },
+    /** Drops sessions, queued and retained messages of a device whose access has ended. */
+    wipeDevice: {
+      in: z.object({ device_id: DeviceId, client_ids: z.array(z.string()) }),
+      out: z.object({}),
+      deadlineMs: 25_000,
+      idempotent: true,
+      errors: {},
+    },
+    /** Answers once the broker keeps what devices publish; `keys` admits no device before. */
+    awaitIngestion: {
+      in: z.object({}),
+      out: z.object({}),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: {
+        ingestion_not_ready: { code: "unavailable", when: "The broker's streams are not set up yet." },
+      },
+    },
+  },
+});
+
+const about = { id: DeviceId, timestamp: Timestamp };
+
+export const rpcEvents = defineEvents({
+  service: "rpc-bridge",
+  events: {
+    /** A call was sent to the device. */
+    rpc_in: defineEvent(
+      z.object({ ...about, func: FunctionName, params: JsonValue.optional() }),
+      (event) => event.id,
+    ),
+    /** The device published an event; `name` is what stood behind `ID/event/`. */
+    rpc_out: defineEvent(z.object({ ...about, name: z.string(), payload: JsonValue }), (event) => event.id),
+  },
+});

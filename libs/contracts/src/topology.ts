@@ -1,0 +1,56 @@
+import type { ContractDeclaration, EventsDeclaration, QueueDeclaration } from "./contract.ts";
+
+/** Methods of one contract that a service may call. */
+export interface Dependency<C extends ContractDeclaration = ContractDeclaration> {
+  readonly contract: C;
+  readonly methods: readonly (keyof C["methods"] & string)[];
+}
+
+/** Events of another service that a service listens to. */
+export interface Subscription<E extends EventsDeclaration = EventsDeclaration> {
+  readonly events: E;
+  readonly names: readonly (keyof E["events"] & string)[];
+}
+
+/** Rights outside the contracts; each is spelt out in subjects by service-kit's `permissions.ts`. */
+export type BrokerRight =
+  /** Answers nats-server's auth callout for MQTT logins. */
+  | "auth_callout"
+  /** Reads CONNECT and DISCONNECT of account DEVICES, asks servers for their connections, closes one. */
+  | "device_connections"
+  /** In account DEVICES: pulls and acknowledges what devices published below `db/`. */
+  | "device_data"
+  /** In account DEVICES: talks MQTT to devices, pulls their shadow and event messages, sets up the broker's streams. */
+  | "device_topics";
+
+/** What one service answers, calls, says and hears. Its NATS permissions are exactly this (ADR 2). */
+export interface ServiceDeclaration {
+  readonly serves: ContractDeclaration | null;
+  readonly calls: readonly Dependency[];
+  readonly publishes: EventsDeclaration | null;
+  readonly subscribes: readonly Subscription[];
+  readonly produces: readonly QueueDeclaration[];
+  readonly consumes: readonly QueueDeclaration[];
+  readonly rights: readonly BrokerRight[];
+}
+
+/** A dependency whose method names are checked against the contract and kept as literal types. */
+export function calls<
+  const C extends ContractDeclaration,
+  const M extends readonly (keyof C["methods"] & string)[],
+>(contract: C, methods: M) {
+  return { contract, methods };
+}
+
+/** A subscription whose event names are checked against the declaration and kept as literal types. */
+export function hears<
+  const E extends EventsDeclaration,
+  const N extends readonly (keyof E["events"] & string)[],
+>(events: E, names: N) {
+  return { events, names };
+}
+
+/** Declares a service and keeps its literal types. */
+export function defineService<const S extends ServiceDeclaration>(service: S): S {
+  return service;
+}

@@ -1,0 +1,107 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+/** One step of a schema's history; its position in the list is its version, so the list only ever grows. */
+export type Migration = string;
+
+export interface SqliteOptions {
+  /** All steps of the schema, oldest first. */
+  readonly migrations: readonly Migration[];
+  /**
+   * `full` syncs each commit to the disk, so that it survives a power cut; `normal` survives a crash of the
+   * process, and is for what another store still holds until it is synced.
+   */
+  readonly durability: "full" | "normal";
+}
+
+/** A SQLite store that this process alone may write. */
+export interface SqliteStore {
+  readonly db: DatabaseSync;
+  /** Closes the database and lets another process open it. */
+  close(): void;
+}
+
+const memory = ":memory:";
+
+/**
+ * Opens a database for writing, brings its schema up to date, and keeps every other process from doing the same:
+ * SQLite means one replica of a service (ADR 3).
+ * @throws Error with one clear sentence when another replica holds the store, when the folder cannot be written,
+ * or when the schema is newer than this program.
+ */
+export function openSqlite(path: string, options: SqliteOptions): SqliteStore {
+  if (path !== memory) mkdirSync(dirname(path), { recursive: true });
+  const lock = path === memory ? null : holdLock(path);
+  try {
+    const db = new DatabaseSync(path);
+    db.exec(`
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = ${options.durability};
+      PRAGMA busy_timeout = 5000;
+      PRAGMA foreign_keys = ON;
+    `);
+    migrate(db, options.migrations);
+    return {
+      db,
+      close() {
+        db.close();
+        lock?.close();
+      },
+    };
+  } catch (error) {
+    lock?.close();
+    throw error;
+  }
+}
+
+/** Opens a database for reading beside its writer, for instance in a worker thread. The caller closes it. */
+export function openSqliteReader(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { readOnly: true });
+  db.exec("PRAGMA busy_timeout = 5000; PRAGMA query_only = ON;");
+  return db;
+}
+
+/** Runs `work` in one transaction; a throw rolls back. SQLite calls are synchronous, so nothing comes between. */
+export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    const result = work();
+    db.exec("COMMIT");
+    return result;
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/** An open transaction on a file of its own: the system ends it with the process, however that ends. */
+function holdLock(path: string): DatabaseSync {
+  const lock = new DatabaseSync(`${path}.lock`);
+  try {
+    lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;");
+    return lock;
+  } catch (cause) {
+    lock.close();
+    throw new Error(
+      `another process holds the store ${path}: with SQLite a service runs as one replica; use one store a replica set`,
+      { cause },
+    );
+  }
+}
+
+function migrate(db: DatabaseSync, migrations: readonly Migration[]): void {
+  const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+  if (version > migrations.length) {
+    throw new Error(
+      `the store has schema version ${version}, this program knows ${migrations.length}: start the newer program again`,
+    );
+  }
+  for (const [at, migration] of migrations.entries()) {
+    if (at < version) continue;
+    inTransaction(db, () => {
+      db.exec(migration);
+      db.exec(`PRAGMA user_version = ${at + 1}`);
+    });
+  }
+}
