@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** How long {@link eventually} tries, and how often; milliseconds. */
+export interface Patience {
+  readonly withinMs?: number;
+  readonly everyMs?: number;
+}
+
+/**
+ * Repeats a check until it neither throws nor answers `false`, `null` or `undefined`, and returns its answer. For conditions that no event tells.
+ * Throws after the bound (5 s unless told), with the last failure as `cause`.
+ */
+export async function eventually<T>(
+  check: () => T | Promise<T>,
+  { withinMs = 5_000, everyMs = 25 }: Patience = {},
+): Promise<Exclude<T, false | null | undefined>> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    let failure: unknown;
+    try {
+      const answer = await check();
+      if (answer !== false && answer !== null && answer !== undefined) {
+        return answer as Exclude<T, false | null | undefined>;
+      }
+      failure = `the check answered ${String(answer)}`;
+    } catch (error) {
+      failure = error;
+    }
+    if (performance.now() >= end) {
+      const reason = failure instanceof Error ? failure.message : String(failure);
+      throw new Error(`not so within ${withinMs} ms: ${reason}`, { cause: failure });
+    }
+    await sleep(everyMs);
+  }
+}

@@ -1,0 +1,25 @@
+import { createServer } from "node:net";
+
+const handedOut = new Set<number>();
+
+/** Below the range from which Linux and macOS take ports for outgoing connections, so that none of those can come between. */
+const LOWEST = 12_000;
+const HIGHEST = 32_000;
+
+/** A TCP port of 127.0.0.1 that nothing listens on and that this process has not handed out before. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST));
+    if (handedOut.has(port) || !(await isFree(port))) continue;
+    handedOut.add(port);
+    return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+}

@@ -1,0 +1,42 @@
+import { spawn } from "node:child_process";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PINNED_VERSION } from "./supported-version.ts";
+
+/** Longest that building nats-server may take, in milliseconds: the module download and about 40 s of compiling. */
+const BUILD_MS = 10 * 60_000;
+
+/**
+ * Builds the pinned nats-server from its Go module, whose content Go itself checks against the public checksum
+ * database, and writes it to `target`. Throws with the last lines of Go's own message.
+ */
+export async function goInstall(go: string, target: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const bin = await mkdtemp(join(tmpdir(), "devmesh-go-"));
+  try {
+    await runGo(go, ["install", `github.com/nats-io/nats-server/v2@v${PINNED_VERSION}`], {
+      ...env,
+      GOBIN: bin,
+      CGO_ENABLED: "0",
+    });
+    await copyFile(join(bin, "nats-server"), target);
+  } finally {
+    await rm(bin, { recursive: true, force: true });
+  }
+}
+
+function runGo(go: string, args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(go, args, { env, stdio: ["ignore", "ignore", "pipe"], timeout: BUILD_MS });
+    let tail = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      tail = (tail + text).slice(-2_000);
+    });
+    child.once("error", (cause) => reject(new Error(`${go} could not be run`, { cause })));
+    child.once("close", (code) => {
+      if (code === 0) return resolve();
+      const lastLines = tail.trim().split("\n").slice(-3).join(" / ");
+      reject(new Error(`go install failed: ${lastLines || `exit code ${code}`}`));
+    });
+  });
+}
