@@ -1,0 +1,133 @@
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import PostalMime, { type Email } from "postal-mime";
+import { SMTPServer, type SMTPServerDataStream } from "smtp-server";
+
+/** A mail that was accepted. */
+export interface ReceivedMail {
+  /** Envelope addresses, which decide the delivery; the header ones are in `content`. */
+  readonly from: string;
+  readonly to: readonly string[];
+  readonly content: Email;
+  readonly source: string;
+}
+
+/** One attempt to deliver, before it is decided. */
+export interface DeliveryAttempt {
+  /** 1 for the first since the start. */
+  readonly number: number;
+  readonly from: string;
+  readonly to: readonly string[];
+}
+
+/** What the server does with an attempt: `drop` closes the connection without an answer; a refusal has an SMTP code, 4xx for later, 5xx for never. */
+export type DeliveryBehaviour =
+  | "accept"
+  | "drop"
+  | { refuse: number; message?: string }
+  | { acceptAfterMs: number };
+
+/** A real SMTP server on a free port that keeps what it is sent. */
+export interface SmtpSink extends AsyncDisposable {
+  /** `smtp://127.0.0.1:PORT`, as `SMTP_URL` takes it. */
+  readonly url: string;
+  readonly mails: readonly ReceivedMail[];
+  readonly attempts: readonly DeliveryAttempt[];
+  /** Decides the attempts from now on; at first all are accepted. */
+  behave(rule: (attempt: DeliveryAttempt) => DeliveryBehaviour): void;
+  /** The first mail, received already or within the bound (10 s unless told), that fits. */
+  awaitMail(fits?: (mail: ReceivedMail) => boolean, withinMs?: number): Promise<ReceivedMail>;
+  stop(): Promise<void>;
+}
+
+/** Starts the server; it speaks plain SMTP without a login. */
+export async function startSmtpSink(): Promise<SmtpSink> {
+  const mails: ReceivedMail[] = [];
+  const attempts: DeliveryAttempt[] = [];
+  const waiting = new Set<() => void>();
+  const sockets = new Map<number, Socket>();
+  const stopping = new AbortController();
+  let rule: (attempt: DeliveryAttempt) => DeliveryBehaviour = () => "accept";
+
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ["STARTTLS", "AUTH"],
+    disableReverseLookup: true,
+    closeTimeout: 200,
+    onData(stream, session, answer) {
+      const from = session.envelope.mailFrom === false ? "" : session.envelope.mailFrom.address;
+      const to = session.envelope.rcptTo.map(({ address }) => address);
+      const receive = async () => {
+        const source = await read(stream);
+        const attempt = { number: attempts.length + 1, from, to };
+        attempts.push(attempt);
+        const behaviour = rule(attempt);
+        if (behaviour === "drop") return sockets.get(session.remotePort)?.destroy();
+        if (typeof behaviour === "object" && "refuse" in behaviour) {
+          return answer(
+            Object.assign(new Error(behaviour.message ?? "refused"), { responseCode: behaviour.refuse }),
+          );
+        }
+        if (typeof behaviour === "object")
+          await sleep(behaviour.acceptAfterMs, null, { signal: stopping.signal });
+        mails.push({ from, to, source, content: await PostalMime.parse(source) });
+        answer();
+        for (const look of waiting) look();
+      };
+      receive().catch((error) => answer(error));
+    },
+  });
+  server.on("error", () => {
+    // A client that breaks off is what some tests are about.
+  });
+  const listening = server.listen(0, "127.0.0.1");
+  listening.on("connection", (socket) => {
+    const { remotePort = 0 } = socket;
+    sockets.set(remotePort, socket);
+    socket.once("close", () => sockets.delete(remotePort));
+  });
+  await once(listening, "listening");
+  const address = listening.address();
+  if (address === null || typeof address === "string") throw new Error("the SMTP server has no port");
+
+  async function stop() {
+    stopping.abort();
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  }
+  return {
+    url: `smtp://127.0.0.1:${address.port}`,
+    mails,
+    attempts,
+    behave(newRule) {
+      rule = newRule;
+    },
+    awaitMail(fits = () => true, withinMs = 10_000) {
+      return new Promise((resolve, reject) => {
+        const look = () => {
+          const mail = mails.find(fits);
+          if (!mail) return;
+          clearTimeout(timer);
+          waiting.delete(look);
+          resolve(mail);
+        };
+        const timer = setTimeout(() => {
+          waiting.delete(look);
+          reject(
+            new Error(`no such mail in ${withinMs} ms; ${mails.length} came, ${attempts.length} were tried`),
+          );
+        }, withinMs);
+        waiting.add(look);
+        look();
+      });
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function read(stream: SMTPServerDataStream): Promise<string> {
+  const pieces: Buffer[] = [];
+  for await (const piece of stream) pieces.push(piece);
+  return Buffer.concat(pieces).toString("utf8");
+}
