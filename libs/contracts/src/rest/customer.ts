@@ -1,0 +1,38 @@
+import { keys } from "../keys.ts";
+import { Customer } from "../model/customer.ts";
+import { JsonObject } from "../model/json.ts";
+import { apiPrefix, defineRoutes } from "./route.ts";
+
+const tag = "Customer access";
+const path = `${apiPrefix}/customer`;
+const aliases = ["/customer"];
+
+/** Spec: Customer access API, customer key. */
+export const customerAccess = defineRoutes({
+  readCustomer: {
+    method: "get",
+    path,
+    aliases,
+    tag,
+    summary: "Read the customer object",
+    auth: ["customer"],
+    answers: { 200: { description: "The customer.", json: Customer } },
+    calls: [{ contract: keys, methods: ["readCustomer"] }],
+  },
+  updateCustomer: {
+    method: "post",
+    path,
+    aliases,
+    tag,
+    summary: "Replace the customer's metadata",
+    description:
+      "`meta` replaces the old one whole, at most 16 KB. Other members may be posted back unchanged; a changed one is refused.",
+    auth: ["customer"],
+    body: {
+      schema: JsonObject.meta({ type: "object", properties: { meta: { type: "object" } } }),
+      optional: false,
+    },
+    answers: { 200: { description: "The customer as it is now.", json: Customer } },
+    calls: [{ contract: keys, methods: ["updateCustomer"] }],
+  },
+});

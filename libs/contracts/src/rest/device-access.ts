@@ -1,0 +1,75 @@
+import { z } from "zod";
+import { data } from "../data.ts";
+import { devices } from "../devices.ts";
+import { FunctionName, QueryName } from "../model/acl.ts";
+import { DataRecord, maxRecordLimit, maxSkip } from "../model/data-record.ts";
+import { DeviceId } from "../model/device-id.ts";
+import { JsonObject } from "../model/json.ts";
+import { TimestampInput } from "../model/time.ts";
+import { rpcBridge } from "../rpc-bridge.ts";
+import { apiPrefix, defineRoutes, queryInteger } from "./route.ts";
+import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
+
+const tag = "Device access";
+
+/** The device as its public key sees it: what `acl.read` covers. */
+const VisibleDevice = z.object({ id: DeviceId, shadow: JsonObject }).meta({ id: "VisibleDevice" });
+
+/** Spec: Device access API, device public key. Reads and changes are limited by the device's ACL. */
+export const deviceAccess = defineRoutes({
+  readOwnDevice: {
+    method: "get",
+    path: `${apiPrefix}/m/device`,
+    tag,
+    summary: "Read the device, cut by its ACL",
+    auth: ["public_key"],
+    answers: { 200: { description: "What the ACL lets the key see.", json: VisibleDevice } },
+    calls: [{ contract: devices, methods: ["readDevice"] }],
+  },
+  patchOwnDevice: {
+    method: "post",
+    path: `${apiPrefix}/m/device`,
+    tag,
+    summary: "Change the shadow as far as the ACL allows",
+    description: "A body with any member that the ACL does not cover is refused whole.",
+    auth: ["public_key"],
+    body: { schema: JsonObject, optional: false },
+    answers: { 200: { description: "The device as the key sees it now.", json: VisibleDevice } },
+    calls: [{ contract: devices, methods: ["patchDevice"] }],
+  },
+  runNamedQuery: {
+    method: "get",
+    path: `${apiPrefix}/m/device/data/:name`,
+    tag,
+    summary: "Run a named query of the device's ACL",
+    description: "The caller may narrow the query; a larger `limit` than the query's is clamped to it.",
+    auth: ["public_key"],
+    params: z.object({ name: QueryName }),
+    query: z.object({
+      skip: queryInteger({ min: -maxSkip, max: maxSkip, default: 0 }).optional(),
+      limit: queryInteger({ min: 0, max: maxRecordLimit }).optional(),
+      since: TimestampInput.optional(),
+      until: TimestampInput.optional(),
+    }),
+    answers: { 200: { description: "The records.", json: z.array(DataRecord) } },
+    calls: [
+      { contract: devices, methods: ["authorize"] },
+      { contract: data, methods: ["queryRecords"] },
+    ],
+  },
+  callOwnFunction: {
+    method: "post",
+    path: `${apiPrefix}/m/device/rpc/:func`,
+    tag,
+    summary: "Call a function that the ACL lists",
+    auth: ["public_key"],
+    params: z.object({ func: FunctionName }),
+    query: RpcQuery,
+    body: { schema: RpcParams, optional: true },
+    answers: { 200: RpcAnswer },
+    calls: [
+      { contract: devices, methods: ["authorize"] },
+      { contract: rpcBridge, methods: ["call"] },
+    ],
+  },
+});

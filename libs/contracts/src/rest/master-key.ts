@@ -1,0 +1,217 @@
+import { z } from "zod";
+import { devices } from "../devices.ts";
+import { keys } from "../keys.ts";
+import { DeadMail, mailer } from "../mailer.ts";
+import { FunctionName } from "../model/acl.ts";
+import { ApiKey, NewApiKey } from "../model/api-key.ts";
+import { ListedCustomer } from "../model/customer.ts";
+import { CreatedDevice, Device, DeviceCredentials, DevicePatch, NewDevice } from "../model/device.ts";
+import { DeviceId } from "../model/device-id.ts";
+import { rpcBridge } from "../rpc-bridge.ts";
+import { apiPrefix, defineRoutes, QueryBoolean, queryInteger } from "./route.ts";
+import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
+
+const auth = ["master"] as const;
+const device = z.object({ id: DeviceId });
+const call = z.object({ id: DeviceId, func: FunctionName });
+const identified = z.object({ id: z.string().min(1).max(128) });
+const nothing = { description: "Done." } as const;
+const etag = { ETag: "Covers name, acl and shadow as stored." } as const;
+
+/** Spec: Master key API; and, beside it, what is ours for the same key. */
+export const masterKey = defineRoutes({
+  listDevices: {
+    method: "get",
+    path: `${apiPrefix}/devices`,
+    tag: "Devices",
+    summary: "List devices, oldest first",
+    description: "All of them, streamed, unless `limit` is given; then `Link` with rel=next leads on.",
+    auth,
+    query: z.object({
+      limit: queryInteger({ min: 1, max: 100_000 }).optional(),
+      after: z.string().max(512).optional().meta({ description: "Cursor of a `Link` with rel=next." }),
+      online: QueryBoolean.optional(),
+      filter: z.string().max(256).optional().meta({ description: "Substring of id, name or a label." }),
+    }),
+    answers: {
+      200: {
+        description: "The devices.",
+        json: z.array(Device),
+        headers: { Link: "The next page, with `limit`." },
+      },
+    },
+    calls: [{ contract: devices, methods: ["listDevices"] }],
+  },
+  createDevice: {
+    method: "post",
+    path: `${apiPrefix}/devices`,
+    tag: "Devices",
+    summary: "Create a device",
+    auth,
+    body: { schema: NewDevice, optional: true },
+    answers: {
+      201: {
+        description: "The device and, only here, its secrets.",
+        json: CreatedDevice,
+        headers: { Location: "Where the device is read." },
+      },
+    },
+    calls: [{ contract: devices, methods: ["createDevice"] }],
+  },
+  readDevice: {
+    method: "get",
+    path: `${apiPrefix}/devices/:id`,
+    tag: "Devices",
+    summary: "Read a device",
+    auth,
+    params: device,
+    answers: { 200: { description: "The device.", json: Device, headers: etag } },
+    calls: [{ contract: devices, methods: ["readDevice"] }],
+  },
+  patchDevice: {
+    method: "post",
+    path: `${apiPrefix}/devices/:id`,
+    tag: "Devices",
+    summary: "Change name, ACL or shadow",
+    description:
+      "The shadow is merged (RFC 7396). `shadow.version` and `If-Match` make the write conditional.",
+    auth,
+    params: device,
+    body: { schema: DevicePatch, optional: false },
+    answers: { 200: { description: "The device as it is now.", json: Device, headers: etag } },
+    calls: [{ contract: devices, methods: ["patchDevice"] }],
+  },
+  deleteDevice: {
+    method: "delete",
+    path: `${apiPrefix}/devices/:id`,
+    tag: "Devices",
+    summary: "Delete a device and all that is its own",
+    auth,
+    params: device,
+    answers: { 204: nothing },
+    calls: [{ contract: devices, methods: ["deleteDevice"] }],
+  },
+  readCredentials: {
+    method: "get",
+    path: `${apiPrefix}/devices/:id/credentials`,
+    tag: "Devices",
+    summary: "Read a device's MQTT password and public key",
+    auth,
+    params: device,
+    answers: { 200: { description: "The secrets.", json: DeviceCredentials } },
+    calls: [{ contract: devices, methods: ["readCredentials"] }],
+  },
+  rotateToken: {
+    method: "post",
+    path: `${apiPrefix}/devices/:id/token`,
+    tag: "Devices",
+    summary: "Give a device a new MQTT password",
+    description: "The old one is dead within a second and its sessions are closed.",
+    auth,
+    params: device,
+    answers: { 200: { description: "The new one.", json: DeviceCredentials.pick({ token: true }) } },
+    calls: [{ contract: devices, methods: ["rotateToken"] }],
+  },
+  rotatePublicKey: {
+    method: "post",
+    path: `${apiPrefix}/devices/:id/public_key`,
+    tag: "Devices",
+    summary: "Give a device a new public key",
+    auth,
+    params: device,
+    answers: { 200: { description: "The new one.", json: DeviceCredentials.pick({ public_key: true }) } },
+    calls: [{ contract: devices, methods: ["rotatePublicKey"] }],
+  },
+  callFunction: {
+    method: "post",
+    path: `${apiPrefix}/devices/:id/rpc/:func`,
+    tag: "RPC",
+    summary: "Call a function of a device with parameters",
+    auth,
+    params: call,
+    query: RpcQuery,
+    body: { schema: RpcParams, optional: true },
+    answers: { 200: RpcAnswer },
+    calls: [{ contract: rpcBridge, methods: ["call"] }],
+  },
+  callFunctionWithoutParams: {
+    method: "get",
+    path: `${apiPrefix}/devices/:id/rpc/:func`,
+    tag: "RPC",
+    summary: "Call a function of a device without parameters",
+    auth,
+    params: call,
+    query: RpcQuery,
+    answers: { 200: RpcAnswer },
+    calls: [{ contract: rpcBridge, methods: ["call"] }],
+  },
+  listKeys: {
+    method: "get",
+    path: `${apiPrefix}/keys`,
+    tag: "Keys",
+    summary: "List master and device keys",
+    auth,
+    answers: { 200: { description: "The keys.", json: z.array(ApiKey) } },
+    calls: [{ contract: keys, methods: ["listKeys"] }],
+  },
+  createKey: {
+    method: "post",
+    path: `${apiPrefix}/keys`,
+    tag: "Keys",
+    summary: "Create a key",
+    description: "No body makes a master key; `device_id` makes a device key.",
+    auth,
+    body: { schema: NewApiKey, optional: true },
+    answers: { 201: { description: "The key.", json: ApiKey } },
+    calls: [{ contract: keys, methods: ["createKey"] }],
+  },
+  deleteKey: {
+    method: "delete",
+    path: `${apiPrefix}/keys/:id`,
+    tag: "Keys",
+    summary: "Delete a key",
+    description: "It stops working everywhere within a second. The last master key cannot be deleted.",
+    auth,
+    params: identified,
+    answers: { 204: nothing },
+    calls: [{ contract: keys, methods: ["deleteKey"] }],
+  },
+  listCustomers: {
+    method: "get",
+    path: `${apiPrefix}/customers`,
+    tag: "Customers",
+    summary: "List customers",
+    auth,
+    answers: { 200: { description: "The customers, without their tokens.", json: z.array(ListedCustomer) } },
+    calls: [{ contract: keys, methods: ["listCustomers"] }],
+  },
+  deleteCustomer: {
+    method: "delete",
+    path: `${apiPrefix}/customers/:id`,
+    tag: "Customers",
+    summary: "Delete a customer",
+    auth,
+    params: identified,
+    answers: { 204: nothing },
+    calls: [{ contract: keys, methods: ["deleteCustomer"] }],
+  },
+  listDeadMail: {
+    method: "get",
+    path: `${apiPrefix}/mail/dead`,
+    tag: "Mail",
+    summary: "List mail that was given up",
+    auth,
+    answers: { 200: { description: "The mail.", json: z.array(DeadMail) } },
+    calls: [{ contract: mailer, methods: ["listDeadMail"] }],
+  },
+  retryDeadMail: {
+    method: "post",
+    path: `${apiPrefix}/mail/dead/:id/retry`,
+    tag: "Mail",
+    summary: "Queue a given-up mail again",
+    auth,
+    params: identified,
+    answers: { 204: nothing },
+    calls: [{ contract: mailer, methods: ["retryDeadMail"] }],
+  },
+});

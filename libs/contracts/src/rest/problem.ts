@@ -1,0 +1,24 @@
+import { z } from "zod";
+
+/** The body of every error (RFC 9457), with the member `error` that existing clients read (api.md, Conventions). */
+export const Problem = z
+  .object({
+    type: z.string().meta({ format: "uri-reference" }),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    /** Stable snake_case word; docs/errors.md lists them all. */
+    reason: z.string(),
+    request_id: z.string(),
+    error: z.object({
+      /** The HTTP status, or a device's own code where a device answered an error. */
+      code: z.int(),
+      message: z.string(),
+    }),
+    /** Each thing wrong in a request, with a JSON pointer to it. */
+    errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
+    /** Members of the body that the key may not write. */
+    pointers: z.array(z.string()).optional(),
+  })
+  .meta({ id: "Problem" });
+export type Problem = z.infer<typeof Problem>;

@@ -1,0 +1,70 @@
+import { z } from "zod";
+import type { ContractDeclaration } from "../contract.ts";
+import type { PrincipalKind } from "../principal.ts";
+
+/** One answer of a route. */
+export interface Answer {
+  readonly description: string;
+  /** Body as JSON; none where there is no body. */
+  readonly json?: z.ZodType;
+  /** Other media types the caller may ask for with `Accept`, by media type. */
+  readonly other?: Readonly<Record<string, z.ZodType>>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Where a route's errors come from: methods of the mesh that it calls. OpenAPI lists their declared reasons. */
+export interface Calls<C extends ContractDeclaration = ContractDeclaration> {
+  readonly contract: C;
+  readonly methods: readonly (keyof C["methods"] & string)[];
+}
+
+/** One route of the public API as a value: the gateway validates by it and OpenAPI is generated from it. */
+export interface RouteDeclaration {
+  readonly method: "get" | "post" | "delete";
+  /** In Express form, `:name` for a parameter; whole, prefix included. */
+  readonly path: string;
+  /** Further paths of the same route, as existing clients call it. Not in OpenAPI. */
+  readonly aliases?: readonly string[];
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** Kinds of key that may call it; null for anyone. */
+  readonly auth: readonly PrincipalKind[] | null;
+  readonly params?: z.ZodObject;
+  /** Values are strings on the wire. A parameter given twice is refused; unknown ones are ignored. */
+  readonly query?: z.ZodObject;
+  /** A JSON body; `optional` when the caller may send none. */
+  readonly body?: { readonly schema: z.ZodType; readonly optional: boolean };
+  readonly answers: Readonly<Record<number, Answer>>;
+  readonly calls: readonly Calls[];
+}
+
+/** Declares the routes of one table of the spec, by operation id, and keeps their literal types. */
+export function defineRoutes<const R extends Readonly<Record<string, RouteDeclaration>>>(routes: R): R {
+  return routes;
+}
+
+export const apiPrefix = "/api/v2";
+
+/** An integer in a query string: digits with an optional minus sign, nothing else. */
+export function queryInteger(bounds: { min: number; max: number; default?: number; description?: string }) {
+  const meta = {
+    type: "integer" as const,
+    minimum: bounds.min,
+    maximum: bounds.max,
+    ...(bounds.default !== undefined && { default: bounds.default }),
+    ...(bounds.description !== undefined && { description: bounds.description }),
+  };
+  return z
+    .string()
+    .regex(/^-?\d{1,15}$/, "must be an integer")
+    .transform(Number)
+    .pipe(z.int().min(bounds.min).max(bounds.max))
+    .meta(meta);
+}
+
+/** `true` or `false` in a query string. */
+export const QueryBoolean = z
+  .enum(["true", "false"])
+  .transform((text) => text === "true")
+  .meta({ type: "boolean" });

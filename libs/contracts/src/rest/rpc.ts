@@ -1,0 +1,17 @@
+import { z } from "zod";
+import { isJsonObject, type Json, JsonValue } from "../model/json.ts";
+import { rpcTimeout } from "../rpc-bridge.ts";
+import { queryInteger } from "./route.ts";
+
+/** Query parameters of a device call. */
+export const RpcQuery = z.object({
+  timeout: queryInteger({ ...rpcTimeout, description: "Milliseconds to wait for the device." }).optional(),
+});
+
+/** The parameters of a device call: an object or an array, passed on as they are. */
+export const RpcParams = z
+  .custom<Json>((value) => isJsonObject(value) || Array.isArray(value), "must be a JSON object or array")
+  .meta({ oneOf: [{ type: "object" }, { type: "array", items: {} }] });
+
+/** What a device call answers. */
+export const RpcAnswer = { description: "The bare result of the function.", json: JsonValue } as const;
