@@ -3,12 +3,15 @@ import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import PostalMime, { type Email } from "postal-mime";
 import { SMTPServer, type SMTPServerDataStream } from "smtp-server";
+import { testCertificate } from "./test-certificate.ts";
 
 /** A mail that was accepted. */
 export interface ReceivedMail {
   /** Envelope addresses, which decide the delivery; the header ones are in `content`. */
   readonly from: string;
   readonly to: readonly string[];
+  /** Whether it came over TLS. */
+  readonly encrypted: boolean;
   readonly content: Email;
   readonly source: string;
 }
@@ -28,33 +31,55 @@ export type DeliveryBehaviour =
   | { refuse: number; message?: string }
   | { acceptAfterMs: number };
 
+/** What the server asks of its clients; nothing unless told. */
+export interface SmtpSinkOptions {
+  /** Mail is taken only after this login; another one is refused with 535. */
+  readonly login?: { readonly user: string; readonly password: string };
+  /** TLS from the first byte, or offered by STARTTLS; the certificate is `testCertificate`. */
+  readonly tls?: "implicit" | "starttls";
+}
+
 /** A real SMTP server on a free port that keeps what it is sent. */
 export interface SmtpSink extends AsyncDisposable {
-  /** `smtp://127.0.0.1:PORT`, as `SMTP_URL` takes it. */
+  /** `smtp://127.0.0.1:PORT` (`smtps` for implicit TLS), as `SMTP_URL` takes it, without a login. */
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
   readonly attempts: readonly DeliveryAttempt[];
   /** Decides the attempts from now on; at first all are accepted. */
   behave(rule: (attempt: DeliveryAttempt) => DeliveryBehaviour): void;
+  /** Answers the naming of a recipient with this SMTP code; null accepts, as at first all are. No attempt is counted. */
+  refuseRecipients(rule: (address: string) => number | null): void;
   /** The first mail, received already or within the bound (10 s unless told), that fits. */
   awaitMail(fits?: (mail: ReceivedMail) => boolean, withinMs?: number): Promise<ReceivedMail>;
   stop(): Promise<void>;
 }
 
-/** Starts the server; it speaks plain SMTP without a login. */
-export async function startSmtpSink(): Promise<SmtpSink> {
+/** Starts the server; it speaks plain SMTP without a login unless told otherwise. */
+export async function startSmtpSink({ login, tls }: SmtpSinkOptions = {}): Promise<SmtpSink> {
   const mails: ReceivedMail[] = [];
   const attempts: DeliveryAttempt[] = [];
   const waiting = new Set<() => void>();
   const sockets = new Map<number, Socket>();
   const stopping = new AbortController();
   let rule: (attempt: DeliveryAttempt) => DeliveryBehaviour = () => "accept";
+  let recipientRule: (address: string) => number | null = () => null;
 
   const server = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ["STARTTLS", "AUTH"],
+    ...(tls ? testCertificate : {}),
+    secure: tls === "implicit",
+    authOptional: login === undefined,
+    allowInsecureAuth: true,
+    disabledCommands: [...(tls === "starttls" ? [] : ["STARTTLS"]), ...(login ? [] : ["AUTH"])],
     disableReverseLookup: true,
     closeTimeout: 200,
+    onAuth({ username, password }, _session, answer) {
+      if (username === login?.user && password === login?.password) answer(null, { user: username });
+      else answer(Object.assign(new Error("Invalid username or password"), { responseCode: 535 }));
+    },
+    onRcptTo({ address }, _session, answer) {
+      const code = recipientRule(address);
+      answer(code === null ? null : Object.assign(new Error("recipient refused"), { responseCode: code }));
+    },
     onData(stream, session, answer) {
       const from = session.envelope.mailFrom === false ? "" : session.envelope.mailFrom.address;
       const to = session.envelope.rcptTo.map(({ address }) => address);
@@ -71,7 +96,7 @@ export async function startSmtpSink(): Promise<SmtpSink> {
         }
         if (typeof behaviour === "object")
           await sleep(behaviour.acceptAfterMs, null, { signal: stopping.signal });
-        mails.push({ from, to, source, content: await PostalMime.parse(source) });
+        mails.push({ from, to, encrypted: session.secure, source, content: await PostalMime.parse(source) });
         answer();
         for (const look of waiting) look();
       };
@@ -96,11 +121,14 @@ export async function startSmtpSink(): Promise<SmtpSink> {
     await new Promise<void>((resolve) => server.close(() => resolve()));
   }
   return {
-    url: `smtp://127.0.0.1:${address.port}`,
+    url: `${tls === "implicit" ? "smtps" : "smtp"}://127.0.0.1:${address.port}`,
     mails,
     attempts,
     behave(newRule) {
       rule = newRule;
+    },
+    refuseRecipients(newRule) {
+      recipientRule = newRule;
     },
     awaitMail(fits = () => true, withinMs = 10_000) {
       return new Promise((resolve, reject) => {

@@ -55,4 +55,17 @@ describe("the SMTP sink", () => {
     expect(sink.mails).toHaveLength(1);
     expect(sink.attempts).toHaveLength(4);
   });
+
+  test("refuses recipients as it is told, before any content", async () => {
+    await using sink = await startSmtpSink();
+    sink.refuseRecipients((address) => (address === "b@example.com" ? 550 : null));
+    expect(await deliver(sink, "x")).not.toMatch(/^250/);
+    expect(sink.attempts).toEqual([]);
+  });
+
+  test("takes no mail without the login it asks for", async () => {
+    await using sink = await startSmtpSink({ login: { user: "ann", password: "right" } });
+    expect(await deliver(sink, "x")).not.toMatch(/^250/);
+    expect(sink.mails).toEqual([]);
+  });
 });
