@@ -10,11 +10,11 @@ export const mailQueue = defineQueue({
   attemptMs: 60_000,
 });
 
-/** A mail that was given up. */
+/** A mail that was given up; `kind` and `customer_id` are null where another release queued it in a form of its own. */
 export const DeadMail = z.object({
   id: z.string(),
-  kind: z.literal("invitation"),
-  customer_id: z.string(),
+  kind: z.literal("invitation").nullable(),
+  customer_id: z.string().nullable(),
   attempts: z.int(),
   last_error: z.string(),
   failed_at: Timestamp,

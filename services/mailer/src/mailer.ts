@@ -1,0 +1,50 @@
+import type { DeadMail, mailer } from "@devmesh/contracts/mailer";
+import type { Implementation } from "@devmesh/service-kit/implementation";
+import type { DeadLetter, QueueOffice } from "@devmesh/service-kit/queue";
+import type { z } from "zod";
+import type { MailQueue } from "./mail-deliveries.ts";
+
+/** Letters on one page: far below what a reply may hold, since the queue bounds the text of an error. */
+const longestPage = 100;
+
+/** What the mesh may ask about mail: how much waits, what was given up, and trying that again. */
+export function createMailer({ queue }: { queue: QueueOffice<MailQueue> }): Implementation<typeof mailer> {
+  return {
+    async listDeadMail({ after, limit = longestPage }, context) {
+      const sequence = after === undefined ? 0 : parseSequence(after);
+      if (sequence === null) return context.fail("cursor_invalid");
+      const { letters, next } = await queue.listDeadLetters({
+        after: sequence,
+        limit: Math.min(limit, longestPage),
+      });
+      return { next: next === null ? null : String(next), items: letters.map(describeDeadMail) };
+    },
+
+    async retryDeadMail({ id }, context) {
+      const sequence = parseSequence(id);
+      if (sequence === null || !(await queue.retryDeadLetter(sequence)))
+        return context.fail("mail_not_found");
+      return {};
+    },
+
+    async readQueue() {
+      const { pending, dead } = await queue.count();
+      return { waiting: pending, dead };
+    },
+  };
+}
+
+function describeDeadMail(letter: DeadLetter<MailQueue>): z.input<typeof DeadMail> {
+  return {
+    id: String(letter.sequence),
+    kind: letter.job?.kind ?? null,
+    customer_id: letter.job?.customer_id ?? null,
+    attempts: letter.attempts,
+    last_error: letter.error,
+    failed_at: letter.failedAt.toISOString(),
+  };
+}
+
+function parseSequence(text: string): number | null {
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : null;
+}
