@@ -39,6 +39,14 @@ export const rpcBridge = defineContract({
         device_error: { code: "internal", when: "The device answered with an error.", details: DeviceError },
         bad_device_reply: { code: "internal", when: "The device answered with something unreadable." },
         frame_too_large: { code: "invalid_argument", when: "The frame to the device would exceed its size." },
+        too_many_calls: {
+          code: "resource_exhausted",
+          when: "As many calls wait for devices as the bridge holds; retry later.",
+        },
+        broker_unreachable: {
+          code: "unavailable",
+          when: "The bridge has lost its MQTT connection to the broker; retry.",
+        },
         bridge_restarting: { code: "unavailable", when: "The bridge that held the call was stopped; retry." },
       },
     },

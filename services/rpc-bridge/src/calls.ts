@@ -1,0 +1,127 @@
+import { randomInt } from "node:crypto";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { DeviceReply } from "./frame.ts";
+
+/** How a call ended. */
+export type CallOutcome =
+  | DeviceReply
+  /** No answer within its time. */
+  | { readonly kind: "timeout" }
+  /** Presence told that the device's last connection went. */
+  | { readonly kind: "offline" }
+  /** This process stops. */
+  | { readonly kind: "restarting" };
+
+/** A call that waits for its answer. */
+export interface InFlightCall {
+  /** A random integer of 1 to 2³¹−1 that no other call in flight has. */
+  readonly id: number;
+  /** Settles once, never rejects. */
+  readonly outcome: Promise<CallOutcome>;
+  /** Forgets the call: nobody waits for it any more, and its outcome never settles. */
+  abandon(): void;
+}
+
+/** The calls of this process that wait for a device. They live in memory only (architecture.md, Services). */
+export interface Calls {
+  /** Starts the timer of a call; null when as many wait as may. */
+  open(deviceId: string, timeoutMs: number): InFlightCall | null;
+  /**
+   * Hands a device's reply to its call. False when that device owes no such answer: it came late or twice, belongs to
+   * another replica, or another device was asked.
+   */
+  settle(deviceId: string, id: number, reply: DeviceReply): boolean;
+  /** Ends the calls of a device that has gone. */
+  deviceWentOffline(deviceId: string): void;
+  /** Ends all calls, and each further one at once, because this process stops. */
+  endAll(): void;
+  /** How many wait now. */
+  readonly size: number;
+}
+
+/** What {@link createCalls} needs. */
+export interface CallsOptions {
+  readonly clock: Clock;
+  /** The most calls that wait at one time: bounds the memory. */
+  readonly maxInFlight: number;
+  /** Default: from the system's CSPRNG. */
+  readonly randomId?: () => number;
+}
+
+interface Waiting {
+  readonly id: number;
+  readonly deviceId: string;
+  readonly settle: (outcome: CallOutcome) => void;
+  readonly cancelTimer: () => void;
+}
+
+/** An empty table of calls. */
+export function createCalls({ clock, maxInFlight, randomId = random31BitId }: CallsOptions): Calls {
+  const byId = new Map<number, Waiting>();
+  const byDevice = new Map<string, Set<Waiting>>();
+  let stopping = false;
+
+  function unusedId(): number {
+    for (;;) {
+      const id = randomId();
+      if (!byId.has(id)) return id;
+    }
+  }
+
+  function add(call: Waiting): void {
+    byId.set(call.id, call);
+    const ofDevice = byDevice.get(call.deviceId);
+    if (ofDevice === undefined) byDevice.set(call.deviceId, new Set([call]));
+    else ofDevice.add(call);
+  }
+
+  function remove(call: Waiting): void {
+    call.cancelTimer();
+    byId.delete(call.id);
+    const ofDevice = byDevice.get(call.deviceId);
+    ofDevice?.delete(call);
+    if (ofDevice?.size === 0) byDevice.delete(call.deviceId);
+  }
+
+  function end(call: Waiting, outcome: CallOutcome): void {
+    remove(call);
+    call.settle(outcome);
+  }
+
+  return {
+    open(deviceId, timeoutMs) {
+      const id = unusedId();
+      if (stopping) return { id, outcome: Promise.resolve({ kind: "restarting" }), abandon: () => undefined };
+      if (byId.size >= maxInFlight) return null;
+      const { promise, resolve } = Promise.withResolvers<CallOutcome>();
+      const call: Waiting = {
+        id,
+        deviceId,
+        settle: resolve,
+        cancelTimer: clock.schedule(timeoutMs, () => end(call, { kind: "timeout" })),
+      };
+      add(call);
+      return { id, outcome: promise, abandon: () => remove(call) };
+    },
+    settle(deviceId, id, reply) {
+      const call = byId.get(id);
+      if (call === undefined || call.deviceId !== deviceId) return false;
+      end(call, reply);
+      return true;
+    },
+    deviceWentOffline(deviceId) {
+      for (const call of [...(byDevice.get(deviceId) ?? [])]) end(call, { kind: "offline" });
+    },
+    endAll() {
+      stopping = true;
+      for (const call of [...byId.values()]) end(call, { kind: "restarting" });
+    },
+    get size() {
+      return byId.size;
+    },
+  };
+}
+
+function random31BitId(): number {
+  return randomInt(1, 2 ** 31);
+}

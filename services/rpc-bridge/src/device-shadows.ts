@@ -1,0 +1,140 @@
+import { JsonObject } from "@devmesh/contracts/model/json";
+import type { Clock } from "@devmesh/service-kit/clock";
+import { createCallContext } from "@devmesh/service-kit/context";
+import { isReason } from "@devmesh/service-kit/errors";
+import type { Logger } from "@devmesh/service-kit/logger";
+import { z } from "zod";
+import type { DeviceMessage } from "./device-message.ts";
+import { deviceTopics } from "./device-topics.ts";
+import type { DevicesClient } from "./devices-client.ts";
+import type { MqttLink } from "./mqtt-link.ts";
+import { withRetries } from "./retry.ts";
+import {
+  isMergedIn,
+  parseShadowUpdate,
+  type Rejection,
+  readClientToken,
+  rejectionOf,
+  type ShadowUpdate,
+} from "./shadow-request.ts";
+
+/** What devices ask about their own shadow (api.md, MQTT). */
+export interface DeviceShadows {
+  /**
+   * Applies an update with the device as principal and answers on `accepted` or `rejected`. Throws only when it was
+   * not decided before `signal` aborted; the update must then be delivered again. One that was applied by a process
+   * that died before it could say so is applied twice: the same merge, one more step of the version.
+   */
+  update(message: DeviceMessage, signal: AbortSignal): Promise<void>;
+  /** Answers with state, version and timestamp on `ID/shadow`; never tags. A device that is no more gets no answer. */
+  read(message: DeviceMessage, signal: AbortSignal): Promise<void>;
+}
+
+/** What {@link createDeviceShadows} needs. */
+export interface DeviceShadowsOptions {
+  readonly devices: Pick<DevicesClient, "patchDevice" | "readDevice">;
+  readonly link: Pick<MqttLink, "publish">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The shadow out of a device object as the registry shows it to the device. */
+const DeviceView = z.object({
+  shadow: z.object({ state: JsonObject, version: z.int(), timestamp: z.int() }),
+});
+type ShadowView = z.infer<typeof DeviceView>["shadow"];
+
+/** How long one attempt at the registry may take, in milliseconds. */
+const attemptMs = 5_000;
+
+export function createDeviceShadows({ devices, link, clock, log }: DeviceShadowsOptions): DeviceShadows {
+  async function apply(deviceId: string, { patch }: ShadowUpdate, signal: AbortSignal): Promise<ShadowView> {
+    using call = createCallContext({ timeoutMs: attemptMs, signal, clock });
+    const principal = { kind: "device", device_id: deviceId } as const;
+    const { device } = await devices.patchDevice({ id: deviceId, principal, patch: { shadow: patch } }, call);
+    return DeviceView.parse(device).shadow;
+  }
+
+  async function readShadow(deviceId: string, signal: AbortSignal): Promise<ShadowView> {
+    using call = createCallContext({ timeoutMs: attemptMs, signal, clock });
+    const principal = { kind: "device", device_id: deviceId } as const;
+    const { device } = await devices.readDevice({ id: deviceId, principal }, call);
+    return DeviceView.parse(device).shadow;
+  }
+
+  /** The shadow, if a redelivered update is known to be in it already. */
+  async function appliedBefore(deviceId: string, { patch }: ShadowUpdate, signal: AbortSignal) {
+    const shadow = await readShadow(deviceId, signal);
+    const { desired = {}, reported = {} } = shadow.state;
+    return isMergedIn({ desired, reported }, patch["state"] ?? {}) ? shadow : null;
+  }
+
+  async function decide(
+    message: DeviceMessage,
+    request: ShadowUpdate,
+    signal: AbortSignal,
+  ): Promise<ShadowView> {
+    const { deviceId, redelivered } = message;
+    return await withRetries(
+      async () => {
+        try {
+          return await apply(deviceId, request, signal);
+        } catch (error) {
+          if (!redelivered || !isReason(error, "version_conflict")) throw error;
+          const shadow = await appliedBefore(deviceId, request, signal);
+          if (shadow === null) throw error;
+          return shadow;
+        }
+      },
+      clock,
+      signal,
+    );
+  }
+
+  /** What was decided stands, whether the device hears of it or not: it asks again when it does not. */
+  async function answer(topic: string, body: object, signal: AbortSignal): Promise<void> {
+    try {
+      await withRetries(() => link.publish(topic, JSON.stringify(body)), clock, signal);
+    } catch (error) {
+      log.warn({ err: error, topic }, "an answer did not reach the broker");
+    }
+  }
+
+  function reject(deviceId: string, rejection: Rejection, signal: AbortSignal): Promise<void> {
+    return answer(deviceTopics.updateRejected(deviceId), rejection, signal);
+  }
+
+  return {
+    async update(message, signal) {
+      const { deviceId, payload } = message;
+      const request = parseShadowUpdate(payload);
+      if ("code" in request) return reject(deviceId, request, signal);
+      const token = request.clientToken === undefined ? {} : { clientToken: request.clientToken };
+      try {
+        const { version, timestamp } = await decide(message, request, signal);
+        const accepted = { state: request.patch["state"], version, timestamp, ...token };
+        await answer(deviceTopics.updateAccepted(deviceId), accepted, signal);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        const rejection = rejectionOf(error);
+        if (rejection.code >= 500) log.error({ err: error, device_id: deviceId }, "a shadow update failed");
+        await reject(deviceId, { ...rejection, ...token }, signal);
+      }
+    },
+    async read({ deviceId, payload }, signal) {
+      const token = readClientToken(payload);
+      try {
+        const { state, version, timestamp } = await withRetries(
+          () => readShadow(deviceId, signal),
+          clock,
+          signal,
+        );
+        await answer(deviceTopics.shadow(deviceId), { state, version, timestamp, ...token }, signal);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        if (isReason(error, "device_not_found")) return;
+        log.error({ err: error, device_id: deviceId }, "a shadow could not be read for its device");
+      }
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { DeviceId } from "@devmesh/contracts/model/device-id";
+
+/**
+ * The topics between the bridge and one device (api.md, MQTT). The only place where the bridge builds a topic; the id
+ * must have been checked by the pattern of {@link DeviceId}.
+ */
+export const deviceTopics = {
+  calls: (id: string) => `${id}/rpc`,
+  delta: (id: string) => `${id}/shadow/delta`,
+  shadow: (id: string) => `${id}/shadow`,
+  updateAccepted: (id: string) => `${id}/shadow/update/accepted`,
+  updateRejected: (id: string) => `${id}/shadow/update/rejected`,
+};
+
+/** Topic filters of RPC replies to one replica: what mDash firmware answers on, and what Mongoose OS does. */
+export function replyFilters(replica: string): string[] {
+  return ["+/r/rpc", `+/r/${replica}/rpc`];
+}
+
+/** The `src` of a frame, to which Mongoose OS adds `/rpc`. */
+export function replySource(deviceId: string, replica: string): string {
+  return `${deviceId}/r/${replica}`;
+}
+
+/** The device that a reply came from; null for a topic that is none of {@link replyFilters} of this replica. */
+export function replyingDevice(topic: string, replica: string): string | null {
+  const [id = "", ...rest] = topic.split("/");
+  const path = rest.join("/");
+  if (path !== "r/rpc" && path !== `r/${replica}/rpc`) return null;
+  return isDeviceId(id) ? id : null;
+}
+
+/** What a device may say to the mesh, apart from RPC replies and data. */
+export type DeviceTopic =
+  | { readonly kind: "shadow_update"; readonly deviceId: string }
+  | { readonly kind: "shadow_get"; readonly deviceId: string }
+  /** `name` is what stands behind `ID/event/`: one level or more, none of them empty. */
+  | { readonly kind: "event"; readonly deviceId: string; readonly name: string };
+
+/** The longest event name that is passed on, in characters. */
+const maxEventName = 256;
+
+/**
+ * Reads a topic a device published to; null for one that no device may use or that holds a wildcard of the broker's
+ * own alphabet: to MQTT, `*` and `>` are letters like any other.
+ */
+export function parseDeviceTopic(topic: string): DeviceTopic | null {
+  const [deviceId = "", ...levels] = topic.split("/");
+  if (!isDeviceId(deviceId) || levels.some(isUnsafeLevel)) return null;
+  const path = levels.join("/");
+  if (path === "shadow/update") return { kind: "shadow_update", deviceId };
+  if (path === "shadow/get") return { kind: "shadow_get", deviceId };
+  if (levels[0] !== "event" || levels.length < 2) return null;
+  const name = path.slice("event/".length);
+  return name.length > maxEventName ? null : { kind: "event", deviceId, name };
+}
+
+function isDeviceId(level: string): boolean {
+  return DeviceId.safeParse(level).success;
+}
+
+function isUnsafeLevel(level: string): boolean {
+  return level === "" || /[*>+#\0]/.test(level);
+}

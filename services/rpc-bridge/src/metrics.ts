@@ -1,0 +1,43 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+
+/** What the bridge counts besides what the kit measures for every service. */
+export interface BridgeMetrics {
+  /** Replies that no call waits for: `unreadable` ones, and `unexpected` ones (late, twice, or of another replica). */
+  readonly repliesIgnored: Counter<"why">;
+  /** Device messages that were given up: `topic`, `not_json`, `too_large`, `overload`, `failed`. */
+  readonly messagesDropped: Counter<"why">;
+  /** Calls whose `rpc.in` was not told, since too many of those were under way. */
+  readonly callEventsDropped: Counter;
+}
+
+/** Registers the bridge's metrics; `callsInFlight` is asked at each scrape. */
+export function createBridgeMetrics(registry: Registry, callsInFlight: () => number): BridgeMetrics {
+  const registers = [registry];
+  new Gauge({
+    name: "rpc_calls_in_flight",
+    help: "Device calls that wait for an answer.",
+    registers,
+    collect() {
+      this.set(callsInFlight());
+    },
+  });
+  return {
+    repliesIgnored: new Counter({
+      name: "rpc_replies_ignored_total",
+      help: "Replies of devices that no call waits for.",
+      labelNames: ["why"],
+      registers,
+    }),
+    messagesDropped: new Counter({
+      name: "device_messages_dropped_total",
+      help: "Messages of devices that were given up.",
+      labelNames: ["why"],
+      registers,
+    }),
+    callEventsDropped: new Counter({
+      name: "rpc_call_events_dropped_total",
+      help: "Calls that were not told as an event.",
+      registers,
+    }),
+  };
+}

@@ -1,0 +1,149 @@
+import { Socket } from "node:net";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { Logger } from "@devmesh/service-kit/logger";
+import { connect, type MqttClient } from "mqtt";
+
+/** How the bridge logs in to the broker's MQTT listener: as a static user of account DEVICES, past the auth callout. */
+export interface BrokerLogin {
+  /** `mqtt://host:port`. */
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+}
+
+/** A message as it came from a device. */
+export type MessageHandler = (topic: string, payload: Buffer) => void;
+
+/** What {@link openMqttLink} needs. */
+export interface MqttLinkOptions {
+  readonly login: BrokerLogin;
+  /**
+   * Must differ between processes and be no device's client id, or one would take over the other's session: begin it
+   * with a character that no device id begins with.
+   */
+  readonly clientId: string;
+  /** Topic filters to hear at QoS 0. */
+  readonly filters?: readonly string[];
+  /** Must not throw. */
+  readonly onMessage?: MessageHandler;
+  /** After each login, when the filters are granted. Must not throw. */
+  readonly onConnect?: () => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** A connection to the broker's MQTT listener that is replaced whenever it is lost. */
+export interface MqttLink {
+  /** Whether messages reach the broker and come from it now. */
+  readonly connected: boolean;
+  /** Resolves at the first login. Rejects when the link is closed before. */
+  readonly ready: Promise<void>;
+  /** Sends at QoS 0. False when there is no connection; nothing is kept for later. */
+  send(topic: string, payload: Buffer): boolean;
+  /**
+   * Publishes at QoS 1 and resolves when the broker has acknowledged, which for a retained message means stored.
+   * Rejects when the connection is lost before: whether it arrived is then not known, and it is not sent again.
+   */
+  publish(topic: string, payload: string | Buffer, options?: { readonly retain?: boolean }): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Wait before a lost connection is replaced, in milliseconds; jittered by half. */
+const reconnectAfterMs = 500;
+
+/** Opens a link; it is not connected yet. A refused login is logged and tried again. */
+export function openMqttLink(options: MqttLinkOptions): MqttLink {
+  const { login, clientId, filters = [], clock, log } = options;
+  const ready = Promise.withResolvers<void>();
+  ready.promise.catch(() => undefined);
+  let client: MqttClient | null = null;
+  let connected = false;
+  let closed = false;
+  let cancelReconnect: () => void = () => undefined;
+
+  function connectOnce(): void {
+    const connection = connectMqtt(login, clientId);
+    client = connection;
+    if (options.onMessage) connection.on("message", options.onMessage);
+    connection.on("error", (error) =>
+      log.warn({ err: error, client_id: clientId }, "MQTT connection failed"),
+    );
+    connection.on("close", () => {
+      if (client !== connection) return;
+      client = null;
+      if (connected) log.warn({ client_id: clientId }, "lost the MQTT connection to the broker");
+      connected = false;
+      connection.end(true);
+      if (!closed) cancelReconnect = clock.schedule(reconnectAfterMs * (0.5 + Math.random()), connectOnce);
+    });
+    connection.on("connect", () => {
+      listen(connection, filters).then(
+        () => {
+          if (client !== connection) return;
+          connected = true;
+          log.info({ client_id: clientId }, "connected to the broker by MQTT");
+          ready.resolve();
+          options.onConnect?.();
+        },
+        (error: unknown) => {
+          log.error({ err: error, client_id: clientId }, "the broker does not let the bridge listen");
+          connection.end(true);
+        },
+      );
+    });
+  }
+
+  connectOnce();
+  return {
+    get connected() {
+      return connected;
+    },
+    ready: ready.promise,
+    send(topic, payload) {
+      if (!connected || client === null) return false;
+      client.publish(topic, payload, { qos: 0 });
+      return true;
+    },
+    async publish(topic, payload, { retain = false } = {}) {
+      if (!connected || client === null) throw new Error("no MQTT connection to the broker");
+      await client.publishAsync(topic, payload, { qos: 1, retain });
+    },
+    async close() {
+      closed = true;
+      connected = false;
+      cancelReconnect();
+      ready.reject(new Error("the MQTT link was closed"));
+      await client?.endAsync();
+    },
+  };
+}
+
+/**
+ * One connection that begins without a session and is not replaced when lost. Small packets leave at once
+ * (TCP_NODELAY): otherwise each acknowledgement costs 40 ms. The caller listens to its `error`.
+ */
+export function connectMqtt({ url, user, password }: BrokerLogin, clientId: string): MqttClient {
+  const client = connect(url, {
+    protocolVersion: 4,
+    username: user,
+    password,
+    clientId,
+    clean: true,
+    keepalive: 30,
+    connectTimeout: 5_000,
+    reconnectPeriod: 0,
+    resubscribe: false,
+    queueQoSZero: false,
+  });
+  client.on("connect", () => {
+    if (client.stream instanceof Socket) client.stream.setNoDelay(true);
+  });
+  return client;
+}
+
+async function listen(client: MqttClient, filters: readonly string[]): Promise<void> {
+  if (filters.length === 0) return;
+  const grants = await client.subscribeAsync([...filters], { qos: 0 });
+  const refused = grants.filter(({ qos }) => qos > 2).map(({ topic }) => topic);
+  if (refused.length > 0) throw new Error(`refused to subscribe ${refused.join(", ")}`);
+}
