@@ -63,13 +63,18 @@ export const keys = defineContract({
         },
       },
     },
-    /** Makes token and public key of a new device, or new ones where a creation was cut off. */
+    /** Makes token and public key of a new device; where a creation was cut off, answers those already made. */
     issueCredentials: {
       in: z.object({ device_id: DeviceId }),
       out: DeviceCredentials,
       deadlineMs: 5_000,
       idempotent: true,
-      errors: {},
+      errors: {
+        credentials_revoked: {
+          code: "conflict",
+          when: "Credentials of that device id were revoked and are not forgotten yet.",
+        },
+      },
     },
     readCredentials: {
       in: z.object({ device_id: DeviceId }),

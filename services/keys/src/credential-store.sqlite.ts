@@ -1,0 +1,152 @@
+import type { DatabaseSync } from "node:sqlite";
+import { inTransaction } from "@devmesh/store/sqlite";
+import {
+  type CredentialStore,
+  maxClientIds,
+  type SeenClient,
+  type StoredCredentials,
+} from "./credential-store.ts";
+
+interface Row {
+  readonly device_id: string;
+  readonly epoch: string | null;
+  readonly token_digest: Uint8Array;
+  readonly token_sealed: Uint8Array;
+  readonly public_key_digest: Uint8Array;
+  readonly public_key_sealed: Uint8Array;
+}
+
+interface Waiting {
+  readonly client: SeenClient;
+  readonly resolve: (recorded: boolean) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A credential store that may hold back client ids for a moment, to write those of many logins in one commit. */
+export interface SqliteCredentialStore extends CredentialStore {
+  /** Writes what is held back. */
+  flush(): void;
+}
+
+/** Device credentials in the tables of `key-store.sqlite.ts`. */
+export function createSqliteCredentialStore(db: DatabaseSync): SqliteCredentialStore {
+  const insert = db.prepare(`
+    INSERT INTO device_credentials
+      (device_id, epoch, token_digest, token_sealed, public_key_digest, public_key_sealed)
+    VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (device_id) DO NOTHING`);
+  const find = db.prepare("SELECT * FROM device_credentials WHERE device_id = ?");
+  const findByPublicKey = db.prepare("SELECT device_id FROM device_credentials WHERE public_key_digest = ?");
+  const replaceToken = db.prepare(`
+    UPDATE device_credentials SET token_digest = ?, token_sealed = ? WHERE device_id = ? AND epoch = ?`);
+  const replacePublicKey = db.prepare(`
+    UPDATE device_credentials SET public_key_digest = ?, public_key_sealed = ? WHERE device_id = ? AND epoch = ?`);
+  const revoke = db.prepare(`
+    UPDATE device_credentials
+    SET epoch = NULL, token_digest = NULL, token_sealed = NULL, public_key_digest = NULL, public_key_sealed = NULL
+    WHERE device_id = ?`);
+  const clientIds = db.prepare("SELECT client_id FROM mqtt_client WHERE device_id = ? ORDER BY client_id");
+  const forget = db.prepare("DELETE FROM device_credentials WHERE device_id = ? AND epoch IS NULL");
+  const findLogin = db.prepare(`
+    SELECT held.epoch, held.token_digest, seen.seen_at FROM device_credentials AS held
+    LEFT JOIN mqtt_client AS seen ON seen.device_id = held.device_id AND seen.client_id = ?
+    WHERE held.device_id = ? AND held.epoch IS NOT NULL`);
+  const recordClient = db.prepare(`
+    INSERT INTO mqtt_client (device_id, client_id, seen_at, generated)
+    SELECT device_id, ?, ?, ? FROM device_credentials WHERE device_id = ? AND epoch = ? AND token_digest = ?
+    ON CONFLICT (device_id, client_id) DO UPDATE SET seen_at = excluded.seen_at`);
+  const dropClients = db.prepare(`
+    DELETE FROM mqtt_client WHERE device_id = ?1 AND client_id IN (
+      SELECT client_id FROM mqtt_client WHERE device_id = ?1
+      ORDER BY generated, seen_at DESC LIMIT -1 OFFSET ${maxClientIds})`);
+
+  let waiting: Waiting[] = [];
+
+  function record(client: SeenClient): boolean {
+    const { deviceId, epoch, tokenDigest, clientId, at, generated } = client;
+    const { changes } = recordClient.run(clientId, at, generated ? 1 : 0, deviceId, epoch, tokenDigest);
+    if (changes === 0) return false;
+    dropClients.run(deviceId);
+    return true;
+  }
+
+  function flush(): void {
+    const group = waiting;
+    waiting = [];
+    if (group.length === 0) return;
+    try {
+      const recorded = inTransaction(db, () => group.map(({ client }) => record(client)));
+      for (const [at, { resolve }] of group.entries()) resolve(recorded[at] === true);
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+
+  return {
+    flush,
+    async issue(credentials, signal) {
+      signal.throwIfAborted();
+      const { deviceId, epoch, token, publicKey } = credentials;
+      insert.run(deviceId, epoch, token.digest, token.sealed, publicKey.digest, publicKey.sealed);
+      return credentialsOf(find.get(deviceId)) ?? "revoked";
+    },
+    async find(deviceId, signal) {
+      signal.throwIfAborted();
+      return credentialsOf(find.get(deviceId));
+    },
+    async findByPublicKey(digest, signal) {
+      signal.throwIfAborted();
+      const row = findByPublicKey.get(digest);
+      return row === undefined ? null : { deviceId: row.device_id as string };
+    },
+    async isKnown(deviceId, signal) {
+      signal.throwIfAborted();
+      return find.get(deviceId) !== undefined;
+    },
+    async replace(deviceId, epoch, secrets, signal) {
+      signal.throwIfAborted();
+      const [statement, { digest, sealed }] =
+        "token" in secrets ? [replaceToken, secrets.token] : [replacePublicKey, secrets.publicKey];
+      return statement.run(digest, sealed, deviceId, epoch).changes === 1;
+    },
+    async revoke(deviceId, signal) {
+      signal.throwIfAborted();
+      return inTransaction(db, () => {
+        revoke.run(deviceId);
+        return clientIds.all(deviceId).map(({ client_id }) => client_id as string);
+      });
+    },
+    async forget(deviceId, signal) {
+      signal.throwIfAborted();
+      forget.run(deviceId);
+    },
+    async findLogin(deviceId, clientId, signal) {
+      signal.throwIfAborted();
+      const row = findLogin.get(clientId, deviceId);
+      if (row === undefined) return null;
+      return {
+        epoch: row.epoch as string,
+        tokenDigest: row.token_digest as Uint8Array,
+        clientSeenAt: row.seen_at as number | null,
+      };
+    },
+    recordClient(client, signal) {
+      return new Promise((resolve, reject) => {
+        signal.throwIfAborted();
+        if (waiting.length === 0) setImmediate(flush);
+        waiting.push({ client, resolve, reject });
+      });
+    },
+  };
+}
+
+function credentialsOf(found: Record<string, unknown> | undefined): StoredCredentials | null {
+  if (found === undefined) return null;
+  const row = found as unknown as Row;
+  if (row.epoch === null) return null;
+  return {
+    deviceId: row.device_id,
+    epoch: row.epoch,
+    token: { digest: row.token_digest, sealed: row.token_sealed },
+    publicKey: { digest: row.public_key_digest, sealed: row.public_key_sealed },
+  };
+}

@@ -1,0 +1,46 @@
+import { type Customer, customerMetaBytes } from "@devmesh/contracts/model/customer";
+import { isJsonObject, type JsonObject } from "@devmesh/contracts/model/json";
+
+/** One thing wrong in a posted customer, with a JSON pointer to it. */
+export interface CustomerViolation {
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+/** The new `meta` as compact JSON, or why the posted object is refused. */
+export type CustomerUpdate =
+  | { readonly meta: string }
+  | { readonly violations: readonly CustomerViolation[] }
+  | { readonly tooLarge: true };
+
+/**
+ * Reads a posted customer (api.md, Details decided, Customers): the whole object may come back, `meta` replaces the
+ * old one, every other member must be what it was.
+ */
+export function readCustomerUpdate(customer: Customer, body: JsonObject): CustomerUpdate {
+  const known = new Map<string, unknown>(Object.entries(customer));
+  const violations = Object.entries(body).flatMap(([name, value]) => {
+    if (name === "meta") return [];
+    if (!known.has(name)) return [{ pointer: pointerTo(name), detail: "is not known here" }];
+    return known.get(name) === value ? [] : [{ pointer: pointerTo(name), detail: "cannot be changed" }];
+  });
+  const meta = Object.hasOwn(body, "meta") ? body.meta : undefined;
+  if (!isJsonObject(meta)) violations.push({ pointer: "/meta", detail: "must be a JSON object" });
+  if (!isJsonObject(meta) || violations.length > 0) return { violations };
+  const text = compactJson(meta);
+  return text === null || Buffer.byteLength(text) > customerMetaBytes ? { tooLarge: true } : { meta: text };
+}
+
+/** Compact JSON of a value; null when it is nested too deep to be written. */
+function compactJson(value: JsonObject): string | null {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+function pointerTo(name: string): string {
+  return `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}

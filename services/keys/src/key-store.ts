@@ -1,0 +1,16 @@
+import type { ApiKeyStore } from "./api-key-store.ts";
+import type { CredentialStore } from "./credential-store.ts";
+import type { CustomerStore } from "./customer-store.ts";
+import type { MailSlotStore } from "./mail-slot-store.ts";
+
+/** All that this service keeps. */
+export interface KeyStore {
+  readonly apiKeys: ApiKeyStore;
+  readonly credentials: CredentialStore;
+  readonly customers: CustomerStore;
+  readonly mailSlots: MailSlotStore;
+  /** Stores the value under a name that has none; answers the one that stands after it. */
+  putSettingIfAbsent(name: string, value: Uint8Array, signal: AbortSignal): Promise<Uint8Array>;
+  /** Releases the store; no call may follow. */
+  close(): Promise<void>;
+}

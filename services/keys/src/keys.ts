@@ -1,0 +1,22 @@
+import type { keys } from "@devmesh/contracts/keys";
+import type { Implementation } from "@devmesh/service-kit/implementation";
+import { type ApiKeysDependencies, createApiKeys } from "./api-keys.ts";
+import { type CustomersDependencies, createCustomers } from "./customers.ts";
+import { createDeviceCredentials, type DeviceCredentialsDependencies } from "./device-credentials.ts";
+import { createVerification, type VerificationDependencies } from "./verification.ts";
+
+/** All that the use cases need. */
+export type KeysDependencies = VerificationDependencies &
+  ApiKeysDependencies &
+  DeviceCredentialsDependencies &
+  CustomersDependencies;
+
+/** The whole contract, from the use cases of each concept. */
+export function createKeys(dependencies: KeysDependencies): Implementation<typeof keys> {
+  return {
+    ...createVerification(dependencies),
+    ...createApiKeys(dependencies),
+    ...createDeviceCredentials(dependencies),
+    ...createCustomers(dependencies),
+  };
+}

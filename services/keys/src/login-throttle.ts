@@ -1,0 +1,92 @@
+import type { Clock } from "@devmesh/service-kit/clock";
+
+const minuteMs = 60_000;
+/** Once a device's allowance is used up, it may still try this often, in milliseconds. */
+const retryMs = 1_000;
+/** Buckets of each sort kept in memory; beyond it the one not touched for longest goes. */
+const maxBuckets = 10_000;
+
+/** Failed logins within a minute before a device, or an address, is throttled. */
+export interface LoginLimits {
+  readonly perDevice: number;
+  readonly perAddress: number;
+}
+
+/**
+ * Slows down failed logins (api.md, MQTT). A device is counted for each address apart, so that wrong passwords from one
+ * address never lock out the right one from another. Attempts that were throttled do not count as failed.
+ */
+export interface LoginThrottle {
+  /** Whether an attempt of this device from this address may be looked at. */
+  admits(deviceId: string, address: string): boolean;
+  /** Whether any attempt from this address may be looked at. */
+  admitsAddress(address: string): boolean;
+  /** Counts a failed login; `deviceId` is null when the user name is none. */
+  recordFailure(deviceId: string | null, address: string): void;
+}
+
+interface Bucket {
+  /** Failures left. */
+  left: number;
+  /** When `left` was computed, monotonic milliseconds. */
+  at: number;
+  /** When the last attempt was admitted with nothing left. */
+  triedAt: number;
+}
+
+/** Counts in the memory of this process. */
+export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThrottle {
+  const devices = new Map<string, Bucket>();
+  const addresses = new Map<string, Bucket>();
+
+  function refill(bucket: Bucket, perMinute: number): void {
+    const now = clock.monotonicMs();
+    bucket.left = Math.min(perMinute, bucket.left + ((now - bucket.at) / minuteMs) * perMinute);
+    bucket.at = now;
+  }
+
+  function take(buckets: Map<string, Bucket>, name: string, perMinute: number): void {
+    const now = clock.monotonicMs();
+    const bucket = buckets.get(name) ?? { left: perMinute, at: now, triedAt: now };
+    refill(bucket, perMinute);
+    bucket.left = Math.max(0, bucket.left - 1);
+    buckets.delete(name);
+    buckets.set(name, bucket);
+    if (buckets.size > maxBuckets) buckets.delete(buckets.keys().next().value ?? "");
+  }
+
+  return {
+    admits(deviceId, address) {
+      const bucket = devices.get(deviceKey(deviceId, address));
+      if (bucket === undefined) return true;
+      refill(bucket, limits.perDevice);
+      if (bucket.left >= 1) return true;
+      if (clock.monotonicMs() - bucket.triedAt < retryMs) return false;
+      bucket.triedAt = clock.monotonicMs();
+      return true;
+    },
+    admitsAddress(address) {
+      const bucket = addresses.get(address);
+      if (bucket === undefined) return true;
+      refill(bucket, limits.perAddress);
+      return bucket.left >= 1;
+    },
+    recordFailure(deviceId, address) {
+      if (deviceId !== null) {
+        const key = deviceKey(deviceId, address);
+        take(devices, key, limits.perDevice);
+        const bucket = devices.get(key);
+        if (bucket !== undefined) bucket.triedAt = clock.monotonicMs();
+      }
+      if (!isLoopback(address)) take(addresses, address, limits.perAddress);
+    },
+  };
+}
+
+function deviceKey(deviceId: string, address: string): string {
+  return `${deviceId} ${address}`;
+}
+
+function isLoopback(address: string): boolean {
+  return address === "::1" || /^(::ffff:)?127\./.test(address);
+}

@@ -1,0 +1,28 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { MailSlotStore } from "./mail-slot-store.ts";
+
+/** Mail slots in the tables of `key-store.sqlite.ts`. */
+export function createSqliteMailSlotStore(db: DatabaseSync): MailSlotStore {
+  const take = db.prepare(`
+    INSERT INTO mail_slot (window, taken_at)
+    SELECT ?1, ?2 WHERE (SELECT count(*) FROM mail_slot WHERE window = ?1 AND taken_at > ?3) < ?4`);
+  const giveBack = db.prepare(`
+    DELETE FROM mail_slot WHERE rowid = (
+      SELECT rowid FROM mail_slot WHERE window = ? AND taken_at = ? LIMIT 1)`);
+  const prune = db.prepare("DELETE FROM mail_slot WHERE taken_at < ?");
+
+  return {
+    async take(window, limit, since, now, signal) {
+      signal.throwIfAborted();
+      return take.run(window, now, since, limit).changes === 1;
+    },
+    async giveBack(window, takenAt, signal) {
+      signal.throwIfAborted();
+      giveBack.run(window, takenAt);
+    },
+    async prune(before, signal) {
+      signal.throwIfAborted();
+      prune.run(before);
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { StoredApiKey } from "./api-key-store.ts";
+import { openApiKey, sealApiKey } from "./api-keys.ts";
+import type { KeyStore } from "./key-store.ts";
+import type { Sealer } from "./sealing.ts";
+import { createSecret, digestSecret } from "./secret.ts";
+import type { IdSource } from "./sortable-id.ts";
+
+/** What the master key of the start is made from. */
+export interface MasterKeyOptions {
+  readonly store: KeyStore;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly newId: IdSource;
+  /** `MASTER_KEY`: added when the store does not hold it. */
+  readonly preset: string | undefined;
+  /** `MASTER_KEY_FILE`. */
+  readonly file: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Makes sure that the account can be reached: a preset master key is there, one is made when none is valid, and the
+ * file holds a valid one. The key goes nowhere else. Run at each start.
+ */
+export async function ensureMasterKey(options: MasterKeyOptions): Promise<void> {
+  const { store, clock, preset, file, signal } = options;
+  if (preset !== undefined) {
+    await addMasterKey(options, preset);
+    if (!(await isValidMaster(options, preset)))
+      throw new Error("MASTER_KEY has expired: choose another one");
+  }
+  const oldest = await store.apiKeys.findOldestMaster(clock.now().getTime(), signal);
+  const secret =
+    preset ??
+    (oldest === null
+      ? await addMasterKey(options, createSecret("master"))
+      : openApiKey(options.sealer, oldest));
+  if (file !== undefined) await writeMasterKey(options, file, secret);
+}
+
+async function addMasterKey(options: MasterKeyOptions, secret: string): Promise<string> {
+  const { store, sealer, clock, newId, signal } = options;
+  const id = newId();
+  const added: StoredApiKey = {
+    id,
+    digest: digestSecret(secret),
+    sealed: sealApiKey(sealer, id, secret),
+    device: null,
+    name: null,
+    createdAt: clock.now().getTime(),
+    lastUsed: null,
+    expiresAt: null,
+  };
+  await store.apiKeys.insert(added, signal);
+  return secret;
+}
+
+/** A file that holds a valid master key is left as it is, so that an operator's choice among several stands. */
+async function writeMasterKey(options: MasterKeyOptions, file: string, secret: string): Promise<void> {
+  try {
+    const held = await readMasterKey(file);
+    if (
+      held !== null &&
+      (held === secret || (options.preset === undefined && (await isValidMaster(options, held))))
+    ) {
+      await chmod(file, 0o600);
+      return;
+    }
+    await mkdir(dirname(file), { recursive: true });
+    // Never half a key, and never readable by others, not even for a moment.
+    const draft = `${file}.new`;
+    await rm(draft, { force: true });
+    await writeFile(draft, `${secret}\n`, { mode: 0o600, flag: "wx", flush: true });
+    await rename(draft, file);
+  } catch (cause) {
+    const reason = cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : "";
+    throw new Error(`MASTER_KEY_FILE ${file} cannot be written${reason}`, { cause });
+  }
+}
+
+async function readMasterKey(file: string): Promise<string | null> {
+  try {
+    return (await readFile(file, "utf8")).trim();
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+async function isValidMaster({ store, clock, signal }: MasterKeyOptions, secret: string): Promise<boolean> {
+  const key = await store.apiKeys.findByDigest(digestSecret(secret), signal);
+  if (key === null || key.device !== null) return false;
+  return key.expiresAt === null || key.expiresAt > clock.now().getTime();
+}
