@@ -1,3 +1,4 @@
+import { systemErrorCode } from "../process/system-error.ts";
 import { cachedBinary, putIntoCache } from "./binary-cache.ts";
 import { goInstall } from "./go-install.ts";
 import { executablesOnPath, isExecutable } from "./path-search.ts";
@@ -133,9 +134,7 @@ async function unfit(binary: string): Promise<string | null> {
   try {
     return reasonAgainst(await versionOf(binary));
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ENOENT"
-      ? "there is no such file"
-      : "it cannot be run as nats-server";
+    return systemErrorCode(error) === "ENOENT" ? "there is no such file" : "it cannot be run as nats-server";
   }
 }
 

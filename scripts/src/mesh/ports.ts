@@ -1,0 +1,42 @@
+import { createServer } from "node:net";
+import { StartFailure } from "../process/running-process.ts";
+
+/** A port that the mesh will listen on, and the variable that moves it. */
+export interface WantedPort {
+  readonly variable: string;
+  readonly port: number;
+}
+
+/** Throws a {@link StartFailure} that names the first port that is wanted twice or cannot be listened on, and its variable. */
+export async function checkPorts(host: string, wanted: readonly WantedPort[]): Promise<void> {
+  const taken = new Map<number, string>();
+  for (const { variable, port } of wanted) {
+    const other = taken.get(port);
+    if (other)
+      throw new StartFailure(`${other} and ${variable} are both ${port}; give one of them another port.`);
+    taken.set(port, variable);
+  }
+  for (const { variable, port } of wanted) {
+    const code = await tryListen(host, port);
+    if (code === "EADDRINUSE") {
+      throw new StartFailure(`Port ${port} is in use already; set ${variable} to another one.`);
+    }
+    if (code === "EACCES")
+      throw new StartFailure(`Port ${port} needs more rights; set ${variable} to one above 1023.`);
+    if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
+      throw new StartFailure(`${host} is not an address of this machine; set HOST to one that is.`);
+    }
+    if (code)
+      throw new StartFailure(
+        `Port ${port} of ${host} cannot be listened on (${code}); set ${variable} or HOST.`,
+      );
+  }
+}
+
+function tryListen(host: string, port: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)));
+  });
+}

@@ -1,0 +1,97 @@
+import type { Readable } from "node:stream";
+import { z } from "zod";
+import { boundedLog } from "../process/bounded-log.ts";
+import { readLines } from "../process/line-reader.ts";
+
+const WARN = 40;
+const ERROR = 50;
+const FATAL = 60;
+
+/** The members of a pino line that the short form shows. */
+const LogLine = z.object({
+  level: z.number(),
+  msg: z.string().optional(),
+  err: z.object({ message: z.string() }).optional(),
+});
+
+/** What one line means for the user. */
+interface Reading {
+  /** The reason it gives, should it be the last thing the process says. */
+  readonly complaint: string;
+  /** What the user sees at once; null for what the report of the process's end will say. */
+  readonly shown: string | null;
+}
+
+/** What the log of one part of the mesh goes through. */
+export interface PartLog {
+  /** Takes over a stream of the process: every line goes to the file, warnings and errors in short form to the user too. */
+  follow(stream: Readable): void;
+  /** The last thing the part said that looks like a reason, for the sentence that tells of its end. */
+  lastComplaint(): string | null;
+  /** What was said so far explains no later end. */
+  forgetComplaint(): void;
+  close(): void;
+}
+
+/** Opens the log file of a service, whose lines are JSON. `show` gets the short form: `keys warn: store is slow`. */
+export function serviceLog(name: string, file: string, show: (line: string) => void): PartLog {
+  return partLog(file, show, (line) => readServiceLine(name, line));
+}
+
+/** Opens the log file of nats-server, whose lines carry `[WRN]`, `[ERR]`, `[FTL]`. */
+export function brokerLog(file: string, show: (line: string) => void): PartLog {
+  return partLog(file, show, readBrokerLine);
+}
+
+function partLog(
+  file: string,
+  show: (line: string) => void,
+  read: (line: string) => Reading | null,
+): PartLog {
+  const log = boundedLog(file);
+  let complaint: string | null = null;
+  return {
+    follow(stream) {
+      readLines(stream, (line) => {
+        log.write(`${line}\n`);
+        const reading = read(line);
+        if (!reading) return;
+        complaint = reading.complaint;
+        if (reading.shown !== null) show(reading.shown);
+      });
+    },
+    lastComplaint: () => complaint,
+    forgetComplaint() {
+      complaint = null;
+    },
+    close: log.close,
+  };
+}
+
+function readServiceLine(name: string, line: string): Reading | null {
+  const parsed = parseLine(line);
+  if (!parsed) {
+    // What Node prints by itself before it ends: a stack is indented, the sentence is not.
+    if (!/^[A-Za-z]/.test(line) || line.startsWith("Node.js v") || line.startsWith("node:")) return null;
+    return { complaint: line.replace(/\.$/, ""), shown: null };
+  }
+  if (parsed.level < WARN) return null;
+  const text = [parsed.msg, parsed.err?.message].filter(Boolean).join(": ") || "(no message)";
+  if (parsed.level >= FATAL) return { complaint: text, shown: null };
+  return { complaint: text, shown: `${name} ${parsed.level >= ERROR ? "error" : "warn"}: ${text}` };
+}
+
+function readBrokerLine(line: string): Reading | null {
+  const found = /\[(WRN|ERR|FTL)\] (.*)/.exec(line) ?? /^(nats-server): (.*)/.exec(line);
+  const text = found?.[2];
+  if (!text) return null;
+  return { complaint: text, shown: found[1] === "ERR" ? `nats-server: ${text}` : null };
+}
+
+function parseLine(line: string): z.infer<typeof LogLine> | null {
+  try {
+    return LogLine.safeParse(JSON.parse(line)).data ?? null;
+  } catch {
+    return null;
+  }
+}

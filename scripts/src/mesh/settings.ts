@@ -1,0 +1,92 @@
+import { resolve } from "node:path";
+import { z } from "zod";
+import { StartFailure } from "../process/running-process.ts";
+
+const Port = z.coerce.number().int().min(1).max(65_535);
+/** An empty variable counts as one that is not set. */
+const optional = <T extends z.ZodType>(schema: T) =>
+  z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
+const withDefault = <T extends z.ZodType>(schema: T, value: string) =>
+  z.preprocess((given) => (given === undefined || given === "" ? value : given), schema);
+
+/** The launcher's environment; the names are those of architecture.md, How it starts. */
+const Environment = z.object({
+  HOST: withDefault(z.string(), "127.0.0.1"),
+  PORT: withDefault(Port, "8080"),
+  MQTT_PORT: withDefault(Port, "1883"),
+  NATS_PORT: withDefault(Port, "4222"),
+  MQTT_WS_PORT: optional(Port),
+  MQTT_TLS_CERT: optional(z.string()),
+  MQTT_TLS_KEY: optional(z.string()),
+  DATA_DIR: withDefault(z.string(), "./.data"),
+  PUBLIC_URL: optional(z.url({ protocol: /^https?$/ })),
+  NATS_URL: optional(z.url({ protocol: /^(nats|tls)$/ })),
+  STORE_URL: optional(z.string()),
+  SMTP_URL: optional(z.string()),
+  MASTER_KEY: optional(z.string()),
+  KEY_ENCRYPTION_KEY: optional(z.string()),
+  DRAIN_MS: withDefault(z.coerce.number().int().min(0).max(600_000), "10000"),
+  LOG_LEVEL: withDefault(z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]), "info"),
+});
+
+/** How one mesh is to run. */
+export interface MeshSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly mqttPort: number;
+  readonly natsPort: number;
+  /** MQTT over WebSocket; none without it. */
+  readonly mqttWebsocketPort: number | undefined;
+  readonly mqttTls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** Absolute. */
+  readonly dataDir: string;
+  /** For links in mails, without a slash at its end. */
+  readonly publicUrl: string;
+  /** A nats-server that somebody else runs. */
+  readonly natsUrl: string | undefined;
+  readonly storeUrl: string | undefined;
+  readonly smtpUrl: string | undefined;
+  readonly masterKey: string | undefined;
+  readonly keyEncryptionKey: string | undefined;
+  readonly logLevel: string;
+  /** Longest that a service waits for running calls when it stops, in milliseconds. */
+  readonly drainMs: number;
+}
+
+/** Reads the environment. Throws a {@link StartFailure} that names each variable that is wrong, never a value, which may be a secret. */
+export function meshSettings(env: NodeJS.ProcessEnv): MeshSettings {
+  const parsed = Environment.safeParse(env);
+  if (!parsed.success) {
+    const wrong = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+    throw new StartFailure(`The environment is not right: ${wrong.join("; ")}.`);
+  }
+  const values = parsed.data;
+  if ((values.MQTT_TLS_CERT === undefined) !== (values.MQTT_TLS_KEY === undefined)) {
+    throw new StartFailure("MQTT_TLS_CERT and MQTT_TLS_KEY go together: one of them is not set.");
+  }
+  return {
+    host: values.HOST,
+    port: values.PORT,
+    mqttPort: values.MQTT_PORT,
+    natsPort: values.NATS_PORT,
+    mqttWebsocketPort: values.MQTT_WS_PORT,
+    mqttTls:
+      values.MQTT_TLS_CERT && values.MQTT_TLS_KEY
+        ? { certFile: resolve(values.MQTT_TLS_CERT), keyFile: resolve(values.MQTT_TLS_KEY) }
+        : undefined,
+    dataDir: resolve(values.DATA_DIR),
+    publicUrl: (values.PUBLIC_URL ?? httpUrl(values.HOST, values.PORT)).replace(/\/+$/, ""),
+    natsUrl: values.NATS_URL,
+    storeUrl: values.STORE_URL,
+    smtpUrl: values.SMTP_URL,
+    masterKey: values.MASTER_KEY,
+    keyEncryptionKey: values.KEY_ENCRYPTION_KEY,
+    logLevel: values.LOG_LEVEL,
+    drainMs: values.DRAIN_MS,
+  };
+}
+
+/** `http://HOST:PORT`, an IPv6 address in brackets. */
+export function httpUrl(host: string, port: number): string {
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,41 @@
+import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
+
+/** Size, in bytes, at which a log file becomes `<file>.1` and a new one begins: two such files are the most one service can fill. */
+const MAX_BYTES = 10 * 1024 * 1024;
+
+/** A log file that cannot fill the disk. */
+export interface BoundedLog {
+  /** Appends. A disk that is full or gone loses lines, it does not stop the mesh. */
+  write(text: string): void;
+  close(): void;
+}
+
+/** Opens the file (mode 0600) for appending. */
+export function boundedLog(file: string, maxBytes: number = MAX_BYTES): BoundedLog {
+  let descriptor: number | null = null;
+  let size = 0;
+  const open = () => {
+    descriptor = openSync(file, "a", 0o600);
+    size = fstatSync(descriptor).size;
+  };
+  const close = () => {
+    if (descriptor !== null) closeSync(descriptor);
+    descriptor = null;
+  };
+  open();
+  return {
+    write(text) {
+      try {
+        if (size >= maxBytes) {
+          close();
+          renameSync(file, `${file}.1`);
+        }
+        if (descriptor === null) open();
+        if (descriptor !== null) size += writeSync(descriptor, text);
+      } catch {
+        // See above: a lost line is better than a lost mesh.
+      }
+    },
+    close,
+  };
+}

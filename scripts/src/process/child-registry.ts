@@ -1,0 +1,62 @@
+import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
+import { guardAgainstOwnDeath } from "./parent-death-guard.ts";
+import type { RunningProcess } from "./running-process.ts";
+
+/** Every child of the launcher, so that none outlives it. */
+export interface ChildRegistry {
+  /** Starts a child in a session of its own: a Ctrl-C in the terminal reaches the launcher alone, which then ends all in order. */
+  spawn(
+    command: string,
+    args: readonly string[],
+    options: SpawnOptions & { guarded: boolean },
+  ): RegisteredChild;
+  /** SIGKILL to all that still run, at once. */
+  killAll(): void;
+}
+
+/** A child and the supervision's view of it. */
+export interface RegisteredChild extends RunningProcess {
+  readonly process: ChildProcess;
+}
+
+/** Makes an empty registry; at the exit of this process whatever is left in it is killed. */
+export function childRegistry(): ChildRegistry {
+  const running = new Set<ChildProcess>();
+  const killAll = () => {
+    for (const child of running) child.kill("SIGKILL");
+  };
+  process.once("exit", killAll);
+  return {
+    spawn(command, args, { guarded, ...options }) {
+      const child = spawn(command, args, { ...options, detached: true });
+      running.add(child);
+      const guard = guarded && child.pid !== undefined ? guardAgainstOwnDeath(child.pid) : null;
+      const ended = new Promise<string>((resolve) => {
+        const end = (how: string) => {
+          running.delete(child);
+          guard?.release();
+          resolve(how);
+        };
+        child.once("error", (error) => {
+          if (child.pid === undefined) end(`could not be run (${error.message})`);
+        });
+        child.once("close", (code, signal) =>
+          end(signal ? `was killed (${signal})` : `ended (exit code ${code})`),
+        );
+      });
+      return {
+        process: child,
+        pid: child.pid ?? Number.NaN,
+        ended,
+        async end(graceMs) {
+          if (!running.has(child)) return;
+          child.kill("SIGTERM");
+          const timer = setTimeout(() => child.kill("SIGKILL"), graceMs);
+          await ended;
+          clearTimeout(timer);
+        },
+      };
+    },
+    killAll,
+  };
+}

@@ -1,0 +1,24 @@
+import type { Readable } from "node:stream";
+
+/** Longest line that is passed on whole, in characters; a longer one comes in pieces. */
+const MAX_LINE = 64 * 1024;
+
+/** Calls `take` with each line of a stream of UTF-8 text, without its line feed. */
+export function readLines(stream: Readable, take: (line: string) => void): void {
+  let rest = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) take(line);
+    if (rest.length > MAX_LINE) {
+      take(rest);
+      rest = "";
+    }
+  });
+  stream.on("end", () => {
+    if (rest) take(rest);
+  });
+  // The end of a child closes its pipes in any order; how it ended is told elsewhere.
+  stream.on("error", () => {});
+}

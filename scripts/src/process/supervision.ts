@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { backOff } from "./back-off.ts";
+import type { RunningProcess } from "./running-process.ts";
+
+/** A part of the mesh that is kept running. */
+export interface SupervisedPart<P extends RunningProcess> {
+  /** As the user knows it: `keys`, `nats-server`. */
+  readonly name: string;
+  /** Starts it and resolves when it is ready. When it fails or the signal fires, nothing of it is left and the promise rejects. */
+  start(signal: AbortSignal): Promise<P>;
+}
+
+/** What the supervision tells, in sentences that name the part. */
+export interface SupervisionReport {
+  say(sentence: string): void;
+  /** Called when the running process is another one, or none for the time being. */
+  changed(): void;
+}
+
+/** Keeps one part of the mesh running until it is stopped. */
+export interface Supervision<P extends RunningProcess> {
+  /** The process that runs and is ready now; null between two. */
+  current(): P | null;
+  /** Ends it for good; safe to call at any time. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/**
+ * Starts a part and, whenever it dies from then on, starts it again with back-off, without end. Rejects when the first
+ * start fails, or when `signal` fires during it; after that, failures are only reported.
+ */
+export async function supervise<P extends RunningProcess>(
+  part: SupervisedPart<P>,
+  report: SupervisionReport,
+  signal: AbortSignal,
+): Promise<Supervision<P>> {
+  const stopping = new AbortController();
+  const waits = backOff();
+  let lastGraceMs = 0;
+  let running: P | null = await part.start(AbortSignal.any([signal, stopping.signal]));
+  waits.up(performance.now());
+
+  async function startAgain(why: string): Promise<P | null> {
+    let reason = why;
+    while (!stopping.signal.aborted) {
+      const waitMs = waits.next(performance.now());
+      report.say(`${part.name} ${reason}; it is started again in ${waitMs / 1_000} s.`);
+      try {
+        await sleep(waitMs, undefined, { signal: stopping.signal });
+        return await part.start(stopping.signal);
+      } catch (error) {
+        reason = error instanceof Error ? error.message : String(error);
+      }
+    }
+    return null;
+  }
+
+  async function watch() {
+    while (running) {
+      const how = await running.ended;
+      running = null;
+      if (stopping.signal.aborted) return;
+      report.changed();
+      running = await startAgain(how);
+      if (!running) return;
+      if (stopping.signal.aborted) return await running.end(lastGraceMs);
+      waits.up(performance.now());
+      report.changed();
+      report.say(`${part.name} is ready again.`);
+    }
+  }
+
+  const watching = watch();
+  return {
+    current: () => running,
+    async stop(graceMs) {
+      lastGraceMs = graceMs;
+      stopping.abort();
+      await running?.end(graceMs);
+      await watching;
+    },
+  };
+}

@@ -1,0 +1,177 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { z } from "zod";
+import { findNatsServer } from "./nats-server/find-nats-server.ts";
+import { closingLine, readTestCount, sumOf, type TestCount } from "./test-results.ts";
+
+const repository = resolve(import.meta.dirname, "../..");
+const RESULT = join(".test-results", "jest.json");
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+/** How one step ended, with all that it printed. */
+interface StepOutcome {
+  readonly ok: boolean;
+  readonly output: string;
+  readonly seconds: number;
+}
+
+const filters = filtersOf(process.argv.slice(2));
+if (filters === null) {
+  process.stderr.write("Usage: npm test [-- --filter=PACKAGE ...]\n");
+  process.exit(2);
+}
+const env: NodeJS.ProcessEnv = {
+  ...process.env,
+  TURBO_TELEMETRY_DISABLED: "1",
+  TURBO_NO_UPDATE_NOTIFIER: "1",
+};
+let running: ReturnType<typeof spawn> | null = null;
+process.on("SIGTERM", () => {
+  running?.kill("SIGTERM");
+  process.exit(143);
+});
+
+const counts: TestCount[] = [];
+if (await natsServerIsThere()) {
+  counts.push(await runChecks(filters));
+  counts.push(await runPackageTests(filters));
+} else {
+  counts.push({ passed: 0, failed: 1, skipped: 0 });
+}
+const total = sumOf(counts);
+say("");
+say(closingLine(total));
+process.exit(total.failed === 0 ? 0 : 1);
+
+function filtersOf(args: readonly string[]): string[] | null {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: { filter: { type: "string", multiple: true } },
+    });
+    return (values.filter ?? []).map((name) => `--filter=${name}`);
+  } catch {
+    return null;
+  }
+}
+
+/** Looks nats-server up once, as `npm start` does, and names it to all tests. */
+async function natsServerIsThere(): Promise<boolean> {
+  try {
+    const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined }, say });
+    if (found.kind !== "binary") return false;
+    env.NATS_SERVER_BIN = found.path;
+    // Tests start servers of their own; one that somebody runs is none of theirs.
+    delete env.NATS_URL;
+    say(`nats-server: ${found.path} (${found.from})`);
+    return true;
+  } catch (error) {
+    say(`FAILED  nats-server: ${error instanceof Error ? error.message : error}`);
+    return false;
+  }
+}
+
+/** The static checks, each counted as one test. With a filter only what can be narrowed to a package. */
+async function runChecks(narrowed: readonly string[]): Promise<TestCount> {
+  const checks: [string, string, string[]][] = [["type check", "turbo", turbo("check", narrowed)]];
+  if (narrowed.length === 0) {
+    checks.push(["lint", "biome", ["ci", "--colors=off", "."]]);
+    checks.push(["boundaries", "turbo", ["boundaries", "--no-color"]]);
+    checks.push(["unused code", "knip", ["--no-progress"]]);
+    const generator = join("scripts", "generate.ts");
+    if (existsSync(join(repository, generator))) {
+      checks.push(["generated files", process.execPath, [generator, "--check"]]);
+    }
+  }
+  const outcomes: TestCount[] = [];
+  for (const [name, command, args] of checks) {
+    const { ok, output, seconds } = await run(command, args);
+    say(`${ok ? "ok     " : "FAILED "} ${name} (${seconds.toFixed(1)} s)`);
+    if (!ok) say(output.trimEnd());
+    outcomes.push({ passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 });
+  }
+  return sumOf(outcomes);
+}
+
+/** The suites of all packages, two at a time. */
+async function runPackageTests(narrowed: readonly string[]): Promise<TestCount> {
+  const packages = await packagesWithTests(narrowed);
+  if (packages === null) return { passed: 0, failed: 1, skipped: 0 };
+  await Promise.all(
+    packages.map(({ directory }) => rm(join(repository, directory, RESULT), { force: true })),
+  );
+  say(`        running the tests of ${packages.length} packages`);
+  const args = [
+    ...turbo("test", narrowed),
+    "--continue",
+    "--concurrency=2",
+    "--output-logs=errors-only",
+    "--",
+    "--json",
+    `--outputFile=${RESULT}`,
+    "--passWithNoTests",
+  ];
+  const { ok, output } = await run("turbo", args);
+  const counts: TestCount[] = [];
+  for (const { name, directory } of packages) {
+    const count = await readTestCount(join(repository, directory, RESULT));
+    counts.push(count);
+    const verdict = count.failed === 0 ? "ok     " : "FAILED ";
+    say(`${verdict} ${name}: ${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
+  }
+  const total = sumOf(counts);
+  if (!ok) say(output.trimEnd());
+  // A suite that ended badly although each of its tests passed: an open handle, a crash on the way out.
+  return ok || total.failed > 0 ? total : { ...total, failed: 1 };
+}
+
+const DryRun = z.object({
+  tasks: z.array(z.object({ package: z.string(), directory: z.string(), command: z.string() })),
+});
+
+async function packagesWithTests(
+  narrowed: readonly string[],
+): Promise<{ name: string; directory: string }[] | null> {
+  const { ok, output } = await run("turbo", [...turbo("test", narrowed), "--dry=json"], "stdout");
+  try {
+    if (!ok) throw new Error("turbo failed");
+    const { tasks } = DryRun.parse(JSON.parse(output));
+    return tasks
+      .filter(({ command }) => command !== "<NONEXISTENT>")
+      .map(({ package: name, directory }) => ({ name, directory }));
+  } catch {
+    say(`FAILED  which packages have tests\n${output.trimEnd()}`);
+    return null;
+  }
+}
+
+/** Nothing is taken from turbo's cache: a check depends on more than its own package's files. */
+function turbo(task: string, narrowed: readonly string[]): string[] {
+  return ["run", task, ...narrowed, "--force", "--env-mode=loose", "--no-color"];
+}
+
+function run(command: string, args: readonly string[], keep: "all" | "stdout" = "all"): Promise<StepOutcome> {
+  const startedAt = performance.now();
+  const tool = command === process.execPath ? command : join(repository, "node_modules", ".bin", command);
+  return new Promise((resolve) => {
+    const child = spawn(tool, args, { cwd: repository, env, stdio: ["ignore", "pipe", "pipe"] });
+    running = child;
+    const pieces: string[] = [];
+    child.stdout.setEncoding("utf8").on("data", (text: string) => pieces.push(text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      if (keep === "all") pieces.push(text);
+    });
+    const end = (ok: boolean) => {
+      running = null;
+      resolve({ ok, output: pieces.join(""), seconds: (performance.now() - startedAt) / 1_000 });
+    };
+    child.once("error", (error) => {
+      pieces.push(error.message);
+      end(false);
+    });
+    child.once("close", (code) => end(code === 0));
+  });
+}

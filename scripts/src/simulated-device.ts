@@ -1,0 +1,162 @@
+import type { MqttClient } from "mqtt";
+import { z } from "zod";
+import { connectDevice, type DeviceLogin } from "./device-connection.ts";
+
+/** A function of a device, called by RPC. What it throws as {@link FunctionError} reaches the caller. */
+export type DeviceFunction = (params: unknown) => unknown;
+
+/** Records that a device publishes by itself. */
+export interface Telemetry {
+  /** Below `db/ID/`. */
+  readonly topic: string;
+  readonly everyMs: number;
+  read(): unknown;
+}
+
+/** What a simulated device is. */
+export interface DeviceModel {
+  /** Shown by `Sys.GetInfo`. */
+  readonly app: string;
+  readonly functions: Readonly<Record<string, DeviceFunction>>;
+  /** What it reports of itself at first. */
+  readonly reported: Readonly<Record<string, unknown>>;
+  readonly telemetry: readonly Telemetry[];
+  /** Told when desired state has been taken over. */
+  readonly onDesired?: (desired: Readonly<Record<string, unknown>>) => void;
+}
+
+/** A failed call, with the code and message that the caller sees. */
+export class FunctionError extends Error {
+  override readonly name = "FunctionError";
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** A device that lives until it is stopped. */
+export interface SimulatedDevice {
+  readonly id: string;
+  /** What it reports of itself now. */
+  readonly reported: Readonly<Record<string, unknown>>;
+  /** Changes what it reports and tells the mesh. */
+  report(change: Readonly<Record<string, unknown>>): void;
+  stop(): Promise<void>;
+}
+
+const RpcFrame = z.object({
+  id: z.number(),
+  src: z.string(),
+  method: z.string(),
+  params: z.unknown().optional(),
+});
+const Delta = z.object({ state: z.record(z.string(), z.unknown()) });
+
+/**
+ * Starts a device that answers `RPC.List`, `Sys.GetInfo` and its own functions, takes over what the shadow desires, reports, and publishes
+ * its telemetry, over real MQTT. It connects again whenever the connection is lost. Throws when the first login fails.
+ */
+export async function startSimulatedDevice(login: DeviceLogin, model: DeviceModel): Promise<SimulatedDevice> {
+  const startedAt = performance.now();
+  const reported: Record<string, unknown> = { ...model.reported };
+  const client = await connectDevice(login, { reconnectPeriod: 1_000 });
+
+  const functions: Record<string, DeviceFunction> = {
+    ...model.functions,
+    "RPC.List": () => Object.keys(functions).sort(),
+    "Sys.GetInfo": () => ({
+      id: login.id,
+      app: model.app,
+      fw_version: "1.0.0",
+      arch: "simulated",
+      uptime: Math.round((performance.now() - startedAt) / 1_000),
+    }),
+  };
+  const report = (change: Readonly<Record<string, unknown>>) => {
+    Object.assign(reported, change);
+    publish(client, `${login.id}/shadow/update`, { state: { reported: change } }, 1);
+  };
+  const takeOver = (delta: Readonly<Record<string, unknown>>) => {
+    if (Object.keys(delta).length === 0) return;
+    const changed: Record<string, unknown> = {};
+    for (const [member, value] of Object.entries(delta)) changed[member] = merge(reported[member], value);
+    model.onDesired?.(changed);
+    report(changed);
+  };
+
+  client.on("message", (topic, payload) => {
+    const received = parse(payload);
+    if (topic === `${login.id}/rpc`) {
+      const frame = RpcFrame.safeParse(received).data;
+      if (frame) void answer(client, functions, frame);
+    } else if (topic === `${login.id}/shadow/delta`) {
+      const delta = Delta.safeParse(received).data;
+      if (delta) takeOver(delta.state);
+    }
+  });
+  await client.subscribeAsync([`${login.id}/rpc`, `${login.id}/shadow/delta`], { qos: 1 });
+  report(model.reported);
+
+  const timers = model.telemetry.map(({ topic, everyMs, read }) => {
+    const send = () => publish(client, `db/${login.id}/${topic}`, read(), 1);
+    send();
+    return setInterval(send, everyMs);
+  });
+  return {
+    id: login.id,
+    reported,
+    report,
+    async stop() {
+      for (const timer of timers) clearInterval(timer);
+      await client.endAsync(true);
+    },
+  };
+}
+
+async function answer(
+  client: MqttClient,
+  functions: Readonly<Record<string, DeviceFunction>>,
+  { id, src, method, params }: z.infer<typeof RpcFrame>,
+): Promise<void> {
+  const reply = `${src}/rpc`;
+  const called = Object.hasOwn(functions, method) ? functions[method] : undefined;
+  if (!called)
+    return publish(client, reply, { id, error: { code: 404, message: `No handler for ${method}` } }, 0);
+  try {
+    publish(client, reply, { id, result: (await called(params)) ?? null }, 0);
+  } catch (error) {
+    const code = error instanceof FunctionError ? error.code : 500;
+    const message = error instanceof Error ? error.message : "failed";
+    publish(client, reply, { id, error: { code, message } }, 0);
+  }
+}
+
+function publish(client: MqttClient, topic: string, message: unknown, qos: 0 | 1): void {
+  // What could not be sent because the connection is gone is lost, as on a real device without memory.
+  client.publish(topic, JSON.stringify(message), { qos }, () => {});
+}
+
+function parse(payload: Buffer): unknown {
+  try {
+    return JSON.parse(payload.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** RFC 7396, as the shadow itself merges. */
+function merge(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const merged: Record<string, unknown> = isObject(target) ? { ...target } : {};
+  for (const [member, value] of Object.entries(patch)) {
+    if (value === null) delete merged[member];
+    else merged[member] = merge(merged[member], value);
+  }
+  return merged;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
