@@ -17,12 +17,15 @@ describe("the mailer's environment", () => {
     expect(problemsWith({ PUBLIC_URL: base.PUBLIC_URL, SMTP_URL: "smtp://mail.example.com" })).toBeNull();
   });
 
-  test.each(["", "devices.example.com", "ftp://example.com", "https://u:p@example.com", "https://example.com?x=1"])(
-    "refuses %j as public URL",
-    (PUBLIC_URL) => {
-      expect(problemsWith({ ...base, PUBLIC_URL })).toContain("PUBLIC_URL");
-    },
-  );
+  test.each([
+    "",
+    "devices.example.com",
+    "ftp://example.com",
+    "https://u:p@example.com",
+    "https://example.com?x=1",
+  ])("refuses %j as public URL", (PUBLIC_URL) => {
+    expect(problemsWith({ ...base, PUBLIC_URL })).toContain("PUBLIC_URL");
+  });
 
   test.each([
     "http://user:hunter2@mail.example.com",
@@ -45,15 +48,24 @@ describe("the mailer's environment", () => {
 
 describe("SMTP_URL", () => {
   test.each([
-    ["smtp://mail.example.com", { port: 587, implicitTls: false, startTls: "opportunistic", verifyCertificate: false }],
+    [
+      "smtp://mail.example.com",
+      { port: 587, implicitTls: false, startTls: "opportunistic", verifyCertificate: false },
+    ],
     ["smtp://u:p@mail.example.com:25", { port: 25, startTls: "required", verifyCertificate: true }],
-    ["smtp://u:p@mail.example.com?starttls=opportunistic", { startTls: "opportunistic", verifyCertificate: false }],
+    [
+      "smtp://u:p@mail.example.com?starttls=opportunistic",
+      { startTls: "opportunistic", verifyCertificate: false },
+    ],
     ["smtp://mail.example.com?starttls=required", { startTls: "required", verifyCertificate: true }],
     ["smtp://u:p@127.0.0.1:2525", { startTls: "opportunistic", verifyCertificate: false }],
     ["smtp://[::1]:2525", { host: "::1", port: 2525 }],
     ["smtps://u:p@mail.example.com", { port: 465, implicitTls: true, verifyCertificate: true }],
     ["smtps://localhost", { verifyCertificate: false }],
-    ["smtp://me%40example.com:p%40%2F%C3%B6@h", { credentials: { user: "me@example.com", password: "p@/ö" } }],
+    [
+      "smtp://me%40example.com:p%40%2F%C3%B6@h",
+      { credentials: { user: "me@example.com", password: "p@/ö" } },
+    ],
   ])("%s", (text, server) => {
     expect(SmtpUrl.parse(text)).toMatchObject(server);
   });

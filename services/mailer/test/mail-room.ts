@@ -1,0 +1,114 @@
+import { keys } from "@devmesh/contracts/keys";
+import { mailer, mailQueue } from "@devmesh/contracts/mailer";
+import { calls } from "@devmesh/contracts/topology";
+import { type Bus, connectBus } from "@devmesh/service-kit/bus";
+import { createClient } from "@devmesh/service-kit/client";
+import { systemClock } from "@devmesh/service-kit/clock";
+import { createCallContext } from "@devmesh/service-kit/context";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import { createLogger } from "@devmesh/service-kit/logger";
+import { createProducer, createQueueOffice } from "@devmesh/service-kit/queue";
+import { type Served, serve } from "@devmesh/service-kit/serve";
+import { startNatsServer } from "@devmesh/testkit/nats-server";
+import { z } from "zod";
+import { type MailQueue, startMailDeliveries } from "../src/mail-deliveries.ts";
+import { createMailer } from "../src/mailer.ts";
+import type { MailTransport } from "../src/transport.ts";
+
+/** The token that every test customer has; no file of the broker may hold it. */
+export const customerToken = "ck_TokenOfACustomerThatNobodyElse00";
+
+/** The part of the contract of `keys` that the mailer calls. */
+const invitations = { ...keys, methods: { readInvitation: keys.methods.readInvitation } };
+
+const log = createLogger({ service: "test", level: process.env.TEST_LOG ?? "silent" });
+
+/** A broker with `keys` answering for some customers, and what a test needs to queue mail and ask about it. */
+export async function openMailRoom() {
+  const server = await startNatsServer({ jetstream: true });
+  const buses: Bus[] = [];
+  const connect = async (name: string) => {
+    const bus = await connectBus({ url: server.url, name, log });
+    buses.push(bus);
+    return bus;
+  };
+  const bus = await connect("gateway");
+  const customers = new Map<string, string>();
+  const producer = await createProducer(bus, mailQueue);
+
+  async function stop() {
+    await Promise.all(buses.map((open) => open.close()));
+    await server.stop();
+  }
+  return {
+    server,
+    producer,
+    /** Customer id → e-mail address. */
+    customers,
+    /** Lets `keys` answer from now on. */
+    async openKeys(): Promise<Served> {
+      return serve(await connect("keys"), invitations, {
+        readInvitation: async ({ customer_id }, context) => ({
+          email: customers.get(customer_id) ?? context.fail("customer_not_found"),
+          token: customerToken,
+          confirmation: `confirm-${customer_id}`,
+          expires_at: "2026-01-08T12:00:00.000Z",
+        }),
+      });
+    },
+    /** Adds a customer and queues their invitation. */
+    async invite(customer_id: string, email = `${customer_id}@example.com`) {
+      customers.set(customer_id, email);
+      await producer.enqueue({ kind: "invitation", customer_id });
+    },
+    /** Queues what only another release would understand. */
+    async enqueueForeign(job: unknown) {
+      const foreign = await createProducer(bus, { ...mailQueue, job: z.unknown() });
+      await foreign.enqueue(job);
+    },
+    /** A mailer in this process, answering its contract; its waits are short unless told. */
+    async openMailer(transport: MailTransport, { backoffMs = [50, 50], attemptMs = 10_000 } = {}) {
+      const own = await connect("mailer");
+      const queue: MailQueue = { ...mailQueue, backoffMs, attemptMs };
+      const deliveries = await startMailDeliveries({
+        bus: own,
+        queue,
+        clock: systemClock,
+        keys: createClient(own, calls(keys, ["readInvitation"])),
+        transport,
+        sender: { name: "Devmesh", address: "no-reply@devices.example.com" },
+        publicUrl: new URL("https://devices.example.com"),
+        log,
+      });
+      const served = serve(own, mailer, createMailer({ queue: createQueueOffice(own, queue) }));
+      return {
+        metrics: own.metrics,
+        async [Symbol.asyncDispose]() {
+          await served.drain(1_000);
+          await deliveries.stop();
+          await own.close();
+        },
+      };
+    },
+    /** The mailer as its callers see it. */
+    mailer: createClient(bus, calls(mailer, ["listDeadMail", "retryDeadMail", "readQueue"])),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** The context of a call that a test makes. */
+export function testCall() {
+  return createCallContext({ timeoutMs: 10_000 });
+}
+
+/** The reason with which a call is refused; fails the test when it is answered. */
+export async function refusalOf(calling: Promise<unknown>): Promise<string> {
+  try {
+    await calling;
+  } catch (error) {
+    if (error instanceof ServiceError) return error.reason;
+    throw error;
+  }
+  throw new Error("the call was answered");
+}

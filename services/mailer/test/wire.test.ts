@@ -1,0 +1,240 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { eventually } from "@devmesh/testkit/eventually";
+import { startSmtpSink } from "@devmesh/testkit/smtp-sink";
+import { describe, expect, test } from "@jest/globals";
+import { SmtpUrl } from "../src/smtp-url.ts";
+import { createSmtpTransport } from "../src/transport.smtp.ts";
+import { customerToken, openMailRoom, refusalOf, testCall } from "./mail-room.ts";
+
+const patient = { connectMs: 10_000, greetingMs: 10_000, silenceMs: 10_000 };
+
+/** A broker with `keys`, and an SMTP server with the way to it. */
+async function openOffice(patience = patient) {
+  const stack = new AsyncDisposableStack();
+  const room = stack.use(await openMailRoom());
+  const sink = stack.use(await startSmtpSink());
+  await room.openKeys();
+  const transport = createSmtpTransport(SmtpUrl.parse(sink.url), patience);
+  return { room, sink, transport, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+type Room = Awaited<ReturnType<typeof openMailRoom>>;
+
+async function awaitCounts(room: Room, waiting: number, dead: number) {
+  await eventually(async () => {
+    expect(await room.mailer.readQueue({}, testCall())).toEqual({ waiting, dead });
+    return true;
+  });
+}
+
+describe("a queued invitation", () => {
+  test("is sent to its customer with link, token and sender, and leaves the queue", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    await using mailer = await room.openMailer(transport);
+    await room.invite("ann");
+    const { content, to, from } = await sink.awaitMail();
+    expect({ to, from }).toEqual({ to: ["ann@example.com"], from: "no-reply@devices.example.com" });
+    expect(content.text).toContain("https://devices.example.com/confirm?token=confirm-ann\n");
+    expect(content.text).toContain(customerToken);
+    expect(content.text).toContain("8 January 2026, 12:00 UTC");
+    await awaitCounts(room, 0, 0);
+    expect(await mailer.metrics.registry.metrics()).toContain(
+      'mesh_job_attempts_total{queue="mail",outcome="ok"} 1',
+    );
+  });
+
+  test("of a customer who is gone meanwhile is done without a mail", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    await room.producer.enqueue({ kind: "invitation", customer_id: "gone" });
+    await using _mailer = await room.openMailer(transport);
+    await awaitCounts(room, 0, 0);
+    expect(sink.attempts).toEqual([]);
+  });
+
+  test("waits for `keys` to come back", async () => {
+    await using room = await openMailRoom();
+    await using sink = await startSmtpSink();
+    const transport = createSmtpTransport(SmtpUrl.parse(sink.url));
+    await using mailer = await room.openMailer(transport, { backoffMs: Array(100).fill(50) });
+    await room.invite("ann");
+    await eventually(async () =>
+      (await mailer.metrics.registry.metrics()).includes(
+        'mesh_job_attempts_total{queue="mail",outcome="failed"}',
+      ),
+    );
+    await room.openKeys();
+    expect((await sink.awaitMail()).to).toEqual(["ann@example.com"]);
+  });
+
+  test("leaves no secret of the customer in the broker's files, neither waiting nor given up", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    sink.behave(() => ({ refuse: 554, message: `not wanted: ${customerToken} confirm-ann` }));
+    await using _mailer = await room.openMailer(transport);
+    await room.invite("ann");
+    await awaitCounts(room, 0, 1);
+    const files = await readdir(room.server.storeDir, { recursive: true, withFileTypes: true });
+    const contents = await Promise.all(
+      files
+        .filter((entry) => entry.isFile())
+        .map((entry) => readFile(join(entry.parentPath, entry.name), "latin1")),
+    );
+    expect(contents.some((content) => content.includes("customer_id"))).toBe(true);
+    expect(contents.filter((content) => content.includes(customerToken))).toEqual([]);
+    expect(contents.filter((content) => content.includes("confirm-ann"))).toEqual([]);
+  });
+});
+
+describe("a mail that cannot be sent now", () => {
+  test("is tried again after each declared wait until it is taken", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    sink.behave(({ number }) => (number <= 2 ? { refuse: 451 } : "accept"));
+    await using _mailer = await room.openMailer(transport);
+    await room.invite("ann");
+    await sink.awaitMail();
+    await awaitCounts(room, 0, 0);
+    expect(sink.attempts).toHaveLength(3);
+  });
+
+  test("becomes a dead letter after the last wait", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    sink.behave(() => ({ refuse: 451, message: "come back later" }));
+    await using _mailer = await room.openMailer(transport, { backoffMs: [20, 20, 20] });
+    await room.invite("ann");
+    await awaitCounts(room, 0, 1);
+    expect(sink.attempts).toHaveLength(4);
+    const { items } = await room.mailer.listDeadMail({}, testCall());
+    expect(items).toMatchObject([
+      {
+        kind: "invitation",
+        customer_id: "ann",
+        attempts: 4,
+        last_error: expect.stringContaining("come back later"),
+      },
+    ]);
+  });
+
+  test("bears the same Message-ID when a slow server has taken it twice", async () => {
+    await using office = await openOffice({ ...patient, silenceMs: 300 });
+    const { room, sink, transport } = office;
+    sink.behave(({ number }) => (number === 1 ? { acceptAfterMs: 900 } : "accept"));
+    await using _mailer = await room.openMailer(transport);
+    await room.invite("ann");
+    await room.invite("bob");
+    await eventually(() => sink.mails.length === 3);
+    expect(new Set(sink.mails.map(({ content }) => content.messageId)).size).toBe(2);
+    for (const { content } of sink.mails)
+      expect(content.messageId).toMatch(/^<invitation\.\d+-\d+@devices\.example\.com>$/);
+  });
+
+  test("to a server that never answers is cut off when the attempt's time is over", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    sink.behave(() => ({ acceptAfterMs: 60_000 }));
+    await using _mailer = await room.openMailer(transport, { backoffMs: [20], attemptMs: 300 });
+    await room.invite("ann");
+    await awaitCounts(room, 0, 1);
+    expect(sink.attempts).toHaveLength(2);
+  });
+
+  test("holds up nobody else's", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    sink.behave(({ to }) => (to.includes("slow@example.com") ? { acceptAfterMs: 60_000 } : "accept"));
+    await using _mailer = await room.openMailer(transport, { backoffMs: [], attemptMs: 3_000 });
+    await room.invite("slow");
+    await eventually(() => sink.attempts.length === 1);
+    await room.invite("ann");
+    expect((await sink.awaitMail()).to).toEqual(["ann@example.com"]);
+    expect(await room.mailer.readQueue({}, testCall())).toEqual({ waiting: 1, dead: 0 });
+  });
+});
+
+describe("a mail that is refused for good", () => {
+  test("becomes a dead letter at once and is sent when somebody retries it after the cause is gone", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    sink.refuseRecipients((address) => (address === "ann@example.com" ? 550 : null));
+    await using _mailer = await room.openMailer(transport, { backoffMs: [60_000] });
+    await room.invite("ann");
+    await awaitCounts(room, 0, 1);
+    const { items } = await room.mailer.listDeadMail({}, testCall());
+    expect(items).toMatchObject([
+      { customer_id: "ann", attempts: 1, last_error: expect.stringContaining("550") },
+    ]);
+
+    sink.refuseRecipients(() => null);
+    const [{ id } = { id: "" }] = items;
+    await room.mailer.retryDeadMail({ id }, testCall());
+    expect((await sink.awaitMail()).to).toEqual(["ann@example.com"]);
+    await awaitCounts(room, 0, 0);
+  });
+
+  test("because the stored address is none is never offered to the server", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    await using _mailer = await room.openMailer(transport, { backoffMs: [60_000] });
+    await room.invite("ann", "ann@example.com>\r\nRCPT TO:<eve@example.com");
+    await awaitCounts(room, 0, 1);
+    expect(sink.attempts).toEqual([]);
+  });
+});
+
+describe("dead mail", () => {
+  test("is listed oldest first, in pages", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    sink.refuseRecipients(() => 550);
+    await using _mailer = await room.openMailer(transport);
+    for (const [index, customer] of ["a", "b", "c"].entries()) {
+      await room.invite(customer);
+      await awaitCounts(room, 0, index + 1);
+    }
+    const first = await room.mailer.listDeadMail({ limit: 2 }, testCall());
+    expect(first.items.map(({ customer_id }) => customer_id)).toEqual(["a", "b"]);
+    const second = await room.mailer.listDeadMail({ limit: 2, after: first.next ?? "" }, testCall());
+    expect(second).toMatchObject({ next: null, items: [{ customer_id: "c" }] });
+    const whole = await room.mailer.listDeadMail({ limit: 3 }, testCall());
+    expect(whole).toMatchObject({ next: null, items: { length: 3 } });
+  });
+
+  test.each(["x", "-1", "1.5", "0", "1e3", "9".repeat(30), " 1", ""])("has no cursor %j", async (after) => {
+    await using office = await openOffice();
+    await using _mailer = await office.room.openMailer(office.transport);
+    expect(await refusalOf(office.room.mailer.listDeadMail({ after }, testCall()))).toBe("cursor_invalid");
+    expect(await refusalOf(office.room.mailer.retryDeadMail({ id: after }, testCall()))).toBe(
+      "mail_not_found",
+    );
+  });
+
+  test("retried by several at once is sent once", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    sink.refuseRecipients(() => 550);
+    await using _mailer = await room.openMailer(transport);
+    await room.invite("ann");
+    await awaitCounts(room, 0, 1);
+    sink.refuseRecipients(() => null);
+    const [{ id } = { id: "" }] = (await room.mailer.listDeadMail({}, testCall())).items;
+    await Promise.allSettled([1, 2, 3].map(() => room.mailer.retryDeadMail({ id }, testCall())));
+    await sink.awaitMail();
+    expect(await refusalOf(room.mailer.retryDeadMail({ id }, testCall()))).toBe("mail_not_found");
+    await awaitCounts(room, 0, 0);
+    expect(sink.mails).toHaveLength(1);
+  });
+
+  test("that another release queued in a form of its own is listed all the same", async () => {
+    await using office = await openOffice();
+    const { room, transport } = office;
+    await room.enqueueForeign({ kind: "newsletter", list: 7 });
+    await using _mailer = await room.openMailer(transport, { backoffMs: [] });
+    await awaitCounts(room, 0, 1);
+    const { items } = await room.mailer.listDeadMail({}, testCall());
+    expect(items).toMatchObject([{ kind: null, customer_id: null, attempts: 1 }]);
+  });
+});
