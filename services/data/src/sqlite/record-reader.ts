@@ -1,0 +1,123 @@
+import { Worker } from "node:worker_threads";
+import { type RecordSelection, StoreUnavailable } from "../data-store.ts";
+import type { Position } from "./position.ts";
+import type { ScanBounds, ScanResult } from "./record-scan.ts";
+
+/** What a reading thread is asked. */
+export interface ReaderRequest {
+  readonly selection: RecordSelection;
+  readonly position: Position;
+  readonly bounds: ScanBounds;
+}
+
+/** What it answers; the message of a failure is for the log. */
+export type ReaderAnswer = { readonly result: ScanResult } | { readonly failure: string };
+
+/** Threads that read a SQLite store beside its writer. */
+export interface RecordReader {
+  /**
+   * Scans on the next free thread, in the order of asking. @throws StoreUnavailable when the thread died or the reader is closed;
+   * the signal's reason when it aborts first, while a scan that has begun ends unheard, within its slice.
+   */
+  scan(request: ReaderRequest, signal: AbortSignal): Promise<ScanResult>;
+  /** Ids of the threads alive, for tests that end one. */
+  readonly threads: readonly Worker[];
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  readonly request: ReaderRequest;
+  readonly resolve: (result: ScanResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Starts the threads. One that dies fails the scan it was at and is replaced. */
+export function openRecordReader(path: string, threads: number): RecordReader {
+  const waiting: Waiting[] = [];
+  const idle: Worker[] = [];
+  const busy = new Map<Worker, Waiting>();
+  const alive = new Set<Worker>();
+  let closed = false;
+  for (let started = 0; started < threads; started++) start();
+
+  function start(): void {
+    const worker = new Worker(new URL("./record-reader.worker.ts", import.meta.url), { workerData: path });
+    let cause: unknown;
+    alive.add(worker);
+    idle.push(worker);
+    worker.unref();
+    worker.on("message", (answer: ReaderAnswer) => {
+      const asked = busy.get(worker);
+      busy.delete(worker);
+      idle.push(worker);
+      if ("result" in answer) asked?.resolve(answer.result);
+      else asked?.reject(new StoreUnavailable(`the store cannot be read: ${answer.failure}`));
+      assign();
+    });
+    worker.on("error", (error) => {
+      cause = error;
+    });
+    worker.on("exit", () => {
+      alive.delete(worker);
+      const at = idle.indexOf(worker);
+      if (at !== -1) idle.splice(at, 1);
+      busy.get(worker)?.reject(new StoreUnavailable("a reading thread died", { cause }));
+      busy.delete(worker);
+      if (closed) return;
+      // Behind a timer: a thread that cannot even start must not keep the process busy with starting it.
+      setTimeout(() => {
+        if (closed) return;
+        start();
+        assign();
+      }, 50).unref();
+    });
+  }
+
+  function assign(): void {
+    while (waiting.length > 0) {
+      const worker = idle.shift();
+      if (worker === undefined) return;
+      const next = waiting.shift();
+      if (next === undefined) return void idle.unshift(worker);
+      busy.set(worker, next);
+      worker.postMessage(next.request);
+    }
+  }
+
+  return {
+    get threads() {
+      return [...alive];
+    },
+    scan(request, signal) {
+      return new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason);
+        if (closed) return reject(new StoreUnavailable("the store is closed"));
+        const onAbort = () => {
+          const at = waiting.indexOf(asked);
+          if (at !== -1) waiting.splice(at, 1);
+          reject(signal.reason);
+        };
+        const settled = () => signal.removeEventListener("abort", onAbort);
+        const asked: Waiting = {
+          request,
+          resolve(result) {
+            settled();
+            resolve(result);
+          },
+          reject(error) {
+            settled();
+            reject(error);
+          },
+        };
+        signal.addEventListener("abort", onAbort, { once: true });
+        waiting.push(asked);
+        assign();
+      });
+    },
+    async close() {
+      closed = true;
+      for (const asked of waiting.splice(0)) asked.reject(new StoreUnavailable("the store is closed"));
+      await Promise.all([...alive].map((worker) => worker.terminate()));
+    },
+  };
+}

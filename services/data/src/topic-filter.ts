@@ -1,0 +1,51 @@
+/** A run of topics in the order of their bytes: from `from` up to, not including, `to`. */
+export interface TopicRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * An MQTT topic filter made ready for searching: what an index can find of it and the exact rule. A topic matches when it
+ * is `exact`, or is in `range` and `matches` says so.
+ */
+export interface TopicPattern {
+  /** The one topic without wildcards that matches: the filter itself, or what stands before `/#`. */
+  readonly exact: string | null;
+  /** All further topics that match lie in it; null where there are none. */
+  readonly range: TopicRange | null;
+  /** Whether all topics in `range` match, so that `matches` need not be asked. */
+  readonly rangeIsExact: boolean;
+  matches(topic: string): boolean;
+}
+
+/** All topics of one device: those that begin `db/<deviceId>/`. */
+export function deviceTopics(deviceId: string): TopicRange {
+  return topicsBelow(`db/${deviceId}/`);
+}
+
+/** The pattern of a filter relative to `db/<deviceId>/`. The filter has been checked (`TopicFilter`), the id too (`DeviceId`). */
+export function topicPattern(deviceId: string, filter: string): TopicPattern {
+  const levels = ["db", deviceId, ...filter.split("/")];
+  const wildcard = levels.findIndex((level) => level === "+" || level === "#");
+  const matches = (topic: string) => matchesLevels(levels, topic.split("/"));
+  if (wildcard === -1) return { exact: levels.join("/"), range: null, rangeIsExact: true, matches };
+  const range = topicsBelow(`${levels.slice(0, wildcard).join("/")}/`);
+  const endsHere = levels[wildcard] === "#";
+  // `db/ab` is no topic of device `ab`: only what begins `db/ab/` is.
+  const exact = endsHere && wildcard > 2 ? levels.slice(0, wildcard).join("/") : null;
+  return { exact, range, rangeIsExact: endsHere, matches };
+}
+
+function matchesLevels(filter: readonly string[], topic: readonly string[]): boolean {
+  for (const [at, level] of filter.entries()) {
+    if (level === "#") return topic.length >= at && topic.length > 2;
+    const actual = topic[at];
+    if (actual === undefined || (level !== "+" && level !== actual)) return false;
+  }
+  return topic.length === filter.length;
+}
+
+/** The character after `/` ends the range: no topic that begins with the prefix sorts behind it. */
+function topicsBelow(prefix: string): TopicRange {
+  return { from: prefix, to: `${prefix.slice(0, -1)}0` };
+}

@@ -1,0 +1,691 @@
+import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import fc from "fast-check";
+import {
+  type DataMessage,
+  type DataStore,
+  InvalidCursor,
+  maxPayloadBytes,
+  type PageRequest,
+  type RecordSelection,
+} from "../src/data-store.ts";
+
+/** An adapter under test: a fresh store, and the same one opened again. */
+export interface StoreUnderTest {
+  readonly store: DataStore;
+  /** Closes the store and opens it again. */
+  reopen(): Promise<DataStore>;
+  dispose(): Promise<void>;
+}
+
+const start = Date.parse("2026-01-01T00:00:00.000Z");
+const streamCreated = "2026-01-01T00:00:00.123456789Z";
+const megabyte = 1024 * 1024;
+const pageBytes = 511 * 1024;
+
+/** A text message at QoS 0 unless told otherwise. */
+function message(
+  deviceId: string,
+  name: string,
+  payload: string | Uint8Array,
+  more: Partial<DataMessage> = {},
+): DataMessage {
+  return {
+    delivery: null,
+    timestamp: start,
+    deviceId,
+    topic: `db/${deviceId}/${name}`,
+    payload: Buffer.from(payload),
+    encoding: typeof payload === "string" ? "text" : "base64",
+    ...more,
+  };
+}
+
+function delivered(sequence: number, deviceId = "pump", stream = streamCreated): DataMessage {
+  return message(deviceId, "n", String(sequence), {
+    delivery: { streamCreated: stream, sequence },
+    timestamp: start + sequence,
+  });
+}
+
+type Query = Partial<RecordSelection> & Partial<Pick<PageRequest, "skip" | "limit" | "after">>;
+
+async function page(store: DataStore, query: Query, bounds: Partial<PageRequest> = {}) {
+  const { skip = 0, limit = 100, after, order = "asc", ...conditions } = query;
+  return await store.readPage(
+    { order, ...conditions },
+    {
+      skip,
+      limit,
+      ...(after === undefined ? {} : { after }),
+      maxBytes: pageBytes,
+      searchMs: 10_000,
+      ...bounds,
+    },
+    new AbortController().signal,
+  );
+}
+
+/** Walks all pages as a caller does: with what is left of the limit, and everything else as it was. */
+async function walk(
+  store: DataStore,
+  query: Query,
+  bounds: Partial<PageRequest> = {},
+): Promise<DataRecord[]> {
+  const items: DataRecord[] = [];
+  let after = query.after;
+  const limit = query.limit === undefined ? 100 : query.limit;
+  for (;;) {
+    const left = limit === null ? null : limit - items.length;
+    const found = await page(
+      store,
+      { ...query, limit: left, ...(after === undefined ? {} : { after }) },
+      bounds,
+    );
+    items.push(...found.items);
+    if (found.next === null || items.length === limit) return items;
+    after = found.next;
+  }
+}
+
+const shown = (records: readonly DataRecord[]) => records.map((record) => record.message);
+
+/** The rules of `queryRecords` a second time, without an index: `records` are in the order of storing. */
+function naive(records: readonly DataRecord[], query: Query): DataRecord[] {
+  const { deviceId, topic, filter, since, until, order = "asc", skip = 0, limit = 100 } = query;
+  let matching = records.filter((record) => {
+    const time = Date.parse(record.timestamp);
+    if (deviceId !== undefined && !record.topic.startsWith(`db/${deviceId}/`)) return false;
+    if (
+      topic !== undefined &&
+      deviceId !== undefined &&
+      !asRegExp(topic).test(record.topic.slice(`db/${deviceId}/`.length))
+    ) {
+      return false;
+    }
+    if (filter !== undefined && !record.topic.includes(filter)) {
+      if (record.encoding === "base64" || !record.message.includes(filter)) return false;
+    }
+    return (since === undefined || time >= since) && (until === undefined || time < until);
+  });
+  if (order === "desc") matching = matching.toReversed();
+  if (skip >= 0) return matching.slice(skip, limit === null ? undefined : skip + limit);
+  return matching.slice(skip).slice(0, limit ?? undefined);
+}
+
+/** An MQTT topic filter as a regular expression: the naive way. */
+function asRegExp(filter: string): RegExp {
+  if (filter === "#") return /^/;
+  const literal = (level: string) => level.replace(/[.*?^${}()|[\]\\]/g, "\\$&");
+  const levels = filter.split("/");
+  const open = levels.at(-1) === "#";
+  const fixed = (open ? levels.slice(0, -1) : levels).map((level) =>
+    level === "+" ? "[^/]*" : literal(level),
+  );
+  return new RegExp(`^${fixed.join("/")}${open ? "(/.*)?" : ""}$`, "su");
+}
+
+/** What every adapter of {@link DataStore} must do. */
+export function describeDataStore(adapter: string, open: () => Promise<StoreUnderTest>): void {
+  /** Runs a test on a store of its own. */
+  const withStore = (run: (store: DataStore, under: StoreUnderTest) => Promise<void>) => async () => {
+    const under = await open();
+    try {
+      await run(under.store, under);
+    } finally {
+      await under.dispose();
+    }
+  };
+
+  describe(`${adapter}: storing`, () => {
+    test(
+      "ids ascend in the order of storing, and records of one millisecond are distinct",
+      withStore(async (store) => {
+        await store.append([message("a", "x", "1"), message("a", "x", "1"), message("b", "x", "2")]);
+        await store.append([message("a", "x", "3", { timestamp: start - 5_000 })]);
+        const { items } = await page(store, {});
+        expect(shown(items)).toEqual(["1", "1", "2", "3"]);
+        const ids = items.map((record) => record.id);
+        expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
+        expect(items[0]).toEqual({
+          id: items[0]?.id,
+          timestamp: "2026-01-01T00:00:00.000Z",
+          device_id: "a",
+          topic: "db/a/x",
+          message: "1",
+        });
+      }),
+    );
+
+    test(
+      "a batch that is delivered again, whole or in part, stores nothing twice",
+      withStore(async (store) => {
+        const batch = [1, 2, 3].map((sequence) => delivered(sequence));
+        expect(await store.append(batch)).toEqual({ stored: 3, repeated: 0, refused: 0 });
+        expect(await store.append(batch)).toEqual({ stored: 0, repeated: 3, refused: 0 });
+        expect(await store.append([delivered(3), delivered(4)])).toEqual({
+          stored: 1,
+          repeated: 1,
+          refused: 0,
+        });
+        expect(shown(await walk(store, {}))).toEqual(["1", "2", "3", "4"]);
+      }),
+    );
+
+    test(
+      "the same sequence of a stream that was made anew is another message",
+      withStore(async (store) => {
+        await store.append([delivered(1)]);
+        expect(await store.append([delivered(1, "pump", "2026-02-02T00:00:00Z")])).toMatchObject({
+          stored: 1,
+        });
+      }),
+    );
+
+    test(
+      "what was stored is there after the store was opened again, and ids go on",
+      withStore(async (store, under) => {
+        await store.append([delivered(1), delivered(2)]);
+        const before = await walk(store, {});
+        const again = await under.reopen();
+        expect(await walk(again, {})).toEqual(before);
+        await again.append([delivered(2), delivered(3)]);
+        const after = await walk(again, {});
+        expect(shown(after)).toEqual(["1", "2", "3"]);
+        expect(after[2]?.id).toBeGreaterThan(before[1]?.id ?? Infinity);
+      }),
+    );
+
+    test(
+      "an id is not used again after its record was deleted",
+      withStore(async (store, under) => {
+        await store.append([delivered(1), delivered(2)]);
+        const last = (await walk(store, {})).at(-1)?.id ?? Infinity;
+        expect(await store.deleteOldest(10)).toBe(2);
+        const again = await under.reopen();
+        await again.append([delivered(3)]);
+        expect((await walk(again, { after: String(last) })).map((record) => record.message)).toEqual(["3"]);
+      }),
+    );
+
+    test(
+      "binary payloads, NULs and the largest payload come back as they were",
+      withStore(async (store) => {
+        const binary = Buffer.from([0xff, 0x00, 0x80]);
+        const large = "x".repeat(maxPayloadBytes);
+        await store.append([
+          message("a", "bin", binary),
+          message("a", "nul", "a\0b"),
+          message("a", "empty", ""),
+          message("a", "large", large),
+          message("a", "large-bin", Buffer.alloc(maxPayloadBytes, 0xfe)),
+        ]);
+        const items = await walk(store, {});
+        expect(items[0]).toMatchObject({ message: binary.toString("base64"), encoding: "base64" });
+        expect(shown(items.slice(1, 3))).toEqual(["a\0b", ""]);
+        expect(items[3]?.message).toBe(large);
+        expect(Buffer.from(items[4]?.message ?? "", "base64").length).toBe(maxPayloadBytes);
+      }),
+    );
+  });
+
+  describe(`${adapter}: querying`, () => {
+    let under: StoreUnderTest;
+    let store: DataStore;
+    let all: DataRecord[];
+    beforeAll(async () => {
+      under = await open();
+      store = under.store;
+      await store.append(assorted());
+      all = await walk(store, { limit: null });
+    });
+    afterAll(() => under.dispose());
+
+    test("any query equals the naive statement of the rules, in one page or many", async () => {
+      const ids = all.map((record) => record.id);
+      await fc.assert(
+        fc.asyncProperty(anyQuery, fc.boolean(), async (query, smallPages) => {
+          const bounds = smallPages ? { maxBytes: 700, searchMs: 0 } : {};
+          const found = (await walk(store, query, bounds)).map((record) => record.id);
+          expect(found).toEqual(naive(all, query).map((record) => record.id));
+          expect(found.every((id) => ids.includes(id))).toBe(true);
+        }),
+        { numRuns: 400 },
+      );
+    });
+
+    test.each([
+      "%",
+      "_",
+      '"',
+      "'",
+      "*",
+      "%%",
+      "__",
+      "50%",
+      'a"b',
+      "a*b",
+      "a_b",
+      "''",
+      '""',
+      "AND",
+      "NOT",
+      "^",
+      "(",
+      "db/",
+      "/",
+    ])("%j is searched for literally", async (filter) => {
+      const found = await walk(store, { filter, limit: null });
+      expect(found).toEqual(naive(all, { filter, limit: null }));
+    });
+
+    test.each([
+      "é",
+      "éa",
+      "Straße",
+      "東京都",
+      "東京",
+      "東",
+      "😀",
+      "😀😀",
+      "😀😀😀",
+      "a😀",
+      "\ud83d",
+      "\u{1F600}x",
+    ])("the non-ASCII filter %j finds exactly what holds it", async (filter) => {
+      const found = await walk(store, { filter, limit: null });
+      const expected = filter.isWellFormed() ? naive(all, { filter, limit: null }) : [];
+      expect(found.map((record) => record.id)).toEqual(expected.map((record) => record.id));
+    });
+
+    test("upper and lower case are different", async () => {
+      expect((await walk(store, { filter: "straße" })).length).toBe(0);
+      expect((await walk(store, { filter: "Straße" })).length).toBeGreaterThan(0);
+    });
+
+    test("a base64 record is found by its topic, not by its base64 form", async () => {
+      const record = all.find((candidate) => candidate.encoding === "base64");
+      if (record === undefined) throw new Error("there is one");
+      expect(await walk(store, { filter: record.message, limit: null })).toEqual([]);
+      expect(await walk(store, { filter: record.topic, limit: null })).toContainEqual(record);
+    });
+
+    test("text behind a NUL is found", async () => {
+      const found = await walk(store, { filter: "behind" });
+      expect(shown(found)).toContain("before\0behind");
+    });
+
+    test("device ab sees neither db/abc nor db/a", async () => {
+      const topics = (await walk(store, { deviceId: "ab", limit: null })).map((record) => record.topic);
+      expect(topics.length).toBeGreaterThan(0);
+      expect(topics.every((topic) => topic.startsWith("db/ab/"))).toBe(true);
+    });
+
+    test.each([
+      ["temp", ["temp"]],
+      ["temp/#", ["temp", "temp/in", "temp/in/1", "temp/out"]],
+      ["temp/+", ["temp/in", "temp/out"]],
+      ["+/in", ["temp/in"]],
+      ["+/in/#", ["temp/in", "temp/in/1"]],
+      ["temp/+/1", ["temp/in/1"]],
+      ["tem", []],
+      ["tem/#", []],
+      ["+", ["", "temp", "temperature", "a.b"]],
+      ["a.b", ["a.b"]],
+    ])("the topic filter %j matches exactly %j", async (topic, names) => {
+      const found = await walk(store, { deviceId: "topics", topic, limit: null });
+      expect(found.map((record) => record.topic.slice("db/topics/".length)).sort()).toEqual(
+        [...names].sort(),
+      );
+    });
+
+    test("skip reaches past either end without harm", async () => {
+      expect(await walk(store, { skip: all.length })).toEqual([]);
+      expect(await walk(store, { skip: all.length + 1_000_000 })).toEqual([]);
+      expect(await walk(store, { skip: -1_000_000, limit: 3 })).toEqual(all.slice(0, 3));
+      expect(await walk(store, { skip: -10, limit: 100 })).toEqual(all.slice(-10));
+      expect(await walk(store, { skip: -10, limit: 4 })).toEqual(all.slice(-10).slice(0, 4));
+      expect(await walk(store, { limit: 0 })).toEqual([]);
+      expect(await walk(store, { skip: -5, limit: 0 })).toEqual([]);
+    });
+
+    test("after goes on behind a record id, in either order", async () => {
+      const [third] = all.slice(2);
+      if (third === undefined) throw new Error("there are three");
+      const after = String(third.id);
+      expect(await walk(store, { after, limit: null })).toEqual(all.slice(3));
+      expect(await walk(store, { after, order: "desc", limit: null })).toEqual(all.slice(0, 2).toReversed());
+      expect(await walk(store, { after, skip: 2, limit: 2 })).toEqual(all.slice(5, 7));
+    });
+
+    test.each(["x", "-1", "1.5", "r_1", "s_1_2_3_4", "r_1_x_", "99999999999999999999", " 1", ""])(
+      "the cursor %j is refused",
+      async (after) => {
+        await expect(page(store, { after })).rejects.toThrow(InvalidCursor);
+      },
+    );
+
+    test("a record id does not go with a negative skip", async () => {
+      await expect(page(store, { after: "1", skip: -1 })).rejects.toThrow(InvalidCursor);
+    });
+
+    test("an aborted query ends with the signal's reason", async () => {
+      const reason = new Error("given up");
+      const query = store.readPage(
+        { order: "asc" },
+        { skip: 0, limit: 1, maxBytes: pageBytes, searchMs: 1_000 },
+        AbortSignal.abort(reason),
+      );
+      await expect(query).rejects.toBe(reason);
+    });
+  });
+
+  describe(`${adapter}: pages`, () => {
+    test(
+      "an empty store answers an empty page to every query",
+      withStore(async (store) => {
+        for (const query of [
+          {},
+          { skip: -10 },
+          { skip: 10 },
+          { filter: "abc" },
+          { filter: "a" },
+          { deviceId: "a", topic: "#" },
+        ]) {
+          expect(await page(store, query)).toEqual({ next: null, items: [] });
+        }
+      }),
+    );
+
+    test(
+      "5,000 records of 1 KB come in pages below their size, complete and in order",
+      withStore(async (store) => {
+        for (let batch = 0; batch < 5; batch++) {
+          await store.append(
+            Array.from({ length: 1_000 }, (_, at) =>
+              message("big", "kb", `${batch * 1_000 + at}:`.padEnd(1_024, "x"), { timestamp: start + at }),
+            ),
+          );
+        }
+        let pages = 0;
+        const seen: number[] = [];
+        let after: string | undefined;
+        do {
+          const found = await page(store, {
+            limit: 5_000 - seen.length,
+            ...(after === undefined ? {} : { after }),
+          });
+          expect(Buffer.byteLength(JSON.stringify(found))).toBeLessThanOrEqual(512 * 1024);
+          seen.push(...found.items.map((record) => Number.parseInt(record.message, 10)));
+          pages++;
+          after = found.next ?? undefined;
+        } while (after !== undefined && seen.length < 5_000);
+        expect(pages).toBeGreaterThan(9);
+        expect(seen).toEqual(Array.from({ length: 5_000 }, (_, at) => at));
+        expect((await walk(store, { limit: 5_000, skip: -5_000 })).length).toBe(5_000);
+      }),
+    );
+
+    test(
+      "a cursor misses no record that is stored while it is in use",
+      withStore(async (store) => {
+        await store.append([1, 2, 3].map((sequence) => delivered(sequence)));
+        const first = await page(store, { limit: 2 });
+        await store.append([delivered(4)]);
+        const rest = await walk(store, { after: first.next ?? "", limit: null });
+        expect(shown(rest)).toEqual(["3", "4"]);
+      }),
+    );
+
+    test(
+      "a negative skip gives no more than that many records, also when more are stored between its pages",
+      withStore(async (store) => {
+        await store.append(Array.from({ length: 20 }, (_, at) => delivered(at + 1)));
+        const first = await page(store, { skip: -5, limit: null }, { maxBytes: 250 });
+        await store.append([delivered(21), delivered(22)]);
+        const rest = await walk(store, { skip: -5, limit: null, after: first.next ?? "" });
+        expect(shown([...first.items, ...rest])).toEqual(["16", "17", "18", "19", "20"]);
+      }),
+    );
+  });
+
+  describe(`${adapter}: purging a device`, () => {
+    test(
+      "deletes its records alone, in steps, and refuses its messages from then on",
+      withStore(async (store, under) => {
+        await store.append(
+          Array.from({ length: 50 }, (_, at) => delivered(at + 1, at % 2 === 0 ? "gone" : "here")),
+        );
+        await store.refuseDevice("gone");
+        expect(await store.append([delivered(51, "gone"), delivered(52, "here")])).toMatchObject({
+          stored: 1,
+          refused: 1,
+        });
+        expect(await store.unfinishedPurges()).toEqual(["gone"]);
+        expect(await store.deleteRecordsOf("gone", 10)).toBe(10);
+        const again = await under.reopen();
+        expect(await again.unfinishedPurges()).toEqual(["gone"]);
+        expect(await again.deleteRecordsOf("gone", 100)).toBe(15);
+        expect(await again.deleteRecordsOf("gone", 100)).toBe(0);
+        await again.finishPurge("gone");
+        expect(await again.unfinishedPurges()).toEqual([]);
+        expect((await walk(again, {})).every((record) => record.device_id === "here")).toBe(true);
+        expect((await walk(again, {})).length).toBe(26);
+        expect(await again.append([delivered(53, "gone")])).toMatchObject({ refused: 1 });
+      }),
+    );
+
+    test(
+      "once admitted again, only later messages are taken",
+      withStore(async (store) => {
+        await store.refuseDevice("pump");
+        await store.finishPurge("pump");
+        await store.admitDevice("pump", start + 10);
+        expect(await store.append([delivered(9), delivered(10), delivered(11)])).toMatchObject({
+          stored: 1,
+          refused: 2,
+        });
+        await store.admitDevice("pump", start + 1_000);
+        expect(await store.append([delivered(12)])).toMatchObject({ stored: 1 });
+        await store.refuseDevice("pump");
+        expect(await store.append([delivered(13)])).toMatchObject({ refused: 1 });
+      }),
+    );
+
+    test(
+      "admitting a device that was never refused changes nothing",
+      withStore(async (store) => {
+        await store.admitDevice("pump", start + 10);
+        expect(await store.append([delivered(1)])).toMatchObject({ stored: 1 });
+      }),
+    );
+
+    test(
+      "an admission is forgotten when nothing older can come, a refusal never",
+      withStore(async (store) => {
+        for (const device of ["back", "gone"]) await store.refuseDevice(device);
+        for (const device of ["back", "gone"]) await store.finishPurge(device);
+        await store.admitDevice("back", start + 10);
+        await store.forgetAdmissions(start + 10);
+        expect(await store.append([delivered(1, "back")])).toMatchObject({ refused: 1 });
+        await store.forgetAdmissions(start + 11);
+        expect(await store.append([delivered(1, "back"), delivered(2, "gone")])).toMatchObject({
+          stored: 1,
+          refused: 1,
+        });
+      }),
+    );
+  });
+
+  describe(`${adapter}: retention`, () => {
+    test(
+      "deletes what is older than a moment, oldest first, in steps",
+      withStore(async (store) => {
+        const times = [5, 1, 9, 3, 7];
+        await store.append(times.map((time) => message("a", "x", String(time), { timestamp: start + time })));
+        expect(await store.deleteExpired(start + 6, 2)).toBe(2);
+        expect(shown(await walk(store, {}))).toEqual(["5", "9", "7"]);
+        expect(await store.deleteExpired(start + 6, 2)).toBe(1);
+        expect(await store.deleteExpired(start + 6, 2)).toBe(0);
+        expect(await store.size()).toMatchObject({ oldest: start + 7 });
+      }),
+    );
+
+    test(
+      "deleting the oldest gives space back, and queries stay right",
+      withStore(async (store) => {
+        for (let batch = 0; batch < 8; batch++) {
+          await store.append(
+            Array.from({ length: 500 }, (_, at) => message("a", "x", `${batch}-${at}-`.padEnd(500, "yz"))),
+          );
+        }
+        const full = (await store.size()).bytes;
+        expect(full).toBeGreaterThan(2 * megabyte);
+        while ((await store.size()).bytes > full / 2)
+          expect(await store.deleteOldest(200)).toBeGreaterThan(0);
+        const left = await walk(store, { limit: null });
+        expect(left.length).toBeGreaterThan(800);
+        expect(left.at(-1)?.message.startsWith("7-499-")).toBe(true);
+        expect((await walk(store, { filter: "7-123-" })).length).toBe(1);
+        expect((await walk(store, { filter: "0-123-" })).length).toBe(0);
+        expect(await walk(store, { skip: left.length })).toEqual([]);
+        expect(await walk(store, { skip: left.length - 1 })).toEqual(left.slice(-1));
+        while ((await store.deleteOldest(1_000)) > 0);
+        expect(await page(store, { skip: -3 })).toEqual({ next: null, items: [] });
+        expect(await store.size()).toMatchObject({ oldest: null });
+        await store.append([message("a", "x", "anew")]);
+        expect(shown(await walk(store, { filter: "anew" }))).toEqual(["anew"]);
+      }),
+    );
+  });
+}
+
+const devices = ["ab", "abc", "a", "A-1_x", "topics"];
+const texts = [
+  "temperature",
+  '{"t":21.5,"state":"ok"}',
+  "50% off",
+  "100_000",
+  "a_b",
+  'a"b',
+  "a'b",
+  "a*b",
+  "''",
+  '""',
+  "x AND y NOT z",
+  "^(regex)$",
+  "naïve café é éa",
+  "Straße",
+  "東京都",
+  "東京",
+  "😀",
+  "😀😀😀",
+  "a😀x",
+  "before\0behind",
+  "\0",
+  "line\nbreak\ttab",
+  "",
+  "ab",
+  "db/abc/x",
+];
+const names = [
+  "",
+  "temp",
+  "temp/in",
+  "temp/in/1",
+  "temp/out",
+  "temperature",
+  "a.b",
+  "é/東京",
+  "50%/x_y",
+  "//",
+];
+
+/** Records of every kind that a query could tell apart, over several times that do not ascend. */
+function assorted(): DataMessage[] {
+  const messages: DataMessage[] = [];
+  let count = 0;
+  for (const name of ["", "temp", "temp/in", "temp/in/1", "temp/out", "temperature", "a.b"]) {
+    messages.push(message("topics", name, name, { timestamp: start }));
+  }
+  for (let round = 0; round < 6; round++) {
+    for (const text of texts) {
+      const device = devices[count % 4] ?? "ab";
+      const name = names[(count * 7 + round) % names.length] ?? "temp";
+      messages.push(
+        message(device, name, `${text}${round % 2 === 0 ? "" : ` ${count}`}`, {
+          timestamp: start + ((count * 37) % 100),
+        }),
+      );
+      count++;
+    }
+    messages.push(message("ab", "binary", Buffer.from([0xff, 0xfe, round, 1, 2, 3])));
+  }
+  return messages;
+}
+
+const anyFilter = fc.oneof(
+  fc.constantFrom(
+    "a",
+    "b",
+    "1",
+    "2",
+    "ab",
+    "db",
+    "temp",
+    "emp",
+    "temperature",
+    "ok",
+    "state",
+    "東京",
+    "😀",
+    '"',
+    "_",
+    "%",
+    "/",
+    "db/ab/",
+    "/temp",
+    "in/1",
+  ),
+  fc
+    .record({ text: fc.constantFrom(...texts), from: fc.nat(8), length: fc.integer({ min: 1, max: 8 }) })
+    .map(({ text, from, length }) =>
+      [...text]
+        .slice(from, from + length)
+        .join("")
+        .replaceAll("\0", ""),
+    )
+    .filter((text) => text.length > 0),
+  fc.string({ minLength: 1, maxLength: 4 }).filter((text) => !text.includes("\0")),
+);
+
+const anyQuery: fc.Arbitrary<Query> = fc
+  .record(
+    {
+      deviceId: fc.constantFrom(...devices, "nobody"),
+      topic: fc.constantFrom(
+        "#",
+        "+",
+        "temp",
+        "temp/#",
+        "temp/+",
+        "+/in",
+        "+/+/1",
+        "+/#",
+        "a.b",
+        "é/#",
+        "é/東京",
+        "x",
+      ),
+      filter: anyFilter,
+      since: fc.integer({ min: start - 1, max: start + 101 }),
+      until: fc.integer({ min: start - 1, max: start + 101 }),
+      order: fc.constantFrom("asc" as const, "desc" as const),
+      skip: fc.oneof(fc.constant(0), fc.integer({ min: -20, max: 20 }), fc.integer({ min: -300, max: 300 })),
+      limit: fc.oneof(fc.constant(null), fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 300 })),
+    },
+    { requiredKeys: [] },
+  )
+  .map(({ topic, ...query }) =>
+    query.deviceId === undefined || topic === undefined ? query : { ...query, topic },
+  );

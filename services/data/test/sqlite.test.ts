@@ -1,0 +1,72 @@
+import { join } from "node:path";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { describe, expect, test } from "@jest/globals";
+import { openSqliteDataStore, type SqliteDataStoreOptions } from "../src/data-store.sqlite.ts";
+import { StoreUnavailable } from "../src/data-store.ts";
+import { describeDataStore } from "./data-store.suite.ts";
+
+/** Opens a store in a folder of its own. */
+async function open(options: SqliteDataStoreOptions) {
+  const folder = await tempFolder();
+  const path = join(folder.path, "data.db");
+  let store = openSqliteDataStore(path, options);
+  return {
+    store,
+    async reopen() {
+      await store.close();
+      store = openSqliteDataStore(path, options);
+      return store;
+    },
+    async dispose() {
+      await store.close();
+      await folder.remove();
+    },
+  };
+}
+
+describeDataStore("SQLite", () => open({ readers: 1 }));
+// Small segments, so that each query crosses many of them.
+describeDataStore("SQLite in small segments", () =>
+  open({ readers: 2, segmentRecords: 7, segmentBytes: 100_000 }),
+);
+
+describe("the reading threads of SQLite", () => {
+  const everything = { skip: 0, limit: 10, maxBytes: 500_000, searchMs: 1_000 };
+
+  test("one that dies fails its query cleanly and is replaced", async () => {
+    const under = await open({ readers: 1 });
+    try {
+      const { signal } = new AbortController();
+      const [thread] = under.store.reader.threads;
+      const asked = under.store.readPage({ order: "asc" }, everything, signal);
+      const failed = expect(asked).rejects.toThrow(StoreUnavailable);
+      await thread?.terminate();
+      await failed;
+      expect(await under.store.readPage({ order: "asc" }, everything, signal)).toEqual({
+        next: null,
+        items: [],
+      });
+      expect(under.store.reader.threads).toHaveLength(1);
+    } finally {
+      await under.dispose();
+    }
+  });
+
+  test("closing ends the queries that wait", async () => {
+    const under = await open({ readers: 1 });
+    const { signal } = new AbortController();
+    const asked = [1, 2, 3].map(() => under.store.readPage({ order: "asc" }, everything, signal));
+    const failed = Promise.all(asked.map((query) => expect(query).rejects.toThrow(StoreUnavailable)));
+    await under.dispose();
+    await failed;
+  });
+
+  test("a second process is refused", async () => {
+    const folder = await tempFolder();
+    const path = join(folder.path, "data.db");
+    const store = openSqliteDataStore(path);
+    expect(() => openSqliteDataStore(path)).toThrow(/another process holds the store/);
+    await store.close();
+    await folder.remove();
+  });
+});
