@@ -1,0 +1,54 @@
+import { expect, test } from "@jest/globals";
+import {
+  Acl,
+  Duration,
+  defaultAcl,
+  FunctionName,
+  NamedQuery,
+  ShadowPointer,
+  TopicFilter,
+} from "../src/model/acl.ts";
+
+const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
+  schema.safeParse(value).success;
+
+test.each(["temp", "temp/#", "#", "+/x", "a//b", "+"])("%p is a topic filter", (filter) => {
+  expect(accepts(TopicFilter, filter)).toBe(true);
+});
+test.each(["", "a#", "#/a", "a+/b", "a/b+", "a\0"])("%j is none", (filter) => {
+  expect(accepts(TopicFilter, filter)).toBe(false);
+});
+
+test.each(["PT24H", "P7D", "P1DT12H", "PT0.5S", "PT1H30M"])("%p is a duration", (text) => {
+  expect(accepts(Duration, text)).toBe(true);
+});
+test.each(["", "P", "PT", "24H", "P1Y", "P1W", "-PT1H", "P1DT", "PT1.5H", "pt1h"])("%p is none", (text) => {
+  expect(accepts(Duration, text)).toBe(false);
+});
+
+test.each(["/state/reported/app", "/", "/a~1b", "/a~0b"])("%p points into the shadow", (pointer) => {
+  expect(accepts(ShadowPointer, pointer)).toBe(true);
+});
+test.each(["", "state", "/a~2", "/a~"])("%p does not", (pointer) => {
+  expect(accepts(ShadowPointer, pointer)).toBe(false);
+});
+
+test.each(["Sys.GetInfo", "sum", "a:b-c_d", "x".repeat(128)])("%p is a function", (name) => {
+  expect(accepts(FunctionName, name)).toBe(true);
+});
+test.each(["", "a/b", "a b", "ä", "x".repeat(129), "a*"])("%p is none", (name) => {
+  expect(accepts(FunctionName, name)).toBe(false);
+});
+
+test("what an ACL leaves out grants nothing, and unknown members are refused", () => {
+  expect(Acl.parse({})).toEqual({ read: [], write: [], rpc: [], queries: {} });
+  expect(accepts(Acl, { reed: [] })).toBe(false);
+  expect(Acl.parse(defaultAcl)).toEqual(defaultAcl);
+});
+
+test("a named query holds a topic and bounds within those of the API", () => {
+  expect(accepts(NamedQuery, { topic: "temp/#", limit: 5000, order: "desc", since: "PT24H" })).toBe(true);
+  expect(accepts(NamedQuery, { limit: 5 })).toBe(false);
+  expect(accepts(NamedQuery, { topic: "a", limit: 5001 })).toBe(false);
+  expect(accepts(NamedQuery, { topic: "a", since: "yesterday" })).toBe(false);
+});
