@@ -1,0 +1,42 @@
+import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
+import type { Findings } from "../findings.ts";
+import { ownMember } from "../json-member.ts";
+import { pointerInto } from "../json-pointer.ts";
+import type { PointerTree } from "./pointer-tree.ts";
+
+/**
+ * Finds each member of a merge patch whose effect on `present` would reach outside the pointers: a member that none of
+ * them covers or leads to; null or a value where a pointer leads further down, since that replaces what others own; an
+ * object where a scalar or an array stands, for the same reason; and an object that would be made on the way without
+ * any covered value in it. Needs no checked patch: it descends no further than the pointers do.
+ */
+export function checkWrite(
+  change: Json,
+  present: Json | undefined,
+  tree: PointerTree,
+  pointer: string,
+  findings: Findings,
+): void {
+  if (tree.covered || findings.full) return;
+  const replacesOthers = present !== undefined && !isJsonObject(present);
+  if (!isJsonObject(change) || replacesOthers || (present === undefined && !setsCovered(change, tree))) {
+    findings.add(pointer, "is not writable with this key");
+    return;
+  }
+  for (const name of Object.keys(change)) {
+    const below = tree.members.get(name);
+    const member = pointerInto(pointer, name);
+    if (below === undefined) findings.add(member, "is not writable with this key");
+    else checkWrite(change[name] as Json, ownMember(present ?? {}, name), below, member, findings);
+  }
+}
+
+/** Whether merging the change into nothing leaves at least one covered value. */
+function setsCovered(change: Json, { covered, members }: PointerTree): boolean {
+  if (covered) return change !== null;
+  if (!isJsonObject(change)) return false;
+  for (const [name, below] of members) {
+    if (Object.hasOwn(change, name) && setsCovered(change[name] as Json, below)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,77 @@
+import type { Acl } from "@devmesh/contracts/model/acl";
+import type { JsonObject } from "@devmesh/contracts/model/json";
+import type { Principal } from "@devmesh/contracts/principal";
+import { Findings } from "../findings.ts";
+import { pointerInto } from "../json-pointer.ts";
+import type { StoredShadow } from "../shadow/stored-shadow.ts";
+import { checkWrite } from "./check-write.ts";
+import { type PointerTree, pointerTree } from "./pointer-tree.ts";
+
+/** What a device key reads and writes (api.md, Device key). */
+const appSections = ["/state/desired/app", "/state/reported/app"];
+/** What a device writes over its own connection (api.md, Details decided, Shadow). */
+const stateSections = ["/state/desired", "/state/reported"];
+/** What a device reads of itself: all but the tags, which are never sent to it (api.md, Device). */
+const deviceSections = ["/state", "/metadata", "/version", "/timestamp"];
+
+/** Whether a key of this principal concerns the device at all. A master key concerns every device, a customer key none. */
+export function concerns(principal: Principal, deviceId: string): boolean {
+  if (principal.kind === "master") return true;
+  return principal.kind !== "customer" && principal.device_id === deviceId;
+}
+
+/** The parts of the shadow that a principal reads; null for all of the device. */
+export function readableParts(principal: Principal, acl: Acl): PointerTree | null {
+  switch (principal.kind) {
+    case "master":
+      return null;
+    case "device_key":
+      return pointerTree(appSections);
+    case "public_key":
+      return pointerTree(acl.read);
+    case "device":
+      return pointerTree(deviceSections);
+    case "customer":
+      return pointerTree([]);
+  }
+}
+
+function writableParts(principal: Principal, acl: Acl): PointerTree | null {
+  switch (principal.kind) {
+    case "master":
+      return null;
+    case "device_key":
+      return pointerTree(appSections);
+    case "public_key":
+      return pointerTree(acl.write);
+    case "device":
+      return pointerTree(stateSections);
+    case "customer":
+      return pointerTree([]);
+  }
+}
+
+/**
+ * JSON pointers to the members of a body that the principal may not write; none when it may write all. Every principal
+ * may name `shadow.version`: it changes nothing, it only makes the write conditional.
+ */
+export function unwritableMembers(
+  principal: Principal,
+  acl: Acl,
+  patch: JsonObject,
+  { desired, reported, tags }: StoredShadow,
+): string[] {
+  const shadowTree = writableParts(principal, acl);
+  if (shadowTree === null) return [];
+  const findings = new Findings();
+  const present = { shadow: { state: { desired, reported }, tags, version: 0 } };
+  const tree = { covered: false, members: new Map([["shadow", withVersion(shadowTree)]]) };
+  checkWrite(patch, present, tree, "", findings);
+  return findings.pointers;
+}
+
+const versionPointer = pointerTree([pointerInto("", "version")]);
+
+function withVersion({ covered, members }: PointerTree): PointerTree {
+  return { covered, members: new Map([...versionPointer.members, ...members]) };
+}

@@ -1,0 +1,54 @@
+import type { Clock } from "@devmesh/service-kit/clock";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
+import type { Logger } from "@devmesh/service-kit/logger";
+
+const firstPauseMs = 250;
+const longestPauseMs = 5_000;
+
+/**
+ * Work that no call waits for. It ends when `signal` aborts, at the stop of the service; what must be done all the
+ * same has a mark in the store and is taken up at the next start.
+ */
+export class Background {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly #log: Logger;
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(options: { readonly clock: Clock; readonly signal: AbortSignal; readonly log: Logger }) {
+    this.clock = options.clock;
+    this.signal = options.signal;
+    this.#log = options.log;
+  }
+
+  /** Starts work; a failure is logged under `what`. */
+  run(what: string, work: () => Promise<void>): void {
+    if (this.signal.aborted) return;
+    const running = work()
+      .catch((error: unknown) => {
+        if (!this.signal.aborted) this.#log.error({ err: error }, `${what} failed`);
+      })
+      .finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  /** Tries until it succeeds, with growing pauses; each attempt is a call of at most `timeoutMs`. Rejects at the stop. */
+  async retry<T>(what: string, timeoutMs: number, attempt: (call: CallContext) => Promise<T>): Promise<T> {
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+      this.signal.throwIfAborted();
+      using call = createCallContext({ timeoutMs, signal: this.signal, clock: this.clock });
+      try {
+        return await attempt(call);
+      } catch (error) {
+        this.signal.throwIfAborted();
+        this.#log.warn({ err: error }, `${what} failed and is tried again`);
+      }
+      await this.clock.sleep(pauseMs * (0.75 + Math.random() / 2), this.signal);
+    }
+  }
+
+  /** Resolves when nothing runs any more; does not end it. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled([...this.#running]);
+  }
+}

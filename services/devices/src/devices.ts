@@ -1,0 +1,98 @@
+import type { data } from "@devmesh/contracts/data";
+import type { devices } from "@devmesh/contracts/devices";
+import type { keys } from "@devmesh/contracts/keys";
+import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { Client, Implementation } from "@devmesh/service-kit/implementation";
+import { concerns } from "./acl/principal-rights.ts";
+import type { Background } from "./background.ts";
+import type { DeviceConnections } from "./device-connections.ts";
+import { createDeviceCreation } from "./device-creation.ts";
+import { createDeviceDeletion } from "./device-deletion.ts";
+import { createListDevices } from "./device-list.ts";
+import type { DeviceNotices } from "./device-notices.ts";
+import { createPatchDevice } from "./device-patch.ts";
+import type { DeviceStore } from "./device-store.ts";
+import { describeDeviceFor, type Presence } from "./device-view.ts";
+import { etagOf } from "./etag.ts";
+import { takeUpLeftovers } from "./leftover-work.ts";
+import { describeDelta } from "./shadow/describe-shadow.ts";
+import { createTokenRotation } from "./token-rotation.ts";
+
+type KeysClient = Pick<
+  Client<typeof keys>,
+  "issueCredentials" | "readCredentials" | "rotateToken" | "rotatePublicKey" | "revokeDevice" | "forgetDevice"
+>;
+
+/** What the use cases need; none of it is owned by them. */
+export interface DevicesDeps {
+  readonly store: DeviceStore;
+  readonly keys: KeysClient;
+  readonly data: Pick<Client<typeof data>, "purgeDevice" | "admitDevice">;
+  readonly rpcBridge: Pick<Client<typeof rpcBridge>, "wipeDevice">;
+  readonly connections: DeviceConnections;
+  readonly presence: Presence;
+  readonly notices: DeviceNotices;
+  readonly background: Background;
+  readonly clock: Clock;
+}
+
+/** The registry's use cases. Takes up at once, in the background, what a crash left half-done. */
+export function createDevices(deps: DevicesDeps): Implementation<typeof devices> {
+  const { store, keys, presence } = deps;
+  const creation = createDeviceCreation(deps);
+  const deletion = createDeviceDeletion(deps);
+  const rotation = createTokenRotation(deps);
+  takeUpLeftovers({ ...deps, creation, deletion, rotation });
+
+  return {
+    listDevices: createListDevices(deps),
+    createDevice: creation.createDevice,
+    patchDevice: createPatchDevice(deps),
+
+    async readDevice({ id, principal }, ctx) {
+      const device = concerns(principal, id) ? await store.find(id, ctx.signal) : null;
+      if (device === null) return ctx.fail("device_not_found");
+      return { etag: etagOf(device), device: describeDeviceFor(principal, device, presence) };
+    },
+
+    async readDelta({ id }, ctx) {
+      const device = await store.find(id, ctx.signal);
+      return device === null ? ctx.fail("device_not_found") : describeDelta(device.shadow);
+    },
+
+    async deleteDevice({ id }, ctx) {
+      return (await deletion.begin(id, ctx)) ? {} : ctx.fail("device_not_found");
+    },
+
+    async readCredentials({ id }, ctx) {
+      if (!(await store.has(id, ctx.signal))) return ctx.fail("device_not_found");
+      return await keys.readCredentials({ device_id: id }, ctx);
+    },
+
+    async rotateToken({ id }, ctx) {
+      return (await rotation.begin(id, ctx)) ?? ctx.fail("device_not_found");
+    },
+
+    async rotatePublicKey({ id }, ctx) {
+      if (!(await store.has(id, ctx.signal))) return ctx.fail("device_not_found");
+      return await keys.rotatePublicKey({ device_id: id }, ctx);
+    },
+
+    async readPresence({ id }, ctx) {
+      if (!(await store.has(id, ctx.signal))) return ctx.fail("device_not_found");
+      return { online: presence.isOnline(id) };
+    },
+
+    async authorize({ id, action }, ctx) {
+      const device = await store.find(id, ctx.signal);
+      if (device === null) return ctx.fail("device_not_found");
+      const { rpc, queries } = device.acl;
+      if (action.kind === "rpc") {
+        return rpc.includes(action.func) ? { query: null } : ctx.fail("rpc_not_permitted");
+      }
+      const query = Object.hasOwn(queries, action.name) ? queries[action.name] : undefined;
+      return query === undefined ? ctx.fail("query_not_found") : { query };
+    },
+  };
+}

@@ -1,0 +1,8 @@
+import { ServiceEnv } from "@devmesh/service-kit/env";
+import { z } from "zod";
+
+/** The environment of the service `devices`. */
+export const DevicesEnv = ServiceEnv.extend({
+  /** Where devices are kept: `sqlite:<path>`. */
+  STORE_URL: z.string().min(1),
+});

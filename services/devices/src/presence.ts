@@ -1,0 +1,177 @@
+import type { DeviceConnection } from "./device-connections.ts";
+
+/** Milliseconds for which a device without a connection is not yet told to be offline (api.md, Notification stream). */
+export const offlineAfterMs = 2_000;
+/** Milliseconds for which an ended connection is remembered: longer than any listing of connections takes. */
+const rememberEndedMs = 60_000;
+/** Listings in a row that must miss a connection before it counts as gone: one alone may have been cut short. */
+const missesUntilGone = 2;
+
+/** What is to be told about a device. */
+export interface PresenceChange {
+  readonly kind: "online" | "offline";
+  readonly deviceId: string;
+  /**
+   * The connection that decided: the first of an online device, the last of an offline one; null when this process
+   * never saw it. The same in every replica, which tells replicas' notices of one change from those of another.
+   */
+  readonly connection: string | null;
+  /** When the device was last known to be connected, on the caller's time scale. */
+  readonly seenAt: number;
+}
+
+interface OpenConnection {
+  readonly deviceId: string;
+  /** Place among all that was ever opened here; tells whether a listing could know it. */
+  readonly opened: number;
+  misses: number;
+}
+
+interface Departure {
+  readonly dueAt: number;
+  readonly connection: string | null;
+  readonly seenAt: number;
+}
+
+/** A listing of connections that has begun; connections opened after that are none of its business. */
+export interface BegunListing {
+  readonly openedBefore: number;
+}
+
+/**
+ * Which devices are connected: for each the set of its connections, kept from what servers say as it happens and from
+ * listings now and then. It waits for nothing and tells nothing: each method answers what is to be told. Times are
+ * milliseconds on a scale of the caller's that never goes back.
+ */
+export class PresenceSets {
+  readonly #open = new Map<string, OpenConnection>();
+  readonly #byDevice = new Map<string, Set<string>>();
+  /** Ended connections by the time at which they are forgotten, in that order. */
+  readonly #ended = new Map<string, number>();
+  readonly #toldOnline: Set<string>;
+  /** Devices without a connection that are still told to be online, in the order in which they are due. */
+  readonly #departures = new Map<string, Departure>();
+  #opened = 0;
+
+  /** `toldOnline`: the devices that were told to be online last, before this process started. */
+  constructor(toldOnline: Iterable<string> = []) {
+    this.#toldOnline = new Set(toldOnline);
+  }
+
+  /** Whether the device has at least one open connection. */
+  isOnline(deviceId: string): boolean {
+    return this.#byDevice.has(deviceId);
+  }
+
+  /** How many devices have a connection. */
+  get onlineCount(): number {
+    return this.#byDevice.size;
+  }
+
+  connected(connection: DeviceConnection, now: number): PresenceChange[] {
+    this.#forgetEnded(now);
+    const key = keyOf(connection);
+    // Its end was heard first: the two come from the same server, but may overtake each other on the way.
+    if (this.#ended.has(key)) return [];
+    return this.#add(key, connection.deviceId, now);
+  }
+
+  disconnected(connection: DeviceConnection, now: number): void {
+    this.#forgetEnded(now);
+    const key = keyOf(connection);
+    this.#ended.delete(key);
+    this.#ended.set(key, now + rememberEndedMs);
+    this.#remove(key, now, now);
+  }
+
+  /** To be called before servers are asked for their connections; its answer goes to `reconcile`. */
+  beginListing(): BegunListing {
+    return { openedBefore: this.#opened };
+  }
+
+  /**
+   * Takes in what all servers listed: adds what was not heard of, and drops what two listings in a row do not name,
+   * since a killed server says nothing. `lastListedAt`: when the listing before this one was taken in.
+   */
+  reconcile(
+    listed: readonly DeviceConnection[],
+    { openedBefore }: BegunListing,
+    now: number,
+    lastListedAt: number,
+  ): { readonly changes: PresenceChange[]; readonly missing: number } {
+    this.#forgetEnded(now);
+    const changes: PresenceChange[] = [];
+    const keys = new Set<string>();
+    for (const connection of listed) {
+      const key = keyOf(connection);
+      keys.add(key);
+      const open = this.#open.get(key);
+      if (open !== undefined) open.misses = 0;
+      else if (!this.#ended.has(key)) changes.push(...this.#add(key, connection.deviceId, now));
+    }
+    let missing = 0;
+    for (const [key, open] of this.#open) {
+      if (keys.has(key) || open.opened >= openedBefore) continue;
+      open.misses++;
+      if (open.misses < missesUntilGone) missing++;
+      else this.#remove(key, now, lastListedAt);
+    }
+    for (const deviceId of this.#toldOnline) {
+      if (this.#byDevice.has(deviceId) || this.#departures.has(deviceId)) continue;
+      this.#departures.set(deviceId, { dueAt: now + offlineAfterMs, connection: null, seenAt: 0 });
+    }
+    return { changes, missing };
+  }
+
+  /** Devices that have been without a connection for long enough to say so. */
+  takeDue(now: number): PresenceChange[] {
+    const changes: PresenceChange[] = [];
+    for (const [deviceId, { dueAt, connection, seenAt }] of this.#departures) {
+      if (dueAt > now) break;
+      this.#departures.delete(deviceId);
+      this.#toldOnline.delete(deviceId);
+      changes.push({ kind: "offline", deviceId, connection, seenAt });
+    }
+    return changes;
+  }
+
+  /** When `takeDue` has something to take next; null when nothing is under way. */
+  get nextDueAt(): number | null {
+    for (const { dueAt } of this.#departures.values()) return dueAt;
+    return null;
+  }
+
+  #add(key: string, deviceId: string, now: number): PresenceChange[] {
+    if (this.#open.has(key)) return [];
+    this.#open.set(key, { deviceId, opened: this.#opened++, misses: 0 });
+    const connections = this.#byDevice.get(deviceId);
+    if (connections === undefined) this.#byDevice.set(deviceId, new Set([key]));
+    else connections.add(key);
+    this.#departures.delete(deviceId);
+    if (this.#toldOnline.has(deviceId)) return [];
+    this.#toldOnline.add(deviceId);
+    return [{ kind: "online", deviceId, connection: key, seenAt: now }];
+  }
+
+  #remove(key: string, now: number, seenAt: number): void {
+    const open = this.#open.get(key);
+    if (open === undefined) return;
+    this.#open.delete(key);
+    const connections = this.#byDevice.get(open.deviceId);
+    connections?.delete(key);
+    if (connections === undefined || connections.size > 0) return;
+    this.#byDevice.delete(open.deviceId);
+    this.#departures.set(open.deviceId, { dueAt: now + offlineAfterMs, connection: key, seenAt });
+  }
+
+  #forgetEnded(now: number): void {
+    for (const [key, until] of this.#ended) {
+      if (until > now) return;
+      this.#ended.delete(key);
+    }
+  }
+}
+
+function keyOf({ serverId, clientNumber }: DeviceConnection): string {
+  return `${serverId}/${clientNumber}`;
+}

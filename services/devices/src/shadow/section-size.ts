@@ -1,0 +1,15 @@
+import { type ShadowPatch, shadowLimits } from "@devmesh/contracts/model/shadow";
+import type { Findings } from "../findings.ts";
+import type { StoredShadow } from "./stored-shadow.ts";
+
+/** Finds sections that the patch made larger than they may be: bytes of compact JSON of the merged section, in UTF-8. */
+export function checkSectionSizes(shadow: StoredShadow, patch: ShadowPatch, findings: Findings): void {
+  const { desiredBytes, reportedBytes, tagsBytes } = shadowLimits;
+  const check = (section: unknown, pointer: string, limit: number) => {
+    const bytes = Buffer.byteLength(JSON.stringify(section));
+    if (bytes > limit) findings.add(pointer, `would have ${bytes} bytes; ${limit} are allowed`);
+  };
+  if (patch.state?.desired) check(shadow.desired, "/shadow/state/desired", desiredBytes);
+  if (patch.state?.reported) check(shadow.reported, "/shadow/state/reported", reportedBytes);
+  if (patch.tags) check(shadow.tags, "/shadow/tags", tagsBytes);
+}
