@@ -9,6 +9,7 @@ import type { z } from "zod";
 import { writeInvitation } from "./invitation.ts";
 import type { Mail } from "./mail.ts";
 import { type MailAddress, mailDomainOf } from "./mail-address.ts";
+import type { MailMetrics } from "./mail-metrics.ts";
 import { MailRefused, type MailTransport } from "./transport.ts";
 
 /** What the delivery of queued mail needs. */
@@ -17,6 +18,7 @@ export interface MailDelivery {
   readonly transport: MailTransport;
   readonly sender: MailAddress;
   readonly publicUrl: URL;
+  readonly metrics: MailMetrics;
   readonly log: Logger;
 }
 
@@ -29,7 +31,7 @@ export type MailJob = z.output<(typeof mailQueue)["job"]>;
  * sending and acknowledging goes out twice, with the same Message-ID.
  */
 export async function deliverMail(delivery: MailDelivery, job: MailJob, attempt: Attempt): Promise<void> {
-  const { transport, log } = delivery;
+  const { transport, metrics, log } = delivery;
   const subject = { kind: job.kind, customer_id: job.customer_id, attempt: attempt.number };
   const invitation = await readInvitation(delivery, job, attempt);
   if (invitation === null) {
@@ -43,6 +45,7 @@ export async function deliverMail(delivery: MailDelivery, job: MailJob, attempt:
     if (error instanceof MailRefused) throw new UnrecoverableError(error.message, { cause: error });
     throw error;
   }
+  metrics.sent.inc();
   log.info({ ...subject, message_id: mail.messageId }, "a mail was sent");
 }
 

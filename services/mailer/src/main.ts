@@ -5,6 +5,7 @@ import { runService } from "@devmesh/service-kit/run-service";
 import { MailerEnv } from "./env.ts";
 import { defaultSender } from "./mail-address.ts";
 import { startMailDeliveries } from "./mail-deliveries.ts";
+import { createMailMetrics } from "./mail-metrics.ts";
 import { createMailer } from "./mailer.ts";
 import { openTransport } from "./open-transport.ts";
 
@@ -15,9 +16,18 @@ await runService({
   async start({ env, bus, clients, log, clock }) {
     const transport = await openTransport(env, log);
     const { PUBLIC_URL: publicUrl, MAIL_FROM: sender = defaultSender(publicUrl) } = env;
-    const delivery = { keys: clients.keys, transport, sender, publicUrl, log };
-    const deliveries = await startMailDeliveries({ ...delivery, bus, queue: mailQueue, clock });
-    const queue = createQueueOffice(bus, mailQueue);
-    return { implementation: createMailer({ queue }), stop: () => deliveries.stop() };
+    const office = createQueueOffice(bus, mailQueue);
+    const deliveries = await startMailDeliveries({
+      bus,
+      queue: mailQueue,
+      clock,
+      keys: clients.keys,
+      transport,
+      sender,
+      publicUrl,
+      metrics: createMailMetrics(bus, office),
+      log,
+    });
+    return { implementation: createMailer({ queue: office }), stop: () => deliveries.stop() };
   },
 });

@@ -12,6 +12,7 @@ import { type Served, serve } from "@devmesh/service-kit/serve";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { z } from "zod";
 import { type MailQueue, startMailDeliveries } from "../src/mail-deliveries.ts";
+import { createMailMetrics } from "../src/mail-metrics.ts";
 import { createMailer } from "../src/mailer.ts";
 import type { MailTransport } from "../src/transport.ts";
 
@@ -70,6 +71,7 @@ export async function openMailRoom() {
     async openMailer(transport: MailTransport, { backoffMs = [50, 50], attemptMs = 10_000 } = {}) {
       const own = await connect("mailer");
       const queue: MailQueue = { ...mailQueue, backoffMs, attemptMs };
+      const office = createQueueOffice(own, queue);
       const deliveries = await startMailDeliveries({
         bus: own,
         queue,
@@ -78,9 +80,10 @@ export async function openMailRoom() {
         transport,
         sender: { name: "Devmesh", address: "no-reply@devices.example.com" },
         publicUrl: new URL("https://devices.example.com"),
+        metrics: createMailMetrics(own, office),
         log,
       });
-      const served = serve(own, mailer, createMailer({ queue: createQueueOffice(own, queue) }));
+      const served = serve(own, mailer, createMailer({ queue: office }));
       return {
         metrics: own.metrics,
         async [Symbol.asyncDispose]() {

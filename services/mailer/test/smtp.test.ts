@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { eventually } from "@devmesh/testkit/eventually";
 import { startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { testCertificate } from "@devmesh/testkit/test-certificate";
 import { describe, expect, test } from "@jest/globals";
@@ -212,6 +213,7 @@ describe("an SMTP server that is slow or breaks off", () => {
     expect(await failureOf(server.url, { signal: AbortSignal.timeout(300), patience })).toBeInstanceOf(
       MailDelayed,
     );
+    await eventually(() => server.open() === 0);
   });
 
   test("accepts slowly but in time: has the mail", async () => {

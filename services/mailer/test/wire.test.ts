@@ -32,7 +32,7 @@ describe("a queued invitation", () => {
   test("is sent to its customer with link, token and sender, and leaves the queue", async () => {
     await using office = await openOffice();
     const { room, sink, transport } = office;
-    await using mailer = await room.openMailer(transport);
+    await using _mailer = await room.openMailer(transport);
     await room.invite("ann");
     const { content, to, from } = await sink.awaitMail();
     expect({ to, from }).toEqual({ to: ["ann@example.com"], from: "no-reply@devices.example.com" });
@@ -40,9 +40,6 @@ describe("a queued invitation", () => {
     expect(content.text).toContain(customerToken);
     expect(content.text).toContain("8 January 2026, 12:00 UTC");
     await awaitCounts(room, 0, 0);
-    expect(await mailer.metrics.registry.metrics()).toContain(
-      'mesh_job_attempts_total{queue="mail",outcome="ok"} 1',
-    );
   });
 
   test("of a customer who is gone meanwhile is done without a mail", async () => {
@@ -182,6 +179,44 @@ describe("a mail that is refused for good", () => {
     await room.invite("ann", "ann@example.com>\r\nRCPT TO:<eve@example.com");
     await awaitCounts(room, 0, 1);
     expect(sink.attempts).toEqual([]);
+  });
+});
+
+describe("the metrics", () => {
+  test("tell mails sent, attempts that failed, mails given up, and what waits", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    sink.refuseRecipients((address) => (address === "bob@example.com" ? 550 : null));
+    sink.behave(({ to, number }) => {
+      if (to.includes("slow@example.com")) return { acceptAfterMs: 60_000 };
+      return number === 1 ? { refuse: 451 } : "accept";
+    });
+    await using mailer = await room.openMailer(transport, { backoffMs: [20], attemptMs: 3_000 });
+    await room.invite("ann");
+    await sink.awaitMail();
+    await room.invite("bob");
+    await awaitCounts(room, 0, 1);
+    await room.invite("slow");
+    await awaitCounts(room, 1, 1);
+    const metrics = await mailer.metrics.registry.metrics();
+    expect(metrics).toContain("mesh_mails_sent_total 1");
+    expect(metrics).toContain('mesh_job_attempts_total{queue="mail",outcome="failed"} 1');
+    expect(metrics).toContain('mesh_job_attempts_total{queue="mail",outcome="dead"} 1');
+    expect(metrics).toContain('mesh_mails{state="waiting"} 1');
+    expect(metrics).toContain('mesh_mails{state="dead"} 1');
+  });
+
+  test("leave out what nobody can count while the broker is away", async () => {
+    await using office = await openOffice();
+    const { room, transport } = office;
+    await using mailer = await room.openMailer(transport);
+    expect(await mailer.metrics.registry.metrics()).toContain('mesh_mails{state="waiting"} 0');
+    await room.server.kill();
+    await eventually(async () =>
+      (await mailer.metrics.registry.metrics()).includes('mesh_bus_connected{user="mailer"} 0'),
+    );
+    expect(await mailer.metrics.registry.metrics()).not.toContain("mesh_mails{");
+    await room.server.restart();
   });
 });
 

@@ -1,0 +1,149 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { eventually } from "@devmesh/testkit/eventually";
+import { startSmtpSink } from "@devmesh/testkit/smtp-sink";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { afterEach, describe, expect, test } from "@jest/globals";
+import PostalMime from "postal-mime";
+import { customerToken, openMailRoom, testCall } from "./mail-room.ts";
+
+const main = new URL("../src/main.ts", import.meta.url).pathname;
+const running = new Set<ChildProcess>();
+
+afterEach(async () => {
+  for (const child of running) await end(child, "SIGKILL");
+});
+
+/** The mailer as its launcher starts it, and all it has written. */
+function startMailer(env: Record<string, string>) {
+  const child = spawn(process.execPath, [main], {
+    env: { PATH: process.env.PATH, PUBLIC_URL: "http://127.0.0.1:8080", LOG_LEVEL: "trace", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  running.add(child);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  return { child, output: () => output };
+}
+
+/** Sends a signal, if the process still runs, and returns its exit code; null when the signal killed it. */
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  running.delete(child);
+  if (child.exitCode === null && child.signalCode === null) {
+    const exited = once(child, "exit");
+    child.kill(signal);
+    await exited;
+  }
+  return child.exitCode;
+}
+
+describe("the mailer's process", () => {
+  test("writes mails as files while no SMTP server is set", async () => {
+    await using room = await openMailRoom();
+    await using folder = await tempFolder();
+    await room.openKeys();
+    await room.invite("ann");
+    startMailer({ NATS_URL: room.server.url, OUTBOX_DIR: folder.path });
+    const [name = ""] = await eventually(async () => {
+      const names = (await readdir(folder.path)).filter((file) => file.endsWith(".eml"));
+      return names.length > 0 ? names : null;
+    });
+    const mail = await PostalMime.parse(await readFile(join(folder.path, name), "utf8"));
+    expect(mail.to).toMatchObject([{ address: "ann@example.com" }]);
+    expect(mail.from).toMatchObject({ name: "Devmesh", address: "no-reply@[127.0.0.1]" });
+    expect(mail.text).toContain("http://127.0.0.1:8080/confirm?token=confirm-ann");
+    expect(mail.text).toContain(customerToken);
+  });
+
+  test("killed in the middle of a mail leaves it to the next process, which names it alike", async () => {
+    await using room = await openMailRoom();
+    await using sink = await startSmtpSink();
+    await room.openKeys();
+    sink.behave(({ number }) => (number === 1 ? { acceptAfterMs: 1_000 } : "accept"));
+    const env = { NATS_URL: room.server.url, SMTP_URL: sink.url };
+    const first = startMailer(env);
+    await room.invite("ann");
+    await eventually(() => sink.attempts.length === 1);
+    await end(first.child, "SIGKILL");
+    await room.invite("bob");
+    await room.server.restart();
+    startMailer(env);
+    await eventually(async () => (await room.mailer.readQueue({}, testCall())).waiting === 0, {
+      withinMs: 25_000,
+    });
+    const mails = Map.groupBy(sink.mails, ({ to }) => to[0]);
+    expect([...mails.keys()].sort()).toEqual(["ann@example.com", "bob@example.com"]);
+    for (const copies of mails.values()) {
+      expect(new Set(copies.map(({ content }) => content.messageId)).size).toBe(1);
+    }
+  }, 60_000);
+
+  test("keeps dead mail over restarts of itself and of the broker, and sends it on a retry", async () => {
+    await using room = await openMailRoom();
+    await using sink = await startSmtpSink();
+    await room.openKeys();
+    sink.refuseRecipients(() => 550);
+    const env = { NATS_URL: room.server.url, SMTP_URL: sink.url };
+    const first = startMailer(env);
+    await room.invite("ann");
+    await eventually(async () => (await room.mailer.readQueue({}, testCall())).dead === 1);
+    expect(await end(first.child, "SIGTERM")).toBe(0);
+    await room.server.restart();
+    sink.refuseRecipients(() => null);
+    startMailer(env);
+    const { items } = await eventually(() => room.mailer.listDeadMail({}, testCall()), { withinMs: 15_000 });
+    expect(items).toMatchObject([{ customer_id: "ann", attempts: 1 }]);
+    await room.mailer.retryDeadMail({ id: items[0]?.id ?? "" }, testCall());
+    expect((await sink.awaitMail()).to).toEqual(["ann@example.com"]);
+  }, 60_000);
+
+  test("told to stop finishes the mail under way and takes no other", async () => {
+    await using room = await openMailRoom();
+    await using sink = await startSmtpSink();
+    await room.openKeys();
+    sink.behave(() => ({ acceptAfterMs: 1_000 }));
+    const { child } = startMailer({ NATS_URL: room.server.url, SMTP_URL: sink.url });
+    await room.invite("ann");
+    await eventually(() => sink.attempts.length === 1);
+    expect(await end(child, "SIGTERM")).toBe(0);
+    expect(sink.mails).toHaveLength(1);
+    expect(sink.attempts).toHaveLength(1);
+  });
+
+  test("never writes the password of its SMTP server, even where the login fails", async () => {
+    await using room = await openMailRoom();
+    await using sink = await startSmtpSink({ login: { user: "mailer", password: "another" } });
+    await room.openKeys();
+    const password = "hunter2-hunter2";
+    const { child, output } = startMailer({
+      NATS_URL: room.server.url,
+      SMTP_URL: sink.url.replace("//", `//mailer:${password}@`),
+    });
+    await room.invite("ann");
+    await eventually(() => output().includes("535"));
+    await end(child, "SIGTERM");
+    expect(output()).not.toContain(password);
+    expect(output()).not.toContain(Buffer.from(`\0mailer\0${password}`).toString("base64"));
+    expect(output()).not.toContain(customerToken);
+    expect(output()).not.toContain("confirm-ann");
+  });
+
+  test.each([
+    [{ SMTP_URL: "smtp://mailer:hunter2@" }, "SMTP_URL"],
+    [{ SMTP_URL: "smtp://mailer:hunter2@h", PUBLIC_URL: "nowhere" }, "PUBLIC_URL"],
+    [{}, "OUTBOX_DIR"],
+    [{ OUTBOX_DIR: "/tmp", MAIL_FROM: "nobody" }, "MAIL_FROM"],
+  ])("with a wrong environment ends with code 1 and names the variable: %j", async (env, variable) => {
+    const { child, output } = startMailer(env as Record<string, string>);
+    await once(child, "exit");
+    expect(child.exitCode).toBe(1);
+    expect(output()).toContain(variable);
+    expect(output()).not.toContain("hunter2");
+  });
+});
