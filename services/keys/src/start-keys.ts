@@ -1,0 +1,109 @@
+import type { keyEvents, keys } from "@devmesh/contracts/keys";
+import { mailQueue } from "@devmesh/contracts/mailer";
+import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
+import type { Bus } from "@devmesh/service-kit/bus";
+import type { Clock } from "@devmesh/service-kit/clock";
+import { createCallContext } from "@devmesh/service-kit/context";
+import type { Publisher } from "@devmesh/service-kit/events";
+import type { Client, Implementation } from "@devmesh/service-kit/implementation";
+import type { Logger } from "@devmesh/service-kit/logger";
+import { createProducer } from "@devmesh/service-kit/queue";
+import { parseStoreUrl } from "@devmesh/store/store-url";
+import { checkEncryptionKey } from "./encryption-key-check.ts";
+import type { KeysEnv } from "./env.ts";
+import { keepSweeping } from "./housekeeping.ts";
+import { createIngestionGate } from "./ingestion-gate.ts";
+import { openSqliteKeyStore } from "./key-store.sqlite.ts";
+import { createKeyUses } from "./key-uses.ts";
+import { createKeys } from "./keys.ts";
+import { createLoginThrottle } from "./login-throttle.ts";
+import { createMailAllowance } from "./mail-allowance.ts";
+import { ensureMasterKey } from "./master-key.ts";
+import { createMqttLogin, type DecideMqttLogin } from "./mqtt-login.ts";
+import { createAnnouncer } from "./revocation.ts";
+import { createSealer } from "./sealing.ts";
+import { createIdSource } from "./sortable-id.ts";
+
+/** How long a login waits for the bridge's word, in milliseconds: the broker itself gives a login up after two seconds. */
+const ingestionTimeoutMs = 1_500;
+
+/** What the service is put together from. */
+export interface KeysParts {
+  readonly env: KeysEnv;
+  readonly bus: Bus;
+  readonly publisher: Publisher<typeof keyEvents>;
+  readonly clients: { readonly "rpc-bridge": Client<typeof rpcBridge, "awaitIngestion"> };
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Aborts when the service begins to stop. */
+  readonly signal: AbortSignal;
+}
+
+/** The service, put together. */
+export interface StartedKeys {
+  readonly implementation: Implementation<typeof keys>;
+  readonly decideLogin: DecideMqttLogin;
+  readonly stop: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Opens the store, makes sure that it is this encryption key's and that a master key exists, and puts the use cases
+ * together. Throws with one clear sentence when one of it cannot be.
+ */
+export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
+  const { env, bus, publisher, clients, log, clock, signal } = parts;
+  const sealer = createSealer(env.KEY_ENCRYPTION_KEY);
+  const newId = createIdSource(clock);
+  const store = openSqliteKeyStore(parseStoreUrl(env.STORE_URL).path);
+  try {
+    await checkEncryptionKey(store, sealer, signal);
+    await ensureMasterKey({
+      store,
+      sealer,
+      clock,
+      newId,
+      preset: env.MASTER_KEY,
+      file: env.MASTER_KEY_FILE,
+      signal,
+    });
+    const uses = createKeyUses(store.apiKeys, clock, log);
+    const implementation = createKeys({
+      store,
+      sealer,
+      clock,
+      newId,
+      uses,
+      revealInLists: env.KEYS_REVEAL === "always",
+      announceRevoked: createAnnouncer(publisher),
+      mail: await createProducer(bus, mailQueue),
+      takeMailSlot: createMailAllowance(store.mailSlots, clock, {
+        perAddress: env.MAIL_PER_ADDRESS_HOUR,
+        total: env.MAIL_PER_HOUR,
+      }),
+    });
+    const gate = createIngestionGate(async () => {
+      using call = createCallContext({ timeoutMs: ingestionTimeoutMs, signal });
+      await clients["rpc-bridge"].awaitIngestion({}, call);
+    });
+    const forgetHook = bus.onReconnect(() => gate.close());
+    const throttle = createLoginThrottle(clock, {
+      perDevice: env.LOGIN_FAILURES_PER_DEVICE_MINUTE,
+      perAddress: env.LOGIN_FAILURES_PER_ADDRESS_MINUTE,
+    });
+    const sweeping = keepSweeping(store, clock, log, signal);
+    return {
+      implementation,
+      decideLogin: createMqttLogin({ credentials: store.credentials, throttle, gate, clock }),
+      async stop() {
+        forgetHook();
+        await sweeping;
+        await uses.close();
+      },
+      close: () => store.close(),
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
