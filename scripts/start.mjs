@@ -2,6 +2,6 @@
 import "./node-version.mjs";
 
 // Not imported statically: an older Node could not even read it, and would not come to say so.
-import("./bootstrap.mjs").then(({ runOnPlatformNode }) =>
+void import("./bootstrap.mjs").then(({ runOnPlatformNode }) =>
   runOnPlatformNode("src/launch.ts", process.argv.slice(2), { ownSession: true }),
 );

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import "./node-version.mjs";
 
-import("./bootstrap.mjs").then(({ runOnPlatformNode }) =>
+void import("./bootstrap.mjs").then(({ runOnPlatformNode }) =>
   runOnPlatformNode("src/run-tests.ts", process.argv.slice(2), { ownSession: false }),
 );

@@ -1,5 +1,5 @@
 import { Socket } from "node:net";
-import { connect, type IClientOptions, type MqttClient } from "mqtt";
+import { connect, type IClientOptions, type MqttClient, type OnMessageCallback } from "mqtt";
 
 /** How a device logs in: its id as user name, its `dt_` token as password (api.md, MQTT). */
 export interface DeviceLogin {
@@ -14,9 +14,13 @@ export interface DeviceLogin {
 /**
  * Connects a device by MQTT.js and resolves with the client once the broker has accepted it. Small packets leave at once
  * (TCP_NODELAY): otherwise each acknowledgement costs 40 ms. Throws when the first login fails; later ones are
- * repeated if `options.reconnectPeriod` says so.
+ * repeated if `options.reconnectPeriod` says so. `take` gets every message from the first on.
  */
-export async function connectDevice(login: DeviceLogin, options: IClientOptions = {}): Promise<MqttClient> {
+export async function connectDevice(
+  login: DeviceLogin,
+  take: OnMessageCallback,
+  options: IClientOptions = {},
+): Promise<MqttClient> {
   const client = connect(login.url, {
     protocolVersion: 4,
     username: login.id,
@@ -26,6 +30,8 @@ export async function connectDevice(login: DeviceLogin, options: IClientOptions 
     reconnectPeriod: 0,
     ...options,
   });
+  // Before the login: what was queued for a session comes in one piece with the broker's welcome.
+  client.on("message", take);
   client.on("connect", () => {
     if (client.stream instanceof Socket) client.stream.setNoDelay(true);
   });

@@ -61,8 +61,6 @@ const Delta = z.object({ state: z.record(z.string(), z.unknown()) });
 export async function startSimulatedDevice(login: DeviceLogin, model: DeviceModel): Promise<SimulatedDevice> {
   const startedAt = performance.now();
   const reported: Record<string, unknown> = { ...model.reported };
-  const client = await connectDevice(login, { reconnectPeriod: 1_000 });
-
   const functions: Record<string, DeviceFunction> = {
     ...model.functions,
     "RPC.List": () => Object.keys(functions).sort(),
@@ -86,16 +84,20 @@ export async function startSimulatedDevice(login: DeviceLogin, model: DeviceMode
     report(changed);
   };
 
-  client.on("message", (topic, payload) => {
-    const received = parse(payload);
-    if (topic === `${login.id}/rpc`) {
-      const frame = RpcFrame.safeParse(received).data;
-      if (frame) void answer(client, functions, frame);
-    } else if (topic === `${login.id}/shadow/delta`) {
-      const delta = Delta.safeParse(received).data;
-      if (delta) takeOver(delta.state);
-    }
-  });
+  const client = await connectDevice(
+    login,
+    (topic, payload) => {
+      const received = parse(payload);
+      if (topic === `${login.id}/rpc`) {
+        const frame = RpcFrame.safeParse(received).data;
+        if (frame) void answer(client, functions, frame);
+      } else if (topic === `${login.id}/shadow/delta`) {
+        const delta = Delta.safeParse(received).data;
+        if (delta) takeOver(delta.state);
+      }
+    },
+    { reconnectPeriod: 1_000 },
+  );
   await client.subscribeAsync([`${login.id}/rpc`, `${login.id}/shadow/delta`], { qos: 1 });
   report(model.reported);
 

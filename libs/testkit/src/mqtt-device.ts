@@ -1,5 +1,5 @@
 import { connectDevice, type DeviceLogin } from "@devmesh/scripts/device-connection";
-import type { IClientOptions, MqttClient } from "mqtt";
+import type { IClientOptions, MqttClient, OnMessageCallback } from "mqtt";
 
 /** What a device received, in order of arrival. */
 export interface DeviceMessage {
@@ -63,12 +63,12 @@ export async function connectMqttDevice(
 ): Promise<MqttDevice> {
   const messages: DeviceMessage[] = [];
   const waiting = new Set<(message: DeviceMessage) => void>();
-  const client = await connectDevice(login, options);
-  client.on("message", (topic, payload, packet) => {
+  const take: OnMessageCallback = (topic, payload, packet) => {
     const message = { topic, payload: payload.toString("utf8"), qos: packet.qos, retained: packet.retain };
     messages.push(message);
     for (const look of waiting) look(message);
-  });
+  };
+  const client = await connectDevice(login, take, options);
 
   const device: MqttDevice = {
     id: login.id,
