@@ -1,0 +1,168 @@
+import type { MethodDeclaration } from "@devmesh/contracts/contract";
+import type { Dependency } from "@devmesh/contracts/topology";
+import { errors, headers, type Msg } from "@nats-io/nats-core";
+import { assertConnected, type Bus } from "./bus.ts";
+import type { CallContext } from "./context.ts";
+import { graceMs, timeoutHeader } from "./deadline.ts";
+import { decodeError, errorCodeHeader, isReason, ServiceError, violationsOf } from "./errors.ts";
+import type { Client, MethodName } from "./implementation.ts";
+import { methodSubject } from "./subjects.ts";
+import { formatTraceparent, requestIdHeader, traceHeader } from "./trace.ts";
+
+/** Waits before a call is sent again after `unavailable`, in milliseconds; each is jittered by half. */
+const retryAfterMs = [20, 60, 150];
+
+/**
+ * Functions for the methods a service declared to call. They hand on the caller's trace, request id and remaining
+ * time, and throw `ServiceError` only: the errors the method declares, or those of `kitErrors`.
+ */
+export function createClient<const D extends Dependency>(
+  bus: Bus,
+  dependency: D,
+): Client<D["contract"], D["methods"][number] & MethodName<D["contract"]>> {
+  const parsed: Record<string, (input: unknown, call: CallContext) => Promise<unknown>> = {};
+  const bytes: Record<string, (input: unknown, call: CallContext) => Promise<Uint8Array>> = {};
+  for (const method of dependency.methods) {
+    const declaration = dependency.contract.methods[method];
+    if (declaration === undefined)
+      throw new TypeError(`${dependency.contract.service} has no method ${method}`);
+    const ask = remoteCall(bus, dependency, method, declaration);
+    bytes[method] = ask;
+    parsed[method] = async (input, call) => parseAnswer(declaration, await ask(input, call));
+  }
+  // The one place where names known at run time meet the types derived from them.
+  return { ...parsed, bytes } as unknown as Client<
+    D["contract"],
+    D["methods"][number] & MethodName<D["contract"]>
+  >;
+}
+
+function remoteCall(bus: Bus, { contract }: Dependency, method: string, declaration: MethodDeclaration) {
+  const subject = methodSubject(contract, method);
+  return async (input: unknown, call: CallContext): Promise<Uint8Array> => {
+    const body = encodeInput(declaration, input);
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await send(bus, subject, declaration, body, call);
+      } catch (error) {
+        const waitMs = retryAfterMs[attempt];
+        if (waitMs === undefined || !declaration.idempotent || !isNobodyThere(error)) throw error;
+        const jittered = waitMs * (0.5 + Math.random());
+        if (call.deadline.remainingMs() <= jittered) throw error;
+        bus.metrics.callRetries.inc({ service: contract.service, method });
+        await pause(jittered, call, error);
+      }
+    }
+  };
+}
+
+async function send(
+  bus: Bus,
+  subject: string,
+  declaration: MethodDeclaration,
+  body: string,
+  call: CallContext,
+): Promise<Uint8Array> {
+  if (call.signal.aborted) throw abandoned(call.signal);
+  const timeoutMs = Math.floor(Math.min(declaration.deadlineMs, call.deadline.remainingMs()));
+  if (timeoutMs <= 0) throw ServiceError.of("deadline_exceeded");
+  if (bus.connection.isClosed() || bus.connection.isDraining())
+    throw nobodyThere(new Error("the bus is closed"));
+  assertConnected(bus);
+  let reply: Msg;
+  try {
+    const request = bus.connection.request(subject, body, {
+      timeout: timeoutMs + graceMs,
+      headers: callHeaders(call, timeoutMs),
+    });
+    reply = await unlessAbandoned(request, call.signal);
+  } catch (error) {
+    throw asServiceError(error);
+  }
+  if (reply.headers?.has(errorCodeHeader) === true) throw decodeError(reply.string(), declaration.errors);
+  return reply.data;
+}
+
+function callHeaders(call: CallContext, timeoutMs: number) {
+  const wire = headers();
+  wire.set(timeoutHeader, String(timeoutMs));
+  wire.set(traceHeader, formatTraceparent(call.trace));
+  if (call.requestId !== undefined) wire.set(requestIdHeader, call.requestId);
+  return wire;
+}
+
+/** The input is checked by its owner; here only that it can be written at all. */
+function encodeInput(declaration: MethodDeclaration, input: unknown): string {
+  const checked = declaration.in.safeParse(input);
+  if (!checked.success) throw ServiceError.of("invalid_request", { details: violationsOf(checked.error) });
+  return JSON.stringify(input) ?? "null";
+}
+
+function parseAnswer(declaration: MethodDeclaration, bytes: Uint8Array): unknown {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(new TextDecoder().decode(bytes));
+  } catch (cause) {
+    throw ServiceError.of("internal", { cause });
+  }
+  const checked = declaration.out.safeParse(answer);
+  if (!checked.success) throw ServiceError.of("internal", { cause: checked.error });
+  return checked.data;
+}
+
+/**
+ * Rejects at once when the caller gave up. The end of its deadline is left to the request's own timer, which leaves
+ * the callee's precise error the time to arrive.
+ */
+async function unlessAbandoned(request: Promise<Msg>, signal: AbortSignal): Promise<Msg> {
+  let onAbort: (() => void) | undefined;
+  const abort = new Promise<never>((_, reject) => {
+    onAbort = () => {
+      if (!isReason(signal.reason, "deadline_exceeded")) reject(abandoned(signal));
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([request, abort]);
+  } finally {
+    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
+  }
+}
+
+async function pause(ms: number, call: CallContext, error: unknown): Promise<void> {
+  try {
+    await call.deadline.clock.sleep(ms, call.signal);
+  } catch {
+    throw error;
+  }
+}
+
+function abandoned(signal: AbortSignal): ServiceError {
+  return signal.reason instanceof ServiceError
+    ? signal.reason
+    : ServiceError.of("unavailable", { cause: signal.reason });
+}
+
+/** Marks an `unavailable` that says nobody has seen the call: only such a call is sent again. */
+const unseen = new WeakSet<ServiceError>();
+
+function nobodyThere(cause: unknown): ServiceError {
+  const error = ServiceError.of("unavailable", { cause });
+  unseen.add(error);
+  return error;
+}
+
+function isNobodyThere(error: unknown): boolean {
+  return error instanceof ServiceError && unseen.has(error);
+}
+
+function asServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  const cause = error instanceof errors.RequestError && error.cause !== undefined ? error.cause : error;
+  if (cause instanceof errors.NoRespondersError) return nobodyThere(cause);
+  if (cause instanceof errors.TimeoutError) return ServiceError.of("deadline_exceeded", { cause });
+  if (cause instanceof errors.ClosedConnectionError || cause instanceof errors.DrainingConnectionError) {
+    return ServiceError.of("unavailable", { cause });
+  }
+  return ServiceError.of("internal", { cause: error });
+}

@@ -1,0 +1,79 @@
+import type { ContractDeclaration, ErrorDeclaration } from "@devmesh/contracts/contract";
+import type { z } from "zod";
+import { type Clock, systemClock } from "./clock.ts";
+import { Deadline } from "./deadline.ts";
+import { ServiceError } from "./errors.ts";
+import type { MethodName } from "./implementation.ts";
+import type { Logger } from "./logger.ts";
+import { startTrace, type TraceContext } from "./trace.ts";
+
+/** What any caller hands on with a call. */
+export interface CallContext {
+  /** When the whole of it must have ended. */
+  readonly deadline: Deadline;
+  /** Aborts at the deadline, when the caller gives up, and when a shutdown's bound has passed. For every driver call. */
+  readonly signal: AbortSignal;
+  readonly trace: TraceContext;
+  /** The id an HTTP answer carries as `X-Request-Id`; for logs. */
+  readonly requestId?: string;
+}
+
+/** Reasons a method declares. */
+export type Reason<C extends ContractDeclaration, M extends MethodName<C>> = keyof C["methods"][M]["errors"] &
+  string;
+
+type Details<E extends ErrorDeclaration> = E extends { readonly details: infer D extends z.ZodType }
+  ? [details: z.input<D>]
+  : [];
+
+/** What a method gets besides its input. */
+export interface Context<C extends ContractDeclaration, M extends MethodName<C>> extends CallContext {
+  /** Ends the call with an error the method declares. Use it as `return context.fail(…)` or in an expression. */
+  fail<R extends Reason<C, M>>(
+    reason: R,
+    ...details: Details<NonNullable<C["methods"][M]["errors"][R]>>
+  ): never;
+  /** Carries method, trace and request id on each line. */
+  readonly log: Logger;
+}
+
+/** A call context with an end: disposing it clears its timer and its listener; the signal then aborts no more. */
+export interface OpenCallContext extends CallContext, Disposable {
+  /** Ends the call early: its signal aborts with `reason`. */
+  abort(reason: unknown): void;
+}
+
+/** From what an edge of the mesh (an HTTP request, an MQTT message, a timer) makes a call context. */
+export interface CallContextOptions {
+  readonly timeoutMs: number;
+  /** Default: a new trace. */
+  readonly trace?: TraceContext;
+  readonly requestId?: string;
+  /** Aborts the call from outside, such as an HTTP client that went away. */
+  readonly signal?: AbortSignal;
+  readonly clock?: Clock;
+}
+
+/**
+ * The context of a call that begins here. Dispose of it when the work is done (`using call = createCallContext(…)`,
+ * or `call[Symbol.dispose]()`); one that is forgotten ends by itself at its deadline.
+ */
+export function createCallContext(options: CallContextOptions): OpenCallContext {
+  const { timeoutMs, trace = startTrace(), requestId, signal: outer, clock = systemClock } = options;
+  const controller = new AbortController();
+  const cancelTimer = clock.schedule(timeoutMs, () => controller.abort(ServiceError.of("deadline_exceeded")));
+  const onOuterAbort = () => controller.abort(outer?.reason);
+  if (outer?.aborted) onOuterAbort();
+  else outer?.addEventListener("abort", onOuterAbort, { once: true });
+  return {
+    deadline: Deadline.after(timeoutMs, clock),
+    signal: controller.signal,
+    trace,
+    ...(requestId === undefined ? {} : { requestId }),
+    abort: (reason) => controller.abort(reason),
+    [Symbol.dispose]() {
+      cancelTimer();
+      outer?.removeEventListener("abort", onOuterAbort);
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { type Clock, systemClock } from "./clock.ts";
+import { ServiceError } from "./errors.ts";
+
+/** Header with the milliseconds a callee has left: relative, since the clocks of two machines differ. */
+export const timeoutHeader = "Mesh-Timeout-Ms";
+
+/** How much longer a caller waits than it gives the callee, so that the callee's own error arrives first. */
+export const graceMs = 50;
+
+/** A point in time on the monotonic clock by which a call must have ended; nested calls inherit what remains. */
+export class Deadline {
+  readonly #endsAtMs: number;
+  readonly #clock: Clock;
+
+  private constructor(endsAtMs: number, clock: Clock) {
+    this.#endsAtMs = endsAtMs;
+    this.#clock = clock;
+  }
+
+  /** The deadline `ms` milliseconds from now. */
+  static after(ms: number, clock: Clock = systemClock): Deadline {
+    return new Deadline(clock.monotonicMs() + ms, clock);
+  }
+
+  /** Milliseconds left; never negative. */
+  remainingMs(): number {
+    return Math.max(0, this.#endsAtMs - this.#clock.monotonicMs());
+  }
+
+  /** The clock it is measured on. */
+  get clock(): Clock {
+    return this.#clock;
+  }
+}
+
+/**
+ * Milliseconds a received timeout header grants: digits only, capped by the contract, which also fills in for a
+ * missing one. Throws `invalid_request` on anything else.
+ */
+export function parseTimeout(header: string | undefined, capMs: number): number {
+  if (header === undefined || header === "") return capMs;
+  if (!/^\d{1,9}$/.test(header)) {
+    throw ServiceError.of("invalid_request", {
+      details: [{ pointer: "", detail: `header ${timeoutHeader} must be 1 to 9 digits` }],
+    });
+  }
+  return Math.min(Number(header), capMs);
+}

@@ -1,0 +1,160 @@
+import type { ContractDeclaration } from "@devmesh/contracts/contract";
+import type { Msg } from "@nats-io/nats-core";
+import { z } from "zod";
+import type { Bus } from "./bus.ts";
+import type { EndpointStats, Served } from "./serve.ts";
+import { type DiscoveryVerb, discoverySubjects, discoveryVerbs } from "./subjects.ts";
+
+const identity = {
+  name: z.string(),
+  /** Unique among all replicas of all services. */
+  id: z.string(),
+  /** Semantic version. */
+  version: z.string(),
+  metadata: z.record(z.string(), z.string()),
+};
+
+/** Answer to `$SRV.PING` (ADR-32). */
+export const ServicePing = z.object({ type: z.literal("io.nats.micro.v1.ping_response"), ...identity });
+
+/** Answer to `$SRV.INFO` (ADR-32). */
+export const ServiceInfo = z.object({
+  type: z.literal("io.nats.micro.v1.info_response"),
+  ...identity,
+  description: z.string(),
+  endpoints: z.array(
+    z.object({
+      name: z.string(),
+      subject: z.string(),
+      queue_group: z.string(),
+      metadata: z.record(z.string(), z.string()),
+    }),
+  ),
+});
+export type ServiceInfo = z.infer<typeof ServiceInfo>;
+
+/** Answer to `$SRV.STATS` (ADR-32); times are in nanoseconds. */
+export const ServiceStats = z.object({
+  type: z.literal("io.nats.micro.v1.stats_response"),
+  ...identity,
+  /** When the service was started, RFC 3339. */
+  started: z.string(),
+  endpoints: z.array(
+    z.object({
+      name: z.string(),
+      subject: z.string(),
+      queue_group: z.string(),
+      num_requests: z.int().min(0),
+      num_errors: z.int().min(0),
+      last_error: z.string(),
+      processing_time: z.int().min(0),
+      average_processing_time: z.int().min(0),
+    }),
+  ),
+});
+export type ServiceStats = z.infer<typeof ServiceStats>;
+
+/** What a service tells about itself. */
+export interface Announcement {
+  readonly description: string;
+  /** Empty for a service that answers nothing. */
+  readonly served: readonly Served[];
+}
+
+/** An announced service. */
+export interface Announced {
+  /** Answers no more. */
+  withdraw(): void;
+}
+
+/** Answers `$SRV.PING`, `INFO` and `STATS` for this replica after ADR-32, so that `nats micro ls` and a dashboard see it. */
+export function announce(bus: Bus, { description, served }: Announcement): Announced {
+  const started = new Date().toISOString();
+  const who = {
+    name: bus.name,
+    id: bus.replicaId,
+    version: versionOf(served.map(({ contract }) => contract)),
+    metadata: {},
+  };
+  const endpoints = served.flatMap((one) => one.endpoints);
+  const answers: Record<DiscoveryVerb, () => z.infer<typeof ServicePing> | ServiceInfo | ServiceStats> = {
+    PING: () => ({ type: "io.nats.micro.v1.ping_response", ...who }),
+    INFO: () => ({
+      type: "io.nats.micro.v1.info_response",
+      ...who,
+      description,
+      endpoints: endpoints.map(({ name, subject, queueGroup }) => ({
+        name,
+        subject,
+        queue_group: queueGroup,
+        metadata: {},
+      })),
+    }),
+    STATS: () => ({
+      type: "io.nats.micro.v1.stats_response",
+      ...who,
+      started,
+      endpoints: endpoints.map(statsOf),
+    }),
+  };
+  const subscriptions = discoveryVerbs.flatMap((verb) =>
+    discoverySubjects(verb, bus.name, bus.replicaId).map((subject) =>
+      bus.connection.subscribe(subject, {
+        callback: (error, msg) => {
+          if (error === null) respond(bus, msg, answers[verb]());
+          else bus.log.error({ err: error, subject }, "discovery is not answered");
+        },
+      }),
+    ),
+  );
+  return {
+    withdraw() {
+      for (const subscription of subscriptions) subscription.unsubscribe();
+    },
+  };
+}
+
+/** Every replica of every service that answers within `waitMs`. */
+export async function discover(bus: Bus, waitMs = 500): Promise<readonly ServiceStats[]> {
+  const found: ServiceStats[] = [];
+  const answers = await bus.connection.requestMany("$SRV.STATS", "", { strategy: "timer", maxWait: waitMs });
+  for await (const answer of answers) {
+    const parsed = ServiceStats.safeParse(readJson(answer));
+    if (parsed.success) found.push(parsed.data);
+  }
+  return found;
+}
+
+function readJson(msg: Msg): unknown {
+  try {
+    return JSON.parse(msg.string());
+  } catch {
+    return null;
+  }
+}
+
+function respond(bus: Bus, msg: Msg, answer: object): void {
+  try {
+    msg.respond(JSON.stringify(answer));
+  } catch (error) {
+    bus.log.warn({ err: error }, "discovery could not be answered");
+  }
+}
+
+function statsOf(endpoint: EndpointStats): ServiceStats["endpoints"][number] {
+  const { name, subject, queueGroup, requests, errors, processingNs, lastError } = endpoint;
+  return {
+    name,
+    subject,
+    queue_group: queueGroup,
+    num_requests: requests,
+    num_errors: errors,
+    last_error: lastError,
+    processing_time: processingNs,
+    average_processing_time: requests === 0 ? 0 : Math.round(processingNs / requests),
+  };
+}
+
+function versionOf(contracts: readonly ContractDeclaration[]): string {
+  return `${Math.max(1, ...contracts.map(({ version }) => version))}.0.0`;
+}

@@ -1,0 +1,188 @@
+import type { Code, ErrorDeclaration } from "@devmesh/contracts/contract";
+import { codes } from "@devmesh/contracts/contract";
+import { headers, type MsgHdrs } from "@nats-io/nats-core";
+import { z } from "zod";
+
+/** One member of a request that was refused, as `invalid_request` lists them. */
+export const Violation = z.object({
+  /** JSON pointer (RFC 6901) into the input of the call; empty for the whole of it. */
+  pointer: z.string(),
+  detail: z.string(),
+});
+export type Violation = z.infer<typeof Violation>;
+
+/** The errors that any call may end with, besides those its method declares. */
+export const kitErrors = {
+  invalid_request: {
+    code: "invalid_argument",
+    when: "The input does not match the schema of the method; each violation is listed.",
+    details: z.array(Violation),
+  },
+  deadline_exceeded: { code: "deadline_exceeded", when: "No answer within the time the caller had left." },
+  unavailable: {
+    code: "unavailable",
+    when: "No replica of the service can be reached, or it is shutting down.",
+  },
+  internal: { code: "internal", when: "The service failed in a way its contract does not foresee." },
+} as const satisfies Readonly<Record<string, ErrorDeclaration>>;
+
+/** A reason the kit itself raises. */
+export type KitReason = keyof typeof kitErrors;
+
+/** Number in the `Nats-Service-Error-Code` header of ADR-32. The gateway has its own table for HTTP. */
+const wireStatus: Readonly<Record<Code, number>> = {
+  invalid_argument: 400,
+  unauthenticated: 401,
+  permission_denied: 403,
+  not_found: 404,
+  conflict: 409,
+  resource_exhausted: 429,
+  internal: 500,
+  unavailable: 503,
+  deadline_exceeded: 504,
+};
+
+/** What a `ServiceError` is made from. */
+export interface ServiceErrorOptions {
+  readonly code: Code;
+  readonly reason: string;
+  /** One sentence; travels with declared errors. Must hold no secret. */
+  readonly message?: string;
+  /** Travels with declared errors; must match the declaration's schema. */
+  readonly details?: unknown;
+  /** What led to it: for the log of this process, never sent. */
+  readonly cause?: unknown;
+}
+
+/** The one error that crosses a service's border: a code of the closed set and the method's reason (ADR 4). */
+export class ServiceError extends Error {
+  override readonly name = "ServiceError";
+  readonly code: Code;
+  readonly reason: string;
+  readonly details?: unknown;
+
+  constructor({ code, reason, message, details, cause }: ServiceErrorOptions) {
+    super(message ?? reason, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.reason = reason;
+    if (details !== undefined) this.details = details;
+  }
+
+  /** An error the kit itself raises, with its declared code and sentence. */
+  static of(
+    reason: KitReason,
+    options: { readonly details?: unknown; readonly cause?: unknown } = {},
+  ): ServiceError {
+    const { code, when } = kitErrors[reason];
+    return new ServiceError({ code, reason, message: when, ...options });
+  }
+
+  /** Itself when it is one; anything else becomes `internal` with the original as cause. */
+  static from(error: unknown): ServiceError {
+    return error instanceof ServiceError ? error : ServiceError.of("internal", { cause: error });
+  }
+}
+
+/** Whether `error` is a `ServiceError` with one of these reasons. */
+export function isReason<const R extends string>(
+  error: unknown,
+  ...reasons: readonly R[]
+): error is ServiceError & { readonly reason: R } {
+  return error instanceof ServiceError && (reasons as readonly string[]).includes(error.reason);
+}
+
+/** Header of ADR-32 that holds an HTTP-like number. Its presence marks a reply as an error. */
+export const errorCodeHeader = "Nats-Service-Error-Code";
+/** Header of ADR-32 that holds the reason. */
+export const errorReasonHeader = "Nats-Service-Error";
+
+/** An error as it is sent. */
+export interface EncodedError {
+  readonly headers: MsgHdrs;
+  readonly body: string;
+}
+
+/**
+ * The error as it may leave the service: one the method declares or the kit raises; everything else becomes
+ * `internal` without a word of its own.
+ */
+export function sendableError(
+  error: ServiceError,
+  declared: Readonly<Record<string, ErrorDeclaration>>,
+): ServiceError {
+  const declaration = declarationOf(error.reason, declared);
+  if (declaration === undefined || declaration.code !== error.code || error.reason === "internal") {
+    return error.reason === "internal" ? error : ServiceError.of("internal", { cause: error });
+  }
+  if (declaration.details === undefined) return error;
+  const details = declaration.details.safeParse(error.details);
+  return details.success ? error : ServiceError.of("internal", { cause: details.error });
+}
+
+/** Encodes an error after ADR-32. Give it only what `sendableError` returned. */
+export function encodeError(error: ServiceError): EncodedError {
+  const wire = headers();
+  wire.set(errorCodeHeader, String(wireStatus[error.code]));
+  wire.set(errorReasonHeader, error.reason);
+  const { code, reason, details } = error;
+  const message = error.reason === "internal" ? undefined : error.message;
+  return { headers: wire, body: JSON.stringify({ code, reason, message, details }) };
+}
+
+const WireError = z.object({
+  code: z.enum(codes),
+  reason: z.string(),
+  message: z.string().optional(),
+  details: z.unknown().optional(),
+});
+
+/** Rebuilds the error of a reply; one that the method does not declare is `internal`, as is an unreadable one. */
+export function decodeError(
+  body: string,
+  declared: Readonly<Record<string, ErrorDeclaration>>,
+): ServiceError {
+  let wire: z.infer<typeof WireError>;
+  try {
+    wire = WireError.parse(JSON.parse(body));
+  } catch (cause) {
+    return ServiceError.of("internal", { cause });
+  }
+  const declaration = declarationOf(wire.reason, declared);
+  if (declaration === undefined || declaration.code !== wire.code) {
+    return ServiceError.of("internal", {
+      cause: new Error(`undeclared remote error ${wire.code}/${wire.reason}`),
+    });
+  }
+  const details = declaration.details?.safeParse(wire.details);
+  if (details?.success === false) return ServiceError.of("internal", { cause: details.error });
+  return new ServiceError({
+    code: declaration.code,
+    reason: wire.reason,
+    message: wire.message ?? declaration.when,
+    ...(details === undefined ? {} : { details: details.data }),
+  });
+}
+
+function declarationOf(
+  reason: string,
+  declared: Readonly<Record<string, ErrorDeclaration>>,
+): ErrorDeclaration | undefined {
+  if (Object.hasOwn(declared, reason)) return declared[reason];
+  return Object.hasOwn(kitErrors, reason) ? kitErrors[reason as KitReason] : undefined;
+}
+
+/** Every violation a schema found, as JSON pointers. */
+export function violationsOf(error: z.ZodError): Violation[] {
+  return error.issues.flatMap((issue) => {
+    if (issue.code !== "unrecognized_keys")
+      return [{ pointer: pointerTo(issue.path), detail: issue.message }];
+    return issue.keys.map((key) => ({
+      pointer: pointerTo([...issue.path, key]),
+      detail: "is not known here",
+    }));
+  });
+}
+
+function pointerTo(path: readonly PropertyKey[]): string {
+  return path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}

@@ -1,0 +1,187 @@
+import type { EventDeclaration, EventsDeclaration } from "@devmesh/contracts/contract";
+import type { Subscription as EventSubscription } from "@devmesh/contracts/topology";
+import { jetstream } from "@nats-io/jetstream";
+import { headers, type Msg, type Subscription } from "@nats-io/nats-core";
+import type { z } from "zod";
+import { assertConnected, type Bus } from "./bus.ts";
+import type { CallContext } from "./context.ts";
+import { ServiceError } from "./errors.ts";
+import { ensureEventsStream } from "./streams.ts";
+import { eventSubject, eventsNamed } from "./subjects.ts";
+import {
+  childSpan,
+  formatTraceparent,
+  parseTraceparent,
+  startTrace,
+  type TraceContext,
+  traceHeader,
+} from "./trace.ts";
+
+/** How long a publication waits for the stream's acknowledgement, in milliseconds. */
+const publishTimeoutMs = 2_000;
+
+/** What may go along with an event. */
+export interface PublishOptions {
+  /** A second publication with the same id within two minutes is not stored again. */
+  readonly dedupeId?: string;
+  /** The call that led to the event; its trace goes along and its time bounds the wait. */
+  readonly call?: CallContext;
+}
+
+type Publications<E extends EventsDeclaration> = {
+  readonly [N in keyof E["events"] & string]: (
+    payload: z.input<E["events"][N]["schema"]>,
+    options?: PublishOptions,
+  ) => Promise<void>;
+};
+
+/**
+ * One function an event. Each resolves when the stream has stored the event and throws `ServiceError` when that is
+ * not known within two seconds.
+ */
+export type Publisher<E extends EventsDeclaration> = Publications<E> & {
+  /** The same for events whose loss is acceptable: never throws, a loss is logged and counted. */
+  readonly bestEffort: Publications<E>;
+};
+
+/** Makes the stream if it is missing, and functions that publish a service's own events. */
+export async function createPublisher<E extends EventsDeclaration>(
+  bus: Bus,
+  events: E,
+): Promise<Publisher<E>> {
+  await ensureEventsStream(bus);
+  const certain: Record<string, (payload: unknown, options?: PublishOptions) => Promise<void>> = {};
+  const bestEffort: typeof certain = {};
+  for (const [name, declaration] of Object.entries(events.events)) {
+    const publish = publication(bus, events.service, name, declaration);
+    certain[name] = publish;
+    bestEffort[name] = async (payload, options) => {
+      await publish(payload, options).catch((error: unknown) => {
+        bus.log.warn({ err: error, event: name }, "an event was lost");
+      });
+    };
+  }
+  // The one place where names known at run time meet the types derived from them.
+  return { ...certain, bestEffort } as unknown as Publisher<E>;
+}
+
+function publication(bus: Bus, service: string, name: string, declaration: EventDeclaration) {
+  const stream = jetstream(bus.connection, { timeout: publishTimeoutMs });
+  return async (payload: unknown, options: PublishOptions = {}): Promise<void> => {
+    try {
+      assertConnected(bus);
+      const checked = declaration.schema.parse(payload);
+      const subject = eventSubject(service, name, declaration.key(checked as never));
+      const wire = headers();
+      wire.set(traceHeader, formatTraceparent(options.call?.trace ?? startTrace()));
+      await stream.publish(subject, JSON.stringify(checked), {
+        headers: wire,
+        timeout: Math.max(
+          1,
+          Math.min(publishTimeoutMs, options.call?.deadline.remainingMs() ?? publishTimeoutMs),
+        ),
+        ...(options.dedupeId === undefined ? {} : { msgID: options.dedupeId }),
+      });
+      bus.metrics.eventsPublished.inc({ name, outcome: "ok" });
+    } catch (error) {
+      bus.metrics.eventsPublished.inc({ name, outcome: "failed" });
+      throw error instanceof ServiceError ? error : ServiceError.of("unavailable", { cause: error });
+    }
+  };
+}
+
+/** What comes along with an event. */
+export interface ReceivedEvent {
+  readonly name: string;
+  /** What the event is about, such as a device id. */
+  readonly key: string;
+  /** A span below the publisher's. */
+  readonly trace: TraceContext;
+}
+
+/** A function for each event that a service declared to hear. */
+export type EventHandlers<S extends EventSubscription> = {
+  readonly [N in S["names"][number]]: (
+    payload: z.output<NonNullable<S["events"]["events"][N]>["schema"]>,
+    event: ReceivedEvent,
+  ) => void | Promise<void>;
+};
+
+/** Who gets an event: every replica of the service (`each`), or one of them (`one`). */
+export interface SubscribeOptions {
+  readonly mode: "each" | "one";
+}
+
+/** Events being listened to. */
+export interface Listening {
+  /** Takes no more, then waits for the handlers that run. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Listens to another service's events from now on; what was said while disconnected is missed (see
+ * `Bus.onReconnect`). An event that does not match its schema and a handler that fails are counted, logged, and
+ * disturb nothing else.
+ */
+export function subscribe<const S extends EventSubscription>(
+  bus: Bus,
+  subscription: S,
+  handlers: EventHandlers<S>,
+  { mode }: SubscribeOptions,
+): Listening {
+  const running = new Set<Promise<void>>();
+  const open = subscription.names.map((name): Subscription => {
+    const declaration = subscription.events.events[name];
+    if (declaration === undefined) throw new TypeError(`${subscription.events.service} has no event ${name}`);
+    const handler = (handlers as unknown as Record<string, EventHandler>)[name];
+    if (handler === undefined) throw new TypeError(`no handler for the event ${name}`);
+    return bus.connection.subscribe(eventsNamed(subscription.events.service, name), {
+      ...(mode === "one" ? { queue: bus.name } : {}),
+      callback: (error, msg) => {
+        if (error !== null) {
+          bus.log.error({ err: error, event: name }, "an event can no longer be heard");
+          return;
+        }
+        const handled = handle(bus, name, declaration, handler, msg);
+        running.add(handled);
+        void handled.finally(() => running.delete(handled));
+      },
+    });
+  });
+  return {
+    async stop() {
+      await Promise.all(
+        open.map((one) => (bus.connected && !one.isClosed() ? one.drain() : one.unsubscribe())),
+      );
+      await Promise.allSettled([...running]);
+    },
+  };
+}
+
+type EventHandler = (payload: unknown, event: ReceivedEvent) => void | Promise<void>;
+
+async function handle(
+  bus: Bus,
+  name: string,
+  declaration: EventDeclaration,
+  handler: EventHandler,
+  msg: Msg,
+): Promise<void> {
+  let payload: unknown;
+  try {
+    payload = declaration.schema.parse(JSON.parse(msg.string()));
+  } catch (error) {
+    bus.metrics.eventsHandled.inc({ name, outcome: "unreadable" });
+    bus.log.warn({ err: error, event: name }, "an unreadable event was dropped");
+    return;
+  }
+  const parent = parseTraceparent(msg.headers?.get(traceHeader));
+  const trace = parent === null ? startTrace() : childSpan(parent);
+  try {
+    await handler(payload, { name, key: msg.subject.split(".").at(-1) ?? "", trace });
+    bus.metrics.eventsHandled.inc({ name, outcome: "ok" });
+  } catch (error) {
+    bus.metrics.eventsHandled.inc({ name, outcome: "failed" });
+    bus.log.error({ err: error, event: name, trace_id: trace.traceId }, "a handler of an event failed");
+  }
+}

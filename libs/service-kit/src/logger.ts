@@ -1,0 +1,41 @@
+import { type Logger, pino } from "pino";
+
+export type { Logger } from "pino";
+
+/** Members that never reach a log line, wherever they stand in the first three levels of a logged object. */
+const secrets = [
+  "password",
+  "pass",
+  "token",
+  "access_token",
+  "authorization",
+  "Authorization",
+  "key",
+  "secret",
+  "seed",
+  "public_key",
+  "cookie",
+];
+
+const redactedPaths = secrets.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
+
+/** What a logger is made from. */
+export interface LoggerOptions {
+  /** Name of the service, on each line as `service`. */
+  readonly service: string;
+  /** Lowest level that is written. */
+  readonly level: string;
+  /** Which replica writes, on each line as `replica`. */
+  readonly replica?: string;
+}
+
+/** A logger that writes one JSON object a line to stdout, secrets redacted. */
+export function createLogger({ service, level, replica }: LoggerOptions): Logger {
+  return pino({
+    level,
+    base: replica === undefined ? { service } : { service, replica },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    redact: { paths: redactedPaths, censor: "[redacted]" },
+  });
+}

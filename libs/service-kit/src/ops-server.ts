@@ -1,0 +1,101 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Metrics } from "./metrics.ts";
+
+/** What readiness depends on: throws, rejects or answers false while it is not there. */
+export type ReadinessCheck = () => boolean | void | Promise<boolean | void>;
+
+/** What the server for operators shows. */
+export interface OpsServerOptions {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly metrics: Metrics;
+  /** By name; each is asked at each `/readyz`. */
+  readonly checks: ReadonlyMap<string, ReadinessCheck>;
+  /** Longest wait for one check, in milliseconds. Default 2,000. */
+  readonly checkMs?: number;
+}
+
+/** `/healthz`, `/readyz` and `/metrics` of one process (api.md, Operations). */
+export interface OpsServer {
+  /** `http://HOST:PORT`. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Listens on a port that is not the public one; rejects when it is taken. */
+export async function startOpsServer(options: OpsServerOptions): Promise<OpsServer> {
+  const { host, port, metrics, checks, checkMs = 2_000 } = options;
+  const server = createServer((request, response) => {
+    const path = (request.url ?? "").split("?")[0];
+    const send = (status: number, type: string, body: string) => {
+      response.writeHead(status, { "content-type": type, "cache-control": "no-store" });
+      response.end(request.method === "HEAD" ? undefined : body);
+    };
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      response.setHeader("allow", "GET, HEAD");
+      return send(405, "text/plain", "method not allowed\n");
+    }
+    if (path === "/healthz") return send(200, "application/json", '{"status":"ok"}\n');
+    if (path === "/readyz") {
+      void readiness(checks, checkMs).then((failed) =>
+        send(
+          failed.length === 0 ? 200 : 503,
+          "application/json",
+          `${JSON.stringify({ status: failed.length === 0 ? "ready" : "not ready", failed })}\n`,
+        ),
+      );
+      return;
+    }
+    if (path === "/metrics") {
+      metrics.registry.metrics().then(
+        (text) => send(200, metrics.registry.contentType, text),
+        () => send(500, "text/plain", "metrics are not available\n"),
+      );
+      return;
+    }
+    send(404, "text/plain", "not found\n");
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  const bound = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`,
+    close: () => closeServer(server),
+  };
+}
+
+/** Names of the checks that do not pass. What they failed with stays inside. */
+async function readiness(checks: ReadonlyMap<string, ReadinessCheck>, checkMs: number): Promise<string[]> {
+  const outcomes = await Promise.all(
+    [...checks].map(async ([name, check]) => ((await passes(check, checkMs)) ? null : name)),
+  );
+  return outcomes.filter((name) => name !== null);
+}
+
+async function passes(check: ReadinessCheck, checkMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), checkMs);
+  });
+  try {
+    return (await Promise.race([(async () => check())(), late])) !== false;
+  } catch {
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.close((error) => (error === undefined ? resolve() : reject(error)));
+    server.closeAllConnections();
+  });
+}

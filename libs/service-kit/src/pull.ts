@@ -1,0 +1,150 @@
+import type { Msg, MsgHdrs } from "@nats-io/nats-core";
+import { createInbox, nanos, nuid } from "@nats-io/nats-core";
+import type { Bus } from "./bus.ts";
+
+/** A message of a stream, delivered to a durable consumer and not acknowledged yet. */
+export interface PulledMessage {
+  readonly subject: string;
+  readonly payload: Uint8Array;
+  readonly headers: MsgHdrs | undefined;
+  /** Sequence in the stream. */
+  readonly sequence: number;
+  /** 1 at the first delivery. */
+  readonly deliveries: number;
+  /** When the stream stored it. */
+  readonly storedAt: Date;
+  /** Done: not delivered again. Unconfirmed, so a lost one means another delivery. */
+  acknowledge(): void;
+  /** Not done: delivered again after `delayMs`. */
+  reject(delayMs: number): void;
+  /** Still at work: the consumer's ack_wait begins anew. */
+  extend(): void;
+}
+
+/** What asking for messages ended with, when not with messages. */
+export type PullFailure = "missing" | "disconnected" | "refused";
+
+/** Messages, in stream order; or, when there can be none, why. Both empty and null: nothing to be had in time. */
+export interface PullResult {
+  readonly messages: readonly PulledMessage[];
+  readonly failure: PullFailure | null;
+}
+
+/** How many messages to ask for, and how long to wait for the last of them. */
+export interface PullRequest {
+  readonly batch: number;
+  readonly expiresMs: number;
+  /** Ends as soon as there was anything, instead of waiting for the batch to fill. */
+  readonly untilAny?: boolean;
+}
+
+/** Asks one durable consumer for messages, one request at a time. */
+export interface Puller {
+  /** Resolves when the batch is full, `expiresMs` have passed, the consumer refuses, the bus is lost, or `signal` aborts. */
+  pull(request: PullRequest, signal: AbortSignal): Promise<PullResult>;
+  close(): void;
+}
+
+/**
+ * A puller that speaks the pull protocol of ADR-37 itself: the client library asks for the consumer's info first and
+ * waits at least a second, and here both the subjects needed and the waits must be exact.
+ */
+export function createPuller(bus: Bus, stream: string, consumer: string): Puller {
+  const inbox = createInbox(bus.inboxPrefix);
+  const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`;
+  let current: { readonly replyTo: string; readonly take: (msg: Msg) => void } | null = null;
+
+  const subscription = bus.connection.subscribe(`${inbox}.*`, {
+    callback: (error, msg) => {
+      if (error !== null) return;
+      if (current !== null) current.take(msg);
+      // Left over from a request that was given up: whoever asks next shall have it at once.
+      else if (isDelivery(msg)) msg.respond("-NAK");
+    },
+  });
+
+  return {
+    pull({ batch, expiresMs, untilAny = false }, signal) {
+      if (current !== null) throw new Error("one pull at a time");
+      return new Promise<PullResult>((resolve) => {
+        const messages: PulledMessage[] = [];
+        const replyTo = `${inbox}.${nuid.next()}`;
+        const finish = (failure: PullFailure | null) => {
+          current = null;
+          clearTimeout(timer);
+          offDisconnect();
+          signal.removeEventListener("abort", onAbort);
+          resolve({ messages, failure });
+        };
+        const onAbort = () => finish(null);
+        // The broker ends the request itself; the timer is for one that died in the middle of it.
+        const timer = setTimeout(() => finish("disconnected"), expiresMs + 1_000);
+        const offDisconnect = bus.onDisconnect(() => finish("disconnected"));
+        signal.addEventListener("abort", onAbort, { once: true });
+        current = {
+          replyTo,
+          take(msg) {
+            if (isDelivery(msg)) {
+              messages.push(pulled(msg));
+              if (messages.length === batch) finish(null);
+            } else if (msg.subject === replyTo) {
+              const failure = failureOf(msg.headers?.code ?? 0);
+              if (failure !== "heartbeat") finish(failure);
+            }
+          },
+        };
+        if (signal.aborted) return finish(null);
+        if (!bus.connected) return finish("disconnected");
+        bus.connection.publish(
+          subject,
+          JSON.stringify({ batch, expires: nanos(expiresMs), no_wait: untilAny }),
+          { reply: replyTo },
+        );
+      });
+    },
+    close() {
+      subscription.unsubscribe();
+    },
+  };
+}
+
+const ackPrefix = "$JS.ACK.";
+
+function isDelivery(msg: Msg): boolean {
+  return msg.reply?.startsWith(ackPrefix) === true;
+}
+
+/**
+ * `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<timestamp>.<pending>`, which servers to come
+ * prefix with `<domain>.<account hash>` and may extend: read from the stream's name on (ADR-15).
+ */
+function pulled(msg: Msg): PulledMessage {
+  const tokens = (msg.reply ?? "").split(".");
+  const at = tokens.length === 9 ? 2 : 4;
+  return {
+    subject: msg.subject,
+    payload: msg.data,
+    headers: msg.headers,
+    deliveries: Number(tokens[at + 2]),
+    sequence: Number(tokens[at + 3]),
+    storedAt: new Date(Number(BigInt(tokens[at + 5] ?? "0") / 1_000_000n)),
+    acknowledge: () => void msg.respond("+ACK"),
+    reject: (delayMs) => void msg.respond(`-NAK ${JSON.stringify({ delay: nanos(delayMs) })}`),
+    extend: () => void msg.respond("+WPI"),
+  };
+}
+
+/** Status of ADR-13: 404 and 408 end a request in peace, 503 says nobody serves the consumer. */
+function failureOf(status: number): PullFailure | "heartbeat" | null {
+  switch (status) {
+    case 100:
+      return "heartbeat";
+    case 404:
+    case 408:
+      return null;
+    case 503:
+      return "missing";
+    default:
+      return "refused";
+  }
+}

@@ -1,0 +1,258 @@
+import type { ContractDeclaration, EventsDeclaration } from "@devmesh/contracts/contract";
+import type { ServiceDeclaration } from "@devmesh/contracts/topology";
+import type { z } from "zod";
+import { type Bus, connectBus } from "./bus.ts";
+import { createClient } from "./client.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { type Announced, announce } from "./discovery.ts";
+import { parseEnv, type ServiceEnv } from "./env.ts";
+import { createPublisher, type Publisher } from "./events.ts";
+import type { Clients, Implementation } from "./implementation.ts";
+import { createLogger, type Logger } from "./logger.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+import { type OpsServer, type ReadinessCheck, startOpsServer } from "./ops-server.ts";
+import { type Served, serve } from "./serve.ts";
+
+/** Time beyond `DRAIN_MS` for flushing and closing stores before the process ends regardless, in milliseconds. */
+const closingMs = 5_000;
+
+/** Whether a declaration holds a right in account DEVICES. */
+type OnDevices<S extends ServiceDeclaration> =
+  Extract<S["rights"][number], "device_data" | "device_topics"> extends never ? false : true;
+
+/** What a service is started with. */
+export interface ServiceParts<S extends ServiceDeclaration, E> {
+  readonly env: E;
+  readonly bus: Bus;
+  /** Connection to account DEVICES as `<service>.devices`; undefined without a right there. */
+  readonly devicesBus: OnDevices<S> extends true ? Bus : undefined;
+  /** Publishes the service's own events; undefined when it declares none. */
+  readonly publisher: S["publishes"] extends EventsDeclaration ? Publisher<S["publishes"]> : undefined;
+  /** What the service declares to call, by service. */
+  readonly clients: Clients<S["calls"]>;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** Aborts when the service begins to stop: for loops and for waits during the start. */
+  readonly signal: AbortSignal;
+  /** Adds a check that `/readyz` asks. */
+  readonly ready: (name: string, check: ReadinessCheck) => void;
+}
+
+/** What a started service hands back. */
+export interface StartedService<C extends ContractDeclaration | null> {
+  /** Answers the service's contract; null for a service that answers none. */
+  readonly implementation: C extends ContractDeclaration ? Implementation<C> : null;
+  /** Asked at each `/readyz`, besides the bus. */
+  readonly ready?: ReadinessCheck;
+  /** At shutdown, once running calls are done: ends what the service does by itself, such as consuming a queue. */
+  readonly stop?: () => Promise<void>;
+  /** At shutdown, last: closes the store. */
+  readonly close?: () => Promise<void>;
+}
+
+/** One service: its name in the mesh, what it declares, its environment, and how it starts. */
+export interface ServiceDefinition<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>> {
+  readonly name: string;
+  readonly declaration: S;
+  readonly env: V;
+  readonly start: (parts: ServiceParts<S, z.output<V>>) => Promise<StartedService<S["serves"]>>;
+}
+
+/**
+ * The life of a service's process: environment, broker, start, serve, ready; on SIGTERM, SIGINT, or when the launcher
+ * is gone: readiness red, no new calls, running ones finished within `DRAIN_MS`, store closed, exit 0. A failed start
+ * is one line and exit 1, as is an error that nobody caught. Resolves when the service is ready.
+ */
+export async function runService<const S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>(
+  definition: ServiceDefinition<S, V>,
+): Promise<void> {
+  const env = parseEnv(definition.env);
+  const log = createLogger({
+    service: definition.name,
+    level: env.LOG_LEVEL,
+    ...(env.REPLICA_ID === undefined ? {} : { replica: env.REPLICA_ID }),
+  });
+  const life = new ServiceLife(definition, env, log);
+  process.on("uncaughtException", (error) => life.crash(error));
+  process.on("unhandledRejection", (error) => life.crash(error));
+  process.on("SIGTERM", () => life.shutDown("SIGTERM"));
+  process.on("SIGINT", () => life.shutDown("SIGINT"));
+  process.on("disconnect", () => life.shutDown("the launcher is gone"));
+  await life.begin();
+}
+
+class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>> {
+  readonly #definition: ServiceDefinition<S, V>;
+  readonly #env: z.output<V>;
+  readonly #log: Logger;
+  readonly #metrics = createMetrics({ processMetrics: true });
+  readonly #checks = new Map<string, ReadinessCheck>();
+  readonly #stopping = new AbortController();
+  #bus: Bus | undefined;
+  #devicesBus: Bus | undefined;
+  #started: StartedService<ContractDeclaration | null> | undefined;
+  #served: Served | undefined;
+  #announced: Announced | undefined;
+  #ops: OpsServer | undefined;
+
+  constructor(definition: ServiceDefinition<S, V>, env: z.output<V>, log: Logger) {
+    this.#definition = definition;
+    this.#env = env;
+    this.#log = log;
+  }
+
+  async begin(): Promise<void> {
+    this.#checks.set("started", () => false);
+    try {
+      await this.#start();
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return;
+      const message = error instanceof Error ? error.message : String(error);
+      this.#log.fatal({ err: error }, `${this.#definition.name} could not start: ${message}`);
+      tellLauncher({ type: "failed", message });
+      await this.#close().catch(() => undefined);
+      process.exit(1);
+    }
+    this.#checks.delete("started");
+    const ops = this.#ops?.url ?? "";
+    this.#log.info({ ops }, "ready");
+    tellLauncher({ type: "ready", ops });
+  }
+
+  /** Begins the shutdown; further calls change nothing. */
+  shutDown(why: string): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#checks.set("stopping", () => false);
+    this.#log.info({ why }, "stopping");
+    this.#stopping.abort(new Error("the service is stopping"));
+    // Unlike a store that hangs, this cannot be waited for: the process must end in bounded time.
+    setTimeout(() => {
+      this.#log.error("stopping took too long");
+      process.exit(1);
+    }, this.#env.DRAIN_MS + closingMs).unref();
+    this.#stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        this.#log.error({ err: error }, "stopping failed");
+        process.exit(1);
+      },
+    );
+  }
+
+  crash(error: unknown): void {
+    this.#log.fatal({ err: error }, "an error nobody caught ends the process");
+    process.exit(1);
+  }
+
+  async #start(): Promise<void> {
+    const { name, declaration } = this.#definition;
+    const env = this.#env;
+    const log = this.#log;
+    const metrics = this.#metrics;
+    const { signal } = this.#stopping;
+    this.#ops = await startOpsServer({
+      host: env.OPS_HOST,
+      port: env.OPS_PORT,
+      metrics,
+      checks: this.#checks,
+    });
+    const connection = {
+      url: env.NATS_URL,
+      name,
+      streamReplicas: env.STREAM_REPLICAS,
+      log,
+      metrics,
+      signal,
+      ...(env.REPLICA_ID === undefined ? {} : { replicaId: env.REPLICA_ID }),
+    };
+    const bus = await connectBus({ ...connection, ...credentials(env.NATS_USER ?? name, env.NATS_PASSWORD) });
+    this.#bus = bus;
+    this.#watch("bus", bus);
+    if (declaration.rights.some((right) => right === "device_data" || right === "device_topics")) {
+      const user = `${env.NATS_USER ?? name}.devices`;
+      this.#devicesBus = await connectBus({ ...connection, ...credentials(user, env.NATS_DEVICES_PASSWORD) });
+      this.#watch("devices bus", this.#devicesBus);
+    }
+    const started = await this.#definition.start({
+      env,
+      bus,
+      devicesBus: this.#devicesBus,
+      publisher:
+        declaration.publishes === null ? undefined : await createPublisher(bus, declaration.publishes),
+      clients: Object.fromEntries(
+        declaration.calls.map((dependency) => [dependency.contract.service, createClient(bus, dependency)]),
+      ),
+      log,
+      clock: systemClock,
+      metrics,
+      signal,
+      ready: (check: string, passes: ReadinessCheck) => void this.#checks.set(check, passes),
+      // Names and events known at run time meet here the types derived from the declaration.
+    } as unknown as ServiceParts<S, z.output<V>>);
+    this.#started = started as StartedService<ContractDeclaration | null>;
+    if (started.ready !== undefined) this.#checks.set("service", started.ready);
+    if (signal.aborted) return;
+    if (declaration.serves !== null) {
+      this.#served = serve(
+        bus,
+        declaration.serves,
+        started.implementation as Implementation<ContractDeclaration>,
+      );
+    }
+    this.#announced = announce(bus, {
+      description: `${name} of Devmesh`,
+      served: this.#served === undefined ? [] : [this.#served],
+    });
+    // The broker knows the subscriptions before anybody is told that the service is ready.
+    await bus.flush();
+  }
+
+  #watch(check: string, bus: Bus): void {
+    this.#checks.set(check, () => bus.connected);
+    void bus.ended.then((error) => {
+      if (!this.#stopping.signal.aborted) this.crash(error ?? new Error(`the ${check} was closed`));
+    });
+  }
+
+  async #stop(): Promise<void> {
+    this.#announced?.withdraw();
+    const unfinished = (await this.#served?.drain(this.#env.DRAIN_MS)) ?? 0;
+    if (unfinished > 0) this.#log.warn({ unfinished }, "calls were cut short");
+    await this.#close();
+    this.#log.info("stopped");
+  }
+
+  /** Each step is taken even when one before it failed; the first failure is reported. */
+  async #close(): Promise<void> {
+    const steps = [
+      () => this.#started?.stop?.(),
+      () => this.#started?.close?.(),
+      () => this.#devicesBus?.close(),
+      () => this.#bus?.close(),
+      () => this.#ops?.close(),
+    ];
+    const failures: unknown[] = [];
+    for (const step of steps) {
+      try {
+        await step();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+}
+
+function credentials(user: string, password: string | undefined): { user?: string; password?: string } {
+  return password === undefined ? {} : { user, password };
+}
+
+/** What a launcher that started the process over an IPC channel is told. */
+export type LauncherMessage =
+  | { readonly type: "ready"; readonly ops: string }
+  | { readonly type: "failed"; readonly message: string };
+
+function tellLauncher(message: LauncherMessage): void {
+  if (process.connected) process.send?.(message);
+}

@@ -1,0 +1,274 @@
+import type { ContractDeclaration, MethodDeclaration } from "@devmesh/contracts/contract";
+import type { Msg, Subscription } from "@nats-io/nats-core";
+import type { Bus } from "./bus.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { type Context, createCallContext, type OpenCallContext } from "./context.ts";
+import { parseTimeout, timeoutHeader } from "./deadline.ts";
+import { encodeError, ServiceError, sendableError, violationsOf } from "./errors.ts";
+import type { Implementation, MethodName } from "./implementation.ts";
+import type { CallHandler, IncomingCall, Interceptor } from "./interceptor.ts";
+import { logCalls } from "./interceptors/access-log.ts";
+import { measureCalls } from "./interceptors/metrics.ts";
+import { continueTrace } from "./interceptors/trace.ts";
+import type { Logger } from "./logger.ts";
+import { MAX_REPLY_BYTES } from "./reply-limit.ts";
+import { methodSubject } from "./subjects.ts";
+import { requestIdHeader } from "./trace.ts";
+
+/** What one method has done since the process started, as ADR-32 counts it. */
+export interface EndpointStats {
+  readonly name: string;
+  readonly subject: string;
+  readonly queueGroup: string;
+  readonly requests: number;
+  readonly errors: number;
+  /** Nanoseconds spent answering, summed up. */
+  readonly processingNs: number;
+  /** Code and reason, never a message; empty before the first error. */
+  readonly lastError: string;
+}
+
+/** A contract being served. */
+export interface Served {
+  readonly contract: ContractDeclaration;
+  readonly endpoints: readonly EndpointStats[];
+  /**
+   * Takes no more calls, then waits up to `boundMs` for those that run. What still runs then is aborted and answered
+   * `unavailable`. Returns how many those were.
+   */
+  drain(boundMs: number): Promise<number>;
+}
+
+/** The interceptors of every service, outermost first. */
+export function defaultInterceptors(bus: Bus): readonly Interceptor[] {
+  return [continueTrace(), measureCalls(bus.metrics), logCalls()];
+}
+
+/**
+ * Answers the methods of a contract, shared with all replicas of the service. Input and output are checked, each call
+ * ends by its deadline, and nothing a handler does reaches the connection's reader.
+ */
+export function serve<C extends ContractDeclaration>(
+  bus: Bus,
+  contract: C,
+  implementation: Implementation<C>,
+  interceptors: readonly Interceptor[] = defaultInterceptors(bus),
+  clock: Clock = systemClock,
+): Served {
+  const running = new Set<Promise<void>>();
+  const open = new Set<OpenCallContext>();
+  const endpoints: EndpointStats[] = [];
+  const subscriptions: Subscription[] = [];
+
+  for (const [method, declaration] of Object.entries(contract.methods)) {
+    const subject = methodSubject(contract, method);
+    const endpoint = newEndpoint(method, subject, contract.service);
+    const core = checkedCall(declaration, implementation[method as MethodName<C>] as Handler, clock, open);
+    const handler = interceptors.reduceRight<CallHandler>((next, wrap) => wrap(next), core);
+    endpoints.push(endpoint);
+    subscriptions.push(
+      bus.connection.subscribe(subject, {
+        queue: contract.service,
+        callback: (error, msg) => {
+          if (error !== null) {
+            bus.log.error({ err: error, subject }, "a method can no longer be served");
+            return;
+          }
+          const answered = answer(
+            msg,
+            incoming(contract, method, msg, bus.log),
+            handler,
+            declaration,
+            endpoint,
+          );
+          running.add(answered);
+          void answered.finally(() => running.delete(answered));
+        },
+      }),
+    );
+  }
+
+  return {
+    contract,
+    endpoints,
+    async drain(boundMs) {
+      await Promise.all(subscriptions.map((subscription) => endSubscription(bus, subscription)));
+      const waiting = new AbortController();
+      const bound = clock.sleep(boundMs, waiting.signal).then(
+        () => "bound" as const,
+        () => "cancelled" as const,
+      );
+      const outcome = await Promise.race([settled(running), bound]);
+      waiting.abort();
+      if (outcome !== "bound") return 0;
+      const unfinished = open.size;
+      const stopping = ServiceError.of("unavailable", { cause: new Error("the service is stopping") });
+      for (const call of open) call.abort(stopping);
+      await settled(running);
+      return unfinished;
+    },
+  };
+}
+
+type Handler = (input: unknown, context: Context<ContractDeclaration, string>) => Promise<unknown>;
+
+/** The innermost part of a call: parse, run within the deadline, check, encode. */
+function checkedCall(
+  declaration: MethodDeclaration,
+  handler: Handler,
+  clock: Clock,
+  open: Set<OpenCallContext>,
+): CallHandler {
+  return async (call) => {
+    const timeoutMs = parseTimeout(call.header(timeoutHeader), declaration.deadlineMs);
+    const input = parseInput(declaration, call.payload);
+    const requestId = call.header(requestIdHeader);
+    const scope = createCallContext({
+      timeoutMs,
+      clock,
+      ...(call.trace === undefined ? {} : { trace: call.trace }),
+      ...(requestId === undefined ? {} : { requestId }),
+    });
+    open.add(scope);
+    try {
+      const output = await untilAborted(scope.signal, () =>
+        handler(input, methodContext(scope, declaration, call)),
+      );
+      return encodeOutput(declaration, output);
+    } finally {
+      open.delete(scope);
+      scope[Symbol.dispose]();
+    }
+  };
+}
+
+function parseInput(declaration: MethodDeclaration, payload: Uint8Array): unknown {
+  let json: unknown;
+  try {
+    json = payload.length === 0 ? {} : JSON.parse(utf8.decode(payload));
+  } catch (cause) {
+    throw ServiceError.of("invalid_request", { details: [{ pointer: "", detail: "is not JSON" }], cause });
+  }
+  const input = declaration.in.safeParse(json);
+  if (input.success) return input.data;
+  throw ServiceError.of("invalid_request", { details: violationsOf(input.error), cause: input.error });
+}
+
+function encodeOutput(declaration: MethodDeclaration, output: unknown): string {
+  const checked = declaration.out.safeParse(output);
+  if (!checked.success) throw ServiceError.of("internal", { cause: checked.error });
+  const body = JSON.stringify(checked.data) ?? "null";
+  const bytes = Buffer.byteLength(body);
+  if (bytes > MAX_REPLY_BYTES) {
+    throw ServiceError.of("internal", {
+      cause: new Error(`a reply of ${bytes} bytes is over ${MAX_REPLY_BYTES}`),
+    });
+  }
+  return body;
+}
+
+function methodContext(
+  scope: OpenCallContext,
+  declaration: MethodDeclaration,
+  call: IncomingCall,
+): Context<ContractDeclaration, string> {
+  let log: Logger | undefined;
+  const { deadline, signal, trace, requestId } = scope;
+  return {
+    deadline,
+    signal,
+    trace,
+    ...(requestId === undefined ? {} : { requestId }),
+    get log() {
+      log ??= call.log.child({
+        method: call.method,
+        trace_id: trace.traceId,
+        span_id: trace.spanId,
+        ...(requestId === undefined ? {} : { request_id: requestId }),
+      });
+      return log;
+    },
+    fail(reason: string, details?: unknown): never {
+      const declared = Object.hasOwn(declaration.errors, reason) ? declaration.errors[reason] : undefined;
+      if (declared === undefined)
+        throw ServiceError.of("internal", { cause: new Error(`undeclared reason ${reason}`) });
+      throw new ServiceError({
+        code: declared.code,
+        reason,
+        message: declared.when,
+        ...(details === undefined ? {} : { details }),
+      });
+    },
+  };
+}
+
+/** Runs `work`, but no longer than until `signal` aborts; whatever a late handler does then is nobody's concern. */
+function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) return onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    // The handler may throw before its first await: the wrapper turns that into a rejection, too.
+    (async () => work())().then(resolve, reject);
+  });
+}
+
+async function answer(
+  msg: Msg,
+  call: IncomingCall,
+  handler: CallHandler,
+  declaration: MethodDeclaration,
+  endpoint: MutableEndpoint,
+): Promise<void> {
+  const startedAt = performance.now();
+  endpoint.requests++;
+  try {
+    msg.respond(await handler(call));
+  } catch (error) {
+    const failure = sendableError(ServiceError.from(error), declaration.errors);
+    endpoint.errors++;
+    endpoint.lastError = `${failure.code}:${failure.reason}`;
+    respondError(msg, failure, call.log);
+  } finally {
+    endpoint.processingNs += Math.round((performance.now() - startedAt) * 1e6);
+  }
+}
+
+function respondError(msg: Msg, failure: ServiceError, log: Logger): void {
+  try {
+    const { headers, body } = encodeError(failure);
+    msg.respond(body, { headers });
+  } catch (error) {
+    // The connection is closed or the details are too large; the caller's own timer ends its wait.
+    log.warn({ err: error }, "an error could not be answered");
+  }
+}
+
+function incoming(contract: ContractDeclaration, method: string, msg: Msg, log: Logger): IncomingCall {
+  return {
+    contract,
+    method,
+    payload: msg.data,
+    header: (name) => msg.headers?.get(name) || undefined,
+    log,
+  };
+}
+
+type MutableEndpoint = { -readonly [K in keyof EndpointStats]: EndpointStats[K] };
+
+function newEndpoint(name: string, subject: string, queueGroup: string): MutableEndpoint {
+  return { name, subject, queueGroup, requests: 0, errors: 0, processingNs: 0, lastError: "" };
+}
+
+async function endSubscription(bus: Bus, subscription: Subscription): Promise<void> {
+  if (subscription.isClosed()) return;
+  if (bus.connected) await subscription.drain();
+  else subscription.unsubscribe();
+}
+
+async function settled(running: ReadonlySet<Promise<void>>): Promise<"settled"> {
+  while (running.size > 0) await Promise.allSettled([...running]);
+  return "settled";
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });

@@ -1,0 +1,97 @@
+import {
+  DiscardPolicy,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamManager,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from "@nats-io/jetstream";
+import { nanos } from "@nats-io/nats-core";
+import type { Bus } from "./bus.ts";
+import {
+  allEvents,
+  deadLetterStream,
+  deadSubject,
+  eventsStream,
+  queueStream,
+  queueSubject,
+} from "./subjects.ts";
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+const megabyte = 1024 * 1024;
+
+type WantedStream = Pick<StreamConfig, "name" | "subjects"> & Partial<StreamConfig>;
+
+/** The stream that keeps each event for one hour, for replay (ADR 9); at most 256 MB, the oldest go first. */
+export async function ensureEventsStream(bus: Bus): Promise<void> {
+  await ensureStream(bus, {
+    name: eventsStream,
+    subjects: [allEvents],
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.Old,
+    max_age: nanos(hour),
+    max_bytes: 256 * megabyte,
+    duplicate_window: nanos(2 * minute),
+  });
+}
+
+/** The stream of a queue's waiting jobs; at most 256 MB, then new jobs are refused rather than old ones lost. */
+export async function ensureQueueStream(bus: Bus, queue: string): Promise<void> {
+  await ensureStream(bus, {
+    name: queueStream(queue),
+    subjects: [queueSubject(queue)],
+    retention: RetentionPolicy.Workqueue,
+    discard: DiscardPolicy.New,
+    max_bytes: 256 * megabyte,
+    duplicate_window: nanos(hour),
+  });
+}
+
+/** The stream of a queue's dead letters; kept 30 days and at most 64 MB, the oldest go first. */
+export async function ensureDeadLetterStream(bus: Bus, queue: string): Promise<void> {
+  await ensureStream(bus, {
+    name: deadLetterStream(queue),
+    subjects: [deadSubject(queue)],
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.Old,
+    max_age: nanos(30 * day),
+    max_bytes: 64 * megabyte,
+    duplicate_window: nanos(day),
+  });
+}
+
+/** Requests to JetStream's API; it asks the account for nothing, so that a user needs no right to its overview. */
+export function streamManager(bus: Bus): Promise<JetStreamManager> {
+  return jetstreamManager(bus.connection, { checkAPI: false, timeout: 5_000 });
+}
+
+/** Whether JetStream said that the stream, consumer or message is not there. */
+export function isMissing(error: unknown): boolean {
+  return (
+    error instanceof JetStreamApiError &&
+    (error.status === 404 || error.code === JetStreamApiCodes.NoMessageFound)
+  );
+}
+
+/** Makes the stream, or changes an existing one to match; harmless when several replicas do so at once. */
+async function ensureStream(bus: Bus, wanted: WantedStream): Promise<void> {
+  const manager = await streamManager(bus);
+  const config: WantedStream = { storage: StorageType.File, num_replicas: bus.streamReplicas, ...wanted };
+  const existing = await manager.streams.info(config.name).catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
+  if (existing === null) {
+    await manager.streams.add(config);
+    return;
+  }
+  const current: Record<string, unknown> = { ...existing.config };
+  const differs = Object.entries(config).some(
+    ([member, value]) => JSON.stringify(current[member]) !== JSON.stringify(value),
+  );
+  if (differs) await manager.streams.update(config.name, config);
+}

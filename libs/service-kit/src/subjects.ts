@@ -1,0 +1,104 @@
+import type { ContractDeclaration } from "@devmesh/contracts/contract";
+
+/** One token of a subject, as ADR-6 of nats-architecture-and-design defines its restricted term. */
+const restrictedTerm = /^[A-Za-z0-9_-]{1,128}$/;
+
+/**
+ * A token that may stand in a subject. Throws a `TypeError` when `value` could mean another subject: holds a dot,
+ * a wildcard, a blank, or nothing at all.
+ */
+export function subjectToken(value: string, role: string): string {
+  if (!restrictedTerm.test(value))
+    throw new TypeError(`${role} ${JSON.stringify(value)} is no subject token`);
+  return value;
+}
+
+/** Where a method of a contract is called. */
+export function methodSubject(
+  contract: Pick<ContractDeclaration, "service" | "version">,
+  method: string,
+): string {
+  return `mesh.${subjectToken(contract.service, "service")}.v${contract.version}.${subjectToken(method, "method")}`;
+}
+
+/** All events, the subject of stream `EVENTS`. */
+export const allEvents = "event.>";
+
+/** Where one event is published; `key` says what it is about, such as a device id. */
+export function eventSubject(service: string, name: string, key: string): string {
+  return `event.${subjectToken(service, "service")}.${subjectToken(name, "event")}.${subjectToken(key, "event key")}`;
+}
+
+/** All events of one name, whatever they are about. */
+export function eventsNamed(service: string, name: string): string {
+  return `event.${subjectToken(service, "service")}.${subjectToken(name, "event")}.*`;
+}
+
+/** Where jobs of a queue are published. */
+export function queueSubject(name: string): string {
+  return `queue.${subjectToken(name, "queue")}`;
+}
+
+/** Where jobs of a queue that were given up are published. */
+export function deadSubject(name: string): string {
+  return `dead.${subjectToken(name, "queue")}`;
+}
+
+/** The requests every service answers after ADR-32. */
+export const discoveryVerbs = ["PING", "INFO", "STATS"] as const;
+export type DiscoveryVerb = (typeof discoveryVerbs)[number];
+
+/** The three subjects on which one replica answers `verb`: all services, all replicas of it, itself. */
+export function discoverySubjects(verb: DiscoveryVerb, service: string, id: string): readonly string[] {
+  const name = subjectToken(service, "service");
+  return [`$SRV.${verb}`, `$SRV.${verb}.${name}`, `$SRV.${verb}.${name}.${subjectToken(id, "service id")}`];
+}
+
+/** Below this, and nowhere else, a user of the broker receives replies. */
+export function inboxPrefix(service: string): string {
+  return `_INBOX_${subjectToken(service, "service")}`;
+}
+
+/** Name of the stream that holds the jobs of a queue. */
+export function queueStream(name: string): string {
+  return `QUEUE_${subjectToken(name, "queue").toUpperCase()}`;
+}
+
+/** Name of the stream that holds the dead letters of a queue. */
+export function deadLetterStream(name: string): string {
+  return `DEAD_${subjectToken(name, "queue").toUpperCase()}`;
+}
+
+/** The durable consumer that all replicas of a queue's consumer share. */
+export const queueConsumer = "worker";
+
+/** Name of the stream that holds the events of the last hour. */
+export const eventsStream = "EVENTS";
+
+/** Where nats-server asks whether a login is good. */
+export const authCalloutSubject = "$SYS.REQ.USER.AUTH";
+
+/** The account that devices live in. */
+export const devicesAccount = "DEVICES";
+/** The account that services talk in. */
+export const meshAccount = "MESH";
+/** The account of the servers' own events and requests. */
+export const systemAccount = "SYS";
+
+/** Told by a server for each login into account DEVICES. */
+export const deviceConnectSubject = `$SYS.ACCOUNT.${devicesAccount}.CONNECT`;
+/** Told by a server for each connection of account DEVICES that ended. */
+export const deviceDisconnectSubject = `$SYS.ACCOUNT.${devicesAccount}.DISCONNECT`;
+/** Asks every server for its connections. */
+export const connectionsSubject = "$SYS.REQ.SERVER.PING.CONNZ";
+/** Asks one server to close one connection. */
+export function kickSubject(serverId: string): string {
+  return `$SYS.REQ.SERVER.${subjectToken(serverId, "server id")}.KICK`;
+}
+
+/** The broker's own stream of what was acknowledged to devices at QoS 1 and 2. */
+export const mqttStream = "$MQTT_msgs";
+/** The broker's own stream of retained messages. */
+export const mqttRetainedStream = "$MQTT_rmsgs";
+/** Prefix of an MQTT topic, as a subject, inside `$MQTT_msgs`. */
+export const mqttStreamPrefix = "$MQTT.msgs.";

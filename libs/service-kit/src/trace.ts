@@ -1,0 +1,45 @@
+import { randomBytes } from "node:crypto";
+
+/** Header of W3C Trace Context, the same in HTTP and NATS. */
+export const traceHeader = "traceparent";
+
+/** Header that carries the request id of api.md through the mesh. */
+export const requestIdHeader = "Mesh-Request-Id";
+
+/** Where a call stands in a trace (W3C Trace Context, level 1). */
+export interface TraceContext {
+  /** 32 lower-case hex digits, the same in the whole trace. */
+  readonly traceId: string;
+  /** 16 lower-case hex digits, this span's own. */
+  readonly spanId: string;
+  /** Whether a collector should keep it; passed on as received. */
+  readonly sampled: boolean;
+}
+
+const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+
+/** Reads a `traceparent`; null for anything the specification calls invalid, which starts a new trace. */
+export function parseTraceparent(header: string | undefined): TraceContext | null {
+  const match = header === undefined ? null : traceparent.exec(header);
+  if (match === null) return null;
+  const [, version, traceId = "", spanId = "", flags = "", more] = match;
+  if (version === "ff" || (version === "00" && more !== undefined)) return null;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return null;
+  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+/** The header that hands a trace on. */
+export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): string {
+  return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
+}
+
+/** A new trace. */
+export function startTrace(): TraceContext {
+  const bytes = randomBytes(24).toString("hex");
+  return { traceId: bytes.slice(0, 32), spanId: bytes.slice(32), sampled: true };
+}
+
+/** A span below `parent`, in its trace. */
+export function childSpan(parent: TraceContext): TraceContext {
+  return { ...parent, spanId: randomBytes(8).toString("hex") };
+}

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { headers } from "@nats-io/nats-core";
+import type { Bus } from "../src/bus.ts";
+import { createClient } from "../src/client.ts";
+import { createCallContext } from "../src/context.ts";
+import { isReason, ServiceError } from "../src/errors.ts";
+import { serve } from "../src/serve.ts";
+import { ManualClock } from "../src/testing/manual-clock.ts";
+import { startBuses, type TestBuses } from "./buses.ts";
+import { everyMethod, greeter, greetings } from "./greeter.ts";
+
+describe("a deadline", () => {
+  let buses: TestBuses;
+  let serving: Bus;
+  let calling: Bus;
+  const signals: AbortSignal[] = [];
+
+  beforeAll(async () => {
+    buses = await startBuses();
+    serving = await buses.connect("greeter");
+    calling = await buses.connect("caller");
+    const inner = createClient(serving, everyMethod);
+    serve(
+      serving,
+      greeter,
+      greetings({
+        // Ignores its signal on purpose.
+        wait: ({ ms }, { signal }) => {
+          signals.push(signal);
+          return new Promise((resolve) => setTimeout(() => resolve({ waitedMs: ms }), ms).unref());
+        },
+        relay: async ({ ms }, context) => {
+          if (ms > 0) return inner.relay({ ms: 0 }, context);
+          return { remainingMs: context.deadline.remainingMs(), traceId: "", requestId: "" };
+        },
+      }),
+    );
+    await serving.flush();
+  });
+  afterAll(() => buses.stop());
+
+  const outcome = (answer: Promise<unknown>) => answer.catch((error: unknown) => error);
+
+  test("ends a call whose handler ignores it, and tells the handler", async () => {
+    const startedAt = performance.now();
+    const error = await outcome(
+      createClient(calling, everyMethod).wait({ ms: 5_000 }, createCallContext({ timeoutMs: 150 })),
+    );
+    expect(error).toMatchObject({ code: "deadline_exceeded", reason: "deadline_exceeded" });
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(signals.at(-1)?.aborted).toBe(true);
+    const measured = await serving.metrics.registry.metrics();
+    expect(measured).toMatch(/mesh_call_duration_seconds_count\{.*method="wait",code="deadline_exceeded"\} 1/);
+  });
+
+  test("is inherited by nested calls, less what was spent", async () => {
+    const { remainingMs } = await createClient(calling, everyMethod).relay(
+      { ms: 1 },
+      createCallContext({ timeoutMs: 700 }),
+    );
+    expect(remainingMs).toBeLessThanOrEqual(700);
+    expect(remainingMs).toBeGreaterThan(300);
+  });
+
+  test("of the caller never exceeds the contract's", async () => {
+    const { remainingMs } = await createClient(calling, everyMethod).relay(
+      { ms: 0 },
+      createCallContext({ timeoutMs: 60_000 }),
+    );
+    expect(remainingMs).toBeLessThanOrEqual(5_000);
+  });
+
+  test.each(["abc", "1e99", "-5", "1.5", "99999999999", " 5"])("header of %j is refused as input", async (value) => {
+    const wire = headers();
+    wire.set("Mesh-Timeout-Ms", value);
+    const reply = await calling.connection.request("mesh.greeter.v1.greet", '{"name":"Ada"}', {
+      timeout: 1_000,
+      headers: wire,
+    });
+    // The client library trims blanks of a header, so that " 5" arrives as 5 ms, which is enough or too little.
+    if (value !== " 5") expect(reply.json()).toMatchObject({ reason: "invalid_request" });
+  });
+
+  test("that has passed sends nothing", async () => {
+    const clock = new ManualClock();
+    const call = createCallContext({ timeoutMs: 10, clock });
+    await clock.advance(10);
+    const before = calling.connection.stats().outMsgs;
+    const error = await outcome(createClient(calling, everyMethod).greet({ name: "Ada" }, call));
+    expect(isReason(error, "deadline_exceeded")).toBe(true);
+    expect(calling.connection.stats().outMsgs).toBe(before);
+  });
+
+  test("leaves no timer behind once the context is disposed of", () => {
+    const clock = new ManualClock();
+    const call = createCallContext({ timeoutMs: 10, clock });
+    expect(clock.pending).toBe(1);
+    call[Symbol.dispose]();
+    expect(clock.pending).toBe(0);
+  });
+
+  test("does not hold a caller that gave up", async () => {
+    const gone = new AbortController();
+    const call = createCallContext({ timeoutMs: 2_000, signal: gone.signal });
+    const startedAt = performance.now();
+    const answer = outcome(createClient(calling, everyMethod).wait({ ms: 1_500 }, call));
+    gone.abort(new Error("the HTTP client went away"));
+    expect(await answer).toBeInstanceOf(ServiceError);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+});
