@@ -1,0 +1,135 @@
+import type { mesh } from "@devmesh/contracts/mesh";
+import { api, type Operation } from "@devmesh/contracts/rest/api";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { Clients } from "@devmesh/service-kit/implementation";
+import type { Logger } from "@devmesh/service-kit/logger";
+import type { Metrics } from "@devmesh/service-kit/metrics";
+import express, { type ErrorRequestHandler, type Express } from "express";
+import { createAuthentication } from "./authenticate.ts";
+import { presentationOf } from "./confirmation-page.ts";
+import { createCrossOrigin } from "./cross-origin.ts";
+import { createEndpoints } from "./endpoint.ts";
+import type { GatewayEnv } from "./env.ts";
+import { RequestRefused } from "./gateway-errors.ts";
+import type { Handlers } from "./handlers.ts";
+import { createHttpMetrics } from "./http-metrics.ts";
+import type { KeyCache } from "./key-cache.ts";
+import { mount, type RouteHandler } from "./mount.ts";
+import { plainPageSecurity } from "./page-security.ts";
+import { RateLimit } from "./rate-limit.ts";
+import { mountReference } from "./reference-pages.ts";
+import { customerHandlers } from "./routes/customer.ts";
+import { deviceAccessHandlers } from "./routes/device-access.ts";
+import { deviceKeyHandlers } from "./routes/device-key.ts";
+import { masterKeyHandlers } from "./routes/master-key.ts";
+import { registrationHandlers } from "./routes/registration.ts";
+import { storedDataHandlers } from "./routes/stored-data.ts";
+
+/** Most keys, and most addresses, whose rate is remembered. */
+const maxBuckets = 50_000;
+
+/** The part of the environment that decides how requests are answered. */
+export type AppSettings = Pick<
+  GatewayEnv,
+  | "CORS_ORIGINS"
+  | "RATE_MASTER"
+  | "RATE_KEY"
+  | "RATE_ANONYMOUS"
+  | "TRUST_PROXY"
+  | "REQUEST_TIMEOUT"
+  | "PUBLIC_URL"
+>;
+
+/** What the application is assembled from. */
+export interface AppOptions {
+  readonly settings: AppSettings;
+  readonly clients: Clients<(typeof mesh)["gateway"]["calls"]>;
+  /** Verified keys; its owner drops what is revoked. */
+  readonly keyCache: KeyCache;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Whether the gateway is stopping. */
+  readonly stopping: () => boolean;
+}
+
+/** The public API as an Express application. */
+export function createApp({
+  settings,
+  clients,
+  keyCache,
+  clock,
+  log,
+  metrics,
+  stopping,
+}: AppOptions): Express {
+  const rate = (name: string, perSecond: number) => new RateLimit({ name, perSecond, maxBuckets, clock });
+  const addressRate = rate("address", settings.RATE_ANONYMOUS);
+  const crossOrigin = createCrossOrigin(settings.CORS_ORIGINS);
+  const endpoint = createEndpoints({
+    clock,
+    log,
+    metrics: createHttpMetrics(metrics),
+    crossOrigin,
+    requestTimeoutMs: settings.REQUEST_TIMEOUT,
+    stopping,
+  });
+  const handlers: Handlers = {
+    ...registrationHandlers(clients),
+    ...customerHandlers(clients),
+    ...deviceAccessHandlers(clients, clock),
+    ...masterKeyHandlers(clients),
+    ...storedDataHandlers(clients),
+    ...deviceKeyHandlers(clients),
+  };
+
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  app.enable("case sensitive routing");
+  app.set("trust proxy", settings.TRUST_PROXY);
+  app.set("query parser", false);
+
+  app.use(api.confirmCustomer.path, plainPageSecurity());
+  // Checked by its route's declaration, an exchange is the request that the route's handler is typed for.
+  mount(app, api, handlers as unknown as Readonly<Record<Operation, RouteHandler>>, {
+    endpoint,
+    checks: {
+      authenticate: createAuthentication({
+        keys: clients.keys,
+        cache: keyCache,
+        attempts: addressRate,
+        clock,
+      }),
+      masterRate: rate("master", settings.RATE_MASTER),
+      keyRate: rate("key", settings.RATE_KEY),
+      addressRate,
+    },
+    crossOrigin,
+    present: presentationOf,
+  });
+  mountReference(app, endpoint, settings.PUBLIC_URL);
+  app.get(
+    "/",
+    endpoint("/", () => ({ status: 302, headers: { Location: "/docs" } })),
+  );
+  app.use(
+    endpoint("(unknown)", () => {
+      throw new RequestRefused("route_not_found");
+    }),
+  );
+  app.use(afterExpress(endpoint));
+  return app;
+}
+
+/** Errors that Express raises before any route: a path that cannot be decoded; anything else is a fault of ours. */
+function afterExpress(endpoint: ReturnType<typeof createEndpoints>): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent) return next(error);
+    const refusal =
+      error instanceof URIError ? new RequestRefused("path_malformed", { cause: error }) : error;
+    void endpoint("(unreadable)", () => {
+      throw refusal;
+    })(request, response);
+  };
+}

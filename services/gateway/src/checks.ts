@@ -1,0 +1,127 @@
+import type { PrincipalKind } from "@devmesh/contracts/principal";
+import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
+import { ServiceError, violationsOf } from "@devmesh/service-kit/errors";
+import type { z } from "zod";
+import type { Authenticate } from "./authenticate.ts";
+import type { Exchange } from "./exchange.ts";
+import { invalidRequest, RequestRefused, type Violation } from "./gateway-errors.ts";
+import { presentedKey } from "./presented-key.ts";
+import { parseQuery, type QueryParameters, queryStringOf } from "./query-string.ts";
+import { type RateLimit, rateAddress } from "./rate-limit.ts";
+import { readJsonBody } from "./request-body.ts";
+
+/** What the checks of a route work with. */
+export interface CheckOptions {
+  readonly authenticate: Authenticate;
+  /** Of one master key. */
+  readonly masterRate: RateLimit;
+  /** Of one key of any other kind. */
+  readonly keyRate: RateLimit;
+  /** Of one address without a key. */
+  readonly addressRate: RateLimit;
+}
+
+/** Checks one request and fills in its exchange; throws what the caller is refused with. */
+export type CheckRequest = (exchange: Exchange) => Promise<void>;
+
+const kindNames: Readonly<Record<PrincipalKind, string>> = {
+  master: "master key",
+  device_key: "device key",
+  public_key: "device public key",
+  customer: "customer key",
+  device: "device token",
+};
+
+/** What a path segment names, for the parameter behind it: a value that nothing can have is not found. */
+const absentReasons: Readonly<Record<string, { readonly reason: string; readonly what: string }>> = {
+  devices: { reason: "device_not_found", what: "device" },
+  keys: { reason: "key_not_found", what: "key" },
+  customers: { reason: "customer_not_found", what: "customer" },
+  dead: { reason: "mail_not_found", what: "given-up mail" },
+  data: { reason: "query_not_found", what: "query" },
+};
+
+/**
+ * The checks that a route declares, in this order: key, its kind, its rate, path, query, body. A caller without
+ * rights learns nothing about what it asked for.
+ */
+export function createChecks(route: RouteDeclaration, options: CheckOptions): CheckRequest {
+  const checkCaller = callerCheck(route, options);
+  const { params, query, body } = route;
+  return async (exchange) => {
+    const { request } = exchange;
+    const parameters = parseQuery(queryStringOf(request.url));
+    await checkCaller(exchange, parameters);
+    if (params !== undefined) exchange.params = checkParams(route, params, request.params);
+    const violations: Violation[] = [];
+    if (query !== undefined) exchange.query = parsed(query, parameters, "/query", violations);
+    if (body !== undefined) {
+      exchange.receivedBody = await readJsonBody(request, exchange.response);
+      if (exchange.receivedBody !== undefined) {
+        exchange.body = parsed(body.schema, exchange.receivedBody, "", violations);
+      } else if (!body.optional) {
+        throw new RequestRefused("body_missing");
+      }
+    }
+    if (violations.length > 0) throw invalidRequest(violations);
+  };
+}
+
+function callerCheck({ auth }: RouteDeclaration, options: CheckOptions) {
+  const { authenticate, masterRate, keyRate, addressRate } = options;
+  if (auth === null) {
+    return (exchange: Exchange): void => addressRate.take(addressOf(exchange), exchange.headers);
+  }
+  const needed = auth.map((kind) => kindNames[kind]).join(" or ");
+  return async (exchange: Exchange, parameters: QueryParameters): Promise<void> => {
+    const key = presentedKey(exchange.request.headers.authorization, parameters.access_token);
+    if (key === undefined) {
+      addressRate.take(addressOf(exchange), exchange.headers);
+      throw new RequestRefused("key_missing");
+    }
+    const found = authenticate(key, {
+      address: addressOf(exchange),
+      trace: exchange.trace,
+      requestId: exchange.requestId,
+    });
+    const { principal, keyId } = found instanceof Promise ? await found : found;
+    exchange.keyKind = principal.kind;
+    (principal.kind === "master" ? masterRate : keyRate).take(keyId, exchange.headers);
+    if (!auth.includes(principal.kind)) {
+      throw new RequestRefused("wrong_key_kind", {
+        detail: `This route needs a ${needed}; the key is a ${kindNames[principal.kind]}.`,
+      });
+    }
+    exchange.principal = principal;
+  };
+}
+
+function addressOf({ request }: Exchange): string {
+  return rateAddress(request.ip);
+}
+
+function checkParams(route: RouteDeclaration, schema: z.ZodType, given: unknown): unknown {
+  const result = schema.safeParse(given);
+  if (result.success) return result.data;
+  const violations = violationsOf(result.error);
+  const segments = route.path.split("/");
+  for (const { pointer } of violations) {
+    const absent = absentReasons[segments[segments.indexOf(`:${pointer.slice(1)}`) - 1] ?? ""];
+    if (absent === undefined) continue;
+    throw new ServiceError({
+      code: "not_found",
+      reason: absent.reason,
+      message: `There is no such ${absent.what}.`,
+    });
+  }
+  throw invalidRequest(violations.map(({ pointer, detail }) => ({ pointer: `/path${pointer}`, detail })));
+}
+
+function parsed(schema: z.ZodType, value: unknown, prefix: string, violations: Violation[]): unknown {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  for (const { pointer, detail } of violationsOf(result.error)) {
+    violations.push({ pointer: prefix + pointer, detail });
+  }
+  return undefined;
+}

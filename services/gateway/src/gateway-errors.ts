@@ -1,0 +1,68 @@
+/** How the gateway itself refuses a request; what services refuse stands in their contracts. */
+export const gatewayErrors = {
+  invalid_request: {
+    status: 400,
+    when: "A path parameter, query parameter or member of the body breaks its rule; `errors` lists each one.",
+  },
+  body_malformed: { status: 400, when: "The body is not JSON in UTF-8." },
+  body_missing: { status: 400, when: "The route needs a body and none came." },
+  path_malformed: { status: 400, when: "The path holds a percent-encoding that is not UTF-8." },
+  request_malformed: { status: 400, when: "What came is not an HTTP request." },
+  key_ambiguous: {
+    status: 400,
+    when: "The `Authorization` header and `access_token` hold different keys.",
+  },
+  key_missing: { status: 401, when: "The route needs a key and none came in a form that can be read." },
+  wrong_key_kind: { status: 403, when: "The key is valid but of a kind that this route does not take." },
+  route_not_found: { status: 404, when: "There is no such path." },
+  method_not_allowed: { status: 405, when: "The path exists but not with this method; see `Allow`." },
+  request_incomplete: { status: 408, when: "The request did not arrive in time." },
+  body_too_large: { status: 413, when: "The body exceeds 512 KB." },
+  unsupported_media_type: {
+    status: 415,
+    when: "The body is not declared as `application/json`, or is compressed.",
+  },
+  rate_limited: { status: 429, when: "The key, or the address, has used up its rate; see `Retry-After`." },
+  header_too_large: { status: 431, when: "The request line and its headers exceed 16 KB." },
+} as const satisfies Readonly<Record<string, { readonly status: number; readonly when: string }>>;
+
+export type GatewayReason = keyof typeof gatewayErrors;
+
+/** One thing wrong in a request; api.md, Conventions. */
+export interface Violation {
+  /** JSON pointer into the body; `/query/<name>` and `/path/<name>` for what stands in the URL. */
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+/** What a refusal carries besides its reason. */
+export interface RefusalOptions {
+  /** One sentence instead of the reason's own. Must hold nothing secret. */
+  readonly detail?: string;
+  readonly violations?: readonly Violation[];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
+/** A request that the gateway refuses before, or without, asking a service. */
+export class RequestRefused extends Error {
+  override readonly name = "RequestRefused";
+  readonly reason: GatewayReason;
+  readonly violations: readonly Violation[] | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+
+  constructor(reason: GatewayReason, options: RefusalOptions = {}) {
+    super(
+      options.detail ?? gatewayErrors[reason].when,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
+    this.reason = reason;
+    this.violations = options.violations;
+    this.headers = options.headers;
+  }
+}
+
+/** A request with parameters or members that break their rules. */
+export function invalidRequest(violations: readonly Violation[]): RequestRefused {
+  return new RequestRefused("invalid_request", { violations });
+}

@@ -1,0 +1,71 @@
+import { mesh } from "@devmesh/contracts/mesh";
+import type { Bus } from "@devmesh/service-kit/bus";
+import type { Clock } from "@devmesh/service-kit/clock";
+import { subscribe } from "@devmesh/service-kit/events";
+import type { Clients } from "@devmesh/service-kit/implementation";
+import type { Logger } from "@devmesh/service-kit/logger";
+import type { Metrics } from "@devmesh/service-kit/metrics";
+import { createApp } from "./app.ts";
+import type { GatewayEnv } from "./env.ts";
+import { startHttpServer } from "./http-server.ts";
+import { KeyCache } from "./key-cache.ts";
+
+/** What a gateway is started with. */
+export interface GatewayOptions {
+  readonly env: Omit<GatewayEnv, "NATS_URL">;
+  readonly bus: Bus;
+  readonly clients: Clients<(typeof mesh)["gateway"]["calls"]>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** A gateway that listens. */
+export interface Gateway {
+  /** `http://HOST:PORT`. */
+  readonly url: string;
+  /** Lets running requests finish, within `DRAIN_MS`. */
+  stop(): Promise<void>;
+}
+
+/** Listens for requests, and for keys that are revoked. */
+export async function startGateway({
+  env,
+  bus,
+  clients,
+  clock,
+  log,
+  metrics,
+}: GatewayOptions): Promise<Gateway> {
+  const keyCache = new KeyCache({ maxKeys: env.KEY_CACHE_SIZE, believedForMs: env.KEY_CACHE_MS, clock });
+  const [keyEvents] = mesh.gateway.subscribes;
+  const revocations = subscribe(
+    bus,
+    keyEvents,
+    { revoked: ({ key_ids }) => keyCache.revoke(key_ids) },
+    { mode: "each" },
+  );
+  const forgetAll = bus.onReconnect(() => keyCache.clear());
+  // No key is believed before the broker knows that its revocation is to be told here.
+  await bus.flush();
+
+  let stopping = false;
+  const app = createApp({ settings: env, clients, keyCache, clock, log, metrics, stopping: () => stopping });
+  const server = await startHttpServer({
+    app,
+    host: env.HOST,
+    port: env.PORT,
+    socketTimeoutMs: env.SOCKET_TIMEOUT,
+    clock,
+    log,
+  });
+  return {
+    url: server.url,
+    async stop() {
+      stopping = true;
+      await server.stop(env.DRAIN_MS);
+      forgetAll();
+      await revocations.stop();
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { Logger } from "@devmesh/service-kit/logger";
+import type { Express } from "express";
+import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
+import { problemOf } from "./problem.ts";
+
+/** Where and how the gateway listens. */
+export interface HttpServerOptions {
+  readonly app: Express;
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** Longest silence of a connection in the middle of a request or an answer, in milliseconds. */
+  readonly socketTimeoutMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The gateway listening. */
+export interface HttpServer {
+  /** `http://HOST:PORT`. */
+  readonly url: string;
+  /** Takes no new connections, lets running requests finish within `boundMs`, then ends what is left. */
+  stop(boundMs: number): Promise<void>;
+}
+
+/** Bounds that keep slow or broken clients from holding the gateway's memory; times in milliseconds. */
+const limits = {
+  maxHeaderSize: 16 * 1024,
+  headersTimeout: 15_000,
+  requestTimeout: 60_000,
+  /** Longer than the 60 s that load balancers commonly keep theirs, so that it is not us who races them. */
+  keepAliveTimeout: 65_000,
+  connectionsCheckingInterval: 5_000,
+};
+
+/** Starts to listen; rejects when the address is taken. */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { app, host, port, socketTimeoutMs, clock, log } = options;
+  const server = createServer(limits, app);
+  server.timeout = socketTimeoutMs;
+  // The body's reader says `100 Continue`, once it is sure to read.
+  server.on("checkContinue", app);
+  server.on("clientError", refuseUnreadable);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  const bound = server.address() as AddressInfo;
+  const url = `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`;
+  log.info({ url }, "listening");
+  return { url, stop: (boundMs) => stopServer(server, boundMs, clock, log) };
+}
+
+async function stopServer(server: Server, boundMs: number, clock: Clock, log: Logger): Promise<void> {
+  const closed = new Promise<boolean>((resolve) => server.close(() => resolve(true)));
+  const waiting = new AbortController();
+  const late = clock.sleep(boundMs, waiting.signal).then(
+    () => false,
+    () => true,
+  );
+  const done = await Promise.race([closed, late]);
+  waiting.abort(new Error("the server has closed"));
+  if (done) return;
+  log.warn("requests were cut short");
+  server.closeAllConnections();
+  await closed;
+}
+
+const unreadable: Readonly<Record<string, GatewayReason>> = {
+  HPE_HEADER_OVERFLOW: "header_too_large",
+  ERR_HTTP_REQUEST_TIMEOUT: "request_incomplete",
+};
+
+/** Answers what Node could not read as a request; there is no request object for it. */
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const reason = unreadable[error.code ?? ""] ?? "request_malformed";
+  const requestId = crypto.randomUUID();
+  const { status, problem } = problemOf(new RequestRefused(reason), requestId);
+  const body = JSON.stringify(problem);
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${problem.title}`,
+      "Content-Type: application/problem+json",
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `X-Request-Id: ${requestId}`,
+      "Connection: close",
+      "",
+      body,
+    ].join("\r\n"),
+    () => socket.destroy(),
+  );
+}

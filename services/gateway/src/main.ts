@@ -1,0 +1,14 @@
+import { mesh } from "@devmesh/contracts/mesh";
+import { runService } from "@devmesh/service-kit/run-service";
+import { GatewayEnv } from "./env.ts";
+import { startGateway } from "./gateway.ts";
+
+await runService({
+  name: "gateway",
+  declaration: mesh.gateway,
+  env: GatewayEnv,
+  async start(parts) {
+    const gateway = await startGateway(parts);
+    return { implementation: null, stop: gateway.stop };
+  },
+});

@@ -1,0 +1,74 @@
+import { STATUS_CODES } from "node:http";
+import type { Problem } from "@devmesh/contracts/rest/problem";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import { z } from "zod";
+import { gatewayErrors, RequestRefused } from "./gateway-errors.ts";
+import { httpStatus } from "./http-status.ts";
+
+/** Where each reason is explained; the stem of a problem's `type`. */
+export const errorReferencePath = "/docs/errors";
+
+/** Seconds after which a request refused with 503 may be worth another try. */
+const retryUnavailableAfter = "1";
+
+/** An error in the form it is answered in. */
+export interface ProblemAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly problem: Problem;
+}
+
+/**
+ * The answer to any error. Only what a contract declares or the gateway itself refused reaches the caller; anything
+ * else is `internal` without a word of its own (api.md, Conventions).
+ */
+export function problemOf(error: unknown, requestId: string): ProblemAnswer {
+  return error instanceof RequestRefused
+    ? refusalProblem(error, requestId)
+    : serviceProblem(ServiceError.from(error), requestId);
+}
+
+function refusalProblem(refusal: RequestRefused, requestId: string): ProblemAnswer {
+  const { status } = gatewayErrors[refusal.reason];
+  const problem = describe(status, refusal.reason, refusal.message, requestId);
+  if (refusal.violations !== undefined)
+    problem.errors = refusal.violations.map((violation) => ({ ...violation }));
+  return { status, headers: { ...headersOf(status), ...refusal.headers }, problem };
+}
+
+function serviceProblem(error: ServiceError, requestId: string): ProblemAnswer {
+  const status = httpStatus(error.code, error.reason);
+  const detail = error.reason === "internal" ? "The service failed in an unforeseen way." : error.message;
+  const problem = describe(status, error.reason, detail, requestId);
+  const violations = Violations.safeParse(error.details);
+  if (violations.success) problem.errors = violations.data;
+  const refused = NotWritable.safeParse(error.details);
+  if (refused.success) problem.pointers = refused.data.pointers;
+  if (error.reason === "device_error") {
+    const said = DeviceError.safeParse(error.details);
+    if (said.success) problem.error = said.data;
+  }
+  return { status, headers: headersOf(status), problem };
+}
+
+function describe(status: number, reason: string, detail: string, requestId: string): Problem {
+  return {
+    type: `${errorReferencePath}#${reason}`,
+    title: STATUS_CODES[status] ?? "Error",
+    status,
+    detail,
+    reason,
+    request_id: requestId,
+    error: { code: status, message: detail },
+  };
+}
+
+function headersOf(status: number): Readonly<Record<string, string>> {
+  if (status === 401) return { "WWW-Authenticate": "Bearer" };
+  if (status === 503) return { "Retry-After": retryUnavailableAfter };
+  return {};
+}
+
+const Violations = z.array(z.object({ pointer: z.string(), detail: z.string() }));
+const NotWritable = z.object({ pointers: z.array(z.string()) });
+const DeviceError = z.object({ code: z.int(), message: z.string() });

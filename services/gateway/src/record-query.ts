@@ -1,0 +1,48 @@
+import type { NamedQuery } from "@devmesh/contracts/model/acl";
+import { maxRecordLimit } from "@devmesh/contracts/model/data-record";
+import { defaultRecordLimit } from "@devmesh/contracts/rest/stored-data";
+
+/** How the holder of a public key narrows a named query; times in canonical form. */
+export interface Narrowing {
+  readonly limit?: number | undefined;
+  readonly since?: string | undefined;
+}
+
+/** A named query with the caller's wishes worked in. */
+export interface NarrowedQuery {
+  readonly topic: string;
+  readonly order: "asc" | "desc";
+  readonly limit: number;
+  readonly since: string | undefined;
+}
+
+/** The vendor's query, narrowed and never widened: the smaller limit, the later `since` (api.md, Named query). */
+export function narrowQuery(query: NamedQuery, by: Narrowing, now: Date): NarrowedQuery {
+  const most = query.limit ?? maxRecordLimit;
+  const since = query.since === undefined ? undefined : startOf(query.since, now);
+  return {
+    topic: query.topic,
+    order: query.order ?? "asc",
+    limit: Math.min(by.limit ?? query.limit ?? defaultRecordLimit, most),
+    since: later(since, by.since),
+  };
+}
+
+function later(one: string | undefined, other: string | undefined): string | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Date.parse(one) >= Date.parse(other) ? one : other;
+}
+
+/** The time that `since` means: an RFC 3339 time itself, an ISO 8601 duration back from `now`. */
+export function startOf(since: string, now: Date): string {
+  if (!since.startsWith("P")) return new Date(since).toISOString();
+  // A duration may be longer than time: the first moment of Unix time is early enough for any record.
+  return new Date(Math.max(0, now.getTime() - durationMs(since))).toISOString();
+}
+
+const duration = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
+
+function durationMs(text: string): number {
+  const [, days = 0, hours = 0, minutes = 0, seconds = 0] = duration.exec(text) ?? [];
+  return (((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
+}

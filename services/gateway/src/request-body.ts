@@ -1,0 +1,78 @@
+import { isUtf8 } from "node:buffer";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Json } from "@devmesh/contracts/model/json";
+import { RequestRefused } from "./gateway-errors.ts";
+
+/** Most bytes of a body (api.md, Conventions). */
+export const maxBodyBytes = 512 * 1024;
+
+/** The client went away before its request was complete: there is nobody to answer. */
+export class ClientGone extends Error {
+  override readonly name = "ClientGone";
+}
+
+/**
+ * The JSON body of a request; undefined when there is none. Throws `unsupported_media_type`, `body_too_large` and
+ * `body_malformed`, and `ClientGone` when the connection ends in the middle.
+ */
+export async function readJsonBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<Json | undefined> {
+  const { headers } = request;
+  const declared = headers["content-length"];
+  const chunked = headers["transfer-encoding"] !== undefined;
+  if (!chunked && (declared === undefined || declared === "0")) return undefined;
+  const typed = isJson(headers["content-type"]) && isPlain(headers["content-encoding"]);
+  if (!chunked && !typed) throw new RequestRefused("unsupported_media_type");
+  if (declared !== undefined && Number(declared) > maxBodyBytes) throw new RequestRefused("body_too_large");
+  // A client that asks before it sends a large body is let to send only what will be read.
+  if (headers.expect !== undefined) response.writeContinue();
+  const bytes = await readBytes(request);
+  if (bytes.length === 0) return undefined;
+  if (!typed) throw new RequestRefused("unsupported_media_type");
+  return parseJson(bytes);
+}
+
+function parseJson(bytes: Buffer): Json {
+  if (!isUtf8(bytes)) throw new RequestRefused("body_malformed");
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch (cause) {
+    throw new RequestRefused("body_malformed", { cause });
+  }
+}
+
+function readBytes(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const settle = (end: () => void) => {
+      request.off("data", onData).off("end", onEnd).off("error", onGone).off("close", onGone);
+      end();
+    };
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= maxBodyBytes) chunks.push(chunk);
+      else settle(() => reject(new RequestRefused("body_too_large")));
+    };
+    const onEnd = () =>
+      settle(() => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    const onGone = () => settle(() => reject(new ClientGone()));
+    request.on("data", onData).on("end", onEnd).on("error", onGone).on("close", onGone);
+  });
+}
+
+/** A body without a declared type is taken as JSON: the specification only recommends the header. */
+function isJson(contentType: string | undefined): boolean {
+  return (
+    contentType === undefined ||
+    /^application\/(json|[a-z0-9!#$&^_.-]+\+json)\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i.test(
+      contentType,
+    )
+  );
+}
+
+function isPlain(contentEncoding: string | undefined): boolean {
+  return contentEncoding === undefined || contentEncoding.toLowerCase() === "identity";
+}

@@ -1,0 +1,18 @@
+import type { keys } from "@devmesh/contracts/keys";
+import type { customerAccess } from "@devmesh/contracts/rest/customer";
+import type { Client } from "@devmesh/service-kit/implementation";
+import type { Handlers } from "../handlers.ts";
+import { json } from "../reply.ts";
+
+/** Spec: Customer access API, customer key. */
+export function customerHandlers(clients: {
+  readonly keys: Client<typeof keys, "readCustomer" | "updateCustomer">;
+}): Handlers<keyof typeof customerAccess> {
+  return {
+    readCustomer: async ({ principal, call }) =>
+      json(await clients.keys.bytes.readCustomer({ customer_id: principal.customer_id }, call)),
+
+    updateCustomer: async ({ principal, body, call }) =>
+      json(await clients.keys.bytes.updateCustomer({ customer_id: principal.customer_id, body }, call)),
+  };
+}

@@ -1,0 +1,76 @@
+import type { data } from "@devmesh/contracts/data";
+import type { devices } from "@devmesh/contracts/devices";
+import type { NamedQuery } from "@devmesh/contracts/model/acl";
+import type { deviceAccess } from "@devmesh/contracts/rest/device-access";
+import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
+import type { Clock } from "@devmesh/service-kit/clock";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import type { Client } from "@devmesh/service-kit/implementation";
+import { callDevice } from "../device-call.ts";
+import type { Handlers } from "../handlers.ts";
+import { jsonArray } from "../paged-list.ts";
+import { PermissionCache } from "../permission-cache.ts";
+import { narrowQuery } from "../record-query.ts";
+import { recordPages } from "./record-pages.ts";
+import { bareDevice, condition } from "./tagged-device.ts";
+
+/** What the device access API calls. */
+export interface DeviceAccessClients {
+  readonly devices: Client<typeof devices, "readDevice" | "patchDevice" | "authorize">;
+  readonly data: Client<typeof data, "queryRecords">;
+  readonly "rpc-bridge": Client<typeof rpcBridge, "call">;
+}
+
+/**
+ * Spec: Device access API, device public key. What the ACL covers is decided by `devices`; its word on functions and
+ * queries is believed for five seconds.
+ */
+export function deviceAccessHandlers(
+  clients: DeviceAccessClients,
+  clock: Clock,
+): Handlers<keyof typeof deviceAccess> {
+  const permissions = new PermissionCache<NamedQuery | null>({
+    maxEntries: 10_000,
+    believedForMs: 5_000,
+    clock,
+  });
+
+  return {
+    readOwnDevice: async ({ principal, call }) =>
+      bareDevice(await clients.devices.bytes.readDevice({ id: principal.device_id, principal }, call)),
+
+    patchOwnDevice: async ({ principal, body, header, call }) =>
+      bareDevice(
+        await clients.devices.bytes.patchDevice(
+          { id: principal.device_id, principal, patch: body, ...condition(header("if-match")) },
+          call,
+        ),
+      ),
+
+    async runNamedQuery({ params: { name }, query: wishes, principal, call, within }) {
+      const id = principal.device_id;
+      const query = await permissions.get(`${id} query ${name}`, async () => {
+        const answer = await clients.devices.authorize({ id, action: { kind: "query", name } }, call);
+        return answer.query;
+      });
+      if (query === null)
+        throw ServiceError.of("internal", { cause: new Error("a query was permitted but not told") });
+      const narrowed = narrowQuery(query, wishes, clock.now());
+      const { skip, until } = wishes;
+      return jsonArray(recordPages(clients.data, { principal, ...narrowed, skip, until }, within));
+    },
+
+    async callOwnFunction({ params: { func }, query, body, principal, call, within }) {
+      const id = principal.device_id;
+      await permissions.get(`${id} rpc ${func}`, async () => {
+        await clients.devices.authorize({ id, action: { kind: "rpc", func } }, call);
+        return null;
+      });
+      return callDevice(
+        clients["rpc-bridge"],
+        { device_id: id, method: func, params: body, timeout: query.timeout },
+        within,
+      );
+    },
+  };
+}

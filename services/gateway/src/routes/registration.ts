@@ -1,0 +1,23 @@
+import type { keys } from "@devmesh/contracts/keys";
+import type { registration } from "@devmesh/contracts/rest/registration";
+import type { Client } from "@devmesh/service-kit/implementation";
+import { confirmationPage } from "../confirmation-page.ts";
+import type { Handlers } from "../handlers.ts";
+import { json, page } from "../reply.ts";
+
+/** Spec: Customer registration, no authentication. */
+export function registrationHandlers(clients: {
+  readonly keys: Client<typeof keys, "invite" | "confirmCustomer">;
+}): Handlers<keyof typeof registration> {
+  return {
+    async registerCustomer({ query, call }) {
+      await clients.keys.invite({ email: query.email }, call);
+      return json('{"status":"invited"}', { status: 202 });
+    },
+
+    async confirmCustomer({ query, call }) {
+      const { email } = await clients.keys.confirmCustomer({ confirmation: query.token }, call);
+      return page(confirmationPage(email));
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import type { data } from "@devmesh/contracts/data";
+import { maxRecordLimit } from "@devmesh/contracts/model/data-record";
+import { defaultRecordLimit, type storedData } from "@devmesh/contracts/rest/stored-data";
+import type { Client } from "@devmesh/service-kit/implementation";
+import { invalidRequest } from "../gateway-errors.ts";
+import type { Handlers } from "../handlers.ts";
+import { jsonArray } from "../paged-list.ts";
+import { asCsv, asNdjson } from "../record-export.ts";
+import { stream } from "../reply.ts";
+import { recordPages } from "./record-pages.ts";
+
+/** Spec: `GET /data`. Which records a key sees is decided by `data`. */
+export function storedDataHandlers(clients: {
+  readonly data: Client<typeof data, "queryRecords">;
+}): Handlers<keyof typeof storedData> {
+  return {
+    async queryRecords({ query, principal, preferred, within }) {
+      const type = preferred(["application/json", "application/x-ndjson", "text/csv"]);
+      const records = (limit: number | undefined) =>
+        recordPages(clients.data, { ...query, principal, limit: limit ?? null }, within);
+      switch (type) {
+        case "application/x-ndjson":
+          return stream("application/x-ndjson", asNdjson(records(query.limit)));
+        case "text/csv":
+          return stream("text/csv; charset=utf-8; header=present", asCsv(records(query.limit)));
+        default: {
+          const { limit = defaultRecordLimit } = query;
+          if (limit > maxRecordLimit) {
+            throw invalidRequest([{ pointer: "/query/limit", detail: `must be at most ${maxRecordLimit}` }]);
+          }
+          return jsonArray(records(limit));
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import type { ServerResponse } from "node:http";
+import type { Exchange } from "./exchange.ts";
+import type { Reply } from "./reply.ts";
+import { ClientGone } from "./request-body.ts";
+
+/**
+ * Writes an answer as fast as the client reads it, holding one chunk. An error before the first chunk is thrown and
+ * can still be answered; a later one ends the connection in the middle, so that a cut answer never looks whole.
+ */
+export async function writeReply(exchange: Exchange, reply: Reply): Promise<void> {
+  const { response, headers } = exchange;
+  const { status, body } = reply;
+  if (body !== undefined && typeof body === "object" && Symbol.asyncIterator in body) {
+    return writeChunks(exchange, reply, body[Symbol.asyncIterator]());
+  }
+  Object.assign(headers, reply.headers);
+  if (body !== undefined) headers["Content-Length"] = String(Buffer.byteLength(body));
+  response.writeHead(status, headers);
+  response.end(body);
+}
+
+async function writeChunks(
+  { request, response, headers }: Exchange,
+  reply: Reply,
+  chunks: AsyncIterator<Uint8Array | string>,
+): Promise<void> {
+  let chunk = await chunks.next();
+  Object.assign(headers, reply.headers);
+  response.writeHead(reply.status, headers);
+  if (request.method === "HEAD") {
+    await chunks.return?.();
+    response.end();
+    return;
+  }
+  try {
+    while (!chunk.done) {
+      if (chunk.value.length > 0 && !response.write(chunk.value)) await drained(response);
+      if (response.destroyed) throw new ClientGone();
+      chunk = await chunks.next();
+    }
+    response.end();
+  } catch (error) {
+    response.destroy();
+    await chunks.return?.();
+    throw error;
+  }
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  if (response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const onEither = () => {
+      response.off("drain", onEither).off("close", onEither);
+      resolve();
+    };
+    response.on("drain", onEither).on("close", onEither);
+  });
+}
