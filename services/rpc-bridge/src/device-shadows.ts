@@ -66,7 +66,7 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
   async function appliedBefore(deviceId: string, { patch }: ShadowUpdate, signal: AbortSignal) {
     const shadow = await readShadow(deviceId, signal);
     const { desired = {}, reported = {} } = shadow.state;
-    return isMergedIn({ desired, reported }, patch["state"] ?? {}) ? shadow : null;
+    return isMergedIn({ desired, reported }, patch.state ?? {}) ? shadow : null;
   }
 
   async function decide(
@@ -112,7 +112,7 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
       const token = request.clientToken === undefined ? {} : { clientToken: request.clientToken };
       try {
         const { version, timestamp } = await decide(message, request, signal);
-        const accepted = { state: request.patch["state"], version, timestamp, ...token };
+        const accepted = { state: request.patch.state, version, timestamp, ...token };
         await answer(deviceTopics.updateAccepted(deviceId), accepted, signal);
       } catch (error) {
         if (signal.aborted) throw error;

@@ -62,3 +62,10 @@ function isDeviceId(level: string): boolean {
 function isUnsafeLevel(level: string): boolean {
   return level === "" || /[*>+#\0]/.test(level);
 }
+
+/** Whether a device may log in to the broker by this client id (api.md, MQTT). */
+export function isClientIdOf(deviceId: string, clientId: string): boolean {
+  return clientId === deviceId || (clientId.startsWith(`${deviceId}:`) && clientIdSuffix.test(clientId));
+}
+
+const clientIdSuffix = /^[^:]*:[A-Za-z0-9_:-]{1,64}$/;

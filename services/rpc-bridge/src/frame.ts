@@ -53,7 +53,7 @@ export function parseReply(payload: Buffer): ReplyFrame | null {
   const frame = parseJsonPayload(payload);
   if (frame === undefined) return salvageId(payload);
   if (!isJsonObject(frame)) return null;
-  const id = replyId(frame["id"]);
+  const id = replyId(frame.id);
   return id === null ? null : { id, reply: readReply(frame, payload.length) };
 }
 
@@ -66,10 +66,10 @@ function readReply(frame: { [member: string]: Json }, bytes: number): DeviceRepl
 
 function readError(error: Json): DeviceReply {
   if (!isJsonObject(error)) return { kind: "unreadable" };
-  const code = errorCode(error["code"]);
+  const code = errorCode(error.code);
   if (code === null) return { kind: "unreadable" };
   if (noSuchFunction.includes(code)) return { kind: "no_such_function" };
-  return { kind: "error", code, message: errorMessage(error["message"]) };
+  return { kind: "error", code, message: errorMessage(error.message) };
 }
 
 /** Some firmware prints its numbers as text or as floats. */

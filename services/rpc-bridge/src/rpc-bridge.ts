@@ -33,6 +33,9 @@ export interface RpcBridgeOptions {
 /** `rpc.in` events on their way to their stream at one time; beyond it, calls go untold rather than wait. */
 const maxCallEvents = 1_000;
 
+/** What an answer that says "not yet" is left to reach its caller, in milliseconds. */
+const answerMs = 200;
+
 /** Device calls, the clean-up of a deleted device's traces in the broker, and whether the broker keeps what devices say. */
 export function createRpcBridge(options: RpcBridgeOptions): Bridge {
   const { calls, devices, link, ingestion, wipe, metrics, clock, replica, maxFrameBytes } = options;
@@ -43,7 +46,10 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
   }
 
   function tellCall(event: Parameters<Publisher<typeof rpcEvents>["rpc_in"]>[0], context: CallMethod): void {
-    if (callEvents >= maxCallEvents) return metrics.callEventsDropped.inc();
+    if (callEvents >= maxCallEvents) {
+      metrics.callEventsDropped.inc();
+      return;
+    }
     callEvents++;
     void options.publisher.bestEffort.rpc_in(event, { call: context }).finally(() => callEvents--);
   }
@@ -73,8 +79,9 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
       return {};
     },
     async awaitIngestion(_input, context) {
-      await ingestion.untilReady(context.signal).catch(() => context.fail("ingestion_not_ready"));
-      return {};
+      // A little before the caller's time is over, so that it hears why.
+      const waitMs = Math.max(0, context.deadline.remainingMs() - answerMs);
+      return (await ingestion.untilReady(waitMs)) ? {} : context.fail("ingestion_not_ready");
     },
   };
 }

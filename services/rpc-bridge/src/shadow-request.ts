@@ -35,7 +35,7 @@ export function parseShadowUpdate(payload: Uint8Array): ShadowUpdate | Rejection
   if (clientToken !== undefined && token.clientToken === undefined) {
     return { code: 400, message: "clientToken is not a string of up to 64 bytes" };
   }
-  if (!isJsonObject(patch["state"]))
+  if (!isJsonObject(patch.state))
     return { code: 400, message: "state is missing or not an object", ...token };
   return { patch, ...token };
 }
@@ -43,7 +43,7 @@ export function parseShadowUpdate(payload: Uint8Array): ShadowUpdate | Rejection
 /** The `clientToken` of a payload that may hold nothing else; none when it is unreadable. */
 export function readClientToken(payload: Uint8Array): { clientToken?: string } {
   const request = payload.byteLength > maxUpdateBytes ? undefined : parseJsonPayload(payload);
-  return isJsonObject(request) ? tokenMember(request["clientToken"]) : {};
+  return isJsonObject(request) ? tokenMember(request.clientToken) : {};
 }
 
 /** Why the registry refused an update, in the words and numbers of REST. */
