@@ -19,12 +19,12 @@ export interface MailDeliveryParts extends MailDelivery {
 /** Mails under way at once: enough that a slow recipient holds up nobody, few enough for any server's limit. */
 const concurrency = 4;
 
-/** How long a mail under way may go on at shutdown before it is left to a later attempt, in milliseconds. */
+/** How long a mail under way may go on at shutdown before it is cut off, in milliseconds. */
 const stoppingMs = 15_000;
 
 /**
  * Works on the mail queue until stopped; makes the queue's streams. `stop` returns within 15 s and a moment: mail
- * that is still under way then is cut off and stays queued.
+ * that is still under way then is cut off, which counts as a failed attempt.
  */
 export async function startMailDeliveries(parts: MailDeliveryParts): Promise<Consuming> {
   const { bus, queue, clock } = parts;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** How a plain connection is protected: TLS with a checked certificate or nothing sent; TLS if offered; never TLS. */
-export type StartTls = "required" | "opportunistic" | "off";
+type StartTls = "required" | "opportunistic" | "off";
 
 /** An SMTP server as `SMTP_URL` names it. */
 export interface SmtpServer {

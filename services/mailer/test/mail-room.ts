@@ -68,14 +68,17 @@ export async function openMailRoom() {
       await foreign.enqueue(job);
     },
     /** A mailer in this process, answering its contract; its waits are short unless told. */
-    async openMailer(transport: MailTransport, { backoffMs = [50, 50], attemptMs = 10_000 } = {}) {
+    async openMailer(
+      transport: MailTransport,
+      { backoffMs = [50, 50], attemptMs = 10_000, clock = systemClock } = {},
+    ) {
       const own = await connect("mailer");
       const queue: MailQueue = { ...mailQueue, backoffMs, attemptMs };
       const office = createQueueOffice(own, queue);
       const deliveries = await startMailDeliveries({
         bus: own,
         queue,
-        clock: systemClock,
+        clock,
         keys: createClient(own, calls(keys, ["readInvitation"])),
         transport,
         sender: { name: "Devmesh", address: "no-reply@devices.example.com" },
@@ -86,6 +89,7 @@ export async function openMailRoom() {
       const served = serve(own, mailer, createMailer({ queue: office }));
       return {
         metrics: own.metrics,
+        stopDeliveries: () => deliveries.stop(),
         async [Symbol.asyncDispose]() {
           await served.drain(1_000);
           await deliveries.stop();

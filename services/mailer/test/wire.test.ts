@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { describe, expect, test } from "@jest/globals";
@@ -149,6 +150,26 @@ describe("a mail that cannot be sent now", () => {
     await room.invite("ann");
     expect((await sink.awaitMail()).to).toEqual(["ann@example.com"]);
     expect(await room.mailer.readQueue({}, testCall())).toEqual({ waiting: 1, dead: 0 });
+  });
+});
+
+describe("a mailer told to stop", () => {
+  test("cuts off a mail that takes too long; it stays queued", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    sink.behave(() => ({ acceptAfterMs: 60_000 }));
+    const clock = new ManualClock();
+    await using mailer = await room.openMailer(transport, { backoffMs: [60_000], attemptMs: 60_000, clock });
+    await room.invite("ann");
+    await eventually(() => sink.attempts.length === 1);
+    const stopping = mailer.stopDeliveries();
+    await clock.advance(14_999);
+    expect(await room.mailer.readQueue({}, testCall())).toEqual({ waiting: 1, dead: 0 });
+    expect(clock.pending).toBe(1);
+    await clock.advance(1);
+    await stopping;
+    expect(await room.mailer.readQueue({}, testCall())).toEqual({ waiting: 1, dead: 0 });
+    expect(sink.mails).toEqual([]);
   });
 });
 
