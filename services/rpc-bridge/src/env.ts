@@ -1,0 +1,23 @@
+import { ServiceEnv } from "@devmesh/service-kit/env";
+import { z } from "zod";
+
+const wholeNumber = (fallback: number, min: number, max: number) =>
+  z.coerce.number().int().min(min).max(max).default(fallback);
+
+/** The environment of the bridge. */
+export const RpcBridgeEnv = ServiceEnv.extend({
+  /** The broker's MQTT listener. */
+  MQTT_URL: z
+    .string()
+    .regex(/^mqtts?:\/\/[^\s/@]+$/, "must be mqtt://HOST:PORT")
+    .default("mqtt://127.0.0.1:1883"),
+  /** Of the user `rpc-bridge.devices`, for NATS and for MQTT. */
+  NATS_DEVICES_PASSWORD: z.string().min(1),
+  /** Largest frame that is sent to a device, in bytes. */
+  RPC_MAX_FRAME_BYTES: wholeNumber(4_096, 256, 262_144),
+  /** Calls that wait for a device at one time. */
+  RPC_MAX_IN_FLIGHT: wholeNumber(10_000, 1, 1_000_000),
+  /** What the broker keeps of acknowledged messages at most, in bytes; then it acknowledges no more. */
+  DEVICE_STREAM_MAX_BYTES: wholeNumber(1_073_741_824, 1_048_576, Number.MAX_SAFE_INTEGER),
+});
+export type RpcBridgeEnv = z.infer<typeof RpcBridgeEnv>;

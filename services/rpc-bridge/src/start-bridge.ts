@@ -1,0 +1,118 @@
+import { deviceEvents } from "@devmesh/contracts/devices";
+import type { mesh } from "@devmesh/contracts/mesh";
+import { subscribe } from "@devmesh/service-kit/events";
+import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
+import { createCalls } from "./calls.ts";
+import { createDeviceMessages } from "./device-messages.ts";
+import { createDeviceShadows } from "./device-shadows.ts";
+import { replyFilters } from "./device-topics.ts";
+import type { RpcBridgeEnv } from "./env.ts";
+import { createIngestion } from "./ingestion.ts";
+import { createBridgeMetrics } from "./metrics.ts";
+import { openMqttLink } from "./mqtt-link.ts";
+import { createRpcBridge, replyHandler } from "./rpc-bridge.ts";
+import { createDeltaPublisher } from "./shadow-delta.ts";
+import { createWipeDevice } from "./wipe-device.ts";
+
+type Declaration = (typeof mesh)["rpc-bridge"];
+
+/** How long before the end of a drain the calls that still wait are told so, in milliseconds. */
+const farewellMs = 1_000;
+
+/** Connects the bridge to devices and to the mesh. */
+export async function startBridge(
+  parts: ServiceParts<Declaration, RpcBridgeEnv>,
+): Promise<StartedService<Declaration["serves"]>> {
+  const { env, bus, publisher, clients, log, clock, ready, signal: stopping } = parts;
+  const { devices } = clients;
+  const replica = bus.replicaId;
+  const life = new AbortController();
+  const common = { clock, log, signal: life.signal };
+  const login = {
+    url: env.MQTT_URL,
+    user: `${env.NATS_USER ?? bus.name}.devices`,
+    password: env.NATS_DEVICES_PASSWORD,
+  };
+
+  const calls = createCalls({ clock, maxInFlight: env.RPC_MAX_IN_FLIGHT });
+  const metrics = createBridgeMetrics(parts.metrics.registry, () => calls.size);
+  const ingestion = createIngestion({ provisionStreams: async () => undefined, ...common });
+  const callLink = openMqttLink({
+    ...common,
+    login,
+    clientId: `_rpc-bridge-${replica}`,
+    filters: replyFilters(replica),
+    onMessage: replyHandler(calls, replica, metrics),
+    onConnect: ingestion.provision,
+  });
+  // The broker stores a retained message before it reads on: on a connection of their own they delay no call.
+  const stateLink = openMqttLink({ ...common, login, clientId: `_rpc-bridge-${replica}-state` });
+  const deltas = createDeltaPublisher({ ...common, devices, link: stateLink });
+  const shadows = createDeviceShadows({ clock, log, devices, link: stateLink });
+  const messages = createDeviceMessages({ clock, log, shadows, publisher, metrics });
+  void messages;
+  const wipe = createWipeDevice({
+    log,
+    login,
+    link: stateLink,
+    retainedTopics: async () => [],
+    forget: deltas.forget,
+  });
+
+  ready("mqtt", () => callLink.connected && stateLink.connected);
+  ready("ingestion", () => ingestion.ready);
+  await Promise.all([callLink.ready, stateLink.ready]);
+
+  const heard = [
+    subscribe(
+      bus,
+      { events: deviceEvents, names: ["offline"] },
+      { offline: ({ id }) => calls.deviceWentOffline(id) },
+      { mode: "each" },
+    ),
+    subscribe(
+      bus,
+      { events: deviceEvents, names: ["online", "updated", "created"] },
+      {
+        online: ({ id }) => deltas.refresh(id),
+        updated: ({ id }) => deltas.refresh(id),
+        created: ({ id }) => deltas.refresh(id),
+      },
+      { mode: "one" },
+    ),
+  ];
+
+  // While it drains, other replicas take the new calls. Most of those in flight are answered soon; the rest is told
+  // in time that it has to be made again, which beats a connection that is cut.
+  stopping.addEventListener(
+    "abort",
+    () => clock.schedule(Math.max(0, env.DRAIN_MS - farewellMs), calls.endAll),
+    {
+      once: true,
+    },
+  );
+
+  return {
+    implementation: createRpcBridge({
+      calls,
+      devices,
+      link: callLink,
+      publisher,
+      ingestion,
+      wipe,
+      metrics,
+      clock,
+      replica,
+      maxFrameBytes: env.RPC_MAX_FRAME_BYTES,
+    }),
+    async stop() {
+      calls.endAll();
+      await Promise.all(heard.map((listening) => listening.stop()));
+      await Promise.race([deltas.idle(), clock.sleep(farewellMs)]);
+      life.abort(new Error("the bridge is stopping"));
+    },
+    async close() {
+      await Promise.all([callLink.close(), stateLink.close()]);
+    },
+  };
+}

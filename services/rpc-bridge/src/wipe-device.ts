@@ -1,0 +1,99 @@
+import type { Logger } from "@devmesh/service-kit/logger";
+import { isClientIdOf } from "./device-topics.ts";
+import { type BrokerLogin, connectMqtt, type MqttLink } from "./mqtt-link.ts";
+
+/**
+ * Takes from the broker what it holds of a device whose access has ended: the session under each client id with its
+ * queued messages, and its retained messages. Doing it again changes nothing. Throws when it could not be finished
+ * before `signal` aborted; what was removed until then stays removed.
+ */
+export type WipeDevice = (
+  deviceId: string,
+  clientIds: readonly string[],
+  signal: AbortSignal,
+) => Promise<void>;
+
+/** What {@link createWipeDevice} needs. */
+export interface WipeDeviceOptions {
+  readonly login: BrokerLogin;
+  readonly link: Pick<MqttLink, "publish">;
+  /** Topics below `ID/` and `db/ID/` of which the broker holds a retained message. */
+  readonly retainedTopics: (deviceId: string, signal: AbortSignal) => Promise<readonly string[]>;
+  /** Forgets what the bridge remembers of the device's retained messages. */
+  readonly forget: (deviceId: string) => void;
+  readonly log: Logger;
+}
+
+/** Retained messages that are cleared side by side. */
+const clearedAtOnce = 64;
+
+/** Sessions that are ended side by side. */
+const endedAtOnce = 8;
+
+/** Rounds of listing and clearing before it is called a failure: what publishes meanwhile is not the device's. */
+const maxRounds = 5;
+
+/** No JSON, so that nobody takes it for a message of the device. */
+const overwriting = Buffer.from("-");
+
+export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
+  const { login, link, retainedTopics, forget, log } = options;
+
+  /** Overwritten first: a server of a cluster that has not heard of a message yet would not clear it. */
+  async function clear(topic: string): Promise<void> {
+    await link.publish(topic, overwriting, { retain: true });
+    await link.publish(topic, "", { retain: true });
+  }
+
+  async function clearRetained(deviceId: string, signal: AbortSignal): Promise<void> {
+    for (let round = 0; round < maxRounds; round++) {
+      const topics = await retainedTopics(deviceId, signal);
+      if (topics.length === 0) return;
+      await inGroups(topics, clearedAtOnce, signal, clear);
+      forget(deviceId);
+    }
+    throw new Error(`the broker still holds retained messages after ${maxRounds} rounds`);
+  }
+
+  return async (deviceId, clientIds, signal) => {
+    // Another's client id would end another's session, the bridge's own included.
+    const own = new Set([deviceId, ...clientIds.filter((clientId) => isClientIdOf(deviceId, clientId))]);
+    await inGroups([...own], endedAtOnce, signal, (clientId) => endSession(login, clientId, signal));
+    await clearRetained(deviceId, signal);
+    log.info(
+      { device_id: deviceId, sessions: own.size },
+      "a device's sessions and retained messages are gone",
+    );
+  };
+}
+
+/**
+ * A login with a clean session takes a client id over from whoever holds it and drops the session with its queue; its
+ * own ends with the connection.
+ */
+async function endSession(login: BrokerLogin, clientId: string, signal: AbortSignal): Promise<void> {
+  const client = connectMqtt(login, clientId);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      if (signal.aborted) reject(signal.reason);
+      client.once("connect", () => resolve());
+      client.once("close", () => reject(new Error("the broker closed the connection")));
+      client.on("error", reject);
+    });
+  } finally {
+    await client.endAsync();
+  }
+}
+
+async function inGroups<T>(
+  items: readonly T[],
+  size: number,
+  signal: AbortSignal,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  for (let at = 0; at < items.length; at += size) {
+    signal.throwIfAborted();
+    await Promise.all(items.slice(at, at + size).map(work));
+  }
+}

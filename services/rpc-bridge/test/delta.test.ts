@@ -1,0 +1,143 @@
+import { eventually } from "@devmesh/testkit/eventually";
+import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
+
+let mesh: TestMesh;
+let bridge: BridgeProcess;
+const connected: MqttDevice[] = [];
+
+beforeAll(async () => {
+  mesh = await startTestMesh(["pump", "lamp", "fan", "gone", "heater"]);
+  bridge = await startBridge(mesh);
+}, 30_000);
+
+afterEach(async () => {
+  await Promise.all(connected.splice(0).map((device) => device.leave()));
+  mesh.registry.known.clear();
+});
+
+afterAll(async () => {
+  await bridge?.[Symbol.asyncDispose]();
+  await mesh?.[Symbol.asyncDispose]();
+});
+
+async function connect(id: string): Promise<MqttDevice> {
+  const device = await mesh.connect(id);
+  connected.push(device);
+  return device;
+}
+
+const now = () => new Date().toISOString();
+const bodies = (device: MqttDevice) =>
+  device.messages.map(({ payload }) => JSON.parse(payload) as { version: number });
+
+describe("the delta of a shadow", () => {
+  test("is published on a change and holds state, metadata, version and timestamp", async () => {
+    mesh.registry.add("pump", { desired: { speed: 3 }, version: 4, timestamp: 1_700_000_000_000 });
+    const device = await connect("pump");
+    await device.subscribe("pump/shadow/delta", 1);
+    await mesh.registry.tellUpdated("pump");
+    const { payload, qos } = await device.awaitMessage("pump/shadow/delta");
+    expect(JSON.parse(payload)).toEqual({
+      state: { speed: 3 },
+      metadata: {},
+      version: 4,
+      timestamp: 1_700_000_000_000,
+    });
+    expect(qos).toBe(1);
+  });
+
+  test("is retained: a device that subscribes later gets it", async () => {
+    mesh.registry.add("lamp", { desired: { on: true } });
+    const device = await connect("lamp");
+    await mesh.registry.tellUpdated("lamp");
+    const retained = await eventually(async () => {
+      await device.subscribe("lamp/shadow/delta");
+      return await device.awaitMessage(({ retained }) => retained, 100);
+    });
+    await device.leave();
+    const again = await connect("lamp");
+    await again.subscribe("lamp/shadow/delta");
+    expect(await again.awaitMessage("lamp/shadow/delta")).toMatchObject({
+      retained: true,
+      payload: retained.payload,
+    });
+  });
+
+  test("has an empty state, not an empty payload, when nothing differs", async () => {
+    const device = await connect("fan");
+    await device.subscribe("fan/shadow/delta");
+    await mesh.registry.tellUpdated("fan");
+    expect(JSON.parse((await device.awaitMessage("fan/shadow/delta")).payload)).toMatchObject({ state: {} });
+  });
+
+  test("is published again when the device connects and the broker's may be out of date", async () => {
+    const shadow = mesh.registry.add("heater", { version: 1 });
+    const device = await connect("heater");
+    await device.subscribe("heater/shadow/delta");
+    await mesh.registry.events.online({ id: "heater", timestamp: now() });
+    await eventually(() => bodies(device).at(-1)?.version === 1);
+    // A change whose event was lost.
+    shadow.version = 2;
+    shadow.desired = { on: true };
+    await mesh.registry.events.online({ id: "heater", timestamp: now() });
+    await eventually(() => bodies(device).at(-1)?.version === 2);
+    // Nothing new, and a sign that it was looked at: the next change comes right behind.
+    await mesh.registry.events.online({ id: "heater", timestamp: now() });
+    shadow.version = 3;
+    await mesh.registry.tellUpdated("heater");
+    await eventually(() => bodies(device).at(-1)?.version === 3);
+    expect(bodies(device).map(({ version }) => version)).toEqual([1, 2, 3]);
+  });
+
+  test("never goes back to an older version under many quick changes, and ends at the newest", async () => {
+    const shadow = mesh.registry.add("pump", { version: 100 });
+    const device = await connect("pump");
+    await device.subscribe("pump/shadow/delta");
+    device.forget();
+    for (let n = 1; n <= 100; n++) {
+      shadow.version = 100 + n;
+      await mesh.registry.tellUpdated("pump");
+    }
+    await eventually(() => bodies(device).at(-1)?.version === 200);
+    const versions = bodies(device).map(({ version }) => version);
+    expect(versions).toEqual(versions.toSorted((a, b) => a - b));
+    expect(new Set(versions).size).toBe(versions.length);
+  });
+
+  test("of a device that was made anew under the same id is published though its version is the same", async () => {
+    const device = await connect("pump");
+    await device.subscribe("pump/shadow/delta");
+    mesh.registry.add("pump", { version: 1, timestamp: 1, desired: { old: true } });
+    await mesh.registry.tellUpdated("pump");
+    await device.awaitMessage(({ payload }) => payload.includes("old"));
+    mesh.registry.add("pump", { version: 1, timestamp: 2, desired: { young: true } });
+    await mesh.registry.tellUpdated("pump");
+    await device.awaitMessage(({ payload }) => payload.includes("young"));
+  });
+
+  test("is made up for when the registry was away for a while", async () => {
+    mesh.registry.add("fan", { version: 7 });
+    const device = await connect("fan");
+    await device.subscribe("fan/shadow/delta");
+    device.forget();
+    await mesh.registry.stopServing();
+    await mesh.registry.tellUpdated("fan");
+    mesh.registry.serveAgain();
+    await device.awaitMessage(({ payload }) => payload.includes('"version":7'));
+  });
+
+  test("heals on connect after a bridge that died between the change and its publication", async () => {
+    const shadow = mesh.registry.add("lamp", { version: 20 });
+    const device = await connect("lamp");
+    await mesh.registry.tellUpdated("lamp");
+    await bridge.end("SIGKILL");
+    shadow.version = 21;
+    await mesh.registry.tellUpdated("lamp");
+    bridge = await startBridge(mesh);
+    await device.subscribe("lamp/shadow/delta");
+    await mesh.registry.events.online({ id: "lamp", timestamp: now() });
+    await device.awaitMessage(({ payload }) => payload.includes('"version":21'));
+  }, 30_000);
+});

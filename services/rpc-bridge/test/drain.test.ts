@@ -1,0 +1,59 @@
+import { isReason } from "@devmesh/service-kit/errors";
+import type { RpcFrame } from "@devmesh/testkit/mqtt-device";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
+
+let mesh: TestMesh;
+
+beforeAll(async () => {
+  mesh = await startTestMesh(["pump"]);
+}, 30_000);
+
+afterAll(async () => {
+  await mesh?.[Symbol.asyncDispose]();
+});
+
+describe("a bridge that is stopped", () => {
+  test("lets a call in flight finish, gives new ones to its replica, and exits with 0", async () => {
+    await using first = await startBridge(mesh, { REPLICA_ID: "one" });
+    await using device = await mesh.connect("pump");
+    await device.subscribe("pump/rpc");
+    const call = mesh.call({ device_id: "pump" });
+    const frame = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
+    expect(frame.src).toBe("pump/r/one");
+    await using second = await startBridge(mesh, { REPLICA_ID: "two" });
+    first.signal("SIGTERM");
+    device.forget();
+    const next = mesh.call({ device_id: "pump" }).catch((error: unknown) => error);
+    const nextFrame = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
+    await device.publish(`${nextFrame.src}/rpc`, { id: nextFrame.id, result: "next" });
+    await device.publish(`${frame.src}/rpc`, { id: frame.id, result: "finished" });
+    expect(await call).toBe("finished");
+    expect(await next).toBe("next");
+    expect(await first.exited).toBe(0);
+    expect(await second.end("SIGTERM")).toBe(0);
+  }, 30_000);
+
+  test("tells the calls that still wait near the end of the drain that it restarts", async () => {
+    await using bridge = await startBridge(mesh, { DRAIN_MS: "1500" });
+    await using device = await mesh.connect("pump");
+    await device.subscribe("pump/rpc");
+    const call = mesh.call({ device_id: "pump", timeout_ms: 60_000 }).catch((error: unknown) => error);
+    await device.awaitMessage("pump/rpc");
+    const startedAt = performance.now();
+    bridge.signal("SIGTERM");
+    expect(isReason(await call, "bridge_restarting")).toBe(true);
+    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    expect(await bridge.exited).toBe(0);
+  }, 30_000);
+
+  test("that is killed leaves the call to its time", async () => {
+    await using bridge = await startBridge(mesh);
+    await using device = await mesh.connect("pump");
+    await device.subscribe("pump/rpc");
+    const call = mesh.call({ device_id: "pump", timeout_ms: 100 }).catch((error: unknown) => error);
+    await device.awaitMessage("pump/rpc");
+    await bridge.end("SIGKILL");
+    expect(isReason(await call, "deadline_exceeded")).toBe(true);
+  }, 30_000);
+});

@@ -1,0 +1,177 @@
+import { deviceEvents, devices } from "@devmesh/contracts/devices";
+import { defaultAcl } from "@devmesh/contracts/model/acl";
+import type { Device } from "@devmesh/contracts/model/device";
+import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
+import { type Bus, connectBus } from "@devmesh/service-kit/bus";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import { createPublisher, type Publisher } from "@devmesh/service-kit/events";
+import type { Implementation } from "@devmesh/service-kit/implementation";
+import { type Served, serve } from "@devmesh/service-kit/serve";
+
+/** One device as the stand-in keeps it. */
+export interface KnownDevice {
+  online: boolean;
+  desired: JsonObject;
+  reported: JsonObject;
+  tags: JsonObject;
+  version: number;
+  timestamp: number;
+}
+
+/** The part of the registry's contract that the bridge calls, over a map in memory. */
+export interface RegistryStandIn extends AsyncDisposable {
+  readonly known: Map<string, KnownDevice>;
+  /** Patches in the order in which they were applied. */
+  readonly patches: JsonObject[];
+  readonly events: Publisher<typeof deviceEvents>;
+  /** A device with an empty shadow; told by no event. */
+  add(id: string, device?: Partial<KnownDevice>): KnownDevice;
+  /** Tells that the shadow changed, as the registry does after a write. */
+  tellUpdated(id: string): Promise<void>;
+  /** Runs before each patch is applied and may throw or wait. */
+  beforePatch: (id: string) => void | Promise<void>;
+  /** Runs before presence is answered. */
+  beforePresence: (id: string) => void | Promise<void>;
+  /** Answers nothing until `serveAgain`. */
+  stopServing(): Promise<void>;
+  serveAgain(): void;
+}
+
+export async function startRegistryStandIn(
+  connection: Parameters<typeof connectBus>[0],
+): Promise<RegistryStandIn> {
+  const bus: Bus = await connectBus(connection);
+  const events = await createPublisher(bus, deviceEvents);
+  const known = new Map<string, KnownDevice>();
+  const patches: JsonObject[] = [];
+  const notServed = async () => Promise.reject(new Error("the stand-in does not serve this"));
+
+  const find = (id: string): KnownDevice => {
+    const device = known.get(id);
+    if (device === undefined) throw new ServiceError({ code: "not_found", reason: "device_not_found" });
+    return device;
+  };
+
+  const view = (id: string): JsonObject => {
+    const { desired, reported, version, timestamp } = find(id);
+    return {
+      id,
+      shadow: { state: { desired, reported, ...deltaMember(desired, reported) }, version, timestamp },
+    };
+  };
+
+  const implementation: Implementation<typeof devices> = {
+    listDevices: notServed,
+    createDevice: notServed,
+    deleteDevice: notServed,
+    readCredentials: notServed,
+    rotateToken: notServed,
+    rotatePublicKey: notServed,
+    authorize: notServed,
+    async readPresence({ id }) {
+      await standIn.beforePresence(id);
+      return { online: find(id).online };
+    },
+    async readDevice({ id }) {
+      return { etag: '"1"', device: view(id) };
+    },
+    async readDelta({ id }) {
+      const { desired, reported, version, timestamp } = find(id);
+      return { state: deltaMember(desired, reported).delta ?? {}, metadata: {}, version, timestamp };
+    },
+    async patchDevice({ id, principal, patch }, context) {
+      if (principal.kind !== "device" || principal.device_id !== id)
+        return context.fail("not_writable", { pointers: [""] });
+      await standIn.beforePatch(id);
+      const device = find(id);
+      const shadow = isJsonObject(patch.shadow) ? patch.shadow : {};
+      if (shadow.tags !== undefined) return context.fail("not_writable", { pointers: ["/shadow/tags"] });
+      const state = isJsonObject(shadow.state) ? shadow.state : {};
+      const unknown = Object.keys(state).find((section) => section !== "desired" && section !== "reported");
+      if (unknown !== undefined)
+        return context.fail("invalid_device", [
+          { pointer: `/shadow/state/${unknown}`, detail: "is not known here" },
+        ]);
+      if (JSON.stringify(state).length > 32_768)
+        return context.fail("shadow_too_large", [{ pointer: "/shadow/state", detail: "is too large" }]);
+      if (shadow.version !== undefined && shadow.version !== device.version) {
+        return context.fail("version_conflict", { version: device.version });
+      }
+      device.desired = merged(device.desired, state.desired);
+      device.reported = merged(device.reported, state.reported);
+      device.version++;
+      device.timestamp = Date.now();
+      patches.push(patch);
+      await standIn.tellUpdated(id);
+      return { etag: '"1"', device: view(id) };
+    },
+  };
+
+  let served: Served | null = serve(bus, devices, implementation);
+  await bus.flush();
+
+  const standIn: RegistryStandIn = {
+    known,
+    patches,
+    events,
+    beforePatch: () => undefined,
+    beforePresence: () => undefined,
+    add(id, given = {}) {
+      const device = {
+        online: true,
+        desired: {},
+        reported: {},
+        tags: {},
+        version: 1,
+        timestamp: Date.now(),
+        ...given,
+      };
+      known.set(id, device);
+      return device;
+    },
+    async tellUpdated(id) {
+      const { desired, reported, tags, version, timestamp, online } = find(id);
+      const now = new Date().toISOString();
+      const device: Device = {
+        id,
+        name: null,
+        acl: defaultAcl,
+        online,
+        last_seen: null,
+        created_at: now,
+        shadow: {
+          state: { desired, reported },
+          metadata: { desired: {}, reported: {} },
+          tags,
+          version,
+          timestamp,
+        },
+      };
+      await events.bestEffort.updated({ id, timestamp: now, device });
+    },
+    async stopServing() {
+      await served?.drain(0);
+      served = null;
+    },
+    serveAgain() {
+      served = serve(bus, devices, implementation);
+    },
+    async [Symbol.asyncDispose]() {
+      await served?.drain(0);
+      await bus.close();
+    },
+  };
+  return standIn;
+}
+
+function merged(section: JsonObject, patch: Json | undefined): JsonObject {
+  if (patch === undefined || !isJsonObject(patch)) return patch === null ? {} : section;
+  const entries = Object.entries({ ...section, ...patch }).filter(([, value]) => value !== null);
+  return Object.fromEntries(entries);
+}
+
+/** Of scalars and one level only: the arithmetic of shadows is the registry's and tested there. */
+function deltaMember(desired: JsonObject, reported: JsonObject): { delta?: JsonObject } {
+  const differing = Object.entries(desired).filter(([name, value]) => reported[name] !== value);
+  return differing.length === 0 ? {} : { delta: Object.fromEntries(differing) };
+}

@@ -1,0 +1,272 @@
+import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
+import { subscribe } from "@devmesh/service-kit/events";
+import { eventually } from "@devmesh/testkit/eventually";
+import type { MqttDevice, RpcAnswer, RpcFrame } from "@devmesh/testkit/mqtt-device";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
+
+let mesh: TestMesh;
+let bridge: BridgeProcess;
+const connected: MqttDevice[] = [];
+
+beforeAll(async () => {
+  mesh = await startTestMesh(["pump", "valve"]);
+  bridge = await startBridge(mesh);
+}, 30_000);
+
+afterEach(async () => {
+  await Promise.all(connected.splice(0).map((device) => device.leave()));
+  mesh.registry.known.clear();
+  mesh.registry.beforePresence = () => undefined;
+});
+
+afterAll(async () => {
+  await bridge?.[Symbol.asyncDispose]();
+  await mesh?.[Symbol.asyncDispose]();
+});
+
+async function connect(id: string): Promise<MqttDevice> {
+  const device = await mesh.connect(id);
+  connected.push(device);
+  return device;
+}
+
+/** A device that answers each call on its own terms. */
+async function answering(
+  id: string,
+  answer: (frame: RpcFrame) => RpcAnswer | Promise<RpcAnswer>,
+  convention?: "mdash" | "mongoose-os",
+): Promise<MqttDevice> {
+  const device = await connect(id);
+  await device.answerRpc(answer, convention);
+  return device;
+}
+
+/** A device that answers each call with a payload of its own. */
+async function replying(id: string, payload: (frame: RpcFrame) => string | Buffer): Promise<MqttDevice> {
+  const device = await connect(id);
+  await device.subscribe(`${id}/rpc`);
+  device.client.on("message", (_topic, frame) => {
+    const call = JSON.parse(frame.toString()) as RpcFrame;
+    void device.publish(`${call.src}/rpc`, payload(call));
+  });
+  return device;
+}
+
+const failing = async (call: Promise<unknown>) =>
+  await call.then(
+    () => {
+      throw new Error("the call succeeded");
+    },
+    (error: unknown) => error,
+  );
+
+describe("a device call", () => {
+  test.each(["mongoose-os", "mdash"] as const)("is answered by the %s convention", async (convention) => {
+    await answering("pump", ({ method, params }) => ({ result: { method, params } }), convention);
+    expect(await mesh.call({ device_id: "pump", method: "Fan.Set", params: { speed: 3 } })).toEqual({
+      method: "Fan.Set",
+      params: { speed: 3 },
+    });
+  });
+
+  test.each([null, false, 0, "", [], {}])("may have the result %j", async (result) => {
+    await answering("pump", () => ({ result }));
+    expect(await mesh.call({ device_id: "pump" })).toEqual(result);
+  });
+
+  test("without a result is null", async () => {
+    await replying("pump", ({ id }) => JSON.stringify({ id }));
+    expect(await mesh.call({ device_id: "pump" })).toBeNull();
+  });
+
+  test("sends params only when there are some, and empty ones as they are", async () => {
+    const device = await answering("pump", () => ({ result: true }));
+    await mesh.call({ device_id: "pump" });
+    await mesh.call({ device_id: "pump", params: {} });
+    await mesh.call({ device_id: "pump", params: [] });
+    const frames = device.messages.map(({ payload }) => JSON.parse(payload) as RpcFrame);
+    expect(frames.map((frame) => frame.params)).toEqual([undefined, {}, []]);
+    expect(frames.map((frame) => Object.keys(frame).sort().join())).toEqual([
+      "id,method,src",
+      "id,method,params,src",
+      "id,method,params,src",
+    ]);
+    expect(frames[0]?.src).toBe("pump/r/one");
+  });
+
+  test("to a device that does not exist is device_not_found at once", async () => {
+    const startedAt = performance.now();
+    expect(await failing(mesh.call({ device_id: "nobody" }))).toMatchObject({
+      code: "not_found",
+      reason: "device_not_found",
+    });
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
+  test("to a device without a connection is device_offline at once", async () => {
+    mesh.registry.add("valve", { online: false });
+    const startedAt = performance.now();
+    expect(await failing(mesh.call({ device_id: "valve" }))).toMatchObject({
+      code: "conflict",
+      reason: "device_offline",
+    });
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
+  test.each([100, 400])("that is not answered in %i ms is rpc_timeout, to 50 ms", async (timeout_ms) => {
+    await answering("pump", () => null);
+    const startedAt = performance.now();
+    expect(await failing(mesh.call({ device_id: "pump", timeout_ms }))).toMatchObject({
+      code: "deadline_exceeded",
+      reason: "rpc_timeout",
+    });
+    const tookMs = performance.now() - startedAt;
+    expect(tookMs).toBeGreaterThanOrEqual(timeout_ms - 1);
+    expect(tookMs).toBeLessThanOrEqual(timeout_ms + 50);
+  });
+
+  test("ends in its time also when the registry hangs", async () => {
+    await connect("pump");
+    mesh.registry.beforePresence = () => new Promise(() => undefined);
+    const startedAt = performance.now();
+    expect(await failing(mesh.call({ device_id: "pump", timeout_ms: 150 }))).toMatchObject({
+      reason: "rpc_timeout",
+    });
+    expect(performance.now() - startedAt).toBeLessThanOrEqual(200);
+  });
+
+  test.each([404, -32601])("that the device answers with code %i is function_not_found", async (code) => {
+    await answering("pump", () => ({ error: { code, message: "No handler" } }));
+    expect(await failing(mesh.call({ device_id: "pump" }))).toMatchObject({
+      code: "not_found",
+      reason: "function_not_found",
+    });
+  });
+
+  test("that the device answers with an error carries the device's own code and message", async () => {
+    await answering("pump", () => ({ error: { code: -7, message: "valve stuck" } }));
+    expect(await failing(mesh.call({ device_id: "pump" }))).toMatchObject({
+      code: "internal",
+      reason: "device_error",
+      details: { code: -7, message: "valve stuck" },
+    });
+  });
+
+  test.each<[string, (frame: RpcFrame) => string | Buffer]>([
+    ["no JSON behind its id", ({ id }) => `{"id":${id},"result":nan}`],
+    ["an error without code", ({ id }) => JSON.stringify({ id, error: "stuck" })],
+    ["more than the mesh can carry", ({ id }) => JSON.stringify({ id, result: "x".repeat(600_000) })],
+    [
+      "a nesting too deep to write again",
+      ({ id }) => `{"id":${id},"result":${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
+    ],
+  ])("that the device answers with %s is bad_device_reply", async (_what, payload) => {
+    await replying("pump", payload);
+    expect(await failing(mesh.call({ device_id: "pump" }))).toMatchObject({
+      code: "internal",
+      reason: "bad_device_reply",
+    });
+  });
+
+  test("whose frame would be over 4 KB is frame_too_large and never reaches the device", async () => {
+    const device = await answering("pump", () => ({ result: true }));
+    expect(
+      await failing(mesh.call({ device_id: "pump", params: { text: "x".repeat(4_096) } })),
+    ).toMatchObject({
+      code: "invalid_argument",
+      reason: "frame_too_large",
+    });
+    expect(await mesh.call({ device_id: "pump", params: { text: "x".repeat(3_900) } })).toBe(true);
+    expect(device.messages).toHaveLength(1);
+  });
+
+  test("ends as device_offline as soon as presence tells that the device went", async () => {
+    const device = await answering("pump", () => null);
+    const call = failing(mesh.call({ device_id: "pump", timeout_ms: 10_000 }));
+    await device.awaitMessage("pump/rpc");
+    const startedAt = performance.now();
+    await mesh.registry.events.offline({ id: "pump", timestamp: new Date().toISOString() });
+    expect(await call).toMatchObject({ code: "conflict", reason: "device_offline" });
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
+  test("two hundred at once, answered in another order, each get their own answer", async () => {
+    const device = await connect("pump");
+    await device.subscribe("pump/rpc");
+    const calls = Array.from({ length: 200 }, (_, n) => mesh.call({ device_id: "pump", params: { n } }));
+    await eventually(() => device.messages.length === 200);
+    const frames = device.messages.map(
+      ({ payload }) => JSON.parse(payload) as RpcFrame & { params: { n: number } },
+    );
+    expect(new Set(frames.map(({ id }) => id)).size).toBe(200);
+    for (const { id, src, params } of frames.toReversed()) {
+      await device.publish(`${src}/rpc`, { id, result: `answer ${params.n}` });
+    }
+    expect(await Promise.all(calls)).toEqual(calls.map((_, n) => `answer ${n}`));
+  });
+
+  test("is not answered by another device, whatever topic that tries", async () => {
+    const valve = await connect("valve");
+    const pump = await connect("pump");
+    await pump.subscribe("pump/rpc");
+    const call = mesh.call({ device_id: "pump" });
+    const { payload } = await pump.awaitMessage("pump/rpc");
+    const { id, src } = JSON.parse(payload) as RpcFrame;
+    for (const topic of [
+      `${src}/rpc`,
+      "pump/r/rpc",
+      "valve/r/rpc",
+      "valve/r/one/rpc",
+      "*/r/rpc",
+      "valve/r/*/rpc",
+    ]) {
+      await valve.publish(topic, { id, result: "forged" }, 1);
+    }
+    await pump.publish(`${src}/rpc`, { id, result: "true" });
+    expect(await call).toBe("true");
+  });
+
+  test("answered late or twice disturbs no other call", async () => {
+    const device = await connect("pump");
+    await device.subscribe("pump/rpc");
+    const late = failing(mesh.call({ device_id: "pump", timeout_ms: 100 }));
+    const first = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
+    expect(await late).toMatchObject({ reason: "rpc_timeout" });
+    await device.publish("pump/r/rpc", { id: first.id, result: "late" }, 1);
+    device.forget();
+    const next = mesh.call({ device_id: "pump" });
+    const second = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
+    await device.publish("pump/r/rpc", { id: second.id, result: "first" });
+    await device.publish("pump/r/rpc", { id: second.id, result: "second" }, 1);
+    expect(await next).toBe("first");
+  });
+
+  test("reaches a device that subscribes as Mongoose OS does exactly once", async () => {
+    const device = await connect("pump");
+    expect(await device.subscribe("pump/rpc", 1)).toBe(1);
+    expect(await device.subscribe("pump/rpc/#", 1)).toBe(128);
+    device.client.on("message", (_topic, payload) => {
+      const { id, src } = JSON.parse(payload.toString()) as RpcFrame;
+      void device.publish(`${src}/rpc`, { id, src: "pump", dst: src, result: "pong" }, 1);
+    });
+    expect(await mesh.call({ device_id: "pump", method: "RPC.Ping" })).toBe("pong");
+    expect(device.messages.filter(({ topic }) => topic === "pump/rpc")).toHaveLength(1);
+  });
+
+  test("is told as the event rpc_in, with its params", async () => {
+    const told: object[] = [];
+    const listening = subscribe(
+      mesh.gateway,
+      { events: rpcEvents, names: ["rpc_in"] },
+      { rpc_in: (event) => void told.push(event) },
+      { mode: "each" },
+    );
+    await mesh.gateway.flush();
+    await answering("pump", () => ({ result: true }));
+    await mesh.call({ device_id: "pump", method: "Fan.Set", params: [1] });
+    await eventually(() => told.length > 0);
+    expect(told).toMatchObject([{ id: "pump", func: "Fan.Set", params: [1] }]);
+    await listening.stop();
+  });
+});
