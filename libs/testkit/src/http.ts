@@ -1,0 +1,54 @@
+/** An answer of the REST API, read to its end. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body as JSON; undefined where it is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of every shape, and checks them.
+  readonly json: any;
+}
+
+/** How a request is made. */
+export interface HttpRequest {
+  readonly method?: string;
+  /** Sent as JSON, unless it is text already. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Asks the REST API with one key, by the Authorization header. */
+export interface HttpClient {
+  (path: string, request?: HttpRequest): Promise<HttpAnswer>;
+  /** The same client with another key, or none. */
+  as(key: string | null): HttpClient;
+}
+
+/** Longest wait for an answer, in milliseconds: the longest RPC and a margin. */
+const ANSWER_MS = 75_000;
+
+/** A client of the API below `baseUrl`; paths begin with a slash. An answer of any status is an answer; only a lost connection throws. */
+export function httpClient(baseUrl: string, key: string | null): HttpClient {
+  const ask = async (path: string, { method, body, headers }: HttpRequest = {}): Promise<HttpAnswer> => {
+    const response = await fetch(baseUrl + path, {
+      method: method ?? (body === undefined ? "GET" : "POST"),
+      headers: {
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, json: jsonOf(text) };
+  };
+  return Object.assign(ask, { as: (other: string | null) => httpClient(baseUrl, other) });
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,20 @@
+import { describe, expect, test } from "@jest/globals";
+import { launcherArguments } from "../src/launcher-arguments.ts";
+
+describe("the launcher's command line", () => {
+  test("asks for a plain start, a demonstration, or a mesh without some services", () => {
+    expect(launcherArguments([])).toEqual({ kind: "start", demo: false, without: new Set() });
+    expect(launcherArguments(["--demo"])).toMatchObject({ demo: true });
+    expect(launcherArguments(["--without", "data", "--without=mailer"])).toMatchObject({
+      without: new Set(["data", "mailer"]),
+    });
+    expect(launcherArguments(["--help"])).toEqual({ kind: "help" });
+  });
+
+  test.each([[["--demon"]], [["extra"]], [["--without"]], [["--without", "nonsense"]], [["--demo", "--without=gateway"]]])(
+    "%j is refused with the reason",
+    (args) => {
+      expect(launcherArguments(args)).toEqual({ kind: "wrong", reason: expect.stringMatching(/\w/) });
+    },
+  );
+});

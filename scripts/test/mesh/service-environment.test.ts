@@ -1,0 +1,65 @@
+import { describe, expect, test } from "@jest/globals";
+import type { ServiceName } from "@devmesh/contracts/mesh";
+import { dataFolder } from "../../src/mesh/data-folder.ts";
+import { serviceEnvironment } from "../../src/mesh/service-environment.ts";
+import { meshSettings } from "../../src/mesh/settings.ts";
+
+const names: ServiceName[] = ["gateway", "devices", "keys", "data", "rpc-bridge", "mailer"];
+const passwords = Object.fromEntries(names.flatMap((name) => [name, `${name}.devices`]).map((user) => [user, `pw-${user}`]));
+const launcher = {
+  MASTER_KEY: "mk_secret",
+  SMTP_URL: "smtp://user:mail-secret@mail.example.com",
+  STORE_URL: "",
+  DATA_RETENTION_DAYS: "7",
+  KEY_ENCRYPTION_KEY: "",
+};
+
+function environmentOf(service: ServiceName, more: NodeJS.ProcessEnv = {}) {
+  const env = { ...launcher, ...more };
+  return serviceEnvironment(service, {
+    settings: meshSettings({ ...env, DATA_DIR: "/data" }),
+    folder: dataFolder("/data"),
+    installation: {
+      created_at: "2026-01-01T00:00:00.000Z",
+      passwords,
+      issuer: { seed: "SEED", public_key: "A" },
+      key_encryption_key: "S0VL",
+    },
+    natsUrl: "nats://127.0.0.1:4222",
+    mqttUrl: "mqtt://127.0.0.1:1883",
+    inherited: env,
+  });
+}
+
+describe("a service's environment", () => {
+  test("holds its own broker passwords and nobody else's", () => {
+    for (const service of names) {
+      const text = JSON.stringify(environmentOf(service));
+      for (const other of names.filter((name) => name !== service)) expect(text).not.toContain(`"pw-${other}"`);
+      expect(environmentOf(service)).toMatchObject({ NATS_USER: service, NATS_PASSWORD: `pw-${service}` });
+    }
+  });
+
+  test.each([
+    ["MASTER_KEY", ["keys"]],
+    ["KEY_ENCRYPTION_KEY", ["keys"]],
+    ["AUTH_ISSUER_SEED", ["keys"]],
+    ["SMTP_URL", ["mailer"]],
+    ["OUTBOX_DIR", ["mailer"]],
+    ["MQTT_URL", ["rpc-bridge"]],
+    ["PORT", ["gateway"]],
+    ["STORE_URL", ["devices", "keys", "data"]],
+  ] as [string, ServiceName[]][])("has %s only in %j", (variable, owners) => {
+    expect(names.filter((name) => environmentOf(name)[variable] !== undefined)).toEqual(owners);
+  });
+
+  test("has a store of its own: a file of the data folder, of the folder that STORE_URL names, or the given server", () => {
+    expect(environmentOf("data").STORE_URL).toBe("sqlite:/data/data.db");
+    expect(environmentOf("data", { STORE_URL: "sqlite:/fast" }).STORE_URL).toBe("sqlite:/fast/data.db");
+    expect(environmentOf("keys", { STORE_URL: "mongodb://db/x" }).STORE_URL).toBe("mongodb://db/x");
+  });
+
+  test("inherits what the launcher does not hand out itself", () => {
+    expect(environmentOf("data").DATA_RETENTION_DAYS).toBe("7");
+  });
+});

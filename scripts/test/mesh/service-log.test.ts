@@ -1,0 +1,46 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import { describe, expect, test } from "@jest/globals";
+import { brokerLog, serviceLog } from "../../src/mesh/service-log.ts";
+import { tempFolder } from "../temp-folder.ts";
+
+async function followed(lines: string, kind: "service" | "broker") {
+  await using folder = await tempFolder();
+  const file = join(folder.path, "part.log");
+  const shown: string[] = [];
+  const show = (line: string) => shown.push(line);
+  const log = kind === "service" ? serviceLog("keys", file, show) : brokerLog(file, show);
+  const stream = Readable.from([Buffer.from(lines)]);
+  log.follow(stream);
+  await finished(stream);
+  log.close();
+  return { shown, complaint: log.lastComplaint(), written: await readFile(file, "utf8") };
+}
+
+describe("a service's log", () => {
+  test("goes to its file whole, and warnings and errors to the user in short form", async () => {
+    const lines = [
+      '{"level":30,"msg":"ready"}',
+      '{"level":40,"msg":"store is slow"}',
+      '{"level":50,"msg":"no mail","err":{"message":"connection refused","stack":"..."}}',
+    ].join("\n");
+    const { shown, written } = await followed(lines, "service");
+    expect(written).toBe(`${lines}\n`);
+    expect(shown).toEqual(["keys warn: store is slow", "keys error: no mail: connection refused"]);
+  });
+
+  test("gives the reason for an end from what Node printed last", async () => {
+    const crash = "file.ts:1\nthrow x\n      ^\n\nTypeError: x is not defined\n    at file.ts:1:1\n\nNode.js v24.0.0\n";
+    expect((await followed(crash, "service")).complaint).toBe("TypeError: x is not defined");
+  });
+});
+
+describe("nats-server's log", () => {
+  test("gives its last error as the reason for an end", async () => {
+    const lines = "[7] 2026/01/01 [INF] Starting\n[7] 2026/01/01 [FTL] Error listening on port\n";
+    expect((await followed(lines, "broker")).complaint).toBe("Error listening on port");
+    expect((await followed("nats-server: /x.conf:1:1: bad\n", "broker")).complaint).toBe("/x.conf:1:1: bad");
+  });
+});

@@ -1,0 +1,42 @@
+import { resolve } from "node:path";
+import { describe, expect, test } from "@jest/globals";
+import { meshSettings } from "../../src/mesh/settings.ts";
+
+describe("the launcher's environment", () => {
+  test("has the documented defaults, and an empty variable is one that is not set", () => {
+    const settings = meshSettings({ PORT: "", SMTP_URL: "", DATA_DIR: "" });
+    expect(settings).toMatchObject({
+      host: "127.0.0.1",
+      port: 8080,
+      mqttPort: 1883,
+      natsPort: 4222,
+      dataDir: resolve(".data"),
+      publicUrl: "http://127.0.0.1:8080",
+      logLevel: "info",
+    });
+    expect(settings.smtpUrl).toBeUndefined();
+  });
+
+  test("PUBLIC_URL follows HOST and PORT unless it is set, and loses the slash at its end", () => {
+    expect(meshSettings({ HOST: "::1", PORT: "9000" }).publicUrl).toBe("http://[::1]:9000");
+    expect(meshSettings({ PUBLIC_URL: "https://mesh.example.com/" }).publicUrl).toBe("https://mesh.example.com");
+  });
+
+  test("that is wrong is told by the names of the variables, never by their values", () => {
+    const wrong = { PORT: "eighty", MQTT_PORT: "70000", NATS_URL: "secret-of-somebody", LOG_LEVEL: "loud" };
+    const told = (() => {
+      try {
+        meshSettings(wrong);
+      } catch (error) {
+        return (error as Error).message;
+      }
+      return "";
+    })();
+    for (const name of Object.keys(wrong)) expect(told).toContain(`${name}:`);
+    expect(told).not.toContain("secret-of-somebody");
+  });
+
+  test("half a TLS set-up is refused", () => {
+    expect(() => meshSettings({ MQTT_TLS_CERT: "cert.pem" })).toThrow(/go together/);
+  });
+});
