@@ -44,6 +44,11 @@ export const data = defineContract({
           when: "`after` is not a record id, or stands beside a negative `skip`.",
         },
         filter_invalid: { code: "invalid_argument", when: "`filter` holds a NUL." },
+        topic_unbound: { code: "invalid_argument", when: "`topic` stands without a device." },
+        not_permitted: {
+          code: "permission_denied",
+          when: "A key of that kind may not read stored data, or a public key did not name a topic.",
+        },
         device_mismatch: { code: "permission_denied", when: "The key is bound to another device." },
       },
     },

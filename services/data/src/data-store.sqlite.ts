@@ -1,6 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
 import { inTransaction, openSqlite } from "@devmesh/store/sqlite";
-import type { AppendOutcome, DataMessage, DataStore, RecordPage } from "./data-store.ts";
+import {
+  type AppendOutcome,
+  type DataMessage,
+  type DataStore,
+  type RecordPage,
+  StoreUnavailable,
+} from "./data-store.ts";
 import { cursorOf, type Position, startOf } from "./sqlite/position.ts";
 import { openRecordReader, type RecordReader } from "./sqlite/record-reader.ts";
 import { createSearchTable, migrations, readSegments, type Segment, searchTable } from "./sqlite/schema.ts";
@@ -156,7 +162,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
 
   function removeAndReopen(...call: Parameters<typeof remove>): number {
     try {
-      return remove(...call);
+      return translating(() => remove(...call));
     } finally {
       const known = open?.number;
       open = openSegment(db, segmentRecords, segmentBytes);
@@ -167,7 +173,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
   return {
     reader,
     async append(messages) {
-      return append(messages);
+      return translating(() => append(messages));
     },
     async readPage(selection, page, signal): Promise<RecordPage> {
       const items: RecordPage["items"] = [];
@@ -191,22 +197,22 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       return { next: position === null ? null : cursorOf(position), items };
     },
     async refuseDevice(deviceId) {
-      sql.refuse.run(deviceId);
+      translating(() => sql.refuse.run(deviceId));
     },
     async deleteRecordsOf(deviceId, limit) {
       return removeAndReopen("deleteOf", deviceId, limit);
     },
     async finishPurge(deviceId) {
-      sql.finishPurge.run(deviceId);
+      translating(() => sql.finishPurge.run(deviceId));
     },
     async unfinishedPurges() {
       return sql.unfinishedPurges.all().map((row) => String(row.device_id));
     },
     async admitDevice(deviceId, moment) {
-      sql.admit.run(moment, deviceId);
+      translating(() => sql.admit.run(moment, deviceId));
     },
     async forgetAdmissions(moment) {
-      sql.forgetAdmissions.run(moment);
+      translating(() => sql.forgetAdmissions.run(moment));
     },
     async deleteExpired(moment, limit) {
       return removeAndReopen("deleteBefore", moment, limit);
@@ -219,6 +225,9 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       const oldest = row?.oldest ?? null;
       return { bytes: Number(row?.bytes), oldest: oldest === null ? null : Number(oldest) };
     },
+    async checkWritable() {
+      translating(() => sql.touch.run());
+    },
     async close() {
       await reader.close();
       store.close();
@@ -228,9 +237,34 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
 
 const empty = new Uint8Array();
 
+/** SQLITE_TOOBIG, _CONSTRAINT, _MISMATCH and _RANGE: what was to be written is to blame. Everything else is the store's fault. */
+const faultsOfInput = new Set([18, 19, 20, 25]);
+
+/** Runs a statement; turns a failure of SQLite itself into {@link StoreUnavailable}. */
+function translating<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    if (!isSqliteError(cause) || faultsOfInput.has(cause.errcode & 0xff)) throw cause;
+    throw new StoreUnavailable(`the store cannot be written: ${cause.errstr}`, { cause });
+  }
+}
+
+/** What `node:sqlite` throws: `errcode` is SQLite's extended result code, `errstr` its meaning in words. */
+function isSqliteError(error: unknown): error is { errcode: number; errstr: string } {
+  return (
+    typeof error === "object" &&
+    error !== null &&
+    "errcode" in error &&
+    "errstr" in error &&
+    typeof error.errcode === "number"
+  );
+}
+
 function prepareStatements(db: DatabaseSync) {
   return {
     lastId: db.prepare("SELECT id FROM last_record"),
+    touch: db.prepare("UPDATE last_record SET id = id"),
     setLastId: db.prepare("UPDATE last_record SET id = ?"),
     insert: db.prepare(`
       INSERT INTO records (id, timestamp, device_id, topic, is_text, stream, sequence, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?)

@@ -74,7 +74,7 @@ export class InvalidCursor extends Error {
   override readonly name = "InvalidCursor";
 }
 
-/** The store could not be asked now, but may be soon: nothing was changed. */
+/** The store cannot do it now, whatever the input (full, locked, broken), but may be able to again: nothing was changed. */
 export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
@@ -92,7 +92,10 @@ export interface StoreSize {
  * up to one has missed none below it; an id is never used twice. One writer at a time.
  */
 export interface DataStore {
-  /** Stores a batch, in its order, whole or not at all; the same batch again stores nothing. */
+  /**
+   * Stores a batch, in its order, whole or not at all; the same batch again stores nothing.
+   * @throws StoreUnavailable when the store is to blame; another error means that one of the messages is.
+   */
   append(messages: readonly DataMessage[]): Promise<AppendOutcome>;
   /**
    * Reads beside a running {@link append}, which it never holds up.
@@ -116,6 +119,8 @@ export interface DataStore {
   /** Deletes the `limit` records that were stored first; tells how many. */
   deleteOldest(limit: number): Promise<number>;
   size(): Promise<StoreSize>;
+  /** Writes a little. @throws StoreUnavailable while the store takes nothing. */
+  checkWritable(): Promise<void>;
   /** Ends reads under way with {@link StoreUnavailable} and lets the store be opened by another process. */
   close(): Promise<void>;
 }

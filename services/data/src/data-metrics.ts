@@ -1,0 +1,89 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { DataStore } from "./data-store.ts";
+import type { Unstorable } from "./message-check.ts";
+
+/** Why a message was not stored. Besides what can never be stored: its device is deleted, the store refused it alone, QoS 0 came too fast. */
+export type DropReason = Unstorable | "device_deleted" | "refused_by_store" | "overload";
+
+/** What the data service counts. */
+export interface DataMetrics {
+  /** By QoS: `0`, or `1` for what the broker keeps until it is acknowledged. */
+  readonly stored: Counter<"qos">;
+  /** Delivered again, were stored already. */
+  readonly repeated: Counter;
+  readonly dropped: Counter<"reason">;
+  /** Batches that the store could not take, to be delivered again. */
+  readonly failed: Counter;
+  /** Records deleted: `age`, `bytes`, `purge`. */
+  readonly deleted: Counter<"cause">;
+}
+
+/** Registers the metrics; store and backlog (messages the broker still keeps for this service) are asked at each scrape. */
+export function createDataMetrics(
+  registry: Registry,
+  store: DataStore,
+  backlog: () => Promise<number>,
+): DataMetrics {
+  const registers = [registry];
+  new Gauge({
+    name: "data_store_bytes",
+    help: "What the stored records occupy, indexes included.",
+    registers,
+    async collect() {
+      this.set((await store.size()).bytes);
+    },
+  });
+  new Gauge({
+    name: "data_oldest_record_timestamp_seconds",
+    help: "When the broker took the oldest record; absent while there is none.",
+    registers,
+    async collect() {
+      const { oldest } = await store.size();
+      if (oldest === null) this.reset();
+      else this.set(oldest / 1000);
+    },
+  });
+  new Gauge({
+    name: "data_backlog_messages",
+    help: "Messages that the broker has acknowledged to devices and that are not stored yet.",
+    registers,
+    async collect() {
+      try {
+        this.set(await backlog());
+      } catch {
+        // An absent value says that nobody knows; an old one would lie.
+        this.reset();
+      }
+    },
+  });
+  return {
+    stored: new Counter({
+      name: "data_records_stored_total",
+      help: "Records stored.",
+      labelNames: ["qos"],
+      registers,
+    }),
+    repeated: new Counter({
+      name: "data_messages_repeated_total",
+      help: "Messages that were delivered again and had been stored.",
+      registers,
+    }),
+    dropped: new Counter({
+      name: "data_messages_dropped_total",
+      help: "Messages that were not stored and will not be.",
+      labelNames: ["reason"],
+      registers,
+    }),
+    failed: new Counter({
+      name: "data_batches_failed_total",
+      help: "Batches that the store could not take; they are tried again.",
+      registers,
+    }),
+    deleted: new Counter({
+      name: "data_records_deleted_total",
+      help: "Records deleted.",
+      labelNames: ["cause"],
+      registers,
+    }),
+  };
+}

@@ -1,0 +1,99 @@
+import type { data } from "@devmesh/contracts/data";
+import type { Principal } from "@devmesh/contracts/principal";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { Context } from "@devmesh/service-kit/context";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import type { CallInput, Implementation } from "@devmesh/service-kit/implementation";
+import { MAX_REPLY_BYTES } from "@devmesh/service-kit/reply-limit";
+import { type DataStore, InvalidCursor, type RecordSelection, StoreUnavailable } from "./data-store.ts";
+import type { Purges } from "./purge.ts";
+
+/** What the use cases need. */
+export interface DataDeps {
+  readonly store: DataStore;
+  readonly purges: Purges;
+  readonly clock: Clock;
+}
+
+type Query = CallInput<typeof data, "queryRecords">;
+type QueryContext = Context<typeof data, "queryRecords">;
+
+/** Left free in a reply for what stands around the records, in bytes. */
+const envelopeBytes = 1_024;
+/** The longest search before a page is handed over as it is, for the caller to ask on, in milliseconds. */
+const longestSearchMs = 5_000;
+
+/** Stored data: querying it, and forgetting a device. */
+export function createData({ store, purges, clock }: DataDeps): Implementation<typeof data> {
+  return {
+    async queryRecords(query, context) {
+      const selection = selectionOf(query, context);
+      const { skip, limit, after } = query;
+      try {
+        return await store.readPage(
+          selection,
+          {
+            skip,
+            limit,
+            ...(after === undefined ? {} : { after }),
+            maxBytes: MAX_REPLY_BYTES - envelopeBytes,
+            searchMs: Math.min(longestSearchMs, context.deadline.remainingMs() / 2),
+          },
+          context.signal,
+        );
+      } catch (error) {
+        if (error instanceof InvalidCursor) return context.fail("cursor_invalid");
+        if (error instanceof StoreUnavailable) throw ServiceError.of("unavailable", { cause: error });
+        throw error;
+      }
+    },
+
+    async purgeDevice({ device_id }) {
+      await purges.purge(device_id);
+      return {};
+    },
+
+    async admitDevice({ device_id }) {
+      await store.admitDevice(device_id, clock.now().getTime());
+      return {};
+    },
+  };
+}
+
+/** What the caller asked for, cut to what its key may see. */
+function selectionOf(query: Query, context: QueryContext): RecordSelection {
+  const { principal, filter, since, until, topic, order = "asc" } = query;
+  if (filter?.includes("\0")) return context.fail("filter_invalid");
+  const deviceId = visibleDevice(principal, query, context);
+  if (topic !== undefined && deviceId === undefined) return context.fail("topic_unbound");
+  return {
+    order,
+    ...(deviceId === undefined ? {} : { deviceId }),
+    ...(topic === undefined ? {} : { topic }),
+    // Every record holds the empty string.
+    ...(filter === undefined || filter === "" ? {} : { filter }),
+    ...(since === undefined ? {} : { since: Date.parse(since) }),
+    ...(until === undefined ? {} : { until: Date.parse(until) }),
+  };
+}
+
+/** The one device whose records the key may see and the caller wants; undefined for all. */
+function visibleDevice(principal: Principal, query: Query, context: QueryContext): string | undefined {
+  switch (principal.kind) {
+    case "master":
+      return query.device_id;
+    case "public_key":
+      if (query.topic === undefined) return context.fail("not_permitted");
+      return bound(principal.device_id, query, context);
+    case "device_key":
+      return bound(principal.device_id, query, context);
+    case "customer":
+    case "device":
+      return context.fail("not_permitted");
+  }
+}
+
+function bound(deviceId: string, query: Query, context: QueryContext): string {
+  if (query.device_id !== undefined && query.device_id !== deviceId) return context.fail("device_mismatch");
+  return deviceId;
+}

@@ -1,0 +1,45 @@
+import { ServiceEnv } from "@devmesh/service-kit/env";
+import { parseStoreUrl } from "@devmesh/store/store-url";
+import { z } from "zod";
+
+const kilobyte = 1024;
+const unitBytes: Readonly<Record<string, number>> = {
+  "": 1,
+  K: kilobyte,
+  M: kilobyte ** 2,
+  G: kilobyte ** 3,
+  T: kilobyte ** 4,
+};
+
+/** A size: bytes, or a number with K, M, G or T (powers of 1,024) behind it. */
+const ByteSize = z
+  .string()
+  .regex(/^\d{1,15}[KMGT]?$/i, "must be a number of bytes, or one with K, M, G or T behind it, such as 10G")
+  .transform((text) => {
+    const unit = text.replace(/^\d+/, "").toUpperCase();
+    return Number.parseInt(text, 10) * (unitBytes[unit] ?? 1);
+  })
+  .refine((bytes) => bytes >= kilobyte ** 2 && Number.isSafeInteger(bytes), "must be at least 1M");
+
+const StoreUrl = z.string().transform((url, context) => {
+  try {
+    return parseStoreUrl(url);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: error instanceof Error ? error.message : "cannot be read" });
+    return z.NEVER;
+  }
+});
+
+/** The data service's environment. */
+export const DataEnv = ServiceEnv.extend({
+  STORE_URL: StoreUrl,
+  /** Days that a record is kept. */
+  DATA_RETENTION_DAYS: z.coerce.number().positive().max(36_500).default(30),
+  /** What the store may occupy, in bytes, indexes included; then the oldest records go. */
+  DATA_MAX_BYTES: ByteSize.default(10 * kilobyte ** 3),
+  /** The most messages of one batch. */
+  INGEST_BATCH: z.coerce.number().int().min(1).max(10_000).default(1_000),
+  /** The longest wait for a batch to fill, in milliseconds. */
+  INGEST_WAIT_MS: z.coerce.number().int().min(1).max(10_000).default(50),
+});
+export type DataEnv = z.infer<typeof DataEnv>;

@@ -1,0 +1,159 @@
+import { DatabaseSync } from "node:sqlite";
+import { createLogger } from "@devmesh/service-kit/logger";
+import { createMetrics } from "@devmesh/service-kit/metrics";
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
+import { describe, expect, test } from "@jest/globals";
+import { createDataMetrics } from "../src/data-metrics.ts";
+import { type DataStore, maxPayloadBytes, StoreUnavailable } from "../src/data-store.ts";
+import { createIngestion } from "../src/ingest.ts";
+import type { IncomingMessage } from "../src/message-check.ts";
+import { gatherQos0Messages } from "../src/qos0-messages.ts";
+import { tempStore } from "./temp-store.ts";
+
+const log = createLogger({ service: "data", level: "silent" });
+
+function ingestionInto(store: DataStore) {
+  const metrics = createDataMetrics(createMetrics().registry, store, async () => 0);
+  const ingestion = createIngestion({ store, metrics, log });
+  return {
+    ingestion,
+    async dropped(reason: string) {
+      const { values } = await metrics.dropped.get();
+      return values.find(({ labels }) => labels.reason === reason)?.value ?? 0;
+    },
+  };
+}
+
+function incoming(subject: string, payload: string | Uint8Array, sequence?: number): IncomingMessage {
+  return {
+    subject,
+    payload: Buffer.from(payload),
+    timestamp: 1_767_225_600_000,
+    delivery: sequence === undefined ? null : { streamCreated: "2026-01-01T00:00:00Z", sequence },
+  };
+}
+
+async function stored(store: DataStore) {
+  const { signal } = new AbortController();
+  const bounds = { skip: 0, limit: null, maxBytes: 512 * 1024, searchMs: 10_000 };
+  return (await store.readPage({ order: "asc" }, bounds, signal)).items;
+}
+
+describe("ingestion", () => {
+  test("stores what can be stored, and counts the rest by reason without ever trying it again", async () => {
+    await using temp = await tempStore();
+    const { ingestion, dropped } = ingestionInto(temp.store);
+    await ingestion.take([
+      incoming("db.pump.temp", "21", 1),
+      incoming("db.pump", "no name", 2),
+      incoming("db.-.x", "no device", 3),
+      incoming("db.pump.*", "wildcard", 4),
+      incoming("db.pump.x", Buffer.alloc(maxPayloadBytes + 1), 5),
+      incoming("db.pump.bin", Buffer.from([0xff]), 6),
+      incoming(`db.pump.${"long".repeat(2_000)}`, "x", 7),
+    ]);
+    expect(
+      (await stored(temp.store)).map(({ topic, message, encoding }) => [topic, message, encoding]),
+    ).toEqual([
+      ["db/pump/temp", "21", undefined],
+      ["db/pump/bin", "/w==", "base64"],
+    ]);
+    for (const reason of ["no_name", "no_device", "wildcard", "too_large", "topic_too_long"]) {
+      expect([reason, await dropped(reason)]).toEqual([reason, 1]);
+    }
+  });
+
+  test("a text that JSON would swell beyond a reply is shown as base64", async () => {
+    await using temp = await tempStore();
+    const { ingestion } = ingestionInto(temp.store);
+    const nuls = "\0".repeat(maxPayloadBytes);
+    await ingestion.take([incoming("db.pump.x", nuls, 1)]);
+    const [record] = await stored(temp.store);
+    expect(record?.encoding).toBe("base64");
+    expect(Buffer.from(record?.message ?? "", "base64").toString("utf8") === nuls).toBe(true);
+  });
+
+  test("messages of a deleted device are counted as such", async () => {
+    await using temp = await tempStore();
+    const { ingestion, dropped } = ingestionInto(temp.store);
+    await temp.store.refuseDevice("gone");
+    await ingestion.take([incoming("db.gone.x", "1", 1), incoming("db.here.x", "2", 2)]);
+    expect(await dropped("device_deleted")).toBe(1);
+    expect((await stored(temp.store)).map((record) => record.device_id)).toEqual(["here"]);
+  });
+
+  test("a message that the store refuses for itself does not hold up the others", async () => {
+    await using temp = await tempStore();
+    const { ingestion, dropped } = ingestionInto(temp.store);
+    using other = new DatabaseSync(temp.path);
+    other.exec(`CREATE TRIGGER refuse BEFORE INSERT ON records WHEN NEW.topic = 'db/pump/bad'
+      BEGIN SELECT RAISE(ABORT, 'no'); END`);
+    await ingestion.take([
+      incoming("db.pump.a", "1", 1),
+      incoming("db.pump.bad", "2", 2),
+      incoming("db.pump.b", "3", 3),
+    ]);
+    expect((await stored(temp.store)).map((record) => record.message)).toEqual(["1", "3"]);
+    expect(await dropped("refused_by_store")).toBe(1);
+  });
+
+  test("a store that takes nothing leaves the batch unsettled, turns readiness red, and comes back by itself", async () => {
+    await using temp = await tempStore();
+    const { ingestion } = ingestionInto(temp.store);
+    using other = new DatabaseSync(temp.path);
+    other.exec("ALTER TABLE last_record RENAME TO away");
+    const batch = [incoming("db.pump.a", "1", 1)];
+    await expect(ingestion.take(batch)).rejects.toThrow(StoreUnavailable);
+    await expect(ingestion.checkStore()).rejects.toThrow(StoreUnavailable);
+    other.exec("ALTER TABLE away RENAME TO last_record");
+    await ingestion.checkStore();
+    await ingestion.take(batch);
+    expect(await stored(temp.store)).toHaveLength(1);
+  });
+});
+
+describe("messages at QoS 0", () => {
+  const bounds = { batch: 3, waitMs: 50 };
+
+  test("are stored in batches, at the latest when their wait is over", async () => {
+    await using temp = await tempStore();
+    const clock = new ManualClock();
+    const { ingestion } = ingestionInto(temp.store);
+    const messages = gatherQos0Messages({ ingestion, clock, ...bounds });
+    for (const payload of ["1", "2", "3", "4"]) messages.add(incoming("db.pump.x", payload));
+    await clock.advance(0);
+    expect((await stored(temp.store)).map((record) => record.message)).toEqual(["1", "2", "3"]);
+    await clock.advance(50);
+    expect(await stored(temp.store)).toHaveLength(4);
+    expect(clock.pending).toBe(0);
+  });
+
+  test("beyond the bound of what may wait they are dropped and counted", async () => {
+    await using temp = await tempStore();
+    const clock = new ManualClock();
+    const { ingestion, dropped } = ingestionInto(temp.store);
+    const messages = gatherQos0Messages({ ingestion, clock, ...bounds, maxWaiting: 2, maxWaitingBytes: 100 });
+    messages.add(incoming("db.pump.x", "1"));
+    messages.add(incoming("db.pump.x", "x".repeat(100)));
+    messages.add(incoming("db.pump.x", "2"));
+    messages.add(incoming("db.pump.x", "3"));
+    expect(await dropped("overload")).toBe(2);
+    await messages.stop();
+    expect((await stored(temp.store)).map((record) => record.message)).toEqual(["1", "2"]);
+  });
+
+  test("wait for a store that takes nothing and are stored when it comes back", async () => {
+    await using temp = await tempStore();
+    const clock = new ManualClock();
+    const { ingestion } = ingestionInto(temp.store);
+    const messages = gatherQos0Messages({ ingestion, clock, ...bounds });
+    using other = new DatabaseSync(temp.path);
+    other.exec("ALTER TABLE last_record RENAME TO away");
+    messages.add(incoming("db.pump.x", "1"));
+    await clock.advance(50);
+    messages.add(incoming("db.pump.x", "2"));
+    other.exec("ALTER TABLE away RENAME TO last_record");
+    await clock.advance(1_000);
+    expect((await stored(temp.store)).map((record) => record.message)).toEqual(["1", "2"]);
+  });
+});
