@@ -1,4 +1,6 @@
-import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { errors, type NatsConnection } from "@nats-io/nats-core";
+import { connect, type NodeConnectionOptions } from "@nats-io/transport-node";
+import { systemClock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
@@ -61,22 +63,24 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
   const log = options.log ?? createLogger({ service: name, level: "info", replica: replicaId });
   const metrics = options.metrics ?? createMetrics();
   const inbox = options.inboxPrefix ?? inboxPrefix(name);
-  const connecting = connect({
-    servers: url.split(",").map((server) => server.trim()),
-    name: `${name}/${replicaId}`,
-    ...(user === undefined ? {} : { user }),
-    ...(password === undefined ? {} : { pass: password }),
-    inboxPrefix: inbox,
-    waitOnFirstConnect: true,
-    maxReconnectAttempts: -1,
-    reconnectTimeWait: 250,
-    reconnectJitter: 250,
-    pingInterval: 10_000,
-    maxPingOut: 2,
-    // Without it every request captures a stack, a third of its cost.
-    noAsyncTraces: true,
-  });
-  const connection = await abortable(connecting, signal);
+  const connection = await firstConnection(
+    {
+      servers: url.split(",").map((server) => server.trim()),
+      name: `${name}/${replicaId}`,
+      ...(user === undefined ? {} : { user }),
+      ...(password === undefined ? {} : { pass: password }),
+      inboxPrefix: inbox,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 250,
+      reconnectJitter: 250,
+      pingInterval: 10_000,
+      maxPingOut: 2,
+      // Without it every request captures a stack, a third of its cost.
+      noAsyncTraces: true,
+    },
+    log,
+    signal,
+  );
   return new NatsBus(connection, {
     name,
     user: user ?? name,
@@ -197,23 +201,21 @@ function randomReplicaId(): string {
   return crypto.randomUUID().replaceAll("-", "").slice(0, 12);
 }
 
-async function abortable(connecting: Promise<NatsConnection>, signal?: AbortSignal): Promise<NatsConnection> {
-  if (signal === undefined) return connecting;
-  let onAbort: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => {
-      connecting.then(
-        (connection) => connection.close(),
-        () => undefined,
-      );
-      reject(signal.reason);
-    };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([connecting, aborted]);
-  } finally {
-    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
+/** Tries until a broker answers. The client library could wait by itself, but could not be told to stop waiting. */
+async function firstConnection(
+  options: NodeConnectionOptions,
+  log: Logger,
+  signal?: AbortSignal,
+): Promise<NatsConnection> {
+  for (let attempt = 0; ; attempt++) {
+    signal?.throwIfAborted();
+    try {
+      return await connect(options);
+    } catch (error) {
+      if (error instanceof errors.AuthorizationError || error instanceof errors.InvalidArgumentError)
+        throw error;
+      if (attempt % 20 === 0) log.warn({ err: error }, "waiting for the broker");
+      await systemClock.sleep(250, signal);
+    }
   }
 }

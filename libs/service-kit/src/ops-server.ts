@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Metrics } from "./metrics.ts";
 
 /** What readiness depends on: throws, rejects or answers false while it is not there. */
-export type ReadinessCheck = () => boolean | void | Promise<boolean | void>;
+export type ReadinessCheck = () => boolean | undefined | Promise<boolean | undefined> | Promise<void>;
 
 /** What the server for operators shows. */
 export interface OpsServerOptions {

@@ -180,7 +180,13 @@ async function attempt<Q extends QueueDeclaration>(
     const job = queue.job.parse(JSON.parse(new TextDecoder().decode(message.payload))) as z.output<Q["job"]>;
     await within(
       call.signal,
-      handler(job, { ...call, number, last: number === allowed, sequence: message.sequence, queuedAt: message.storedAt }),
+      handler(job, {
+        ...call,
+        number,
+        last: number === allowed,
+        sequence: message.sequence,
+        queuedAt: message.storedAt,
+      }),
     );
     message.acknowledge();
     bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "ok" });

@@ -84,7 +84,10 @@ describe("a call", () => {
     const reply = await calling.connection.request("mesh.greeter.v1.greet", "{nope", { timeout: 1_000 });
     expect(reply.headers?.get("Nats-Service-Error-Code")).toBe("400");
     expect(reply.headers?.get("Nats-Service-Error")).toBe("invalid_request");
-    expect(reply.json()).toMatchObject({ code: "invalid_argument", details: [{ pointer: "", detail: "is not JSON" }] });
+    expect(reply.json()).toMatchObject({
+      code: "invalid_argument",
+      details: [{ pointer: "", detail: "is not JSON" }],
+    });
   });
 
   test.each([1, 3])("whose handler throws (%s) is internal, without a word of the cause", async (ms) => {

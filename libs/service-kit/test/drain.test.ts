@@ -33,9 +33,9 @@ describe("draining", () => {
     await begun.promise;
     const drained = served.drain(5_000);
     await serving.flush();
-    await expect(
-      client.wait({ ms: 1 }, createCallContext({ timeoutMs: 2_000 })),
-    ).rejects.toMatchObject({ reason: "unavailable" });
+    await expect(client.wait({ ms: 1 }, createCallContext({ timeoutMs: 2_000 }))).rejects.toMatchObject({
+      reason: "unavailable",
+    });
     go.resolve();
     expect(await running).toEqual({ waitedMs: 1 });
     expect(await drained).toBe(0);

@@ -2,7 +2,13 @@ import { defineQueue } from "@devmesh/contracts/contract";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { type Attempt, consumeQueue, createProducer, createQueueOffice, UnrecoverableError } from "../src/queue.ts";
+import {
+  type Attempt,
+  consumeQueue,
+  createProducer,
+  createQueueOffice,
+  UnrecoverableError,
+} from "../src/queue.ts";
 import { startBuses, type TestBuses } from "./buses.ts";
 
 const letters = defineQueue({
@@ -22,10 +28,14 @@ describe("a job that no further attempt can help", () => {
   test("becomes a dead letter after one attempt, others after all", async () => {
     const bus = await buses.connect("postman");
     const attempts: (Pick<Attempt, "number" | "sequence" | "queuedAt"> & { hopeless: boolean })[] = [];
-    const consuming = await consumeQueue(bus, letters, async ({ hopeless }, { number, sequence, queuedAt }) => {
-      attempts.push({ hopeless, number, sequence, queuedAt });
-      throw hopeless ? new UnrecoverableError("nobody lives there") : new Error("not at home");
-    });
+    const consuming = await consumeQueue(
+      bus,
+      letters,
+      async ({ hopeless }, { number, sequence, queuedAt }) => {
+        attempts.push({ hopeless, number, sequence, queuedAt });
+        throw hopeless ? new UnrecoverableError("nobody lives there") : new Error("not at home");
+      },
+    );
     const producer = await createProducer(bus, letters);
     await producer.enqueue({ hopeless: true });
     await producer.enqueue({ hopeless: false });

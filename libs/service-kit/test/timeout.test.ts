@@ -50,7 +50,9 @@ describe("a deadline", () => {
     expect(performance.now() - startedAt).toBeLessThan(1_000);
     expect(signals.at(-1)?.aborted).toBe(true);
     const measured = await serving.metrics.registry.metrics();
-    expect(measured).toMatch(/mesh_call_duration_seconds_count\{.*method="wait",code="deadline_exceeded"\} 1/);
+    expect(measured).toMatch(
+      /mesh_call_duration_seconds_count\{.*method="wait",code="deadline_exceeded"\} 1/,
+    );
   });
 
   test("is inherited by nested calls, less what was spent", async () => {
@@ -70,16 +72,19 @@ describe("a deadline", () => {
     expect(remainingMs).toBeLessThanOrEqual(5_000);
   });
 
-  test.each(["abc", "1e99", "-5", "1.5", "99999999999", " 5"])("header of %j is refused as input", async (value) => {
-    const wire = headers();
-    wire.set("Mesh-Timeout-Ms", value);
-    const reply = await calling.connection.request("mesh.greeter.v1.greet", '{"name":"Ada"}', {
-      timeout: 1_000,
-      headers: wire,
-    });
-    // The client library trims blanks of a header, so that " 5" arrives as 5 ms, which is enough or too little.
-    if (value !== " 5") expect(reply.json()).toMatchObject({ reason: "invalid_request" });
-  });
+  test.each(["abc", "1e99", "-5", "1.5", "99999999999", " 5"])(
+    "header of %j is refused as input",
+    async (value) => {
+      const wire = headers();
+      wire.set("Mesh-Timeout-Ms", value);
+      const reply = await calling.connection.request("mesh.greeter.v1.greet", '{"name":"Ada"}', {
+        timeout: 1_000,
+        headers: wire,
+      });
+      // The client library trims blanks of a header, so that " 5" arrives as 5 ms, which is enough or too little.
+      if (value !== " 5") expect(reply.json()).toMatchObject({ reason: "invalid_request" });
+    },
+  );
 
   test("that has passed sends nothing", async () => {
     const clock = new ManualClock();
