@@ -11,10 +11,13 @@ describe("the launcher's command line", () => {
     expect(launcherArguments(["--help"])).toEqual({ kind: "help" });
   });
 
-  test.each([[["--demon"]], [["extra"]], [["--without"]], [["--without", "nonsense"]], [["--demo", "--without=gateway"]]])(
-    "%j is refused with the reason",
-    (args) => {
-      expect(launcherArguments(args)).toEqual({ kind: "wrong", reason: expect.stringMatching(/\w/) });
-    },
-  );
+  test.each([
+    [["--demon"]],
+    [["extra"]],
+    [["--without"]],
+    [["--without", "nonsense"]],
+    [["--demo", "--without=gateway"]],
+  ])("%j is refused with the reason", (args) => {
+    expect(launcherArguments(args)).toEqual({ kind: "wrong", reason: expect.stringMatching(/\w/) });
+  });
 });

@@ -66,22 +66,26 @@ export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMes
   const dataDir = options.dataDir ?? join(folder.path, "data");
   const ports = { http: await freePort(), mqtt: await freePort(), nats: await freePort() };
   const script = join(repository, "scripts", options.through === "start.mjs" ? "start.mjs" : "src/launch.ts");
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", script, ...(options.args ?? [])], {
-    cwd: repository,
-    env: {
-      ...process.env,
-      NATS_URL: undefined,
-      HOST: "127.0.0.1",
-      PORT: String(ports.http),
-      MQTT_PORT: String(ports.mqtt),
-      NATS_PORT: String(ports.nats),
-      DATA_DIR: dataDir,
-      ...options.env,
+  const child = spawn(
+    process.execPath,
+    ["--disable-warning=ExperimentalWarning", script, ...(options.args ?? [])],
+    {
+      cwd: repository,
+      env: {
+        ...process.env,
+        NATS_URL: undefined,
+        HOST: "127.0.0.1",
+        PORT: String(ports.http),
+        MQTT_PORT: String(ports.mqtt),
+        NATS_PORT: String(ports.nats),
+        DATA_DIR: dataDir,
+        ...options.env,
+      },
+      // The channel makes the launcher end when the test's process does.
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      detached: true,
     },
-    // The channel makes the launcher end when the test's process does.
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
-    detached: true,
-  });
+  );
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding("utf8").on("data", (text: string) => {

@@ -11,7 +11,7 @@ import { ensureInstallation, type Installation } from "./installation.ts";
 import { type MeshFile, meshFileWriter, readMeshFile } from "./mesh-file.ts";
 import { checkPorts, type WantedPort } from "./ports.ts";
 import { serviceEnvironment } from "./service-environment.ts";
-import { brokerLog, serviceLog } from "./service-log.ts";
+import { brokerLog, type PartLog, serviceLog } from "./service-log.ts";
 import { type ServicePlace, type ServiceProcess, serviceEntry, startService } from "./service-process.ts";
 import { httpUrl, type MeshSettings } from "./settings.ts";
 
@@ -62,7 +62,10 @@ export async function startMesh(start: MeshStart, signal: AbortSignal): Promise<
   const installation = await ensureInstallation(folder.installation, brokerUserNames(), newIssuer);
 
   const addresses = brokerAddresses(settings);
-  const parts: MeshParts = { broker: null, services: new Map() };
+  const parts: MeshParts = { logs: [], broker: null, services: new Map() };
+  undo.defer(() => {
+    for (const log of parts.logs) log.close();
+  });
   const meshFile = meshFileWriter(folder.meshFile);
   undo.defer(() => meshFile.remove());
   const report: SupervisionReport = {
@@ -76,7 +79,7 @@ export async function startMesh(start: MeshStart, signal: AbortSignal): Promise<
     },
   };
 
-  const broker = await bringUpBroker(start, folder, installation, addresses, report, signal);
+  const broker = await bringUpBroker(start, folder, installation, addresses, parts, report, signal);
   parts.broker = broker;
   undo.defer(() => broker?.stop(BROKER_GRACE_MS));
 
@@ -99,6 +102,7 @@ export async function startMesh(start: MeshStart, signal: AbortSignal): Promise<
 }
 
 interface MeshParts {
+  readonly logs: PartLog[];
   broker: Supervision<RunningProcess> | null;
   readonly services: Map<ServiceName, Supervision<ServiceProcess>>;
 }
@@ -159,6 +163,7 @@ async function bringUpBroker(
   folder: DataFolder,
   installation: Installation,
   addresses: BrokerAddresses,
+  parts: MeshParts,
   report: SupervisionReport,
   signal: AbortSignal,
 ): Promise<Supervision<RunningProcess> | null> {
@@ -173,6 +178,7 @@ async function bringUpBroker(
     return null;
   }
   const log = brokerLog(folder.logOf("nats-server"), complain);
+  parts.logs.push(log);
   const listeners = [
     { host: addresses.host, port: settings.natsPort },
     { host: addresses.host, port: settings.mqttPort },
@@ -200,6 +206,7 @@ async function bringUpServices(
 
   const bringUp = async (service: ServiceName) => {
     const log = serviceLog(service, folder.logOf(service), complain);
+    parts.logs.push(log);
     const serviceEnv = serviceEnvironment(service, surroundings);
     const part = {
       name: service,

@@ -91,7 +91,6 @@ function ownSettings(
         AUTH_ISSUER_SEED: installation.issuer.seed,
         MASTER_KEY: settings.masterKey,
         MASTER_KEY_FILE: folder.masterKey,
-        PUBLIC_URL: settings.publicUrl,
       };
     case "mailer":
       return { SMTP_URL: settings.smtpUrl, OUTBOX_DIR: folder.outbox, PUBLIC_URL: settings.publicUrl };

@@ -2,7 +2,8 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { StartFailure } from "../process/running-process.ts";
 
-const Port = z.coerce.number().int().min(1).max(65_535);
+const aPort = "must be a port, 1 to 65535";
+const Port = z.coerce.number(aPort).int(aPort).min(1, aPort).max(65_535, aPort);
 /** An empty variable counts as one that is not set. */
 const optional = <T extends z.ZodType>(schema: T) =>
   z.preprocess((value) => (value === "" ? undefined : value), schema.optional());

@@ -19,7 +19,9 @@ describe("the data folder", () => {
     await using folder = await tempFolder();
     await writeFile(join(folder.path, "file"), "");
     const data = dataFolder(join(folder.path, "file", "data"));
-    await expect(prepareDataFolder(data)).rejects.toThrow(/data folder .*file\/data cannot be written.*DATA_DIR/);
+    await expect(prepareDataFolder(data)).rejects.toThrow(
+      /data folder .*file\/data cannot be written.*DATA_DIR/,
+    );
   });
 
   test("belongs to one mesh at a time", async () => {
@@ -40,9 +42,13 @@ describe("the data folder", () => {
       globalThis.lock = lockDataFolder(dataFolder(${JSON.stringify(folder.path)}));
       console.log("locked");
       setInterval(() => {}, 1000);`;
-    const holder = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", "--input-type=module", "-e", script], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const holder = spawn(
+      process.execPath,
+      ["--disable-warning=ExperimentalWarning", "--input-type=module", "-e", script],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
     await once(holder.stdout, "data");
     expect(() => lockDataFolder(data)).toThrow(/runs already/);
     holder.kill("SIGKILL");

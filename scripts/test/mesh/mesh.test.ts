@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type { ServiceName } from "@devmesh/contracts/mesh";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { type Mesh, serviceNames, startMesh } from "../../src/mesh/mesh.ts";
 import { readMeshFile } from "../../src/mesh/mesh-file.ts";
 import { meshSettings } from "../../src/mesh/settings.ts";
@@ -13,6 +13,7 @@ import { commandLineOf } from "../../src/process/command-line.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { pretendedServices } from "./pretended-services.ts";
 
+const children = childRegistry();
 const never = new AbortController().signal;
 let folder: Awaited<ReturnType<typeof tempFolder>>;
 let repository: string;
@@ -25,7 +26,9 @@ beforeEach(async () => {
   said = [];
   complained = [];
 });
-afterEach(() => folder[Symbol.asyncDispose]());
+afterEach(async () => {
+  await folder[Symbol.asyncDispose]();
+});
 
 async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
@@ -56,7 +59,7 @@ function start(env: NodeJS.ProcessEnv, without: ServiceName[] = [], signal = nev
       env,
       repository,
       without: new Set(without),
-      children: childRegistry(),
+      children,
       say: (sentence) => said.push(sentence),
       complain: (line) => complained.push(line),
     },

@@ -26,6 +26,8 @@ describe("ports are checked before anything starts", () => {
   });
 
   test("an address of another machine is told as HOST", async () => {
-    await expect(checkPorts("192.0.2.1", [{ variable: "PORT", port: 4001 }])).rejects.toThrow(/192\.0\.2\.1 .*HOST/);
+    await expect(checkPorts("192.0.2.1", [{ variable: "PORT", port: 4001 }])).rejects.toThrow(
+      /192\.0\.2\.1 .*HOST/,
+    );
   });
 });

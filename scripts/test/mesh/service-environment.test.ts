@@ -1,11 +1,13 @@
-import { describe, expect, test } from "@jest/globals";
 import type { ServiceName } from "@devmesh/contracts/mesh";
+import { describe, expect, test } from "@jest/globals";
 import { dataFolder } from "../../src/mesh/data-folder.ts";
 import { serviceEnvironment } from "../../src/mesh/service-environment.ts";
 import { meshSettings } from "../../src/mesh/settings.ts";
 
 const names: ServiceName[] = ["gateway", "devices", "keys", "data", "rpc-bridge", "mailer"];
-const passwords = Object.fromEntries(names.flatMap((name) => [name, `${name}.devices`]).map((user) => [user, `pw-${user}`]));
+const passwords = Object.fromEntries(
+  names.flatMap((name) => [name, `${name}.devices`]).map((user) => [user, `pw-${user}`]),
+);
 const launcher = {
   MASTER_KEY: "mk_secret",
   SMTP_URL: "smtp://user:mail-secret@mail.example.com",
@@ -35,7 +37,8 @@ describe("a service's environment", () => {
   test("holds its own broker passwords and nobody else's", () => {
     for (const service of names) {
       const text = JSON.stringify(environmentOf(service));
-      for (const other of names.filter((name) => name !== service)) expect(text).not.toContain(`"pw-${other}"`);
+      for (const other of names.filter((name) => name !== service))
+        expect(text).not.toContain(`"pw-${other}"`);
       expect(environmentOf(service)).toMatchObject({ NATS_USER: service, NATS_PASSWORD: `pw-${service}` });
     }
   });

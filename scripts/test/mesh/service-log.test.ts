@@ -32,7 +32,8 @@ describe("a service's log", () => {
   });
 
   test("gives the reason for an end from what Node printed last", async () => {
-    const crash = "file.ts:1\nthrow x\n      ^\n\nTypeError: x is not defined\n    at file.ts:1:1\n\nNode.js v24.0.0\n";
+    const crash =
+      "file.ts:1\nthrow x\n      ^\n\nTypeError: x is not defined\n    at file.ts:1:1\n\nNode.js v24.0.0\n";
     expect((await followed(crash, "service")).complaint).toBe("TypeError: x is not defined");
   });
 });

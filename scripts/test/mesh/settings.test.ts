@@ -19,7 +19,9 @@ describe("the launcher's environment", () => {
 
   test("PUBLIC_URL follows HOST and PORT unless it is set, and loses the slash at its end", () => {
     expect(meshSettings({ HOST: "::1", PORT: "9000" }).publicUrl).toBe("http://[::1]:9000");
-    expect(meshSettings({ PUBLIC_URL: "https://mesh.example.com/" }).publicUrl).toBe("https://mesh.example.com");
+    expect(meshSettings({ PUBLIC_URL: "https://mesh.example.com/" }).publicUrl).toBe(
+      "https://mesh.example.com",
+    );
   });
 
   test("that is wrong is told by the names of the variables, never by their values", () => {

@@ -3,7 +3,9 @@ import { backOff } from "../../src/process/back-off.ts";
 
 test("waits double from one second to thirty", () => {
   const waits = backOff();
-  expect(Array.from({ length: 7 }, () => waits.next(0))).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+  expect(Array.from({ length: 7 }, () => waits.next(0))).toEqual([
+    1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000,
+  ]);
 });
 
 test("waits begin anew after a minute of health, and not before", () => {

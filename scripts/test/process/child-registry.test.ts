@@ -43,7 +43,9 @@ describe("a child of the launcher", () => {
       guardAgainstOwnDeath(child.pid);
       console.log(child.pid);
       setInterval(() => {}, 1000);`;
-    const parent = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+    const parent = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     const [text] = await once(parent.stdout, "data");
     const pid = Number(text);
     expect(await commandLineOf(pid)).toBe("sleep 300");
