@@ -68,7 +68,7 @@ export async function startTestMesh(deviceIds: readonly string[]): Promise<TestM
     gateway,
     bridge,
     async call({ device_id, method = "Sys.GetInfo", timeout_ms = 5_000, params }) {
-      using call = createCallContext({ timeoutMs: timeout_ms + 5_000 });
+      using call = createCallContext({ timeoutMs: timeout_ms + 1_000 });
       const input = { device_id, method, timeout_ms, ...(params === undefined ? {} : { params }) };
       return (await bridge.call(input, call)).result;
     },
@@ -101,21 +101,25 @@ const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
 /** Starts the service as the launcher does and waits until it is ready. */
 export async function startBridge(mesh: TestMesh, env: Record<string, string> = {}): Promise<BridgeProcess> {
-  const child = spawn(process.execPath, [main], {
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
-    env: {
-      PATH: process.env.PATH,
-      NATS_URL: mesh.broker.url,
-      NATS_USER: "rpc-bridge",
-      NATS_PASSWORD: password,
-      NATS_DEVICES_PASSWORD: password,
-      MQTT_URL: mesh.broker.mqttUrl,
-      OPS_PORT: "0",
-      REPLICA_ID: "one",
-      LOG_LEVEL: "debug",
-      ...env,
+  const child = spawn(
+    process.execPath,
+    [...(process.env.BRIDGE_PROF ? ["--cpu-prof", "--cpu-prof-dir=/tmp/rpcprof"] : []), main],
+    {
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      env: {
+        PATH: process.env.PATH,
+        NATS_URL: mesh.broker.url,
+        NATS_USER: "rpc-bridge",
+        NATS_PASSWORD: password,
+        NATS_DEVICES_PASSWORD: password,
+        MQTT_URL: mesh.broker.mqttUrl,
+        OPS_PORT: "0",
+        REPLICA_ID: "one",
+        LOG_LEVEL: "debug",
+        ...env,
+      },
     },
-  });
+  );
   let log = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding("utf8").on("data", (text: string) => {

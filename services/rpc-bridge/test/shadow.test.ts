@@ -1,0 +1,269 @@
+import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
+import { subscribe } from "@devmesh/service-kit/events";
+import { eventually } from "@devmesh/testkit/eventually";
+import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
+
+let mesh: TestMesh;
+let bridge: BridgeProcess;
+const connected: MqttDevice[] = [];
+
+beforeAll(async () => {
+  mesh = await startTestMesh(["pump", "valve"]);
+  bridge = await startBridge(mesh);
+}, 30_000);
+
+afterEach(async () => {
+  await Promise.all(connected.splice(0).map((device) => device.leave()));
+  mesh.registry.known.clear();
+  mesh.registry.patches.length = 0;
+  mesh.registry.beforePatch = () => undefined;
+});
+
+afterAll(async () => {
+  await bridge?.[Symbol.asyncDispose]();
+  await mesh?.[Symbol.asyncDispose]();
+});
+
+async function connect(id: string): Promise<MqttDevice> {
+  const device = await mesh.connect(id);
+  connected.push(device);
+  for (const topic of ["shadow/update/accepted", "shadow/update/rejected", "shadow"]) {
+    await device.subscribe(`${id}/${topic}`, 1);
+  }
+  return device;
+}
+
+async function answerTo(device: MqttDevice, payload: unknown, qos: 0 | 1 | 2 = 1) {
+  device.forget();
+  await device.publish(`${device.id}/shadow/update`, payload, qos);
+  const message = await device.awaitMessage(({ topic }) => topic.includes("/shadow/update/"));
+  return { kind: message.topic.split("/").at(-1), ...(JSON.parse(message.payload) as object) };
+}
+
+const reported = (n: number) => ({ state: { reported: { n } } });
+
+describe("a shadow update of a device", () => {
+  test.each([0, 1, 2] as const)("at QoS %i is applied once and accepted", async (qos) => {
+    mesh.registry.add("pump", { version: 6 });
+    const device = await connect("pump");
+    const answer = await answerTo(device, { state: { reported: { speed: 3 } }, clientToken: "t-1" }, qos);
+    const { timestamp } = mesh.registry.known.get("pump") ?? {};
+    expect(answer).toEqual({
+      kind: "accepted",
+      state: { reported: { speed: 3 } },
+      version: 7,
+      timestamp,
+      clientToken: "t-1",
+    });
+    // Another one behind it: what came twice would have come before.
+    await answerTo(device, reported(1), qos);
+    expect(mesh.registry.patches).toHaveLength(2);
+  });
+
+  test("without a clientToken is accepted without one", async () => {
+    expect(await answerTo(await connect("pump"), reported(1))).not.toHaveProperty("clientToken");
+  });
+
+  test.each(["", "é".repeat(32), 'a "quoted" \u0000 one'])(
+    "has its clientToken %j echoed",
+    async (clientToken) => {
+      expect(await answerTo(await connect("pump"), { ...reported(1), clientToken })).toMatchObject({
+        clientToken,
+      });
+    },
+  );
+
+  test.each<[string, unknown, object]>([
+    ["is not JSON", "{speed: 3}", { code: 400 }],
+    ["is not UTF-8", Buffer.from([0x7b, 0xff, 0x7d]), { code: 400 }],
+    ["is empty", "", { code: 400 }],
+    ["is no object", "[1]", { code: 400 }],
+    ["has no state", { clientToken: "t" }, { code: 400, clientToken: "t" }],
+    ["has a clientToken that is too long", { ...reported(1), clientToken: "x".repeat(65) }, { code: 400 }],
+    ["has a clientToken that is no string", { ...reported(1), clientToken: 5 }, { code: 400 }],
+    ["writes another section", { state: { delta: {} }, clientToken: "t" }, { code: 400, clientToken: "t" }],
+    ["writes tags", { ...reported(1), tags: {}, clientToken: "t" }, { code: 403, clientToken: "t" }],
+    [
+      "names another version",
+      { ...reported(1), version: 99, clientToken: "t" },
+      { code: 409, clientToken: "t" },
+    ],
+    [
+      "is too large for the shadow",
+      { state: { reported: { x: "y".repeat(40_000) } }, clientToken: "t" },
+      { code: 413, clientToken: "t" },
+    ],
+    ["is too large for anything", { state: { reported: { x: "y".repeat(300_000) } } }, { code: 413 }],
+    [
+      "is nested too deep to be written again",
+      `{"state":${"[".repeat(60_000)}${"]".repeat(60_000)}}`,
+      { code: 400 },
+    ],
+  ])("that %s is rejected", async (_what, payload, rejection) => {
+    const answer = await answerTo(await connect("pump"), payload);
+    expect(answer).toEqual({ kind: "rejected", message: expect.stringMatching(/./), ...rejection });
+    expect(mesh.registry.patches).toEqual([]);
+  });
+
+  test("of a device that is no more is rejected with 404", async () => {
+    const device = await connect("pump");
+    mesh.registry.known.delete("pump");
+    expect(await answerTo(device, reported(1))).toMatchObject({ kind: "rejected", code: 404 });
+  });
+
+  test("may name the version it is based on", async () => {
+    mesh.registry.add("pump", { version: 4 });
+    expect(await answerTo(await connect("pump"), { ...reported(1), version: 4 })).toMatchObject({
+      version: 5,
+    });
+  });
+
+  test("changes the delta, which the device hears", async () => {
+    mesh.registry.add("pump", { desired: { speed: 3 } });
+    const device = await connect("pump");
+    await device.subscribe("pump/shadow/delta", 1);
+    await device.publish("pump/shadow/update", { state: { reported: { speed: 3 } } }, 1);
+    const { payload } = await device.awaitMessage("pump/shadow/delta");
+    expect(JSON.parse(payload)).toMatchObject({ state: {}, version: 2 });
+  });
+
+  test("keeps its place among many, for each device", async () => {
+    const devices = [await connect("pump"), await connect("valve")];
+    for (let n = 0; n < 50; n++)
+      for (const device of devices) await device.publish(`${device.id}/shadow/update`, reported(n), 1);
+    await eventually(() => mesh.registry.patches.length === 100);
+    for (const { id } of devices)
+      expect(mesh.registry.known.get(id)).toMatchObject({ reported: { n: 49 }, version: 51 });
+  }, 20_000);
+
+  test("waits in its order while the registry is away", async () => {
+    const device = await connect("pump");
+    await mesh.registry.stopServing();
+    for (const n of [1, 2, 3])
+      await device.publish("pump/shadow/update", { ...reported(n), clientToken: `${n}` }, 1);
+    mesh.registry.serveAgain();
+    await eventually(() => device.messages.length === 3);
+    expect(
+      device.messages.map(({ payload }) => (JSON.parse(payload) as { clientToken: string }).clientToken),
+    ).toEqual(["1", "2", "3"]);
+    expect(mesh.registry.known.get("pump")).toMatchObject({ reported: { n: 3 }, version: 4 });
+  }, 20_000);
+
+  test("that always fails is given up, and what comes after it is applied", async () => {
+    const device = await connect("pump");
+    mesh.registry.beforePatch = (id) => {
+      if (id === "pump") throw new Error("a defect");
+    };
+    await device.publish("pump/shadow/update", { ...reported(1), clientToken: "bad" }, 1);
+    expect(await answerTo(await connect("valve"), reported(1))).toMatchObject({ kind: "accepted" });
+    const { topic, payload } = await device.awaitMessage(
+      ({ topic }) => topic.includes("/shadow/update/"),
+      15_000,
+    );
+    expect({ topic, ...(JSON.parse(payload) as object) }).toMatchObject({
+      topic: "pump/shadow/update/rejected",
+      code: 500,
+      clientToken: "bad",
+    });
+    mesh.registry.beforePatch = () => undefined;
+    expect(await answerTo(device, reported(2))).toMatchObject({ kind: "accepted", version: 2 });
+  }, 20_000);
+
+  test("that was acknowledged survives a bridge that is killed before it was applied", async () => {
+    const device = await connect("pump");
+    await mesh.registry.stopServing();
+    await device.publish("pump/shadow/update", reported(8), 1);
+    await bridge.end("SIGKILL");
+    await device.publish("pump/shadow/update", reported(9), 1);
+    mesh.registry.serveAgain();
+    bridge = await startBridge(mesh);
+    await eventually(() => mesh.registry.known.get("pump")?.reported["n"] === 9, { withinMs: 60_000 });
+    expect(mesh.registry.patches).toEqual([{ shadow: reported(8) }, { shadow: reported(9) }]);
+  }, 90_000);
+
+  test("that was applied by a bridge that died before it could say so is accepted in the end, its version being known", async () => {
+    mesh.registry.add("pump", { version: 1 });
+    const device = await connect("pump");
+    mesh.registry.beforePatch = async () => {
+      mesh.registry.beforePatch = () => undefined;
+      await bridge.end("SIGKILL");
+    };
+    await device.publish("pump/shadow/update", { ...reported(5), version: 1, clientToken: "once" }, 1);
+    await eventually(() => mesh.registry.patches.length === 1);
+    bridge = await startBridge(mesh);
+    const { topic, payload } = await device.awaitMessage(
+      ({ topic }) => topic.includes("/shadow/update/"),
+      60_000,
+    );
+    expect({ topic, ...(JSON.parse(payload) as object) }).toMatchObject({
+      topic: "pump/shadow/update/accepted",
+      version: 2,
+      clientToken: "once",
+    });
+    expect(mesh.registry.patches).toHaveLength(1);
+  }, 90_000);
+});
+
+describe("a device that asks for its shadow", () => {
+  test.each([0, 1] as const)(
+    "at QoS %i gets state with delta, version and timestamp, and no tags",
+    async (qos) => {
+      mesh.registry.add("pump", {
+        desired: { speed: 3 },
+        reported: { heat: 1 },
+        tags: { labels: ["x"] },
+        version: 9,
+        timestamp: 5,
+      });
+      const device = await connect("pump");
+      await device.publish("pump/shadow/get", "", qos);
+      const { payload } = await device.awaitMessage("pump/shadow");
+      expect(JSON.parse(payload)).toEqual({
+        state: { desired: { speed: 3 }, reported: { heat: 1 }, delta: { speed: 3 } },
+        version: 9,
+        timestamp: 5,
+      });
+    },
+  );
+
+  test("has its clientToken echoed, and is answered also when the payload is nonsense", async () => {
+    const device = await connect("pump");
+    await device.publish("pump/shadow/get", { clientToken: "c" }, 1);
+    expect(JSON.parse((await device.awaitMessage("pump/shadow")).payload)).toMatchObject({
+      clientToken: "c",
+    });
+    device.forget();
+    await device.publish("pump/shadow/get", "what?", 1);
+    expect(JSON.parse((await device.awaitMessage("pump/shadow")).payload)).toMatchObject({ version: 1 });
+  });
+});
+
+describe("an event of a device", () => {
+  test("appears as rpc_out with what stood behind ID/event/, at each QoS once", async () => {
+    const told: { name: string }[] = [];
+    const listening = subscribe(
+      mesh.gateway,
+      { events: rpcEvents, names: ["rpc_out"] },
+      { rpc_out: (event) => void told.push(event) },
+      { mode: "each" },
+    );
+    await mesh.gateway.flush();
+    const device = await connect("pump");
+    await device.publish("pump/event/not-json", "{", 1);
+    await device.publish("pump/event/*", "1", 1);
+    await device.publish("pump/*/door", "1", 1);
+    await device.publish("pump/event", "1", 1);
+    await device.publish("pump/event/door/open", { by: "ann" }, 1);
+    await device.publish("pump/event/v1.2", "null", 2);
+    await device.publish("pump/event/level", "0", 0);
+    await eventually(() => told.length === 3);
+    expect(told.toSorted((a, b) => a.name.localeCompare(b.name))).toMatchObject([
+      { id: "pump", name: "door/open", payload: { by: "ann" } },
+      { id: "pump", name: "level", payload: 0 },
+      { id: "pump", name: "v1.2", payload: null },
+    ]);
+    await listening.stop();
+  });
+});

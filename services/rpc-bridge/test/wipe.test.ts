@@ -1,0 +1,104 @@
+import { createCallContext } from "@devmesh/service-kit/context";
+import { eventually } from "@devmesh/testkit/eventually";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
+
+let mesh: TestMesh;
+let bridge: BridgeProcess;
+
+beforeAll(async () => {
+  mesh = await startTestMesh(["pump", "pump2", "valve"]);
+  bridge = await startBridge(mesh);
+}, 30_000);
+
+afterAll(async () => {
+  await bridge?.[Symbol.asyncDispose]();
+  await mesh?.[Symbol.asyncDispose]();
+});
+
+async function wipe(device_id: string, client_ids: string[]): Promise<void> {
+  using call = createCallContext({ timeoutMs: 25_000 });
+  await mesh.bridge.wipeDevice({ device_id, client_ids }, call);
+}
+
+const kept = { clean: false } as const;
+
+describe("wiping a device", () => {
+  test("drops its sessions with what is queued in them, and its retained messages, and touches nobody else", async () => {
+    const clientIds = ["pump", "pump:second"];
+    for (const clientId of clientIds) {
+      const device = await mesh.connect("pump", { ...kept, clientId });
+      expect(await device.subscribe("pump/note", 1)).toBe(1);
+      await device.leave();
+    }
+    const writer = await mesh.connect("pump", { clientId: "pump:writer" });
+    await writer.publish("pump/note", "for the one who is away", 1);
+    const retained = ["pump/status", "pump/a.b/c", "db/pump/last", "db/pump/deep/er", "pump/shadow/delta"];
+    for (const topic of retained) await writer.publish(topic, "left behind", 1, true);
+    const neighbour = await mesh.connect("pump2");
+    await neighbour.publish("pump2/status", "stays", 1, true);
+    const valve = await mesh.connect("valve");
+    await writer.leave();
+    mesh.registry.known.delete("pump");
+
+    await wipe("pump", [...clientIds, "valve", "pump2", "_rpc-bridge-one", "pump:no.dots"]);
+
+    expect(valve.client.connected).toBe(true);
+    expect(neighbour.client.connected).toBe(true);
+    for (const clientId of clientIds) {
+      let sessionPresent: boolean | undefined;
+      const later = await mesh.connect("pump", { ...kept, clientId });
+      later.client.on("connect", (packet) => {
+        sessionPresent = packet.sessionPresent;
+      });
+      await later.subscribe("pump/note", 1);
+      for (const filter of ["pump/+", "pump/+/+", "db/pump/#", "db/pump/+/+"])
+        await later.subscribe(filter, 1);
+      await later.publish("pump/note", "a sign", 1);
+      await later.awaitMessage(({ payload }) => payload === "a sign");
+      expect(later.messages.filter(({ payload }) => payload !== "a sign")).toEqual([]);
+      expect(sessionPresent ?? false).toBe(false);
+      await later.leave();
+    }
+    await neighbour.subscribe("pump2/status");
+    expect((await neighbour.awaitMessage("pump2/status")).payload).toBe("stays");
+    await valve.leave();
+    await neighbour.leave();
+  }, 30_000);
+
+  test("may be done twice, and to a device that left nothing", async () => {
+    await wipe("pump", []);
+    await wipe("pump", ["pump"]);
+  }, 30_000);
+
+  test("clears hundreds of retained messages", async () => {
+    const writer = await mesh.connect("pump2");
+    await Promise.all(Array.from({ length: 300 }, (_, n) => writer.publish(`db/pump2/${n}`, "x", 1, true)));
+    await wipe("pump2", []);
+    await eventually(() => !writer.client.connected);
+    const later = await mesh.connect("pump2");
+    await later.subscribe("db/pump2/+");
+    await later.publish("db/pump2/sign", "a sign", 1);
+    await later.awaitMessage("db/pump2/sign");
+    expect(later.messages).toHaveLength(1);
+    await later.leave();
+  }, 30_000);
+
+  test("leaves no delta of the device behind when one was on its way", async () => {
+    mesh.registry.add("valve", { desired: { on: true } });
+    await mesh.registry.tellUpdated("valve");
+    mesh.registry.known.delete("valve");
+    await wipe("valve", []);
+    const later = await mesh.connect("valve");
+    mesh.registry.known.delete("valve");
+    await later.subscribe("valve/shadow/delta");
+    await later.publish("valve/sign", "x", 1);
+    expect(later.messages).toEqual([]);
+    await later.leave();
+  }, 30_000);
+});
+
+test("ingestion is ready once the bridge is", async () => {
+  using call = createCallContext({ timeoutMs: 5_000 });
+  expect(await mesh.bridge.awaitIngestion({}, call)).toEqual({});
+});
