@@ -14,7 +14,13 @@ import { systemClock } from "./clock.ts";
 import { type CallContext, createCallContext } from "./context.ts";
 import { ServiceError } from "./errors.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
-import { ensureDeadLetterStream, ensureQueueStream, isMissing, streamManager } from "./streams.ts";
+import {
+  ensureConsumer,
+  ensureDeadLetterStream,
+  ensureQueueStream,
+  isMissing,
+  streamManager,
+} from "./streams.ts";
 import { deadLetterStream, deadSubject, queueConsumer, queueStream, queueSubject } from "./subjects.ts";
 import { childSpan, formatTraceparent, parseTraceparent, startTrace, traceHeader } from "./trace.ts";
 
@@ -108,7 +114,7 @@ export async function consumeQueue<Q extends QueueDeclaration>(
 ): Promise<Consuming> {
   await ensureQueueStream(bus, queue.name);
   await ensureDeadLetterStream(bus, queue.name);
-  await ensureConsumer(bus, queue.name);
+  await ensureWorker(bus, queue.name);
   const stopping = new AbortController();
   const workers = Array.from({ length: concurrency }, () => work(bus, queue, handler, stopping.signal));
   return {
@@ -119,10 +125,8 @@ export async function consumeQueue<Q extends QueueDeclaration>(
   };
 }
 
-async function ensureConsumer(bus: Bus, queue: string): Promise<void> {
-  const manager = await streamManager(bus);
-  await manager.consumers.add(queueStream(queue), {
-    name: queueConsumer,
+async function ensureWorker(bus: Bus, queue: string): Promise<void> {
+  await ensureConsumer(bus, queueStream(queue), {
     durable_name: queueConsumer,
     ack_policy: AckPolicy.Explicit,
     deliver_policy: DeliverPolicy.All,
@@ -155,7 +159,7 @@ async function recover(bus: Bus, queue: string, failure: string, stopping: Abort
   if (failure !== "missing" || stopping.aborted) return;
   try {
     await ensureQueueStream(bus, queue);
-    await ensureConsumer(bus, queue);
+    await ensureWorker(bus, queue);
   } catch (error) {
     bus.log.warn({ err: error, queue }, "the queue cannot be made");
   }

@@ -1,4 +1,5 @@
 import {
+  type ConsumerConfig,
   DiscardPolicy,
   JetStreamApiCodes,
   JetStreamApiError,
@@ -95,3 +96,21 @@ async function ensureStream(bus: Bus, wanted: WantedStream): Promise<void> {
   );
   if (differs) await manager.streams.update(config.name, config);
 }
+
+/** Makes the durable consumer, or changes an existing one to match; harmless when several replicas do so at once. */
+export async function ensureConsumer(
+  bus: Bus,
+  stream: string,
+  config: Partial<ConsumerConfig> & { readonly durable_name: string },
+): Promise<void> {
+  const manager = await streamManager(bus);
+  try {
+    await manager.consumers.add(stream, config);
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || error.code !== consumerAlreadyExists) throw error;
+    await manager.consumers.update(stream, config.durable_name, config);
+  }
+}
+
+/** JetStream's error code for a consumer of that name with another configuration. */
+const consumerAlreadyExists = 10_148;

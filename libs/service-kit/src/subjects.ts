@@ -102,3 +102,13 @@ export const mqttStream = "$MQTT_msgs";
 export const mqttRetainedStream = "$MQTT_rmsgs";
 /** Prefix of an MQTT topic, as a subject, inside `$MQTT_msgs`. */
 export const mqttStreamPrefix = "$MQTT.msgs.";
+
+/** The durable consumers on `$MQTT_msgs`: each named after the service that pulls it, with what it holds. */
+export const deviceConsumers = {
+  data: [`${mqttStreamPrefix}db.>`],
+  "rpc-bridge": [
+    `${mqttStreamPrefix}*.shadow.update`,
+    `${mqttStreamPrefix}*.shadow.get`,
+    `${mqttStreamPrefix}*.event.>`,
+  ],
+} as const;

@@ -1,0 +1,276 @@
+import { AckPolicy, DeliverPolicy, DiscardPolicy, StorageType } from "@nats-io/jetstream";
+import { nanos } from "@nats-io/nats-core";
+import type { Bus } from "./bus.ts";
+import { systemClock } from "./clock.ts";
+import { topicLevels } from "./device-topic.ts";
+import type { Listening } from "./events.ts";
+import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
+import { ensureConsumer, isMissing, streamManager } from "./streams.ts";
+import { deviceConsumers, mqttStream, mqttStreamPrefix } from "./subjects.ts";
+
+/** Longest wait of one request for messages, in milliseconds; a message ends it at once. */
+const pollMs = 5_000;
+/** The broker delivers a message again when it was not acknowledged for this long; in milliseconds. */
+const ackWaitMs = 10_000;
+/** Waits after a batch that could not be handled, in milliseconds; the last one repeats. */
+const retryAfterMs = [100, 250, 500, 1_000, 2_000, 5_000];
+
+/** A message that a device published at QoS 1 or 2 and the broker has acknowledged to it. */
+export interface DeviceMessage {
+  /** The topic as a NATS subject, without the broker's prefix. */
+  readonly subject: string;
+  /** Levels of the MQTT topic, dots restored. Chosen by the device: check each before use. */
+  readonly topicLevels: readonly string[];
+  readonly payload: Uint8Array;
+  /** When the broker's stream was made, RFC 3339. With `sequence` it names the message for ever. */
+  readonly streamCreated: string;
+  /** Sequence in the broker's stream. */
+  readonly sequence: number;
+  /** When the broker stored it. */
+  readonly timestamp: Date;
+  /** Whether it was delivered before: its effects may exist already. */
+  readonly redelivered: boolean;
+}
+
+/** What to pull, and how much of it at once. */
+export interface PullDeviceMessagesOptions {
+  /** One of the consumers that `provisionDeviceStreams` makes. */
+  readonly durable: keyof typeof deviceConsumers;
+  /** Most messages in one batch. */
+  readonly batch: number;
+  /** How long a batch that is not full waits for more, in milliseconds. 0: not at all. */
+  readonly maxWaitMs: number;
+  /** Ends the pulling; a batch being handled is finished and acknowledged first. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Hands over what devices published, in the broker's order, strictly one batch at a time. Each message is acknowledged
+ * when `handleBatch` resolves; when it rejects, all of the batch comes again after a wait. Outlives broker restarts
+ * and a consumer that is not there yet. Resolves once `signal` has aborted and nothing is under way.
+ */
+export async function pullDeviceMessages(
+  bus: Bus,
+  options: PullDeviceMessagesOptions,
+  handleBatch: (messages: readonly DeviceMessage[]) => Promise<void>,
+): Promise<void> {
+  const { durable, batch, maxWaitMs, signal } = options;
+  const puller = createPuller(bus, mqttStream, durable);
+  let streamCreated: string | null = null;
+  let connections = 0;
+  let failures = 0;
+  const offReconnect = bus.onDisconnect(() => {
+    connections++;
+    // Behind a lost connection there may be another stream of the same name.
+    streamCreated = null;
+  });
+  try {
+    while (!signal.aborted) {
+      streamCreated ??= await readStreamCreated(bus, signal);
+      if (streamCreated === null) continue;
+      const connection = connections;
+      const pulled = await pullBatch(puller, batch, maxWaitMs, signal);
+      if (signal.aborted || connection !== connections) {
+        for (const message of pulled.messages) message.reject(0);
+        await waitFor(bus, 100, signal);
+        continue;
+      }
+      if (pulled.failure === "missing") streamCreated = null;
+      if (pulled.messages.length > 0) {
+        const handled = await handle(bus, durable, pulled.messages, streamCreated ?? "", handleBatch);
+        failures = handled ? 0 : failures + 1;
+        if (!handled) await waitFor(bus, backOff(failures), signal);
+      }
+      if (pulled.failure !== null) {
+        bus.log.debug({ durable, failure: pulled.failure }, "device messages cannot be pulled");
+        await waitFor(bus, 500, signal);
+      }
+    }
+    if (bus.connected) await bus.flush();
+  } finally {
+    offReconnect();
+    puller.close();
+  }
+}
+
+/** Takes what is there at once, or the first that comes; then fills the batch for `maxWaitMs`. */
+async function pullBatch(puller: Puller, batch: number, maxWaitMs: number, signal: AbortSignal) {
+  const first = await puller.pull({ batch, expiresMs: pollMs, untilAny: true }, signal);
+  const missing = batch - first.messages.length;
+  if (first.messages.length === 0 || missing === 0 || maxWaitMs === 0 || first.failure !== null) {
+    // The broker turns a one-shot request away while another replica's waits: not so fast again.
+    if (first.messages.length === 0 && first.failure === null) await systemClock.sleep(5);
+    return first;
+  }
+  const rest = await puller.pull({ batch: missing, expiresMs: maxWaitMs }, signal);
+  return { messages: [...first.messages, ...rest.messages], failure: rest.failure };
+}
+
+async function handle(
+  bus: Bus,
+  consumer: string,
+  pulled: readonly PulledMessage[],
+  streamCreated: string,
+  handleBatch: (messages: readonly DeviceMessage[]) => Promise<void>,
+): Promise<boolean> {
+  const messages: DeviceMessage[] = [];
+  for (const message of pulled) {
+    const subject = message.subject.slice(mqttStreamPrefix.length);
+    const levels = topicLevels(subject);
+    if (levels === null) {
+      bus.metrics.deviceMessages.inc({ consumer, outcome: "unreadable" });
+      continue;
+    }
+    messages.push({
+      subject,
+      topicLevels: levels,
+      payload: message.payload,
+      streamCreated,
+      sequence: message.sequence,
+      timestamp: message.storedAt,
+      redelivered: message.deliveries > 1,
+    });
+  }
+  const alive = setInterval(() => {
+    for (const message of pulled) message.extend();
+  }, ackWaitMs / 3);
+  try {
+    if (messages.length > 0) await handleBatch(messages);
+  } catch (error) {
+    bus.metrics.deviceMessages.inc({ consumer, outcome: "failed" }, messages.length);
+    bus.log.error({ err: error, consumer, messages: messages.length }, "device messages were not handled");
+    for (const message of pulled) message.reject(0);
+    return false;
+  } finally {
+    clearInterval(alive);
+  }
+  for (const message of pulled) message.acknowledge();
+  bus.metrics.deviceMessages.inc({ consumer, outcome: "ok" }, messages.length);
+  return true;
+}
+
+/** Null while the stream is not there or cannot be asked, after a wait. */
+async function readStreamCreated(bus: Bus, signal: AbortSignal): Promise<string | null> {
+  try {
+    return (await (await streamManager(bus)).streams.info(mqttStream)).created;
+  } catch (error) {
+    if (!isMissing(error)) bus.log.debug({ err: error }, "the broker's stream cannot be asked");
+    await waitFor(bus, 500, signal);
+    return null;
+  }
+}
+
+function backOff(failures: number): number {
+  return retryAfterMs[Math.min(failures, retryAfterMs.length) - 1] ?? 0;
+}
+
+/** Waits `ms`, less when the bus comes back or the pulling ends meanwhile. */
+async function waitFor(bus: Bus, ms: number, signal: AbortSignal): Promise<void> {
+  const woken = new AbortController();
+  const off = bus.onReconnect(() => woken.abort());
+  await systemClock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
+  off();
+}
+
+/** A message that a device published at QoS 0: best effort, stored nowhere. */
+export interface TransientDeviceMessage extends Pick<DeviceMessage, "subject" | "topicLevels" | "payload"> {
+  readonly timestamp: Date;
+}
+
+/** What marks, on the core subject, the QoS a device published at. */
+const qosHeader = "Nmqtt-Pub";
+
+/**
+ * Hears what devices publish at QoS 0, one replica each message. What carries another QoS is dropped here, because it
+ * comes by `pullDeviceMessages`, too, as is what did not come over MQTT.
+ */
+export function subscribeDeviceTopics(
+  bus: Bus,
+  subject: string,
+  queueGroup: string,
+  handler: (message: TransientDeviceMessage) => void | Promise<void>,
+): Listening {
+  const running = new Set<Promise<void>>();
+  const subscription = bus.connection.subscribe(subject, {
+    queue: queueGroup,
+    callback: (error, msg) => {
+      if (error !== null) {
+        bus.log.error({ err: error, subject }, "device messages can no longer be heard");
+        return;
+      }
+      if (msg.headers?.get(qosHeader) !== "0") return;
+      const levels = topicLevels(msg.subject);
+      if (levels === null) {
+        bus.metrics.deviceMessages.inc({ consumer: queueGroup, outcome: "unreadable" });
+        return;
+      }
+      const message = { subject: msg.subject, topicLevels: levels, payload: msg.data, timestamp: new Date() };
+      const handled = (async () => handler(message))().then(
+        () => bus.metrics.deviceMessages.inc({ consumer: queueGroup, outcome: "ok" }),
+        (failure: unknown) => {
+          bus.metrics.deviceMessages.inc({ consumer: queueGroup, outcome: "failed" });
+          bus.log.error({ err: failure, subject }, "a device message was not handled");
+        },
+      );
+      running.add(handled);
+      void handled.finally(() => running.delete(handled));
+    },
+  });
+  return {
+    async stop() {
+      if (bus.connected && !subscription.isClosed()) await subscription.drain();
+      else subscription.unsubscribe();
+      await Promise.allSettled([...running]);
+    },
+  };
+}
+
+/** Bounds of the broker's own stream of device messages. */
+export interface ProvisionDeviceStreamsOptions {
+  /** When so much is stored and not taken off yet, the broker acknowledges nothing more. Default 1 GB. */
+  readonly maxBytes?: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Bounds `$MQTT_msgs` and makes the durable consumers on it. Waits for the stream, which the broker makes at the first
+ * MQTT login: log in first. Idempotent; rejects only when `signal` aborts or the broker refuses.
+ */
+export async function provisionDeviceStreams(
+  bus: Bus,
+  { maxBytes = 1024 * 1024 * 1024, signal }: ProvisionDeviceStreamsOptions,
+): Promise<void> {
+  const manager = await streamManager(bus);
+  for (;;) {
+    signal.throwIfAborted();
+    if ((await readStreamCreated(bus, signal)) !== null) break;
+  }
+  const { config } = await manager.streams.info(mqttStream);
+  if (config.max_bytes !== maxBytes || config.discard !== DiscardPolicy.New) {
+    await manager.streams.update(mqttStream, { max_bytes: maxBytes, discard: DiscardPolicy.New });
+  }
+  for (const [durable, filters] of Object.entries(deviceConsumers)) {
+    await ensureConsumer(bus, mqttStream, {
+      durable_name: durable,
+      filter_subjects: [...filters],
+      ack_policy: AckPolicy.Explicit,
+      deliver_policy: DeliverPolicy.All,
+      ack_wait: nanos(ackWaitMs),
+      max_deliver: -1,
+      // Also the most that can be lost to a batch of a replica that died, for `ack_wait`.
+      max_ack_pending: 1_000,
+      mem_storage: config.storage === StorageType.Memory,
+    });
+  }
+}
+
+/** Whether the broker keeps what devices publish: its stream and both consumers are there. */
+export async function deviceStreamsReady(bus: Bus): Promise<boolean> {
+  try {
+    const manager = await streamManager(bus);
+    for (const durable of Object.keys(deviceConsumers)) await manager.consumers.info(mqttStream, durable);
+    return true;
+  } catch {
+    return false;
+  }
+}
