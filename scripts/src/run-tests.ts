@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { mkdir, rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { z } from "zod";
 import { findNatsServer } from "./nats-server/find-nats-server.ts";
@@ -17,6 +17,11 @@ interface StepOutcome {
   readonly output: string;
   readonly seconds: number;
 }
+
+/** The members of turbo's `--dry=json` that tell which packages have a task. */
+const DryRun = z.object({
+  tasks: z.array(z.object({ package: z.string(), directory: z.string(), command: z.string() })),
+});
 
 const filters = filtersOf(process.argv.slice(2));
 if (filters === null) {
@@ -100,9 +105,7 @@ async function runChecks(narrowed: readonly string[]): Promise<TestCount> {
 async function runPackageTests(narrowed: readonly string[]): Promise<TestCount> {
   const packages = await packagesWithTests(narrowed);
   if (packages === null) return { passed: 0, failed: 1, skipped: 0 };
-  await Promise.all(
-    packages.map(({ directory }) => rm(join(repository, directory, RESULT), { force: true })),
-  );
+  await Promise.all(packages.map(({ directory }) => clearResult(join(repository, directory, RESULT))));
   say(`        running the tests of ${packages.length} packages`);
   const args = [
     ...turbo("test", narrowed),
@@ -128,10 +131,6 @@ async function runPackageTests(narrowed: readonly string[]): Promise<TestCount> 
   return ok || total.failed > 0 ? total : { ...total, failed: 1 };
 }
 
-const DryRun = z.object({
-  tasks: z.array(z.object({ package: z.string(), directory: z.string(), command: z.string() })),
-});
-
 async function packagesWithTests(
   narrowed: readonly string[],
 ): Promise<{ name: string; directory: string }[] | null> {
@@ -142,10 +141,18 @@ async function packagesWithTests(
     return tasks
       .filter(({ command }) => command !== "<NONEXISTENT>")
       .map(({ package: name, directory }) => ({ name, directory }));
-  } catch {
-    say(`FAILED  which packages have tests\n${output.trimEnd()}`);
+  } catch (error) {
+    say(
+      `FAILED  which packages have tests: ${error instanceof Error ? error.message : error}\n${output.trimEnd()}`,
+    );
     return null;
   }
+}
+
+/** A result that an earlier run left must not be taken for this one's. */
+async function clearResult(file: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  await rm(file, { force: true });
 }
 
 /** Nothing is taken from turbo's cache: a check depends on more than its own package's files. */

@@ -1,5 +1,5 @@
 import { type DataFolder, replaceFile } from "./data-folder.ts";
-import type { Installation, MakeIssuer } from "./installation.ts";
+import type { Installation } from "./installation.ts";
 import type { MeshSettings } from "./settings.ts";
 export const brokerUserNames = () => [
   "gateway",
@@ -11,10 +11,7 @@ export const brokerUserNames = () => [
   "data.devices",
   "rpc-bridge.devices",
 ];
-export const newIssuer: MakeIssuer = () => ({
-  seed: "SAxxxxxxxxxxxxxxxxxx",
-  publicKey: "Axxxxxxxxxxxxxxxxx",
-});
+
 export async function writeBrokerConfig(
   settings: MeshSettings,
   folder: DataFolder,

@@ -1,10 +1,11 @@
 import { mesh as declaration, type ServiceName } from "@devmesh/contracts/mesh";
+import { createAccountKeyPair } from "@devmesh/service-kit/nkey";
 import { findNatsServer } from "../nats-server/find-nats-server.ts";
 import type { ChildRegistry } from "../process/child-registry.ts";
 import { endByCommandLine } from "../process/command-line.ts";
 import { type RunningProcess, StartFailure } from "../process/running-process.ts";
 import { type Supervision, type SupervisionReport, supervise } from "../process/supervision.ts";
-import { brokerUserNames, newIssuer, writeBrokerConfig } from "./broker-configuration.ts";
+import { brokerUserNames, writeBrokerConfig } from "./broker-configuration.ts";
 import { awaitListening, endLeftoverBroker, startBroker } from "./broker-process.ts";
 import { type DataFolder, dataFolder, lockDataFolder, prepareDataFolder } from "./data-folder.ts";
 import { ensureInstallation, type Installation } from "./installation.ts";
@@ -59,7 +60,7 @@ export async function startMesh(start: MeshStart, signal: AbortSignal): Promise<
   undo.defer(() => lock.release());
   await endLeftovers(folder, say);
   await checkPorts(settings.host, wantedPorts(settings, start.without));
-  const installation = await ensureInstallation(folder.installation, brokerUserNames(), newIssuer);
+  const installation = await ensureInstallation(folder.installation, brokerUserNames(), createAccountKeyPair);
 
   const addresses = brokerAddresses(settings);
   const parts: MeshParts = { logs: [], broker: null, services: new Map() };
