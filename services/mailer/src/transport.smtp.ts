@@ -90,8 +90,17 @@ function secretsOf({ credentials }: SmtpServer, { secrets }: Mail): string[] {
 const longestMessage = 400;
 
 function redacted(text: string, secrets: readonly string[]): string {
-  let clean = text;
-  for (const secret of secrets) if (secret !== "") clean = clean.replaceAll(secret, "[redacted]");
-  clean = clean.replace(/[\p{Cc}\s]+/gu, " ").trim();
+  const clean = withoutSecrets(text, secrets)
+    .replace(/[\p{Cc}\s]+/gu, " ")
+    .trim();
   return clean.length > longestMessage ? `${clean.slice(0, longestMessage)}…` : clean;
+}
+
+/** In one pass, the longest first: a secret may be part of another, or of the word that replaces it. */
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  const patterns = secrets
+    .filter((secret) => secret !== "")
+    .sort((a, b) => b.length - a.length)
+    .map((secret) => secret.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"));
+  return patterns.length === 0 ? text : text.replace(new RegExp(patterns.join("|"), "g"), "[redacted]");
 }
