@@ -1,0 +1,220 @@
+import type { ServiceDeclaration } from "@devmesh/contracts/topology";
+import { permissionsOf, type UserPermissions } from "./permissions.ts";
+import {
+  connectionsSubject,
+  deviceConnectSubject,
+  deviceDisconnectSubject,
+  devicesAccount,
+  meshAccount,
+  systemAccount,
+} from "./subjects.ts";
+
+/** The services of a mesh by name, as `libs/contracts` declares them. */
+export type Mesh = Readonly<Record<string, ServiceDeclaration>>;
+
+/** A user of the broker: one for each service and account. */
+export interface BrokerUser {
+  readonly user: string;
+  readonly service: string;
+  readonly account: typeof meshAccount | typeof devicesAccount;
+  readonly permissions: UserPermissions;
+}
+
+/** Files of a certificate and its key, as paths on the broker's machine. */
+export interface TlsFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly caFile?: string;
+}
+
+/** What a broker's configuration is made from. */
+export interface BrokerConfigOptions {
+  /** Where all listeners bind. */
+  readonly host: string;
+  readonly ports: {
+    readonly nats: number;
+    readonly mqtt: number;
+    /** MQTT over WebSocket; absent: none. */
+    readonly websocket?: number;
+    /** The broker's own HTTP monitoring, on loopback; absent: none. */
+    readonly monitor?: number;
+  };
+  /** Folder of JetStream's files. */
+  readonly storeDir: string;
+  /** Password of each user that `brokerUsers` names. */
+  readonly users: Readonly<Record<string, string>>;
+  /** Public half of the seed that `answerAuthCallout` signs with. */
+  readonly issuerPublicKey: string;
+  /** For MQTT and its WebSocket. */
+  readonly tls?: TlsFiles;
+  /** Unique in a cluster. Default `devmesh`. */
+  readonly serverName?: string;
+  readonly cluster?: {
+    readonly name: string;
+    readonly port: number;
+    /** `nats-route://HOST:PORT` of the servers. */
+    readonly routes: readonly string[];
+    readonly user: string;
+    readonly password: string;
+  };
+  /** Most that JetStream stores, in bytes. Default 16 GB. */
+  readonly maxFileStore?: number;
+  /** How often stored messages are forced to the disk, such as `2m`, or `always`. Default: the broker's. */
+  readonly syncInterval?: string;
+  /** Copies of what MQTT stores. Default: the broker's, one for a single server. */
+  readonly mqttReplicas?: number;
+}
+
+/** Every user of the broker that a mesh needs. */
+export function brokerUsers(mesh: Mesh): readonly BrokerUser[] {
+  return Object.entries(mesh).flatMap(([service, declaration]) => {
+    const permissions = permissionsOf(service, declaration);
+    const own: BrokerUser = { user: service, service, account: meshAccount, permissions: permissions.mesh };
+    if (permissions.devices === undefined) return [own];
+    return [
+      own,
+      { user: `${service}.devices`, service, account: devicesAccount, permissions: permissions.devices },
+    ];
+  });
+}
+
+/**
+ * Text of nats-server.conf: accounts MESH, DEVICES and SYS, a user for each service with the permissions of its
+ * declaration, MQTT logins decided by the auth callout. It holds passwords: write it with mode 0600. Throws when a
+ * password is missing.
+ */
+export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
+  const { host, ports, storeDir, issuerPublicKey, tls, cluster, serverName = "devmesh" } = options;
+  const users = brokerUsers(mesh);
+  const usersOf = (account: string) =>
+    users.filter((user) => user.account === account).map((user) => userEntry(user, options.users));
+  const fromSystem = {
+    streams: [deviceConnectSubject, deviceDisconnectSubject],
+    services: [connectionsSubject, "$SYS.REQ.SERVER.*.KICK"],
+  };
+  return render({
+    server_name: serverName,
+    host,
+    port: ports.nats,
+    ...(ports.monitor === undefined ? {} : { http: `127.0.0.1:${ports.monitor}` }),
+    max_payload: 1024 * 1024,
+    // A device that goes without a word is noticed by its keep-alive; a service by this.
+    ping_interval: "20s",
+    jetstream: {
+      store_dir: storeDir,
+      max_file_store: options.maxFileStore ?? 16 * 1024 ** 3,
+      ...(options.syncInterval === undefined ? {} : { sync_interval: options.syncInterval }),
+      // Each QoS 1 subscription of a device is a consumer of one stream: the default refuses the 1,001st.
+      limits: { default_max_consumers: -1 },
+    },
+    mqtt: {
+      host,
+      port: ports.mqtt,
+      consumer_memory_storage: true,
+      ...(options.mqttReplicas === undefined ? {} : { stream_replicas: options.mqttReplicas }),
+      ...(tls === undefined ? {} : { tls: tlsEntry(tls) }),
+    },
+    ...(ports.websocket === undefined
+      ? {}
+      : {
+          websocket: {
+            host,
+            port: ports.websocket,
+            ...(tls === undefined ? { no_tls: true } : { tls: tlsEntry(tls) }),
+          },
+        }),
+    ...(cluster === undefined
+      ? {}
+      : {
+          cluster: {
+            name: cluster.name,
+            host,
+            port: cluster.port,
+            routes: [...cluster.routes],
+            authorization: { user: cluster.user, password: cluster.password },
+          },
+        }),
+    accounts: {
+      [systemAccount]: {
+        exports: [
+          ...fromSystem.streams.map((stream) => ({ stream, accounts: [meshAccount] })),
+          ...fromSystem.services.map((service) => ({
+            service,
+            response_type: "stream",
+            accounts: [meshAccount],
+          })),
+        ],
+      },
+      [meshAccount]: {
+        jetstream: "enabled",
+        users: usersOf(meshAccount),
+        imports: [
+          ...fromSystem.streams.map((subject) => ({ stream: { account: systemAccount, subject } })),
+          ...fromSystem.services.map((subject) => ({ service: { account: systemAccount, subject } })),
+        ],
+      },
+      [devicesAccount]: { jetstream: "enabled", users: usersOf(devicesAccount) },
+    },
+    system_account: systemAccount,
+    authorization: {
+      // Longer than a store takes to answer, shorter than a device waits.
+      timeout: 5,
+      auth_callout: {
+        issuer: issuerPublicKey,
+        account: meshAccount,
+        auth_users: users.map(({ user }) => user),
+      },
+    },
+  });
+}
+
+function userEntry(
+  { user, permissions }: BrokerUser,
+  passwords: Readonly<Record<string, string>>,
+): ConfigMap {
+  const password = passwords[user];
+  if (password === undefined || password === "") throw new Error(`no password for the broker user ${user}`);
+  const { publish, subscribe, responds, connectionTypes } = permissions;
+  return {
+    user,
+    password,
+    allowed_connection_types: [...connectionTypes],
+    permissions: {
+      publish: allowance(publish),
+      subscribe: allowance(subscribe),
+      ...(responds ? { allow_responses: { max: 1, expires: "2m" } } : {}),
+    },
+  };
+}
+
+/** An empty `allow` would allow everything, so it is told as a denial. */
+function allowance({ allow, deny }: UserPermissions["publish"]): ConfigMap {
+  if (allow.length === 0) return { deny: [">"] };
+  return deny.length === 0 ? { allow: [...allow] } : { allow: [...allow], deny: [...deny] };
+}
+
+function tlsEntry({ certFile, keyFile, caFile }: TlsFiles): ConfigMap {
+  return { cert_file: certFile, key_file: keyFile, ...(caFile === undefined ? {} : { ca_file: caFile }) };
+}
+
+type ConfigValue = string | number | boolean | readonly ConfigValue[] | ConfigMap;
+interface ConfigMap {
+  readonly [member: string]: ConfigValue;
+}
+
+function render(map: ConfigMap): string {
+  return `${Object.entries(map)
+    .map(([member, value]) => `${member}: ${literal(value, "")}`)
+    .join("\n")}\n`;
+}
+
+/** The broker's configuration language reads JSON's literals: quoted strings are never variables or durations gone wrong. */
+function literal(value: ConfigValue, indent: string): string {
+  if (typeof value !== "object") return JSON.stringify(value);
+  const inner = `${indent}  `;
+  const lines = Array.isArray(value)
+    ? value.map((item: ConfigValue) => `${inner}${literal(item, inner)}`)
+    : Object.entries(value).map(([member, item]) => `${inner}${member}: ${literal(item, inner)}`);
+  const [open, close] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
+  return lines.length === 0 ? open + close : `${open}\n${lines.join("\n")}\n${indent}${close}`;
+}

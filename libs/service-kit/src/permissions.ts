@@ -1,0 +1,200 @@
+import type { ServiceDeclaration } from "@devmesh/contracts/topology";
+import {
+  authCalloutSubject,
+  connectionsSubject,
+  deadLetterStream,
+  deadSubject,
+  deviceConnectSubject,
+  deviceConsumers,
+  deviceDisconnectSubject,
+  discoverySubjects,
+  discoveryVerbs,
+  eventsNamed,
+  eventsStream,
+  inboxPrefix,
+  methodSubject,
+  mqttRetainedStream,
+  mqttStream,
+  queueConsumer,
+  queueStream,
+  queueSubject,
+} from "./subjects.ts";
+
+/** What one user of the broker may publish and subscribe; `deny` wins. */
+export interface UserPermissions {
+  readonly publish: { readonly allow: readonly string[]; readonly deny: readonly string[] };
+  /** `SUBJECT QUEUE` allows the subject in that queue group only. */
+  readonly subscribe: { readonly allow: readonly string[]; readonly deny: readonly string[] };
+  /** May answer, once, on the reply subject of what it receives. */
+  readonly responds: boolean;
+  /** How it may connect, in the broker's words. */
+  readonly connectionTypes: readonly ("STANDARD" | "MQTT")[];
+}
+
+/** The permissions of a service in each account it has a user in. */
+export interface ServicePermissions {
+  readonly mesh: UserPermissions;
+  readonly devices?: UserPermissions;
+}
+
+/** Exactly what a service declares, in subjects (ADR 2): nothing here is granted to all but discovery and its inbox. */
+export function permissionsOf(name: string, declaration: ServiceDeclaration): ServicePermissions {
+  const devices = devicesPermissions(name, declaration);
+  return { mesh: meshPermissions(name, declaration), ...(devices === null ? {} : { devices }) };
+}
+
+function meshPermissions(name: string, declaration: ServiceDeclaration): UserPermissions {
+  const { serves, calls, publishes, subscribes, produces, consumes, rights } = declaration;
+  const subscribe = [`${inboxPrefix(name)}.>`];
+  const publish: string[] = [];
+
+  for (const verb of discoveryVerbs) subscribe.push(...discoverySubjects(verb, name, "ID").map(anyReplica));
+  if (serves !== null) {
+    for (const method of Object.keys(serves.methods))
+      subscribe.push(`${methodSubject(serves, method)} ${name}`);
+  }
+  for (const { contract, methods } of calls) {
+    publish.push(...methods.map((method) => methodSubject(contract, method)));
+  }
+  if (publishes !== null) {
+    publish.push(...Object.keys(publishes.events).map((event) => eventsNamed(publishes.service, event)));
+    publish.push(...streamUpkeep(eventsStream));
+  }
+  for (const { events, names } of subscribes) {
+    subscribe.push(...names.map((event) => eventsNamed(events.service, event)));
+  }
+  for (const queue of produces)
+    publish.push(queueSubject(queue.name), ...streamUpkeep(queueStream(queue.name)));
+  for (const queue of consumes) publish.push(...queueConsumption(queue.name));
+  if (rights.includes("auth_callout")) subscribe.push(`${authCalloutSubject} ${name}`);
+  if (rights.includes("device_connections")) {
+    subscribe.push(deviceConnectSubject, deviceDisconnectSubject);
+    publish.push(connectionsSubject, "$SYS.REQ.SERVER.*.KICK");
+  }
+  return {
+    publish: { allow: distinct(publish), deny: [] },
+    subscribe: { allow: distinct(subscribe), deny: [] },
+    responds: true,
+    connectionTypes: ["STANDARD"],
+  };
+}
+
+/** `$SRV.PING.NAME.ID` as `$SRV.PING.NAME.*`: ids are made by the replicas themselves. */
+function anyReplica(subject: string): string {
+  return subject.replace(/\.ID$/, ".*");
+}
+
+function streamUpkeep(stream: string): string[] {
+  return ["INFO", "CREATE", "UPDATE"].map((verb) => `$JS.API.STREAM.${verb}.${stream}`);
+}
+
+function queueConsumption(queue: string): string[] {
+  const jobs = queueStream(queue);
+  const dead = deadLetterStream(queue);
+  return [
+    ...streamUpkeep(jobs),
+    ...streamUpkeep(dead),
+    ...["CREATE", "INFO", "MSG.NEXT"].map((verb) => `$JS.API.CONSUMER.${verb}.${jobs}.${queueConsumer}`),
+    `$JS.ACK.${jobs}.${queueConsumer}.>`,
+    deadSubject(queue),
+    // A dead letter that is retried is published again, then deleted.
+    queueSubject(queue),
+    `$JS.API.STREAM.MSG.GET.${dead}`,
+    `$JS.API.STREAM.MSG.DELETE.${dead}`,
+  ];
+}
+
+function devicesPermissions(name: string, { rights }: ServiceDeclaration): UserPermissions | null {
+  const topics = rights.includes("device_topics");
+  const data = rights.includes("device_data");
+  if (!topics && !data) return null;
+  const subscribe = [`${inboxPrefix(name)}.>`];
+  const publish: string[] = [`$JS.API.STREAM.INFO.${mqttStream}`];
+  const deny: string[] = [];
+  if (data) {
+    publish.push(...pulling("data"));
+    subscribe.push(`db.> ${name}`);
+  }
+  if (topics) {
+    publish.push(...pulling("rpc-bridge"), ...provisioning(), ...toDevices);
+    deny.push(...brokerInternals);
+    subscribe.push(
+      ...["*.shadow.update", "*.shadow.get", "*.event.>"].map((subject) => `${subject} ${name}`),
+    );
+    subscribe.push("*.r", "*.r.>");
+  }
+  return {
+    publish: { allow: distinct(publish), deny },
+    subscribe: { allow: distinct(subscribe), deny: [] },
+    responds: false,
+    connectionTypes: topics ? ["STANDARD", "MQTT"] : ["STANDARD"],
+  };
+}
+
+function pulling(durable: keyof typeof deviceConsumers): string[] {
+  return [
+    `$JS.API.CONSUMER.MSG.NEXT.${mqttStream}.${durable}`,
+    `$JS.API.CONSUMER.INFO.${mqttStream}.${durable}`,
+    `$JS.ACK.${mqttStream}.${durable}.>`,
+  ];
+}
+
+function provisioning(): string[] {
+  return [
+    `$JS.API.STREAM.UPDATE.${mqttStream}`,
+    `$JS.API.STREAM.INFO.${mqttRetainedStream}`,
+    ...Object.keys(deviceConsumers).flatMap((durable) => [
+      `$JS.API.CONSUMER.INFO.${mqttStream}.${durable}`,
+      `$JS.API.CONSUMER.DURABLE.CREATE.${mqttStream}.${durable}`,
+    ]),
+  ];
+}
+
+/**
+ * Calls, shadows, and the clearing of whatever a deleted device left retained: on any topic of its own, so on any
+ * topic. What that would open besides is closed by `brokerInternals`.
+ */
+const toDevices = ["*.>", "*.rpc", "*.shadow.>", "db.>"];
+
+/** Nobody's business over `*.>`: other accounts' requests, sessions, other users' inboxes, all other JetStream verbs. */
+const brokerInternals = [
+  "$SYS.>",
+  "$MQTT.>",
+  "$JSC.>",
+  "$JS.FC.>",
+  "_INBOX.>",
+  `${inboxPrefix("data")}.>`,
+  `$JS.ACK.${mqttStream}.data.>`,
+  `$JS.API.CONSUMER.MSG.NEXT.${mqttStream}.data`,
+  "$JS.API.INFO",
+  "$JS.API.ACCOUNT.>",
+  "$JS.API.DIRECT.>",
+  "$JS.API.SERVER.>",
+  "$JS.API.META.>",
+  ...[
+    "CREATE",
+    "DELETE",
+    "LIST",
+    "NAMES",
+    "PURGE",
+    "SNAPSHOT",
+    "RESTORE",
+    "MSG",
+    "PEER",
+    "LEADER",
+    "TEMPLATE",
+  ].flatMap((verb) => [`$JS.API.STREAM.${verb}`, `$JS.API.STREAM.${verb}.>`]),
+  ...["CREATE", "DELETE", "LIST", "NAMES", "LEADER", "PAUSE", "UNPIN", "RESET"].map(
+    (verb) => `$JS.API.CONSUMER.${verb}.>`,
+  ),
+  ...["$MQTT_sess", "$MQTT_rmsgs", "$MQTT_qos2in", "$MQTT_out"].flatMap((stream) => [
+    `$JS.API.STREAM.UPDATE.${stream}`,
+    `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.>`,
+    `$JS.API.CONSUMER.MSG.NEXT.${stream}.>`,
+    `$JS.ACK.${stream}.>`,
+  ]),
+];
+
+function distinct(subjects: readonly string[]): string[] {
+  return [...new Set(subjects)];
+}

@@ -1,0 +1,32 @@
+import type { Bus } from "./bus.ts";
+import { topicLevels } from "./device-topic.ts";
+import { isMissing, streamManager } from "./streams.ts";
+import { mqttRetainedStream, subjectToken } from "./subjects.ts";
+
+/** Prefix of an MQTT topic, as a subject, inside `$MQTT_rmsgs`. */
+const retainedPrefix = "$MQTT.rmsgs.";
+
+/**
+ * MQTT topics below `ID/` and `db/ID/` of which the broker holds a retained message, as its stream has them: what a
+ * single server has in memory may be behind. To clear one, publish an empty retained message on it.
+ */
+export async function listRetainedTopics(bus: Bus, deviceId: string): Promise<readonly string[]> {
+  const id = subjectToken(deviceId, "device id");
+  const manager = await streamManager(bus);
+  const topics: string[] = [];
+  for (const below of [`${id}.>`, `db.${id}`, `db.${id}.>`]) {
+    const options = { subjects_filter: `${retainedPrefix}${below}` };
+    const info = await manager.streams.info(mqttRetainedStream, options).catch((error: unknown) => {
+      if (isMissing(error)) return null;
+      throw error;
+    });
+    topics.push(...Object.keys(info?.state.subjects ?? {}).map(topicOf));
+  }
+  return topics;
+}
+
+/** Unlike a message, a topic to be cleared may hold wildcards: on MQTT they are letters. */
+function topicOf(subject: string): string {
+  const tokens = subject.slice(retainedPrefix.length).split(".");
+  return tokens.map((token) => topicLevels(token)?.[0] ?? token).join("/");
+}
