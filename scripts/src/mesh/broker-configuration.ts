@@ -1,33 +1,44 @@
+import { mesh } from "@devmesh/contracts/mesh";
+import { type BrokerConfigOptions, brokerConfig, brokerUsers } from "@devmesh/service-kit/broker-config";
+import { createAccountKeyPair } from "@devmesh/service-kit/nkey";
 import { type DataFolder, replaceFile } from "./data-folder.ts";
-import type { Installation } from "./installation.ts";
+import { ensureInstallation, type Installation } from "./installation.ts";
 import type { MeshSettings } from "./settings.ts";
-export const brokerUserNames = () => [
-  "gateway",
-  "devices",
-  "keys",
-  "data",
-  "rpc-bridge",
-  "mailer",
-  "data.devices",
-  "rpc-bridge.devices",
-];
 
+/** The secrets of an installation with a password for each user of the mesh's broker; made at the first start. */
+export function installationOf(path: string): Promise<Installation> {
+  const users = brokerUsers(mesh).map(({ user }) => user);
+  return ensureInstallation(path, users, createAccountKeyPair);
+}
+
+/** Where the mesh's nats-server listens and stores. */
+export type BrokerPlace = Pick<BrokerConfigOptions, "host" | "ports" | "storeDir" | "tls">;
+
+/** The configuration of the mesh's nats-server: each service a user of its own. It holds passwords. */
+export function meshBrokerConfig(place: BrokerPlace, installation: Installation): string {
+  return brokerConfig(mesh, {
+    ...place,
+    users: installation.passwords,
+    issuerPublicKey: installation.issuer.public_key,
+  });
+}
+
+/** Writes the configuration into the data folder (mode 0600). */
 export async function writeBrokerConfig(
   settings: MeshSettings,
   folder: DataFolder,
   installation: Installation,
-) {
-  const users = Object.entries(installation.passwords).map(
-    ([u, p]) => `{user: ${JSON.stringify(u)}, password: ${JSON.stringify(p)}}`,
-  );
-  await replaceFile(
-    folder.brokerConfig,
-    `server_name: devmesh
-  listen: "${settings.host}:${settings.natsPort}"
-  jetstream { store_dir: ${JSON.stringify(folder.jetstream)} }
-  mqtt { listen: "${settings.host}:${settings.mqttPort}" }
-  accounts { MESH { jetstream: enabled, users: [ ${users.join("\n")} ] }
- SYS { users: [] } }
-  system_account: SYS`,
-  );
+): Promise<void> {
+  const { host, natsPort, mqttPort, mqttWebsocketPort, mqttTls } = settings;
+  const place: BrokerPlace = {
+    host,
+    ports: {
+      nats: natsPort,
+      mqtt: mqttPort,
+      ...(mqttWebsocketPort === undefined ? {} : { websocket: mqttWebsocketPort }),
+    },
+    storeDir: folder.jetstream,
+    ...(mqttTls === undefined ? {} : { tls: mqttTls }),
+  };
+  await replaceFile(folder.brokerConfig, meshBrokerConfig(place, installation));
 }

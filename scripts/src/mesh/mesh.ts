@@ -1,14 +1,13 @@
 import { mesh as declaration, type ServiceName } from "@devmesh/contracts/mesh";
-import { createAccountKeyPair } from "@devmesh/service-kit/nkey";
 import { findNatsServer } from "../nats-server/find-nats-server.ts";
 import type { ChildRegistry } from "../process/child-registry.ts";
 import { endByCommandLine } from "../process/command-line.ts";
 import { type RunningProcess, StartFailure } from "../process/running-process.ts";
 import { type Supervision, type SupervisionReport, supervise } from "../process/supervision.ts";
-import { brokerUserNames, writeBrokerConfig } from "./broker-configuration.ts";
+import { installationOf, writeBrokerConfig } from "./broker-configuration.ts";
 import { awaitListening, endLeftoverBroker, startBroker } from "./broker-process.ts";
 import { type DataFolder, dataFolder, lockDataFolder, prepareDataFolder } from "./data-folder.ts";
-import { ensureInstallation, type Installation } from "./installation.ts";
+import type { Installation } from "./installation.ts";
 import { type MeshFile, meshFileWriter, readMeshFile } from "./mesh-file.ts";
 import { checkPorts, type WantedPort } from "./ports.ts";
 import { serviceEnvironment } from "./service-environment.ts";
@@ -60,7 +59,7 @@ export async function startMesh(start: MeshStart, signal: AbortSignal): Promise<
   undo.defer(() => lock.release());
   await endLeftovers(folder, say);
   await checkPorts(settings.host, wantedPorts(settings, start.without));
-  const installation = await ensureInstallation(folder.installation, brokerUserNames(), createAccountKeyPair);
+  const installation = await installationOf(folder.installation);
 
   const addresses = brokerAddresses(settings);
   const parts: MeshParts = { logs: [], broker: null, services: new Map() };

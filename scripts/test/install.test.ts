@@ -1,0 +1,137 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "@jest/globals";
+import { tempFolder } from "./temp-folder.ts";
+
+const install = new URL("../install.mjs", import.meta.url).href;
+const locked = (version: string) =>
+  JSON.stringify({
+    packages: {
+      "": {},
+      "node_modules/zod": { version, resolved: "z" },
+      "node_modules/node-other-platform": { version: "1.0.0", optional: true },
+    },
+  });
+
+/** A repository whose `npm ci` writes down that it ran, and takes a moment. */
+async function repository(folder: string) {
+  const npm = join(folder, "npm-cli.js");
+  const root = join(folder, "root");
+  await mkdir(root);
+  await writeFile(join(root, "package-lock.json"), locked("1.0.0"));
+  await writeFile(
+    npm,
+    `const fs = require("node:fs");
+     fs.appendFileSync(${JSON.stringify(join(folder, "runs"))}, process.argv.slice(2, 4).join(" ") + "\\n");
+     if (process.env.BROKEN_NPM) process.exit(1);
+     fs.rmSync("node_modules", { recursive: true, force: true });
+     setTimeout(() => {
+       fs.mkdirSync("node_modules");
+       fs.copyFileSync("package-lock.json", "node_modules/.package-lock.json");
+     }, 300);`,
+  );
+  return {
+    root,
+    runs: async () =>
+      (await readFile(join(folder, "runs"), "utf8").catch(() => "")).split("\n").filter(Boolean),
+    /** Runs the installation in a process of its own and tells what it printed, and whether it succeeded. */
+    async install(env: NodeJS.ProcessEnv = {}) {
+      const script = `
+        const { ensureInstalled } = await import(${JSON.stringify(install)});
+        await ensureInstalled(${JSON.stringify(root)}).catch((error) => {
+          console.log(error.message);
+          process.exitCode = 1;
+        });`;
+      const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+        env: { ...process.env, npm_execpath: npm, ...env },
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      let output = "";
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        output += text;
+      });
+      const [code] = await once(child, "close");
+      return { code, output };
+    },
+  };
+}
+
+describe("dependencies", () => {
+  test("are installed once, and again when the lock file has changed", async () => {
+    await using folder = await tempFolder();
+    const repo = await repository(folder.path);
+    expect(await repo.install()).toEqual({ code: 0, output: "Installing dependencies (npm ci, once).\n" });
+    expect(await repo.install()).toEqual({ code: 0, output: "" });
+    await writeFile(join(repo.root, "package-lock.json"), locked("2.0.0"));
+    await repo.install();
+    expect(await repo.runs()).toEqual(["ci --ignore-scripts", "ci --ignore-scripts"]);
+  });
+
+  test("are installed by one of many starts at once, and the others wait for it", async () => {
+    await using folder = await tempFolder();
+    const repo = await repository(folder.path);
+    const all = await Promise.all(Array.from({ length: 6 }, () => repo.install()));
+    expect(all.map(({ code }) => code)).toEqual([0, 0, 0, 0, 0, 0]);
+    expect(await repo.runs()).toHaveLength(1);
+    expect(all.filter(({ output }) => output.startsWith("Waiting for another process"))).toHaveLength(5);
+    expect(existsSync(join(repo.root, ".install.lock"))).toBe(false);
+  });
+
+  test("that somebody has installed by hand are left alone", async () => {
+    await using folder = await tempFolder();
+    const repo = await repository(folder.path);
+    await mkdir(join(repo.root, "node_modules"));
+    await writeFile(
+      join(repo.root, "node_modules", ".package-lock.json"),
+      JSON.stringify({ packages: { "node_modules/zod": { version: "1.0.0", resolved: "z" } } }),
+    );
+    expect(await repo.install()).toEqual({ code: 0, output: "" });
+    expect(await repo.runs()).toEqual([]);
+  });
+
+  test("that an interrupted installation left incomplete are installed anew", async () => {
+    await using folder = await tempFolder();
+    const repo = await repository(folder.path);
+    await mkdir(join(repo.root, "node_modules", "zod"), { recursive: true });
+    await repo.install();
+    expect(await repo.runs()).toHaveLength(1);
+  });
+
+  test("are installed although a process that was killed left its lock behind", async () => {
+    await using folder = await tempFolder();
+    const repo = await repository(folder.path);
+    await writeFile(join(repo.root, ".install.lock"), `${2 ** 30} 1`);
+    const all = await Promise.all(Array.from({ length: 4 }, () => repo.install()));
+    expect(all.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    expect(await repo.runs()).toHaveLength(1);
+  });
+
+  test("that cannot be installed are one sentence, and the lock is free", async () => {
+    await using folder = await tempFolder();
+    const repo = await repository(folder.path);
+    const { code, output } = await repo.install({ BROKEN_NPM: "1" });
+    expect(code).toBe(1);
+    expect(output.trim().split("\n").at(-1)).toBe(
+      "The dependencies could not be installed; npm says above why.",
+    );
+    expect(existsSync(join(repo.root, ".install.lock"))).toBe(false);
+    await rm(join(repo.root, "node_modules"), { recursive: true, force: true });
+    expect((await repo.install()).code).toBe(0);
+  });
+});
+
+test("a Node that is too old is told so in one sentence", async () => {
+  const source = await readFile(new URL("../node-version.mjs", import.meta.url), "utf8");
+  const script = `Object.defineProperty(process, "versions", { value: { node: "18.20.0" } });${source}`;
+  const child = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "inherit", "pipe"] });
+  let output = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  const [code] = await once(child, "close");
+  expect(code).toBe(1);
+  expect(output).toMatch(/^Devmesh needs Node 20 or newer to start; this is v.*\n$/);
+});
