@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { eventually } from "@devmesh/testkit/eventually";
+import type { Bus } from "../src/bus.ts";
+import {
+  type DeviceMessage,
+  provisionDeviceStreams,
+  pullDeviceMessages,
+  subscribeDeviceTopics,
+  type TransientDeviceMessage,
+} from "../src/device-stream.ts";
+import { startBroker, type TestBroker } from "./broker.ts";
+
+const text = (payload: Uint8Array) => Buffer.from(payload).toString();
+
+describe("messages of devices", () => {
+  let broker: TestBroker;
+  let data: Bus;
+  let bridge: Bus;
+  let done: AbortController;
+  beforeAll(async () => {
+    broker = await startBroker();
+    data = await broker.connect("data.devices");
+    bridge = await broker.connect("rpc-bridge.devices");
+    done = new AbortController();
+    const provisioned = provisionDeviceStreams(bridge, { maxBytes: 10_000_000, signal: done.signal });
+    // The stream is made by the first login, which is the bridge's own.
+    await broker.bridge();
+    await provisioned;
+  });
+  beforeEach(() => {
+    done = new AbortController();
+  });
+  afterAll(() => broker.stop());
+
+  const pull = (handle: (messages: readonly DeviceMessage[]) => Promise<void>, batch = 100, maxWaitMs = 20) =>
+    pullDeviceMessages(data, { durable: "data", batch, maxWaitMs, signal: done.signal }, handle);
+
+  test("arrive once each, in order, named by the stream's age and their sequence", async () => {
+    await using pump = await broker.device("pump-1");
+    const seen: DeviceMessage[] = [];
+    const pulling = pull(async (messages) => void seen.push(...messages));
+    for (let count = 0; count < 20; count++) await pump.publish("db/pump-1/a.b/temp", String(count), count % 2 === 0 ? 1 : 2);
+    await eventually(() => seen.length === 20);
+    expect(seen.map(({ payload }) => text(payload))).toEqual(Array.from({ length: 20 }, (_, count) => String(count)));
+    expect(seen[0]).toMatchObject({
+      subject: "db.pump-1.a//b.temp",
+      topicLevels: ["db", "pump-1", "a.b", "temp"],
+      redelivered: false,
+    });
+    expect(new Set(seen.map(({ streamCreated, sequence }) => `${streamCreated}/${sequence}`)).size).toBe(20);
+    expect(Date.parse(seen[0]?.streamCreated ?? "")).not.toBeNaN();
+    expect(Math.abs((seen[0]?.timestamp.getTime() ?? 0) - Date.now())).toBeLessThan(60_000);
+    done.abort();
+    await pulling;
+  });
+
+  test("are handed over one batch at a time, none larger than asked for", async () => {
+    await using pump = await broker.device("pump-1");
+    await Promise.all(Array.from({ length: 50 }, (_, count) => pump.publish("db/pump-1/x", String(count), 1)));
+    let running = 0;
+    let most = 0;
+    const sizes: number[] = [];
+    const pulling = pull(async (messages) => {
+      running++;
+      most = Math.max(most, running);
+      sizes.push(messages.length);
+      await new Promise((resolve) => setImmediate(resolve));
+      running--;
+    }, 8);
+    await eventually(() => sizes.reduce((sum, size) => sum + size, 0) === 50);
+    expect(most).toBe(1);
+    expect(Math.max(...sizes)).toBe(8);
+    done.abort();
+    await pulling;
+  });
+
+  test("of a batch that was not handled come again, marked as such", async () => {
+    await using pump = await broker.device("pump-1");
+    await pump.publish("db/pump-1/x", "again", 1);
+    const tries: boolean[] = [];
+    const pulling = pull(async ([message]) => {
+      tries.push(message?.redelivered ?? false);
+      if (tries.length < 3) throw new Error("the store is away");
+    });
+    await eventually(() => tries.length === 3);
+    expect(tries).toEqual([false, true, true]);
+    done.abort();
+    await pulling;
+  });
+
+  test("being handled when the pulling ends are acknowledged, not repeated", async () => {
+    await using pump = await broker.device("pump-1");
+    await pump.publish("db/pump-1/x", "last", 1);
+    const begun = Promise.withResolvers<void>();
+    const go = Promise.withResolvers<void>();
+    const pulling = pull(async () => {
+      begun.resolve();
+      await go.promise;
+    });
+    await begun.promise;
+    done.abort();
+    go.resolve();
+    await pulling;
+    done = new AbortController();
+    const seen: string[] = [];
+    const again = pull(async (messages) => void seen.push(...messages.map(({ payload }) => text(payload))));
+    await pump.publish("db/pump-1/x", "next", 1);
+    await eventually(() => seen.length > 0);
+    expect(seen).toEqual(["next"]);
+    done.abort();
+    await again;
+  });
+
+  test("with a wildcard for a level are dropped, and block nothing", async () => {
+    await using pump = await broker.device("pump-1");
+    const seen: string[] = [];
+    const pulling = pull(async (messages) => void seen.push(...messages.map(({ subject }) => subject)));
+    await pump.publish("db/pump-1/*", "bad", 1);
+    await pump.publish("db/pump-1/>", "bad", 1);
+    await pump.publish("db/pump-1/good", "1", 1);
+    await eventually(() => seen.includes("db.pump-1.good"));
+    expect(seen).toEqual(["db.pump-1.good"]);
+    done.abort();
+    await pulling;
+  });
+
+  test("at QoS 0 are heard by one of the replicas; what has another QoS is not heard there", async () => {
+    await using pump = await broker.device("pump-1");
+    const other = await broker.connect("data.devices");
+    const seen: TransientDeviceMessage[] = [];
+    const listening = [data, other].map((bus) =>
+      subscribeDeviceTopics(bus, "db.>", "data", (message) => void seen.push(message)),
+    );
+    await Promise.all([data.flush(), other.flush()]);
+    await pump.publish("db/pump-1/a.b", "stored", 1);
+    await pump.publish("db/pump-1/a.b", "1", 0);
+    await pump.publish("db/pump-1/a.b", "2", 0);
+    await eventually(() => seen.some(({ payload }) => text(payload) === "2"));
+    expect(seen.map(({ payload }) => text(payload)).sort()).toEqual(["1", "2"]);
+    expect(seen[0]?.topicLevels).toEqual(["db", "pump-1", "a.b"]);
+    await Promise.all(listening.map((one) => one.stop()));
+    // Left over for the durable consumer.
+    const pulling = pull(async () => done.abort());
+    await pulling;
+  });
+
+  test("acknowledged before a kill of the broker arrive after it, without anybody's doing", async () => {
+    const seen: string[] = [];
+    const gate = Promise.withResolvers<void>();
+    const pulling = pull(async (messages) => {
+      await gate.promise;
+      seen.push(...messages.map(({ payload }) => text(payload)));
+    }, 5);
+    const pump = await broker.device("pump-1");
+    for (let count = 0; count < 30; count++) await pump.publish("db/pump-1/x", `kill-${count}`, 1);
+    await broker.server.kill();
+    gate.resolve();
+    await broker.server.restart();
+    await eventually(() => new Set(seen).size >= 30, { withinMs: 20_000 });
+    expect([...new Set(seen)].sort()).toEqual(Array.from({ length: 30 }, (_, count) => `kill-${count}`).sort());
+    done.abort();
+    await pulling;
+  });
+});
