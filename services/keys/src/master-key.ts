@@ -76,8 +76,9 @@ async function writeMasterKey(options: MasterKeyOptions, file: string, secret: s
     await writeFile(draft, `${secret}\n`, { mode: 0o600, flag: "wx", flush: true });
     await rename(draft, file);
   } catch (cause) {
-    const reason = cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : "";
-    throw new Error(`MASTER_KEY_FILE ${file} cannot be written${reason}`, { cause });
+    throw new Error(`MASTER_KEY_FILE ${file} cannot be written (${errorCode(cause) ?? "unknown error"})`, {
+      cause,
+    });
   }
 }
 
@@ -85,7 +86,7 @@ async function readMasterKey(file: string): Promise<string | null> {
   try {
     return (await readFile(file, "utf8")).trim();
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    if (errorCode(error) === "ENOENT") return null;
     throw error;
   }
 }
@@ -94,4 +95,9 @@ async function isValidMaster({ store, clock, signal }: MasterKeyOptions, secret:
   const key = await store.apiKeys.findByDigest(digestSecret(secret), signal);
   if (key === null || key.device !== null) return false;
   return key.expiresAt === null || key.expiresAt > clock.now().getTime();
+}
+
+/** The system's code of a failed file operation, such as `EACCES`. */
+function errorCode(error: unknown): string | null {
+  return typeof error === "object" && error !== null && "code" in error ? String(error.code) : null;
 }
