@@ -3,13 +3,9 @@ import { z } from "zod";
 import { boundedLog } from "../process/bounded-log.ts";
 import { readLines } from "../process/line-reader.ts";
 
-const WARN = 40;
-const ERROR = 50;
-const FATAL = 60;
-
-/** The members of a pino line that the short form shows. */
+/** The members of a service's log line that the short form shows. */
 const LogLine = z.object({
-  level: z.number(),
+  level: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]),
   msg: z.string().optional(),
   err: z.object({ message: z.string() }).optional(),
 });
@@ -75,10 +71,9 @@ function readServiceLine(name: string, line: string): Reading | null {
     if (!/^[A-Za-z]/.test(line) || line.startsWith("Node.js v") || line.startsWith("node:")) return null;
     return { complaint: line.replace(/\.$/, ""), shown: null };
   }
-  if (parsed.level < WARN) return null;
+  if (parsed.level !== "warn" && parsed.level !== "error" && parsed.level !== "fatal") return null;
   const text = [parsed.msg, parsed.err?.message].filter(Boolean).join(": ") || "(no message)";
-  if (parsed.level >= FATAL) return { complaint: text, shown: null };
-  return { complaint: text, shown: `${name} ${parsed.level >= ERROR ? "error" : "warn"}: ${text}` };
+  return { complaint: text, shown: parsed.level === "fatal" ? null : `${name} ${parsed.level}: ${text}` };
 }
 
 function readBrokerLine(line: string): Reading | null {

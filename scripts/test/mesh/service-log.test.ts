@@ -22,9 +22,9 @@ async function followed(lines: string, kind: "service" | "broker") {
 describe("a service's log", () => {
   test("goes to its file whole, and warnings and errors to the user in short form", async () => {
     const lines = [
-      '{"level":30,"msg":"ready"}',
-      '{"level":40,"msg":"store is slow"}',
-      '{"level":50,"msg":"no mail","err":{"message":"connection refused","stack":"..."}}',
+      '{"level":"info","msg":"ready"}',
+      '{"level":"warn","msg":"store is slow"}',
+      '{"level":"error","msg":"no mail","err":{"message":"connection refused","stack":"..."}}',
     ].join("\n");
     const { shown, written } = await followed(lines, "service");
     expect(written).toBe(`${lines}\n`);
