@@ -12,7 +12,8 @@ import { withRetries } from "./retry.ts";
 
 /** A message of a device as the broker hands it over. */
 export interface IncomingMessage extends Pick<DeviceMessage, "payload" | "redelivered" | "deliveryId"> {
-  readonly topic: string;
+  /** Chosen by the device. */
+  readonly topicLevels: readonly string[];
 }
 
 /** What devices say to the mesh, apart from RPC replies and data. */
@@ -53,7 +54,7 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
   let unkept = 0;
 
   async function handle(message: IncomingMessage, signal: AbortSignal): Promise<void> {
-    const topic = parseDeviceTopic(message.topic);
+    const topic = parseDeviceTopic(message.topicLevels);
     if (topic === null) return metrics.messagesDropped.inc({ why: "topic" });
     const { deviceId } = topic;
     switch (topic.kind) {

@@ -41,11 +41,11 @@ export type DeviceTopic =
 const maxEventName = 256;
 
 /**
- * Reads a topic a device published to; null for one that no device may use or that holds a wildcard of the broker's
+ * Reads the levels of a topic a device published to; null for one that no device may use or that holds a wildcard of the broker's
  * own alphabet: to MQTT, `*` and `>` are letters like any other.
  */
-export function parseDeviceTopic(topic: string): DeviceTopic | null {
-  const [deviceId = "", ...levels] = topic.split("/");
+export function parseDeviceTopic(topicLevels: readonly string[]): DeviceTopic | null {
+  const [deviceId = "", ...levels] = topicLevels;
   if (!isDeviceId(deviceId) || levels.some(isUnsafeLevel)) return null;
   const path = levels.join("/");
   if (path === "shadow/update") return { kind: "shadow_update", deviceId };
@@ -60,7 +60,7 @@ function isDeviceId(level: string): boolean {
 }
 
 function isUnsafeLevel(level: string): boolean {
-  return level === "" || /[*>+#\0]/.test(level);
+  return level === "" || level === "*" || level === ">" || /[+#/\0]/.test(level);
 }
 
 /** Whether a device may log in to the broker by this client id (api.md, MQTT). */

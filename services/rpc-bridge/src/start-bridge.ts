@@ -1,8 +1,11 @@
 import { deviceEvents } from "@devmesh/contracts/devices";
 import type { mesh } from "@devmesh/contracts/mesh";
+import { provisionDeviceStreams } from "@devmesh/service-kit/device-stream";
 import { subscribe } from "@devmesh/service-kit/events";
+import { listRetainedTopics } from "@devmesh/service-kit/retained-messages";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import { createCalls } from "./calls.ts";
+import { startDeviceIntake } from "./device-intake.ts";
 import { createDeviceMessages } from "./device-messages.ts";
 import { createDeviceShadows } from "./device-shadows.ts";
 import { replyFilters } from "./device-topics.ts";
@@ -19,11 +22,14 @@ type Declaration = (typeof mesh)["rpc-bridge"];
 /** How long before the end of a drain the calls that still wait are told so, in milliseconds. */
 const farewellMs = 1_000;
 
+/** How often a start that waits says so, in milliseconds. */
+const noticeMs = 5_000;
+
 /** Connects the bridge to devices and to the mesh. */
 export async function startBridge(
   parts: ServiceParts<Declaration, RpcBridgeEnv>,
 ): Promise<StartedService<Declaration["serves"]>> {
-  const { env, bus, publisher, clients, log, clock, ready, signal: stopping } = parts;
+  const { env, bus, devicesBus, publisher, clients, log, clock, ready, signal: stopping } = parts;
   const { devices } = clients;
   const replica = bus.replicaId;
   const life = new AbortController();
@@ -36,7 +42,11 @@ export async function startBridge(
 
   const calls = createCalls({ clock, maxInFlight: env.RPC_MAX_IN_FLIGHT });
   const metrics = createBridgeMetrics(parts.metrics.registry, () => calls.size);
-  const ingestion = createIngestion({ provisionStreams: async () => undefined, ...common });
+  const ingestion = createIngestion({
+    provisionStreams: () =>
+      provisionDeviceStreams(devicesBus, { maxBytes: env.DEVICE_STREAM_MAX_BYTES, signal: life.signal }),
+    ...common,
+  });
   const callLink = openMqttLink({
     ...common,
     login,
@@ -50,18 +60,19 @@ export async function startBridge(
   const deltas = createDeltaPublisher({ ...common, devices, link: stateLink });
   const shadows = createDeviceShadows({ clock, log, devices, link: stateLink });
   const messages = createDeviceMessages({ clock, log, shadows, publisher, metrics });
-  void messages;
   const wipe = createWipeDevice({
     log,
     login,
     link: stateLink,
-    retainedTopics: async () => [],
+    retainedTopics: (deviceId) => listRetainedTopics(devicesBus, deviceId),
     forget: deltas.forget,
   });
 
   ready("mqtt", () => callLink.connected && stateLink.connected);
   ready("ingestion", () => ingestion.ready);
   await Promise.all([callLink.ready, stateLink.ready]);
+  while (!stopping.aborted && !(await ingestion.untilReady(noticeMs)))
+    log.info("waiting for the broker's streams");
 
   const heard = [
     subscribe(
@@ -82,15 +93,12 @@ export async function startBridge(
     ),
   ];
 
+  const intake = startDeviceIntake({ bus: devicesBus, messages, stopping, signal: life.signal });
+
   // While it drains, other replicas take the new calls. Most of those in flight are answered soon; the rest is told
   // in time that it has to be made again, which beats a connection that is cut.
-  stopping.addEventListener(
-    "abort",
-    () => clock.schedule(Math.max(0, env.DRAIN_MS - farewellMs), calls.endAll),
-    {
-      once: true,
-    },
-  );
+  const endLongCalls = () => void clock.schedule(Math.max(0, env.DRAIN_MS - farewellMs), calls.endAll);
+  stopping.addEventListener("abort", endLongCalls, { once: true });
 
   return {
     implementation: createRpcBridge({
@@ -107,9 +115,11 @@ export async function startBridge(
     }),
     async stop() {
       calls.endAll();
-      await Promise.all(heard.map((listening) => listening.stop()));
-      await Promise.race([deltas.idle(), clock.sleep(farewellMs)]);
+      const heardOut = [intake.stop(), ...heard.map((listening) => listening.stop())];
+      const ended = Promise.all(heardOut).then(deltas.idle);
+      await Promise.race([ended, clock.sleep(farewellMs)]);
       life.abort(new Error("the bridge is stopping"));
+      await Promise.race([ended, clock.sleep(farewellMs)]);
     },
     async close() {
       await Promise.all([callLink.close(), stateLink.close()]);

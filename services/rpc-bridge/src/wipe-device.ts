@@ -18,7 +18,7 @@ export interface WipeDeviceOptions {
   readonly login: BrokerLogin;
   readonly link: Pick<MqttLink, "publish">;
   /** Topics below `ID/` and `db/ID/` of which the broker holds a retained message. */
-  readonly retainedTopics: (deviceId: string, signal: AbortSignal) => Promise<readonly string[]>;
+  readonly retainedTopics: (deviceId: string) => Promise<readonly string[]>;
   /** Forgets what the bridge remembers of the device's retained messages. */
   readonly forget: (deviceId: string) => void;
   readonly log: Logger;
@@ -47,10 +47,10 @@ export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
 
   async function clearRetained(deviceId: string, signal: AbortSignal): Promise<void> {
     for (let round = 0; round < maxRounds; round++) {
-      const topics = await retainedTopics(deviceId, signal);
+      signal.throwIfAborted();
+      const topics = await retainedTopics(deviceId);
       if (topics.length === 0) return;
       await inGroups(topics, clearedAtOnce, signal, clear);
-      forget(deviceId);
     }
     throw new Error(`the broker still holds retained messages after ${maxRounds} rounds`);
   }
@@ -60,6 +60,7 @@ export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
     const own = new Set([deviceId, ...clientIds.filter((clientId) => isClientIdOf(deviceId, clientId))]);
     await inGroups([...own], endedAtOnce, signal, (clientId) => endSession(login, clientId, signal));
     await clearRetained(deviceId, signal);
+    forget(deviceId);
     log.info(
       { device_id: deviceId, sessions: own.size },
       "a device's sessions and retained messages are gone",

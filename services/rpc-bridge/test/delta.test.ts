@@ -140,4 +140,22 @@ describe("the delta of a shadow", () => {
     await mesh.registry.events.online({ id: "lamp", timestamp: now() });
     await device.awaitMessage(({ payload }) => payload.includes('"version":21'));
   }, 30_000);
+
+  test("is the newest in the end also when two replicas publish side by side", async () => {
+    const shadow = mesh.registry.add("fan", { version: 1_000 });
+    const device = await connect("fan");
+    await device.subscribe("fan/shadow/delta");
+    await using _second = await startBridge(mesh, { REPLICA_ID: "two" });
+    for (let n = 1; n <= 100; n++) {
+      shadow.version = 1_000 + n;
+      await mesh.registry.tellUpdated("fan");
+    }
+    await eventually(() => bodies(device).at(-1)?.version === 1_100);
+    const retained = await eventually(async () => {
+      device.forget();
+      await device.subscribe("fan/shadow/delta");
+      return await device.awaitMessage(({ retained }) => retained, 100);
+    });
+    expect(JSON.parse(retained.payload)).toMatchObject({ version: 1_100 });
+  }, 30_000);
 });

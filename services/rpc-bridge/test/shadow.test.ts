@@ -125,8 +125,12 @@ describe("a shadow update of a device", () => {
     const device = await connect("pump");
     await device.subscribe("pump/shadow/delta", 1);
     await device.publish("pump/shadow/update", { state: { reported: { speed: 3 } } }, 1);
-    const { payload } = await device.awaitMessage("pump/shadow/delta");
-    expect(JSON.parse(payload)).toMatchObject({ state: {}, version: 2 });
+    await device.awaitMessage(
+      ({ topic, payload }) =>
+        topic === "pump/shadow/delta" &&
+        payload.startsWith('{"state":{},') &&
+        payload.includes('"version":2'),
+    );
   });
 
   test("keeps its place among many, for each device", async () => {
@@ -179,7 +183,7 @@ describe("a shadow update of a device", () => {
     await device.publish("pump/shadow/update", reported(9), 1);
     mesh.registry.serveAgain();
     bridge = await startBridge(mesh);
-    await eventually(() => mesh.registry.known.get("pump")?.reported["n"] === 9, { withinMs: 60_000 });
+    await eventually(() => mesh.registry.known.get("pump")?.reported.n === 9, { withinMs: 60_000 });
     expect(mesh.registry.patches).toEqual([{ shadow: reported(8) }, { shadow: reported(9) }]);
   }, 90_000);
 

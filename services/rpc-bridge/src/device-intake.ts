@@ -1,0 +1,63 @@
+import { awaitAbandonedMessages } from "@devmesh/service-kit/abandoned-messages";
+import type { Bus } from "@devmesh/service-kit/bus";
+import {
+  type DeviceMessage,
+  pullDeviceMessages,
+  subscribeDeviceTopics,
+} from "@devmesh/service-kit/device-stream";
+import type { DeviceMessages, IncomingMessage } from "./device-messages.ts";
+
+/** What devices publish on its way to those who handle it, shared with all replicas. */
+export interface DeviceIntake {
+  /** Resolves when nothing taken is under way any more; takes no more from now on. */
+  stop(): Promise<void>;
+}
+
+/** What {@link startDeviceIntake} needs. */
+export interface DeviceIntakeOptions {
+  /** In account DEVICES. */
+  readonly bus: Bus;
+  readonly messages: DeviceMessages;
+  /** Ends the pulling of kept messages; what is under way is finished. */
+  readonly stopping: AbortSignal;
+  /** Gives up what is under way; the broker delivers it again. */
+  readonly signal: AbortSignal;
+}
+
+/** The consumer of what devices say at QoS 1 and 2. */
+const durable = "rpc-bridge";
+
+/** Kept messages that are worked on at one time. */
+const maxBatch = 256;
+
+/** What devices say at QoS 0, as subjects. */
+const unkeptSubjects = ["*.shadow.update", "*.shadow.get", "*.event.>"];
+
+/** Takes what devices publish from now on, and what the broker has kept of it. */
+export function startDeviceIntake({ bus, messages, stopping, signal }: DeviceIntakeOptions): DeviceIntake {
+  const unkept = unkeptSubjects.map((subject) =>
+    subscribeDeviceTopics(bus, subject, bus.name, (message) =>
+      messages.handleUnkept({ ...message, redelivered: false }, signal),
+    ),
+  );
+
+  async function pull(): Promise<void> {
+    await awaitAbandonedMessages(bus, durable, stopping);
+    const options = { durable, batch: maxBatch, maxWaitMs: 0, signal: stopping } as const;
+    await pullDeviceMessages(bus, options, async (batch) => {
+      await Promise.all(batch.map((message) => messages.handleKept(keptMessage(message), signal)));
+    });
+  }
+
+  const pulling = pull();
+  return {
+    async stop() {
+      await Promise.all([pulling, ...unkept.map((listening) => listening.stop())]);
+    },
+  };
+}
+
+function keptMessage(message: DeviceMessage): IncomingMessage {
+  const { topicLevels, payload, redelivered, streamCreated, sequence } = message;
+  return { topicLevels, payload, redelivered, deliveryId: `${streamCreated}/${sequence}` };
+}
