@@ -4,7 +4,14 @@ import type { CallContext } from "@devmesh/service-kit/context";
 export interface DeviceConnection {
   readonly deviceId: string;
   readonly serverId: string;
-  readonly clientNumber: number;
+  readonly connectionId: number;
+}
+
+/** What a listing of connections found. */
+export interface ListedConnections {
+  /** Servers that answered. What is known of one that did not is unknown, not gone. */
+  readonly servers: readonly string[];
+  readonly connections: readonly DeviceConnection[];
 }
 
 /** What is heard of connections as it happens. Handlers must not throw. */
@@ -21,7 +28,7 @@ export interface DeviceConnections {
   /** Hears of connections from now on; the returned function ends it. */
   follow(listener: ConnectionListener): () => Promise<void>;
   /** Open connections: those of one device, or all of them. */
-  list(call: CallContext, deviceId?: string): Promise<readonly DeviceConnection[]>;
+  list(call: CallContext, deviceId?: string): Promise<ListedConnections>;
   /** Closes a connection; one that is gone already is no error. */
   close(connection: DeviceConnection, call: CallContext): Promise<void>;
 }
@@ -32,8 +39,8 @@ export async function closeConnections(
   deviceId: string,
   call: CallContext,
 ): Promise<void> {
-  const open = await connections.list(call, deviceId);
-  await Promise.all(open.map((connection) => connections.close(connection, call)));
+  const listed = await connections.list(call, deviceId);
+  await Promise.all(listed.connections.map((connection) => connections.close(connection, call)));
 }
 
 /**

@@ -24,7 +24,8 @@ export function describeDevice(device: StoredDevice, presence: Presence): Device
     name,
     acl,
     online,
-    last_seen: seen === 0 ? null : new Date(seen).toISOString(),
+    // An earlier time is that of an earlier device of the same id.
+    last_seen: seen < created_at || seen === 0 ? null : new Date(seen).toISOString(),
     created_at: new Date(created_at).toISOString(),
     shadow: describeShadow(shadow, online),
   };

@@ -30,7 +30,7 @@ export interface PresenceWatch extends Presence {
   /** Devices with a connection, for metrics. */
   readonly onlineCount: number;
   /** Ends it and stores what is still to be stored. */
-  stop(signal: AbortSignal): Promise<void>;
+  stop(): Promise<void>;
 }
 
 /**
@@ -105,10 +105,10 @@ class Watch implements PresenceWatch {
     return this.#sets.onlineCount;
   }
 
-  async stop(signal: AbortSignal): Promise<void> {
+  async stop(): Promise<void> {
     this.#cancelDue?.();
     await this.#unfollow?.();
-    await this.#record(signal);
+    await this.#record(AbortSignal.timeout(callTimeoutMs));
   }
 
   /** Wall-clock milliseconds that do not jump when the machine's clock is set. */
@@ -133,9 +133,7 @@ class Watch implements PresenceWatch {
 
   async #listUntilCertain(): Promise<void> {
     const { background, clock } = this.#deps;
-    if ((await this.#list()) === 0) return;
-    await clock.sleep(askAgainAfterMs, background.signal);
-    await this.#list();
+    while ((await this.#list()) > 0) await clock.sleep(askAgainAfterMs, background.signal);
   }
 
   /** Answers how many known connections were not listed but may still exist. */
@@ -148,7 +146,7 @@ class Watch implements PresenceWatch {
     const now = this.#now();
     const { changes, missing } = this.#sets.reconcile(listed, begun, now, this.#lastListedAt);
     this.#lastListedAt = now;
-    for (const { deviceId } of listed) {
+    for (const { deviceId } of listed.connections) {
       if (!this.#connectedAt.has(deviceId)) this.#connectedAt.set(deviceId, now);
     }
     this.#tell(changes);

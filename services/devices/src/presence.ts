@@ -1,4 +1,4 @@
-import type { DeviceConnection } from "./device-connections.ts";
+import type { DeviceConnection, ListedConnections } from "./device-connections.ts";
 
 /** Milliseconds for which a device without a connection is not yet told to be offline (api.md, Notification stream). */
 export const offlineAfterMs = 2_000;
@@ -6,6 +6,8 @@ export const offlineAfterMs = 2_000;
 const rememberEndedMs = 60_000;
 /** Listings in a row that must miss a connection before it counts as gone: one alone may have been cut short. */
 const missesUntilGone = 2;
+/** The same for connections of a server that did not answer: it may be slow rather than dead. */
+const missesUntilServerGone = 3;
 
 /** What is to be told about a device. */
 export interface PresenceChange {
@@ -22,6 +24,7 @@ export interface PresenceChange {
 
 interface OpenConnection {
   readonly deviceId: string;
+  readonly serverId: string;
   /** Place among all that was ever opened here; tells whether a listing could know it. */
   readonly opened: number;
   misses: number;
@@ -73,7 +76,7 @@ export class PresenceSets {
     const key = keyOf(connection);
     // Its end was heard first: the two come from the same server, but may overtake each other on the way.
     if (this.#ended.has(key)) return [];
-    return this.#add(key, connection.deviceId, now);
+    return this.#add(key, connection, now);
   }
 
   disconnected(connection: DeviceConnection, now: number): void {
@@ -90,11 +93,12 @@ export class PresenceSets {
   }
 
   /**
-   * Takes in what all servers listed: adds what was not heard of, and drops what two listings in a row do not name,
-   * since a killed server says nothing. `lastListedAt`: when the listing before this one was taken in.
+   * Takes in what the servers listed: adds what was not heard of, and drops what listings in a row do not name (two of
+   * its own server, or three that its server did not answer), since a killed server says nothing. `missing` counts
+   * what is on the way to that. `lastListedAt`: when the listing before this one was taken in.
    */
   reconcile(
-    listed: readonly DeviceConnection[],
+    listed: ListedConnections,
     { openedBefore }: BegunListing,
     now: number,
     lastListedAt: number,
@@ -102,18 +106,20 @@ export class PresenceSets {
     this.#forgetEnded(now);
     const changes: PresenceChange[] = [];
     const keys = new Set<string>();
-    for (const connection of listed) {
+    for (const connection of listed.connections) {
       const key = keyOf(connection);
       keys.add(key);
       const open = this.#open.get(key);
       if (open !== undefined) open.misses = 0;
-      else if (!this.#ended.has(key)) changes.push(...this.#add(key, connection.deviceId, now));
+      else if (!this.#ended.has(key)) changes.push(...this.#add(key, connection, now));
     }
+    const answered = new Set(listed.servers);
     let missing = 0;
     for (const [key, open] of this.#open) {
       if (keys.has(key) || open.opened >= openedBefore) continue;
       open.misses++;
-      if (open.misses < missesUntilGone) missing++;
+      const limit = answered.has(open.serverId) ? missesUntilGone : missesUntilServerGone;
+      if (open.misses < limit) missing++;
       else this.#remove(key, now, lastListedAt);
     }
     for (const deviceId of this.#toldOnline) {
@@ -141,9 +147,9 @@ export class PresenceSets {
     return null;
   }
 
-  #add(key: string, deviceId: string, now: number): PresenceChange[] {
+  #add(key: string, { deviceId, serverId }: DeviceConnection, now: number): PresenceChange[] {
     if (this.#open.has(key)) return [];
-    this.#open.set(key, { deviceId, opened: this.#opened++, misses: 0 });
+    this.#open.set(key, { deviceId, serverId, opened: this.#opened++, misses: 0 });
     const connections = this.#byDevice.get(deviceId);
     if (connections === undefined) this.#byDevice.set(deviceId, new Set([key]));
     else connections.add(key);
@@ -172,6 +178,6 @@ export class PresenceSets {
   }
 }
 
-function keyOf({ serverId, clientNumber }: DeviceConnection): string {
-  return `${serverId}/${clientNumber}`;
+function keyOf({ serverId, connectionId }: DeviceConnection): string {
+  return `${serverId}/${connectionId}`;
 }

@@ -1,0 +1,40 @@
+import { mesh } from "@devmesh/contracts/mesh";
+import { runService } from "@devmesh/service-kit/run-service";
+import { Background } from "./background.ts";
+import { createBrokerConnections } from "./broker-connections.ts";
+import { createDeviceNotices } from "./device-notices.ts";
+import { createDevices } from "./devices.ts";
+import { DevicesEnv } from "./env.ts";
+import { openDeviceStore } from "./open-device-store.ts";
+import { watchPresence } from "./presence-watch.ts";
+
+await runService({
+  name: "devices",
+  declaration: mesh.devices,
+  env: DevicesEnv,
+  async start({ env, bus, publisher, clients, log, clock, signal }) {
+    const store = openDeviceStore(env.STORE_URL);
+    const background = new Background({ clock, signal, log });
+    const connections = createBrokerConnections(bus);
+    const presence = await watchPresence({ store, connections, publisher, background, clock });
+    const implementation = createDevices({
+      store,
+      keys: clients.keys,
+      data: clients.data,
+      rpcBridge: clients["rpc-bridge"],
+      connections,
+      presence,
+      notices: createDeviceNotices(publisher, clock),
+      background,
+      clock,
+    });
+    return {
+      implementation,
+      async stop() {
+        await presence.stop();
+        await background.settled();
+      },
+      close: () => store.close(),
+    };
+  },
+});

@@ -1,0 +1,242 @@
+import { defaultAcl } from "@devmesh/contracts/model/acl";
+import type { JsonObject } from "@devmesh/contracts/model/json";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import type { DeviceStore, NewDeviceDocument } from "../src/device-store.ts";
+import type { CreatingMark, DeletingMark, Mark, RotatingMark } from "../src/mark.ts";
+import { emptyShadow } from "../src/shadow/stored-shadow.ts";
+
+/** A store that was just made, empty, and how to open the same one again after closing it. */
+export interface StoreUnderTest {
+  open(): Promise<DeviceStore>;
+  remove(): Promise<void>;
+}
+
+const { signal } = new AbortController();
+
+/** A device for tests that name only what they are about. */
+export function newDevice(
+  id: string,
+  { name = null as string | null, tags = {} as JsonObject } = {},
+): NewDeviceDocument {
+  return { id, name, acl: defaultAcl, shadow: { ...emptyShadow(1_000), tags }, created_at: 1_000 };
+}
+
+const creating: CreatingMark = { kind: "creating", token: "c", claimed_until: 5 };
+const rotating: RotatingMark = { kind: "rotating", token: "r", claimed_until: 6 };
+const deleting: DeletingMark = {
+  kind: "deleting",
+  token: "d",
+  claimed_until: 7,
+  step: "wipe",
+  client_ids: ["a:1"],
+};
+
+/** What every adapter of the port must do. */
+export function describeDeviceStore(adapter: string, create: () => Promise<StoreUnderTest>): void {
+  describe(`devices in ${adapter}`, () => {
+    let place: StoreUnderTest;
+    let store: DeviceStore;
+
+    beforeEach(async () => {
+      place = await create();
+      store = await place.open();
+    });
+    afterEach(async () => {
+      await store.close();
+      await place.remove();
+    });
+
+    const insert = (device: NewDeviceDocument, mark: Mark | null = null) =>
+      store.insert(device, mark, signal);
+    const listIds = async (listing: { after?: string; filter?: string; limit?: number } = {}) =>
+      ((await store.list({ limit: 100, ...listing }, signal)) ?? []).map(({ id }) => id);
+
+    test("a device is found as it was stored, also after a reopening", async () => {
+      const device = newDevice("pump", { name: "Pümpe 🚰", tags: { labels: ["a"] } });
+      expect(await insert(device)).toBe("inserted");
+      await store.close();
+      store = await place.open();
+      const found = await store.find("pump", signal);
+      expect(found).toEqual({ ...device, revision: 1, last_seen: null, position: found?.position });
+      expect(found?.position).toMatch(/^[A-Za-z0-9._-]+$/);
+      expect(await store.find("other", signal)).toBeNull();
+      expect([await store.has("pump", signal), await store.has("other", signal)]).toEqual([true, false]);
+    });
+
+    test("an id is taken once, told apart by what became of its owner", async () => {
+      await insert(newDevice("a"));
+      await insert(newDevice("b"), creating);
+      await insert(newDevice("c"), deleting);
+      expect(await insert(newDevice("a"))).toBe("exists");
+      expect(await insert(newDevice("b"))).toBe("exists");
+      expect(await insert(newDevice("c"))).toBe("being_deleted");
+      expect(await insert(newDevice("A"))).toBe("inserted");
+    });
+
+    test("of many insertions of one id at once one succeeds", async () => {
+      const outcomes = await Promise.all(Array.from({ length: 20 }, () => insert(newDevice("a"))));
+      expect(outcomes.filter((outcome) => outcome === "inserted")).toHaveLength(1);
+    });
+
+    test("a document is replaced only at the revision that was read, and each replacement steps it", async () => {
+      await insert(newDevice("a"));
+      const changed = { ...newDevice("a"), name: "new", shadow: { ...emptyShadow(2), version: 1 } };
+      expect(await store.replace(changed, 1, signal)).toBe(true);
+      expect(await store.replace({ ...changed, name: "late" }, 1, signal)).toBe(false);
+      expect(await store.find("a", signal)).toMatchObject({
+        name: "new",
+        revision: 2,
+        shadow: { version: 1 },
+      });
+      expect(await store.replace(newDevice("none"), 1, signal)).toBe(false);
+    });
+
+    test("of concurrent replacements of one revision one succeeds", async () => {
+      await insert(newDevice("a"));
+      const tries = Array.from({ length: 20 }, (_, at) =>
+        store.replace({ ...newDevice("a"), name: `n${at}` }, 1, signal),
+      );
+      expect((await Promise.all(tries)).filter(Boolean)).toHaveLength(1);
+      expect((await store.find("a", signal))?.revision).toBe(2);
+    });
+
+    test("a list is in the order of creation and goes on behind a position, whatever is inserted or removed", async () => {
+      for (const id of ["z", "m", "a", "k"]) await insert(newDevice(id));
+      const first = (await store.list({ limit: 2 }, signal)) ?? [];
+      expect(first.map(({ id }) => id)).toEqual(["z", "m"]);
+      const after = first.at(-1)?.position ?? "";
+      await store.mark("m", [null], deleting, signal);
+      await store.remove("m", "d", signal);
+      await insert(newDevice("b"));
+      expect(await listIds({ after })).toEqual(["a", "k", "b"]);
+      expect(await listIds({ after: (await store.find("b", signal))?.position ?? "" })).toEqual([]);
+    });
+
+    test("what is no position is told", async () => {
+      for (const after of ["x", "-1", "1e3", "", " 1", "9".repeat(400), "'; DROP TABLE devices"]) {
+        expect(await store.list({ after, limit: 1 }, signal)).toBeNull();
+      }
+    });
+
+    test("a filter finds a substring of id, name or one label, case-sensitive and without wildcards", async () => {
+      await insert(newDevice("pump-1", { name: "Cellar 100%" }));
+      await insert(newDevice("fan_2", { tags: { labels: ["roof", 'Süd\'s "x"'] } }));
+      await insert(newDevice("lamp", { tags: { labels: "single" } }));
+      await insert(newDevice("odd", { name: null, tags: { labels: [1, { roof: true }, null] } }));
+      const expected: Record<string, string[]> = {
+        pump: ["pump-1"],
+        Pump: [],
+        "100%": ["pump-1"],
+        "%": ["pump-1"],
+        _: ["fan_2"],
+        roof: ["fan_2"],
+        "Süd's": ["fan_2"],
+        '"x"': ["fan_2"],
+        'roof","S': [],
+        single: ["lamp"],
+        "": ["pump-1", "fan_2", "lamp", "odd"],
+        "\0": [],
+      };
+      for (const [filter, ids] of Object.entries(expected)) {
+        expect([filter, await listIds({ filter })]).toEqual([filter, ids]);
+      }
+    });
+
+    test("labels follow a replacement", async () => {
+      await insert(newDevice("a", { tags: { labels: ["old"] } }));
+      await store.replace(newDevice("a", { tags: { labels: ["new"] } }), 1, signal);
+      expect([await listIds({ filter: "old" }), await listIds({ filter: "new" })]).toEqual([[], ["a"]]);
+    });
+
+    test("the documents of ids are those that exist and are not hidden", async () => {
+      await insert(newDevice("a"));
+      await insert(newDevice("b"), creating);
+      await insert(newDevice("c"));
+      const found = await store.findAll(["c", "b", "none", "a"], signal);
+      expect(found.map(({ id }) => id).sort()).toEqual(["a", "c"]);
+    });
+
+    test("a device marked creating or deleting is hidden, a rotating one is not", async () => {
+      await insert(newDevice("a"), creating);
+      await insert(newDevice("b"), deleting);
+      await insert(newDevice("c"), rotating);
+      for (const id of ["a", "b"]) {
+        expect(await store.find(id, signal)).toBeNull();
+        expect(await store.has(id, signal)).toBe(false);
+        expect(await store.replace(newDevice(id), 1, signal)).toBe(false);
+      }
+      expect(await listIds()).toEqual(["c"]);
+      expect(await listIds({ filter: "" })).toEqual(["c"]);
+      expect(await store.replace(newDevice("c"), 1, signal)).toBe(true);
+    });
+
+    test("a mark is set only on a device in one of the given states", async () => {
+      await insert(newDevice("a"));
+      expect(await store.mark("a", ["rotating"], deleting, signal)).toBe(false);
+      expect(await store.mark("a", [null, "rotating"], rotating, signal)).toBe(true);
+      expect(await store.mark("a", [null, "rotating"], deleting, signal)).toBe(true);
+      expect(await store.mark("a", [null, "rotating"], deleting, signal)).toBe(false);
+      expect(await store.mark("none", [null], deleting, signal)).toBe(false);
+      expect(await store.listMarked(signal)).toEqual([{ id: "a", mark: deleting }]);
+    });
+
+    test("a mark belongs to whoever knows its token, also after a reopening", async () => {
+      await insert(newDevice("a"), deleting);
+      const next = { ...deleting, step: "purge", token: "e" } as const;
+      expect(await store.replaceMark("a", "wrong", next, signal)).toBe(false);
+      expect(await store.replaceMark("a", "d", next, signal)).toBe(true);
+      expect(await store.replaceMark("a", "d", null, signal)).toBe(false);
+      await store.close();
+      store = await place.open();
+      expect(await store.listMarked(signal)).toEqual([{ id: "a", mark: next }]);
+      expect(await store.remove("a", "d", signal)).toBe(false);
+      expect(await store.remove("a", "e", signal)).toBe(true);
+      expect(await store.listMarked(signal)).toEqual([]);
+      expect(await insert(newDevice("a"))).toBe("inserted");
+    });
+
+    test("clearing the mark of a new device shows it, and marks step no revision", async () => {
+      await insert(newDevice("a"), creating);
+      expect(await store.replaceMark("a", "c", null, signal)).toBe(true);
+      expect(await store.find("a", signal)).toMatchObject({ id: "a", revision: 1 });
+      expect(await store.listMarked(signal)).toEqual([]);
+    });
+
+    test("a later device of the same id has another position and nothing of the old one", async () => {
+      await insert(newDevice("a", { name: "old", tags: { labels: ["old"] } }));
+      await store.recordPresence([{ id: "a", online: true, seen_at: 9 }], signal);
+      const old = await store.find("a", signal);
+      await store.mark("a", [null], deleting, signal);
+      await store.remove("a", "d", signal);
+      await insert(newDevice("a"));
+      const later = await store.find("a", signal);
+      expect(later).toMatchObject({ name: null, last_seen: null, revision: 1, shadow: { tags: {} } });
+      expect(later?.position).not.toBe(old?.position);
+      expect(await store.listOnline(signal)).toEqual([]);
+    });
+
+    test("presence is recorded in batches, never goes back, and steps no revision", async () => {
+      await insert(newDevice("a"));
+      await insert(newDevice("b"));
+      await store.recordPresence(
+        [
+          { id: "a", online: true, seen_at: 50 },
+          { id: "b", online: true, seen_at: 60 },
+          { id: "none", online: true, seen_at: 70 },
+        ],
+        signal,
+      );
+      expect((await store.listOnline(signal)).sort()).toEqual(["a", "b"]);
+      await store.recordPresence([{ id: "a", online: false, seen_at: 0 }], signal);
+      expect(await store.listOnline(signal)).toEqual(["b"]);
+      expect(await store.find("a", signal)).toMatchObject({ last_seen: 50, revision: 1 });
+    });
+
+    test("a call that was given up changes nothing", async () => {
+      const gone = AbortSignal.abort(new Error("given up"));
+      await expect(store.insert(newDevice("a"), null, gone)).rejects.toThrow("given up");
+      await expect(store.find("a", gone)).rejects.toThrow("given up");
+      expect(await store.has("a", signal)).toBe(false);
+    });
+  });
+}

@@ -1,0 +1,170 @@
+import { describe, expect, test } from "@jest/globals";
+import fc from "fast-check";
+import type { DeviceConnection } from "../src/device-connections.ts";
+import { offlineAfterMs, PresenceSets } from "../src/presence.ts";
+
+const connection = (connectionId: number, deviceId = "d", serverId = "S1"): DeviceConnection => ({
+  deviceId,
+  serverId,
+  connectionId,
+});
+const listing = (connections: DeviceConnection[], servers = ["S1"]) => ({ connections, servers });
+const listAll = (sets: PresenceSets, listed: DeviceConnection[], now: number, servers = ["S1"]) =>
+  sets.reconcile(listing(listed, servers), sets.beginListing(), now, 0);
+
+describe("presence as sets of connections", () => {
+  test("the first connection is told, a further one is not, and the last one gone is told two seconds later", () => {
+    const sets = new PresenceSets();
+    expect(sets.connected(connection(1), 10)).toEqual([
+      { kind: "online", deviceId: "d", connection: "S1/1", seenAt: 10 },
+    ]);
+    expect(sets.connected(connection(2), 20)).toEqual([]);
+    sets.disconnected(connection(1), 30);
+    expect([sets.isOnline("d"), sets.nextDueAt]).toEqual([true, null]);
+    sets.disconnected(connection(2), 40);
+    expect([sets.isOnline("d"), sets.nextDueAt]).toEqual([false, 40 + offlineAfterMs]);
+    expect(sets.takeDue(39 + offlineAfterMs)).toEqual([]);
+    expect(sets.takeDue(40 + offlineAfterMs)).toEqual([
+      { kind: "offline", deviceId: "d", connection: "S1/2", seenAt: 40 },
+    ]);
+    expect(sets.nextDueAt).toBeNull();
+  });
+
+  test("a takeover, a quick return and a login that fails at once tell nothing", () => {
+    const sets = new PresenceSets();
+    sets.connected(connection(1), 0);
+    expect(sets.connected(connection(2, "d", "S2"), 1)).toEqual([]);
+    sets.disconnected(connection(1), 2);
+    expect(sets.nextDueAt).toBeNull();
+    sets.disconnected(connection(2, "d", "S2"), 3);
+    expect(sets.connected(connection(3), 500)).toEqual([]);
+    expect([sets.nextDueAt, sets.takeDue(99_999)]).toEqual([null, []]);
+  });
+
+  test("an end that is heard before its beginning leaves no connection behind", () => {
+    const sets = new PresenceSets();
+    sets.disconnected(connection(1), 0);
+    expect(sets.connected(connection(1), 5)).toEqual([]);
+    expect(sets.isOnline("d")).toBe(false);
+    expect(sets.connected(connection(2), 6)).toHaveLength(1);
+  });
+
+  test("the same number on another server is another connection", () => {
+    const sets = new PresenceSets();
+    sets.connected(connection(1, "d", "S1"), 0);
+    sets.disconnected(connection(1, "d", "S2"), 1);
+    expect(sets.isOnline("d")).toBe(true);
+  });
+
+  test("a listing adds what was not heard of and drops what two in a row do not name", () => {
+    const sets = new PresenceSets();
+    sets.connected(connection(1, "killed"), 0);
+    expect(listAll(sets, [connection(2, "quiet")], 10)).toEqual({
+      changes: [{ kind: "online", deviceId: "quiet", connection: "S1/2", seenAt: 10 }],
+      missing: 1,
+    });
+    expect(sets.isOnline("killed")).toBe(true);
+    expect(sets.reconcile(listing([connection(2, "quiet")]), sets.beginListing(), 20, 7)).toEqual({
+      changes: [],
+      missing: 0,
+    });
+    expect(sets.isOnline("killed")).toBe(false);
+    expect(sets.takeDue(20 + offlineAfterMs)).toEqual([
+      { kind: "offline", deviceId: "killed", connection: "S1/1", seenAt: 7 },
+    ]);
+  });
+
+  test("a server that does not answer is given one listing more", () => {
+    const sets = new PresenceSets();
+    sets.connected(connection(1), 0);
+    expect([1, 2, 3].map((now) => listAll(sets, [], now, []).missing)).toEqual([1, 1, 0]);
+    expect(sets.isOnline("d")).toBe(false);
+  });
+
+  test("a listing that names a connection again forgives an earlier miss", () => {
+    const sets = new PresenceSets();
+    sets.connected(connection(1), 0);
+    expect(listAll(sets, [], 1).missing).toBe(1);
+    expect(listAll(sets, [connection(1)], 2).missing).toBe(0);
+    expect(listAll(sets, [], 3).missing).toBe(1);
+    expect(sets.isOnline("d")).toBe(true);
+  });
+
+  test("a connection opened while the listing ran is not dropped, however often", () => {
+    const sets = new PresenceSets();
+    for (let round = 0; round < 5; round++) {
+      const begun = sets.beginListing();
+      sets.connected(connection(round, `d${round}`), round);
+      expect(sets.reconcile(listing([]), begun, round, 0).missing).toBeLessThanOrEqual(round);
+      expect(sets.isOnline(`d${round}`)).toBe(true);
+    }
+  });
+
+  test("a connection that ended while the listing ran does not come back with it", () => {
+    const sets = new PresenceSets();
+    sets.connected(connection(1), 0);
+    const begun = sets.beginListing();
+    sets.disconnected(connection(1), 1);
+    expect(sets.reconcile(listing([connection(1)]), begun, 2, 0).changes).toEqual([]);
+    expect(sets.isOnline("d")).toBe(false);
+  });
+
+  test("devices told online before the start are told offline when no server lists them, others are not told again", () => {
+    const sets = new PresenceSets(["gone", "still"]);
+    expect(listAll(sets, [connection(1, "still")], 0).changes).toEqual([]);
+    expect(sets.takeDue(offlineAfterMs)).toEqual([
+      { kind: "offline", deviceId: "gone", connection: null, seenAt: 0 },
+    ]);
+    expect(sets.connected(connection(2, "gone"), 9_999)).toHaveLength(1);
+  });
+
+  test("whatever happens in whatever order, what is told alternates and ends with the truth", () => {
+    const step = fc.record({
+      kind: fc.constantFrom("connect", "disconnect", "list", "wait"),
+      number: fc.integer({ min: 0, max: 5 }),
+      device: fc.constantFrom("a", "b"),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const sets = new PresenceSets();
+        const open = new Map<number, string>();
+        const told: Record<string, string[]> = { a: [], b: [] };
+        const tell = (changes: readonly { kind: string; deviceId: string }[]) => {
+          for (const { kind, deviceId } of changes) told[deviceId]?.push(kind);
+        };
+        let now = 0;
+        for (const [at, { kind, number, device }] of steps.entries()) {
+          now += kind === "wait" ? 3_000 : 10;
+          if (kind === "connect") {
+            open.set(at, device);
+            tell(sets.connected(connection(at, device), now));
+          } else if (kind === "disconnect") {
+            const ended = [...open.keys()][number];
+            if (ended !== undefined) {
+              sets.disconnected(connection(ended, open.get(ended)), now);
+              open.delete(ended);
+            }
+          } else if (kind === "list") {
+            tell(
+              listAll(
+                sets,
+                [...open].map(([n, deviceId]) => connection(n, deviceId)),
+                now,
+              ).changes,
+            );
+          }
+          tell(sets.takeDue(now));
+        }
+        tell(sets.takeDue(now + offlineAfterMs));
+        for (const device of ["a", "b"]) {
+          const online = [...open.values()].includes(device);
+          expect(sets.isOnline(device)).toBe(online);
+          const expected = told[device]?.map((_, at) => (at % 2 === 0 ? "online" : "offline"));
+          expect(told[device]).toEqual(expected);
+          expect(told[device]?.at(-1) ?? "offline").toBe(online ? "online" : "offline");
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,92 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { expect, test } from "@jest/globals";
+import { createSqliteDeviceStore, deviceQueries } from "../src/device-store.sqlite.ts";
+import { GroupCommit } from "../src/group-commit.ts";
+import { describeDeviceStore, newDevice } from "./device-store.suite.ts";
+
+const { signal } = new AbortController();
+
+describeDeviceStore("SQLite", async () => {
+  const folder = await tempFolder();
+  const path = join(folder.path, `${randomUUID()}.db`);
+  return { open: async () => createSqliteDeviceStore(path), remove: () => folder.remove() };
+});
+
+test("every query finds its rows by an index or in the order of the list", async () => {
+  await using folder = await tempFolder();
+  const path = join(folder.path, "devices.db");
+  await createSqliteDeviceStore(path).close();
+  const db = new DatabaseSync(path);
+  const plans: Record<string, string> = {};
+  for (const [purpose, sql] of Object.entries(deviceQueries)) {
+    const rows = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+    plans[purpose] = rows.map((row) => String(row.detail)).join("; ");
+  }
+  db.close();
+  for (const purpose of [
+    "owner",
+    "find",
+    "has",
+    "replace",
+    "recordPresence",
+    "mark",
+    "replaceMark",
+    "remove",
+  ]) {
+    expect([purpose, plans[purpose]]).toEqual([
+      purpose,
+      expect.stringMatching(/^SEARCH devices USING .*\(id=\?\)/),
+    ]);
+  }
+  for (const purpose of ["list", "listFiltered"]) {
+    expect([purpose, plans[purpose]]).toEqual([
+      purpose,
+      expect.stringMatching(/^SEARCH devices USING .*\(rowid>\?\)/),
+    ]);
+  }
+  expect(plans.replaceDocument).toContain("USING INTEGER PRIMARY KEY (rowid=?)");
+  expect(plans.listMarked).toContain("devices_marked");
+  expect(plans.listOnline).toContain("devices_online");
+  for (const plan of Object.values(plans)) expect(plan).not.toContain("TEMP B-TREE");
+});
+
+test("a list of 50,000 devices is walked page by page without missing or repeating one", async () => {
+  const store = createSqliteDeviceStore(":memory:");
+  const ids = Array.from({ length: 50_000 }, (_, at) => `device-${at}`);
+  await Promise.all(
+    ids.map((id) => store.insert(newDevice(id, { tags: { labels: [`l${id}`] } }), null, signal)),
+  );
+  const walked: string[] = [];
+  let after: string | undefined;
+  do {
+    const page =
+      (await store.list({ limit: 1_000, ...(after === undefined ? {} : { after }) }, signal)) ?? [];
+    walked.push(...page.map(({ id }) => id));
+    after = page.at(-1)?.position;
+  } while (after !== undefined);
+  expect(walked).toEqual(ids);
+  const found = await store.list({ filter: "ldevice-49999", limit: 10 }, signal);
+  expect(found?.map(({ id }) => id)).toEqual(["device-49999"]);
+  await store.close();
+});
+
+test("writes of one turn share a commit, and one that throws is undone alone", async () => {
+  const db = new DatabaseSync(":memory:");
+  db.exec("CREATE TABLE thing (id INTEGER PRIMARY KEY) STRICT");
+  const commits = new GroupCommit(db);
+  const insert = db.prepare("INSERT INTO thing VALUES (?)");
+  const write = (...ids: number[]) => commits.run(() => ids.map((id) => insert.run(id)).length, signal);
+  const outcomes = await Promise.allSettled([write(1), write(2, 1), write(3)]);
+  expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(
+    db
+      .prepare("SELECT id FROM thing ORDER BY id")
+      .all()
+      .map(({ id }) => id),
+  ).toEqual([1, 3]);
+  db.close();
+  await expect(write(4)).rejects.toThrow();
+});

@@ -1,0 +1,427 @@
+import { defaultAcl } from "@devmesh/contracts/model/acl";
+import type { JsonObject } from "@devmesh/contracts/model/json";
+import type { Principal } from "@devmesh/contracts/principal";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { call, type MeshAround, startMeshAround } from "./mesh-around.ts";
+
+const master = { kind: "master" } as Principal;
+
+let mesh: MeshAround;
+beforeAll(async () => {
+  mesh = await startMeshAround();
+  await mesh.start();
+});
+afterAll(async () => {
+  await mesh[Symbol.asyncDispose]();
+});
+
+const create = (body: Parameters<MeshAround["devices"]["createDevice"]>[0] = {}) =>
+  mesh.devices.createDevice(body, call());
+const read = (id: string, principal = master) => mesh.devices.readDevice({ id, principal }, call());
+const patch = (
+  id: string,
+  body: object,
+  { principal = master, if_match = undefined as string | undefined } = {},
+) =>
+  mesh.devices.patchDevice(
+    { id, principal, patch: body as JsonObject, ...(if_match === undefined ? {} : { if_match }) },
+    call(),
+  );
+const failure = async (answer: Promise<unknown>) => {
+  const error = await answer.then(
+    (value) => new Error(`answered ${JSON.stringify(value)}`),
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof ServiceError)) throw error;
+  return { code: error.code, reason: error.reason, details: error.details };
+};
+const heard = (name: string, id: string) =>
+  mesh.heard.filter((event) => event.name === name && event.id === id);
+
+describe("creating", () => {
+  test("a device without a body gets an id, the default ACL, an empty shadow and its secrets", async () => {
+    const device = await create();
+    expect(device).toEqual({
+      id: expect.stringMatching(/^[a-z0-9]{16}$/),
+      name: null,
+      acl: defaultAcl,
+      online: false,
+      last_seen: null,
+      created_at: expect.stringMatching(/Z$/),
+      shadow: {
+        state: { desired: {}, reported: { online: false } },
+        metadata: { desired: {}, reported: {} },
+        tags: {},
+        version: 0,
+        timestamp: expect.any(Number),
+      },
+      ...mesh.credentials.get(device.id),
+    });
+    expect((await read(device.id)).device).not.toHaveProperty("token");
+    await mesh.until(() => heard("created", device.id).length === 1);
+    expect(JSON.stringify(heard("created", device.id))).not.toMatch(/dt_|pk_/);
+  });
+
+  test("a device is made with name, ACL and shadow, whose write is the first version", async () => {
+    const shadow = { state: { desired: { app: { on: true } } }, tags: { labels: ["x"] } };
+    const device = await create({
+      id: "full",
+      name: "Full",
+      acl: { ...defaultAcl, rpc: ["Sys.*".slice(0, 3)] },
+      shadow,
+    });
+    expect(device).toMatchObject({ name: "Full", acl: { rpc: ["Sys"] } });
+    expect(device.shadow).toMatchObject({
+      version: 1,
+      tags: { labels: ["x"] },
+      state: { delta: { app: { on: true } } },
+    });
+  });
+
+  test("an id is given once", async () => {
+    await create({ id: "once" });
+    expect(await failure(create({ id: "once" }))).toMatchObject({
+      code: "conflict",
+      reason: "device_exists",
+    });
+  });
+
+  test("what breaks a rule is refused with pointers and stores nothing", async () => {
+    const shadow = {
+      state: { desired: JSON.parse('{"__proto__":1}'), reported: { online: true } },
+      version: 3,
+    };
+    const { reason, details } = await failure(create({ id: "bad", shadow }));
+    expect(reason).toBe("invalid_device");
+    expect((details as { pointer: string }[]).map(({ pointer }) => pointer).sort()).toEqual([
+      "/shadow/state/desired/__proto__",
+      "/shadow/state/reported/online",
+      "/shadow/version",
+    ]);
+    const big = { tags: { x: "x".repeat(9_000) } };
+    expect(await failure(create({ id: "bad", shadow: big }))).toMatchObject({ reason: "shadow_too_large" });
+    const acl = { ...defaultAcl, read: Array.from({ length: 100 }, () => `/${"x".repeat(500)}`) };
+    expect(await failure(create({ id: "bad", acl }))).toMatchObject({ reason: "invalid_device" });
+    expect(await failure(read("bad"))).toMatchObject({ reason: "device_not_found" });
+  });
+
+  test("when keys cannot issue credentials nothing of the device stays", async () => {
+    mesh.onCall = (name) => {
+      if (name === "keys.issueCredentials broken") throw ServiceError.of("unavailable");
+    };
+    expect(await failure(create({ id: "broken" }))).toMatchObject({ code: "unavailable" });
+    await mesh.until(() => mesh.calls.includes("keys.forgetDevice broken"));
+    mesh.onCall = () => undefined;
+    expect(await mesh.until(() => create({ id: "broken" }).catch(() => null))).toMatchObject({
+      id: "broken",
+    });
+  });
+});
+
+describe("patching", () => {
+  test("name, ACL and shadow change together, are told, and give another tag", async () => {
+    await create({ id: "p1" });
+    const before = await read("p1");
+    const { device, etag } = await patch("p1", {
+      name: "new",
+      acl: { ...defaultAcl, write: [] },
+      shadow: { state: { desired: { a: 1 } } },
+    });
+    expect(device).toMatchObject({ name: "new", acl: { write: [] }, shadow: { version: 1 } });
+    expect(etag).not.toBe(before.etag);
+    expect(etag).toMatch(/^"[^"]+"$/);
+    expect(await read("p1")).toEqual({ device, etag });
+    await mesh.until(() => heard("updated", "p1").length === 1);
+    expect(heard("updated", "p1")[0]?.payload).toMatchObject({ device });
+  });
+
+  test("a patch that writes nothing steps nothing and tells nothing", async () => {
+    await create({ id: "p2", name: "n" });
+    const { etag } = await read("p2");
+    for (const nothing of [
+      {},
+      { shadow: {} },
+      { shadow: { state: {}, version: 0 } },
+      { name: "n", acl: defaultAcl },
+    ]) {
+      const answer = await patch("p2", nothing);
+      expect([answer.etag, answer.device.shadow]).toEqual([etag, expect.objectContaining({ version: 0 })]);
+    }
+    await patch("p2", { name: "m" });
+    expect((await read("p2")).device).toMatchObject({ name: "m", shadow: { version: 0 } });
+    await mesh.until(() => heard("updated", "p2").length > 0);
+    expect(heard("updated", "p2")).toHaveLength(1);
+  });
+
+  test("a version that is not the shadow's is a conflict that tells the version; the right one is accepted once", async () => {
+    await create({ id: "p3" });
+    const write = (version: number) =>
+      patch("p3", { shadow: { state: { desired: { a: version } }, version } });
+    await write(0);
+    expect(await failure(write(0))).toEqual({
+      code: "conflict",
+      reason: "version_conflict",
+      details: { version: 1 },
+    });
+    await write(1);
+  });
+
+  test("If-Match takes the current tag, a list with it, or *, and neither an old tag nor a weak one", async () => {
+    await create({ id: "p4" });
+    const { etag } = await read("p4");
+    const step = (if_match: string) => patch("p4", { shadow: { tags: { at: if_match } } }, { if_match });
+    const next = (await step(`"x", ${etag}`)).etag;
+    expect(await failure(step(etag))).toMatchObject({ reason: "precondition_failed" });
+    for (const wrong of [`W/${next}`, "nonsense", '""', next.replaceAll('"', "")]) {
+      expect(await failure(step(wrong))).toMatchObject({ reason: "precondition_failed" });
+    }
+    await step("*");
+  });
+
+  test("every member that breaks a rule is pointed at and nothing is applied", async () => {
+    await create({ id: "p5" });
+    const body = {
+      nmae: 1,
+      name: 5,
+      acl: { read: ["no pointer"] },
+      shadow: {
+        state: {
+          desired: { ok: 1, x: JSON.parse('[{"__proto__":1}]') },
+          reported: { online: null },
+          delta: {},
+        },
+        metadata: {},
+        timestamp: 1,
+        tags: 7,
+      },
+    };
+    const { reason, details } = await failure(patch("p5", body));
+    const found = details as { pointer: string; detail: string }[];
+    expect(reason).toBe("invalid_device");
+    expect(found.map(({ pointer }) => pointer).sort()).toEqual(
+      [
+        "/nmae",
+        "/name",
+        "/acl/read/0",
+        "/shadow/state/desired/x/0/__proto__",
+        "/shadow/state/reported/online",
+        "/shadow/state/delta",
+        "/shadow/metadata",
+        "/shadow/timestamp",
+        "/shadow/tags",
+      ].sort(),
+    );
+    expect(found.find(({ pointer }) => pointer === "/shadow/state/delta")?.detail).toContain("computed");
+    expect((await read("p5")).device.shadow).toMatchObject({ version: 0, state: { desired: {} } });
+  });
+
+  test("a section grows to its limit and not over it", async () => {
+    await create({ id: "p6" });
+    const fill = (bytes: number) =>
+      patch("p6", { shadow: { state: { reported: { x: "x".repeat(bytes - 8) } } } });
+    await fill(32_768);
+    expect(await failure(fill(32_769))).toMatchObject({
+      code: "invalid_argument",
+      reason: "shadow_too_large",
+      details: [{ pointer: "/shadow/state/reported" }],
+    });
+  });
+
+  test("a key of another device, and one without rights, change nothing", async () => {
+    await create({ id: "p7" });
+    const other: Principal = { kind: "public_key", device_id: "p6" };
+    expect(await failure(patch("p7", {}, { principal: other }))).toMatchObject({
+      reason: "device_not_found",
+    });
+    expect(await failure(read("p7", { kind: "customer", customer_id: "c" }))).toMatchObject({
+      reason: "device_not_found",
+    });
+    const principal: Principal = { kind: "device_key", device_id: "p7" };
+    const body = { name: "x", shadow: { state: { desired: { app: 1, other: 2 } } } };
+    expect(await failure(patch("p7", body, { principal }))).toEqual({
+      code: "permission_denied",
+      reason: "not_writable",
+      details: { pointers: ["/name", "/shadow/state/desired/other"] },
+    });
+    const allowed = await patch("p7", { shadow: { state: { desired: { app: { a: 1 } } } } }, { principal });
+    expect(allowed.device).toEqual({
+      id: "p7",
+      shadow: { state: { desired: { app: { a: 1 } }, reported: { app: {} } } },
+    });
+    expect((await read("p7")).device).toMatchObject({
+      name: null,
+      shadow: { version: 1, state: { desired: { app: { a: 1 } } } },
+    });
+  });
+
+  test("rights are checked before the body's rules", async () => {
+    await create({ id: "p8", acl: { ...defaultAcl, write: ["/state/reported", "/tags"] } });
+    const principal: Principal = { kind: "public_key", device_id: "p8" };
+    const body = { shadow: { state: { reported: { online: true } }, tags: { a: 1 } } };
+    expect(await failure(patch("p8", { ...body, name: 7 }, { principal }))).toMatchObject({
+      reason: "not_writable",
+      details: { pointers: ["/name"] },
+    });
+    expect(await failure(patch("p8", body, { principal }))).toMatchObject({ reason: "invalid_device" });
+  });
+
+  test("a hundred writes at once on one device are a hundred versions, none lost", async () => {
+    await create({ id: "p9" });
+    const writes = Array.from({ length: 100 }, (_, at) =>
+      patch("p9", { shadow: { state: { desired: { [`m${at}`]: at } } } }),
+    );
+    const versions = (await Promise.all(writes)).map(({ device }) => (device.shadow as JsonObject).version);
+    expect(new Set(versions).size).toBe(100);
+    const { shadow } = (await read("p9")).device as {
+      shadow: { version: number; state: { desired: JsonObject } };
+    };
+    expect([shadow.version, Object.keys(shadow.state.desired).length]).toEqual([100, 100]);
+  });
+});
+
+describe("reading", () => {
+  test("a delta is what the device will get", async () => {
+    await create({ id: "r1", shadow: { state: { desired: { a: 1 } } } });
+    expect(await mesh.devices.readDelta({ id: "r1" }, call())).toMatchObject({ state: { a: 1 }, version: 1 });
+    expect(await failure(mesh.devices.readDelta({ id: "none" }, call()))).toMatchObject({
+      reason: "device_not_found",
+    });
+  });
+
+  test("functions and queries are authorised as the ACL names them", async () => {
+    const query = { topic: "temp/#", limit: 5 };
+    await create({ id: "r2", acl: { ...defaultAcl, rpc: ["Sys.GetInfo"], queries: { temps: query } } });
+    const authorize = (action: Parameters<MeshAround["devices"]["authorize"]>[0]["action"], id = "r2") =>
+      mesh.devices.authorize({ id, action }, call());
+    expect(await authorize({ kind: "rpc", func: "Sys.GetInfo" })).toEqual({ query: null });
+    expect(await authorize({ kind: "query", name: "temps" })).toEqual({ query });
+    expect(await failure(authorize({ kind: "rpc", func: "Sys.Reboot" }))).toMatchObject({
+      reason: "rpc_not_permitted",
+    });
+    for (const name of ["none", "constructor", "__proto__", "toString"]) {
+      expect(await failure(authorize({ kind: "query", name }))).toMatchObject({ reason: "query_not_found" });
+    }
+    expect(await failure(authorize({ kind: "query", name: "temps" }, "none"))).toMatchObject({
+      reason: "device_not_found",
+    });
+  });
+
+  test("credentials are read again, and rotated one by one", async () => {
+    const { token, public_key } = await create({ id: "r3" });
+    const credentials = () => mesh.devices.readCredentials({ id: "r3" }, call());
+    expect(await credentials()).toEqual({ token, public_key });
+    const next = await mesh.devices.rotatePublicKey({ id: "r3" }, call());
+    expect(await credentials()).toEqual({ token, ...next });
+    expect(next.public_key).not.toBe(public_key);
+    for (const method of [
+      "readCredentials",
+      "rotatePublicKey",
+      "rotateToken",
+      "deleteDevice",
+      "readPresence",
+    ] as const) {
+      expect(await failure(mesh.devices[method]({ id: "none" }, call()))).toMatchObject({
+        reason: "device_not_found",
+      });
+    }
+  });
+});
+
+describe("listing", () => {
+  const list = (input: Parameters<MeshAround["devices"]["listDevices"]>[0] = {}) =>
+    mesh.devices.listDevices(input, call());
+  const listAll = async (input: Parameters<MeshAround["devices"]["listDevices"]>[0] = {}) => {
+    const ids: string[] = [];
+    let pages = 0;
+    for (let after: string | null | undefined; after !== null; pages++) {
+      const page: Awaited<ReturnType<typeof list>> = await list({
+        ...input,
+        ...(after === undefined ? {} : { after }),
+      });
+      ids.push(...page.items.map(({ id }) => id));
+      after = page.next;
+    }
+    return { ids, pages };
+  };
+
+  test("pages follow one another in the order of creation, however large the devices are", async () => {
+    const shadow = { state: { desired: { x: "x".repeat(30_000) }, reported: { x: "x".repeat(30_000) } } };
+    const made = Array.from({ length: 30 }, (_, at) => `big-${at}`);
+    for (const id of made) await create({ id, shadow });
+    const { ids, pages } = await listAll({ filter: "big-" });
+    expect(ids).toEqual(made);
+    expect(pages).toBeGreaterThan(3);
+  });
+
+  test("a limit is obeyed and the cursor is there only while more follows", async () => {
+    for (const at of [1, 2, 3]) await create({ id: `lim-${at}` });
+    const first = await list({ filter: "lim-", limit: 2 });
+    expect(first.items.map(({ id }) => id)).toEqual(["lim-1", "lim-2"]);
+    const second = await list({ filter: "lim-", limit: 2, after: first.next ?? "" });
+    expect([second.items.map(({ id }) => id), second.next]).toEqual([["lim-3"], null]);
+    expect((await list({ filter: "lim-", limit: 3 })).next).toBeNull();
+    expect(await list({ filter: "nothing like it" })).toEqual({ next: null, items: [] });
+    expect(await failure(list({ after: "x" }))).toMatchObject({ reason: "cursor_invalid" });
+  });
+
+  test("devices are chosen by presence, together with a filter", async () => {
+    for (const at of [1, 2, 3, 4]) await create({ id: `on-${at}` });
+    mesh.broker.login("on-2");
+    mesh.broker.login("on-4");
+    expect((await listAll({ filter: "on-", online: true })).ids).toEqual(["on-2", "on-4"]);
+    expect((await listAll({ filter: "on-", online: false, limit: 1 })).ids).toEqual(["on-1", "on-3"]);
+    expect((await list({ filter: "on-", online: true })).items[0]).toMatchObject({
+      online: true,
+      last_seen: mesh.clock.now().toISOString(),
+      shadow: { state: { reported: { online: true } }, version: 0 },
+    });
+  });
+});
+
+describe("presence", () => {
+  test("online is told at once, offline two seconds after the last connection went, and last_seen stays", async () => {
+    await create({ id: "w1" });
+    const first = mesh.broker.login("w1");
+    await mesh.until(() => heard("online", "w1").length === 1);
+    expect(await mesh.devices.readPresence({ id: "w1" }, call())).toEqual({ online: true });
+    const second = mesh.broker.login("w1");
+    mesh.broker.leave(first);
+    mesh.broker.leave(second);
+    const went = mesh.clock.now().toISOString();
+    expect(await mesh.devices.readPresence({ id: "w1" }, call())).toEqual({ online: false });
+    await mesh.clock.advance(1_900);
+    expect(heard("offline", "w1")).toEqual([]);
+    await mesh.until(() => heard("offline", "w1").length === 1);
+    await mesh.until(async () => (await read("w1")).device.last_seen === went);
+  });
+
+  test("a connection of an id that is no device is not told", async () => {
+    mesh.broker.login("nobody");
+    await create({ id: "w2" });
+    mesh.broker.login("w2");
+    await mesh.until(() => heard("online", "w2").length === 1);
+    expect(heard("online", "nobody")).toEqual([]);
+  });
+
+  test("a connection that nobody heard of is found, and one that a killed server took along is dropped", async () => {
+    await create({ id: "w3" });
+    const silent = mesh.broker.login("w3", { heard: false });
+    await mesh.until(() => heard("online", "w3").length === 1);
+    mesh.broker.leave(silent, { heard: false });
+    await mesh.until(() => heard("offline", "w3").length === 1);
+    mesh.broker.login("w3", { heard: false });
+    mesh.broker.reconnect();
+    await mesh.until(() => heard("online", "w3").length === 2);
+  });
+
+  test("a connection opened while the listing runs is not taken for a lost one", async () => {
+    await create({ id: "w4" });
+    mesh.broker.whileListing = () => void mesh.broker.login("w4");
+    mesh.broker.reconnect();
+    await mesh.until(() => heard("online", "w4").length === 1);
+    mesh.broker.whileListing = () => undefined;
+    for (let second = 0; second < 65; second++) await mesh.clock.advance(1_000);
+    expect(heard("offline", "w4")).toEqual([]);
+  });
+});
