@@ -5,6 +5,7 @@ import { kitErrors } from "@devmesh/service-kit/errors";
 import type { z } from "zod";
 import {
   createDocument,
+  type ZodOpenApiObject,
   type ZodOpenApiOperationObject,
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
@@ -38,7 +39,7 @@ export function describeApi(baseUrl = "/"): OpenApiDocument {
     const path = route.path.replaceAll(/:([A-Za-z_]+)/g, "{$1}");
     paths[path] = { ...paths[path], [route.method]: describeRoute(operation, route) };
   }
-  return createDocument({
+  const document: ZodOpenApiObject = {
     openapi: "3.1.1",
     info: {
       title: "Devmesh",
@@ -59,6 +60,16 @@ export function describeApi(baseUrl = "/"): OpenApiDocument {
           description: "The same key in the URL, for clients that cannot set headers.",
         },
       },
+    },
+  };
+  return createDocument(document, {
+    // A member that may hold any JSON value is described by saying nothing.
+    allowEmptySchema: { custom: true },
+    // Answers may gain members inside v2; a client must not refuse them.
+    override({ zodSchema: { _zod }, jsonSchema, io }) {
+      if (io === "output" && _zod.def.type === "object" && _zod.def.catchall === undefined) {
+        delete jsonSchema.additionalProperties;
+      }
     },
   });
 }

@@ -1,0 +1,125 @@
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { Writable } from "node:stream";
+import { keyEvents } from "@devmesh/contracts/keys";
+import { mesh } from "@devmesh/contracts/mesh";
+import { type Bus, connectBus } from "@devmesh/service-kit/bus";
+import { createClient } from "@devmesh/service-kit/client";
+import { type Clock, systemClock } from "@devmesh/service-kit/clock";
+import { createPublisher, type Publisher } from "@devmesh/service-kit/events";
+import { createMetrics, type Metrics } from "@devmesh/service-kit/metrics";
+import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
+import { pino } from "pino";
+import { GatewayEnv } from "../src/env.ts";
+import { startGateway } from "../src/gateway.ts";
+import { type StandIns, secrets, serveStandIns } from "./stand-ins.ts";
+
+/** How a test's gateway is set up. */
+export interface FixtureOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly clock?: Clock;
+}
+
+/** A request of a test; `key` goes into the `Authorization` header. */
+export interface TestRequest extends Omit<RequestInit, "headers" | "body"> {
+  readonly key?: keyof typeof secrets | null;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+}
+
+/** The real gateway over HTTP, with contract stand-ins behind it on a real nats-server. */
+export interface Fixture extends AsyncDisposable {
+  readonly url: string;
+  readonly server: TestNatsServer;
+  readonly standIns: StandIns;
+  readonly events: Publisher<typeof keyEvents>;
+  readonly metrics: Metrics;
+  /** All that was logged so far. */
+  log(): string;
+  fetch(path: string, request?: TestRequest): Promise<Response>;
+  /** A request that can be read slowly or given up. */
+  open(path: string, key?: keyof typeof secrets): Promise<IncomingMessage>;
+  stopGateway(): Promise<void>;
+}
+
+/** Starts it all on free ports. Rates are high unless a test sets them. */
+export async function startFixture({ env = {}, clock = systemClock }: FixtureOptions = {}): Promise<Fixture> {
+  const lines: string[] = [];
+  const log = pino(
+    { level: "trace" },
+    new Writable({
+      write(chunk, _encoding, done) {
+        lines.push(String(chunk));
+        done();
+      },
+    }),
+  );
+  const server = await startNatsServer({ jetstream: true });
+  const metrics = createMetrics();
+  const services = await connectBus({ url: server.url, name: "stand-ins", log });
+  const bus = await connectBus({ url: server.url, name: "gateway", log, metrics });
+  const standIns = serveStandIns(services);
+  const events = await createPublisher(services, keyEvents);
+  await services.flush();
+  const gateway = await startGateway({
+    env: GatewayEnv.parse({
+      PORT: "0",
+      RATE_MASTER: "100000",
+      RATE_KEY: "100000",
+      RATE_ANONYMOUS: "100000",
+      DRAIN_MS: "2000",
+      ...env,
+    }),
+    bus,
+    clients: clientsOf(bus),
+    clock,
+    log,
+    metrics,
+  });
+  return {
+    url: gateway.url,
+    server,
+    standIns,
+    events,
+    metrics,
+    log: () => lines.join(""),
+    fetch: (path, request = {}) => send(gateway.url, path, request),
+    open: (path, key = "master") =>
+      new Promise((resolve, reject) => {
+        httpRequest(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${secrets[key]}` } }, resolve)
+          .on("error", reject)
+          .end();
+      }),
+    stopGateway: () => gateway.stop(),
+    async [Symbol.asyncDispose]() {
+      await gateway.stop();
+      await Promise.all([bus.connection.close(), services.connection.close()]);
+      await server.stop();
+    },
+  };
+}
+
+function clientsOf(bus: Bus) {
+  const [keys, devices, data, rpcBridge, mailer] = mesh.gateway.calls;
+  return {
+    keys: createClient(bus, keys),
+    devices: createClient(bus, devices),
+    data: createClient(bus, data),
+    "rpc-bridge": createClient(bus, rpcBridge),
+    mailer: createClient(bus, mailer),
+  };
+}
+
+function send(url: string, path: string, { key = "master", headers, json, ...init }: TestRequest): Promise<Response> {
+  return fetch(`${url}${path}`, {
+    redirect: "manual",
+    ...init,
+    ...(json !== undefined && { method: init.method ?? "POST", body: JSON.stringify(json) }),
+    headers: {
+      ...(key !== null && { authorization: `Bearer ${secrets[key]}` }),
+      ...(json !== undefined && { "content-type": "application/json" }),
+      ...headers,
+    },
+  });
+}

@@ -1,0 +1,73 @@
+import { api } from "@devmesh/contracts/rest/api";
+import { Problem } from "@devmesh/contracts/rest/problem";
+import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { type Fixture, startFixture } from "./gateway-fixture.ts";
+import { secrets } from "./stand-ins.ts";
+
+let mesh: Fixture;
+beforeAll(async () => {
+  mesh = await startFixture();
+});
+afterEach(() => mesh.standIns.reset());
+afterAll(async () => mesh[Symbol.asyncDispose]());
+
+const values: Readonly<Record<string, string>> = { id: "pump", func: "Allowed", name: "known" };
+const bodies: Readonly<Record<string, unknown>> = { updateCustomer: { meta: {} } };
+const queries: Readonly<Record<string, string>> = {
+  registerCustomer: "?email=ann@example.com",
+  confirmCustomer: "?token=good",
+};
+
+const routes = Object.entries<RouteDeclaration>(api).flatMap(([operation, route]) =>
+  [route.path, ...(route.aliases ?? [])].map((path) => ({ operation, route, path })),
+);
+const kinds = Object.keys(secrets) as (keyof typeof secrets)[];
+
+describe.each(routes)("$route.method $path", ({ operation, route, path }) => {
+  const target = path.replaceAll(/:([a-z]+)/g, (_, name: string) => values[name] ?? "") + (queries[operation] ?? "");
+  const ask = (key: keyof typeof secrets | null) =>
+    mesh.fetch(target, {
+      method: route.method.toUpperCase(),
+      key,
+      ...(route.body && !route.body.optional && { json: bodies[operation] ?? {} }),
+    });
+
+  test.each(kinds)("with a %s answers as declared", async (kind) => {
+    const answer = await ask(kind);
+    if (route.auth === null || route.auth.includes(kind)) {
+      expect(Object.keys(route.answers)).toContain(String(answer.status));
+      const declared = route.answers[answer.status];
+      if (declared?.json !== undefined) declared.json.parse(await answer.json());
+      return;
+    }
+    expect(answer.status).toBe(403);
+    const problem = Problem.parse(await answer.json());
+    expect(problem.reason).toBe("wrong_key_kind");
+    expect(problem.detail).toMatch(/^This route needs a .*key/);
+  });
+
+  test("without a key answers only where none is needed", async () => {
+    const answer = await ask(null);
+    expect(answer.status).toBe(route.auth === null ? Number(Object.keys(route.answers)[0]) : 401);
+    expect(answer.headers.get("www-authenticate")).toBe(route.auth === null ? null : "Bearer");
+  });
+
+  test("refuses other methods and names those it has", async () => {
+    const answer = await mesh.fetch(target, { method: "PUT" });
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get("allow")?.split(", ")).toContain(route.method.toUpperCase());
+    expect(Problem.parse(await answer.json()).reason).toBe("method_not_allowed");
+  });
+
+  if (route.method === "get") {
+    test("answers HEAD as it answers GET, without a body", async () => {
+      const key = route.auth?.[0] ?? null;
+      const [head, get] = [await mesh.fetch(target, { method: "HEAD", key }), await ask(key)];
+      expect(head.status).toBe(get.status);
+      expect(await head.text()).toBe("");
+      expect(head.headers.get("content-type")).toBe(get.headers.get("content-type"));
+      await get.body?.cancel();
+    });
+  }
+});

@@ -1,0 +1,194 @@
+import { data } from "@devmesh/contracts/data";
+import { devices } from "@devmesh/contracts/devices";
+import { keys } from "@devmesh/contracts/keys";
+import { mailer } from "@devmesh/contracts/mailer";
+import { defaultAcl } from "@devmesh/contracts/model/acl";
+import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import type { Device } from "@devmesh/contracts/model/device";
+import type { Principal } from "@devmesh/contracts/principal";
+import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
+import type { Bus } from "@devmesh/service-kit/bus";
+import type { Implementation } from "@devmesh/service-kit/implementation";
+import { serve } from "@devmesh/service-kit/serve";
+
+/** A key of each kind, as `keys` would have issued them. */
+export const secrets = {
+  master: "mk_00000000000000000000000000000001",
+  device_key: "dk_00000000000000000000000000000002",
+  public_key: "pk_00000000000000000000000000000003",
+  customer: "ck_00000000000000000000000000000004",
+  device: "dt_00000000000000000000000000000005",
+} as const;
+
+const principals: Readonly<Record<keyof typeof secrets, Principal>> = {
+  master: { kind: "master" },
+  device_key: { kind: "device_key", device_id: "pump" },
+  public_key: { kind: "public_key", device_id: "pump" },
+  customer: { kind: "customer", customer_id: "ann" },
+  device: { kind: "device", device_id: "pump" },
+};
+
+const at = "2026-01-01T00:00:00.000Z";
+
+export function device(id: string, more: Partial<Device> = {}): Device {
+  return {
+    id,
+    name: null,
+    acl: defaultAcl,
+    online: false,
+    last_seen: null,
+    created_at: at,
+    shadow: {
+      state: { desired: { app: {} }, reported: { app: {}, online: false } },
+      metadata: { desired: {}, reported: {} },
+      tags: {},
+      version: 0,
+      timestamp: 0,
+    },
+    ...more,
+  };
+}
+
+export function record(id: number, more: Partial<DataRecord> = {}): DataRecord {
+  return { id, timestamp: at, device_id: "pump", topic: "db/pump/t", message: `m${id}`, ...more };
+}
+
+const customer = {
+  id: "ann",
+  email: "ann@example.com",
+  token: secrets.customer,
+  meta: {},
+  created_at: at,
+  updated_at: at,
+  confirmed_at: null,
+};
+
+type Stand<C extends Parameters<typeof serve>[1]> = { -readonly [M in keyof Implementation<C>]: Implementation<C>[M] };
+
+/** The services behind a gateway, as a test needs them: each method can be replaced while they serve. */
+export interface StandIns {
+  readonly keys: Stand<typeof keys>;
+  readonly devices: Stand<typeof devices>;
+  readonly data: Stand<typeof data>;
+  readonly bridge: Stand<typeof rpcBridge>;
+  readonly mailer: Stand<typeof mailer>;
+  /** Back to what they did first. */
+  reset(): void;
+}
+
+function unused(): never {
+  throw new Error("the gateway does not call this");
+}
+
+function firstImplementations() {
+  const keyImplementation: Stand<typeof keys> = {
+    verify: async ({ key }, context) => {
+      for (const [kind, secret] of Object.entries(secrets)) {
+        if (secret !== key) continue;
+        return { key_id: `id-${kind}`, principal: principals[kind as keyof typeof secrets], expires_at: null };
+      }
+      return context.fail("key_invalid");
+    },
+    listKeys: async () => ({ next: null, items: [] }),
+    createKey: async ({ name = null, device_id = null, expires_at = null }) => ({
+      id: "k1",
+      key: "mk_00000000000000000000000000000009",
+      access: device_id === null ? ("full" as const) : ("device" as const),
+      device_id,
+      name,
+      created_at: at,
+      last_used: null,
+      expires_at,
+    }),
+    deleteKey: async ({ id }, context) => (id === "last" ? context.fail("last_master_key") : {}),
+    invite: async () => ({}),
+    confirmCustomer: async ({ confirmation }, context) =>
+      confirmation === "good" ? { email: "ann<b>@example.com" } : context.fail("confirmation_invalid"),
+    readCustomer: async () => customer,
+    updateCustomer: async ({ body }) => ({ ...customer, meta: (body.meta ?? {}) as typeof customer.meta }),
+    listCustomers: async () => {
+      const { token: _, ...listed } = customer;
+      return { next: null, items: [listed] };
+    },
+    deleteCustomer: async () => ({}),
+    issueCredentials: unused,
+    readCredentials: unused,
+    rotateToken: unused,
+    rotatePublicKey: unused,
+    revokeDevice: unused,
+    forgetDevice: unused,
+    readInvitation: unused,
+  };
+  const deviceImplementation: Stand<typeof devices> = {
+    listDevices: async () => ({ next: null, items: [device("pump")] }),
+    createDevice: async ({ id = "made" }, context) => {
+      if (id === "pump") return context.fail("device_exists");
+      return { ...device(id), token: secrets.device, public_key: secrets.public_key };
+    },
+    readDevice: async ({ id }, context) =>
+      id === "pump" ? { etag: '"7"', device: device(id) as never } : context.fail("device_not_found"),
+    patchDevice: async ({ id }, context) =>
+      id === "pump" ? { etag: '"8"', device: device(id) as never } : context.fail("device_not_found"),
+    deleteDevice: async () => ({}),
+    readCredentials: async () => ({ token: secrets.device, public_key: secrets.public_key }),
+    rotateToken: async () => ({ token: secrets.device }),
+    rotatePublicKey: async () => ({ public_key: secrets.public_key }),
+    authorize: async ({ action }, context) => {
+      if (action.kind === "rpc") {
+        return action.func === "Allowed" ? { query: null } : context.fail("rpc_not_permitted");
+      }
+      return action.name === "known" ? { query: { topic: "temp/#" } } : context.fail("query_not_found");
+    },
+    readDelta: unused,
+    readPresence: unused,
+  };
+  const dataImplementation: Stand<typeof data> = {
+    queryRecords: async () => ({ next: null, items: [record(1)] }),
+    purgeDevice: unused,
+    admitDevice: unused,
+  };
+  const bridgeImplementation: Stand<typeof rpcBridge> = {
+    call: async ({ params }) => ({ result: params ?? null }),
+    wipeDevice: unused,
+    awaitIngestion: unused,
+  };
+  const mailerImplementation: Stand<typeof mailer> = {
+    listDeadMail: async () => ({ next: null, items: [] }),
+    retryDeadMail: async () => ({}),
+    readQueue: unused,
+  };
+  return {
+    keys: keyImplementation,
+    devices: deviceImplementation,
+    data: dataImplementation,
+    bridge: bridgeImplementation,
+    mailer: mailerImplementation,
+  };
+}
+
+/** Serves a stand-in for each service that the gateway calls, by the contract itself. */
+export function serveStandIns(bus: Bus): StandIns {
+  const standIns = firstImplementations();
+  serve(bus, keys, late(standIns.keys));
+  serve(bus, devices, late(standIns.devices));
+  serve(bus, data, late(standIns.data));
+  serve(bus, rpcBridge, late(standIns.bridge));
+  serve(bus, mailer, late(standIns.mailer));
+  return {
+    ...standIns,
+    reset() {
+      const first = firstImplementations();
+      for (const name of Object.keys(first) as (keyof typeof first)[]) Object.assign(standIns[name], first[name]);
+    },
+  };
+}
+
+/** Looks a method up when it is called, so that a replaced one is taken. */
+function late<I extends object>(implementation: I): I {
+  return Object.fromEntries(
+    Object.keys(implementation).map((method) => [
+      method,
+      (...args: unknown[]) => (implementation as Record<string, (...args: unknown[]) => unknown>)[method]?.(...args),
+    ]),
+  ) as I;
+}
