@@ -15,8 +15,8 @@ export interface LoginRequest {
   readonly mqttClientId: string;
   /** Address of the client, without port. */
   readonly remoteAddress: string;
+  /** Over TCP or WebSocket; the broker does not tell which. */
   readonly isMqtt: boolean;
-  readonly isWebsocket: boolean;
   readonly serverId: string;
   /** Number of the connection on that server. */
   readonly connectionId: number;
@@ -168,8 +168,7 @@ function requestOf({ nats }: Claims): LoginRequest {
     password: options.pass,
     mqttClientId: client.mqtt_id,
     remoteAddress: client.host,
-    isMqtt: client.type.startsWith("mqtt"),
-    isWebsocket: client.type.includes("websocket") || client.type.endsWith("_ws"),
+    isMqtt: client.type === "mqtt",
     serverId: nats.server_id.id,
     connectionId: client.id,
   };

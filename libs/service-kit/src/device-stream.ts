@@ -6,7 +6,13 @@ import { topicLevels } from "./device-topic.ts";
 import type { Listening } from "./events.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
 import { ensureConsumer, isMissing, streamManager } from "./streams.ts";
-import { deviceConsumers, mqttStream, mqttStreamPrefix } from "./subjects.ts";
+import {
+  deviceConsumers,
+  mqttRetainedPrefix,
+  mqttRetainedStream,
+  mqttStream,
+  mqttStreamPrefix,
+} from "./subjects.ts";
 
 /** Longest wait of one request for messages, in milliseconds; a message ends it at once. */
 const pollMs = 5_000;
@@ -273,4 +279,20 @@ export async function deviceStreamsReady(bus: Bus): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** Subjects of the retained messages that lie below one of `filters` (NATS subjects), as those of topics. */
+export async function retainedSubjects(bus: Bus, filters: readonly string[]): Promise<readonly string[]> {
+  const manager = await streamManager(bus);
+  const found = new Set<string>();
+  for (const filter of filters) {
+    const wanted = { subjects_filter: `${mqttRetainedPrefix}${filter}` };
+    const info = await manager.streams.info(mqttRetainedStream, wanted).catch((error: unknown) => {
+      if (isMissing(error)) return null;
+      throw error;
+    });
+    for (const subject of Object.keys(info?.state.subjects ?? {}))
+      found.add(subject.slice(mqttRetainedPrefix.length));
+  }
+  return [...found];
 }

@@ -112,3 +112,6 @@ export const deviceConsumers = {
     `${mqttStreamPrefix}*.event.>`,
   ],
 } as const;
+
+/** Prefix of an MQTT topic, as a subject, inside `$MQTT_rmsgs`. */
+export const mqttRetainedPrefix = "$MQTT.rmsgs.";

@@ -22,12 +22,24 @@ export const letters = defineQueue({
   attemptMs: 2_000,
 });
 
-const nothing = { serves: null, calls: [], publishes: null, subscribes: [], produces: [], consumes: [], rights: [] };
+const nothing = {
+  serves: null,
+  calls: [],
+  publishes: null,
+  subscribes: [],
+  produces: [],
+  consumes: [],
+  rights: [],
+};
 
 /** A mesh with one service of each kind of right. */
 export const mesh = {
   greeter: defineService({ ...nothing, serves: greeter, publishes: visits, produces: [letters] }),
-  caller: defineService({ ...nothing, calls: [calls(greeter, ["greet"])], subscribes: [hears(visits, ["visited"])] }),
+  caller: defineService({
+    ...nothing,
+    calls: [calls(greeter, ["greet"])],
+    subscribes: [hears(visits, ["visited"])],
+  }),
   postman: defineService({ ...nothing, consumes: [letters] }),
   keys: defineService({ ...nothing, rights: ["auth_callout"] }),
   devices: defineService({ ...nothing, rights: ["device_connections"] }),

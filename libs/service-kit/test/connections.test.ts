@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { eventually } from "@devmesh/testkit/eventually";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Bus } from "../src/bus.ts";
 import {
   closeDeviceConnection,
@@ -27,13 +27,23 @@ describe("connections of devices", () => {
   test("are told with the device's id, its client id, and the number that names the connection", async () => {
     const pump = await broker.device("pump-1", { clientId: "pump-1:a" });
     const connected = await eventually(() => events.find(({ mqttClientId }) => mqttClientId === "pump-1:a"));
-    expect(connected).toMatchObject({ what: "connected", deviceId: "pump-1", connectionId: expect.any(Number) });
+    expect(connected).toMatchObject({
+      what: "connected",
+      deviceId: "pump-1",
+      connectionId: expect.any(Number),
+    });
     expect(Math.abs(connected.at.getTime() - Date.now())).toBeLessThan(60_000);
     pump.vanish();
     const gone = await eventually(() =>
-      events.find(({ what, connectionId }) => what === "disconnected" && connectionId === connected.connectionId),
+      events.find(
+        ({ what, connectionId }) => what === "disconnected" && connectionId === connected.connectionId,
+      ),
     );
-    expect(gone).toMatchObject({ deviceId: "pump-1", serverId: connected.serverId, mqttClientId: "pump-1:a" });
+    expect(gone).toMatchObject({
+      deviceId: "pump-1",
+      serverId: connected.serverId,
+      mqttClientId: "pump-1:a",
+    });
   });
 
   test("are listed, of all devices or of one", async () => {
@@ -65,7 +75,9 @@ describe("connections of devices", () => {
   });
 
   test("cannot be closed on a server that is not there", async () => {
-    await expect(closeDeviceConnection(bus, "NOSUCHSERVER", 1)).rejects.toMatchObject({ reason: "unavailable" });
+    await expect(closeDeviceConnection(bus, "NOSUCHSERVER", 1)).rejects.toMatchObject({
+      reason: "unavailable",
+    });
   });
 
   test("over several pages are all listed", async () => {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { eventually } from "@devmesh/testkit/eventually";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { Bus } from "../src/bus.ts";
 import {
   type DeviceMessage,
@@ -39,9 +39,12 @@ describe("messages of devices", () => {
     await using pump = await broker.device("pump-1");
     const seen: DeviceMessage[] = [];
     const pulling = pull(async (messages) => void seen.push(...messages));
-    for (let count = 0; count < 20; count++) await pump.publish("db/pump-1/a.b/temp", String(count), count % 2 === 0 ? 1 : 2);
+    for (let count = 0; count < 20; count++)
+      await pump.publish("db/pump-1/a.b/temp", String(count), count % 2 === 0 ? 1 : 2);
     await eventually(() => seen.length === 20);
-    expect(seen.map(({ payload }) => text(payload))).toEqual(Array.from({ length: 20 }, (_, count) => String(count)));
+    expect(seen.map(({ payload }) => text(payload))).toEqual(
+      Array.from({ length: 20 }, (_, count) => String(count)),
+    );
     expect(seen[0]).toMatchObject({
       subject: "db.pump-1.a//b.temp",
       topicLevels: ["db", "pump-1", "a.b", "temp"],
@@ -56,7 +59,9 @@ describe("messages of devices", () => {
 
   test("are handed over one batch at a time, none larger than asked for", async () => {
     await using pump = await broker.device("pump-1");
-    await Promise.all(Array.from({ length: 50 }, (_, count) => pump.publish("db/pump-1/x", String(count), 1)));
+    await Promise.all(
+      Array.from({ length: 50 }, (_, count) => pump.publish("db/pump-1/x", String(count), 1)),
+    );
     let running = 0;
     let most = 0;
     const sizes: number[] = [];
@@ -157,7 +162,9 @@ describe("messages of devices", () => {
     gate.resolve();
     await broker.server.restart();
     await eventually(() => new Set(seen).size >= 30, { withinMs: 20_000 });
-    expect([...new Set(seen)].sort()).toEqual(Array.from({ length: 30 }, (_, count) => `kill-${count}`).sort());
+    expect([...new Set(seen)].sort()).toEqual(
+      Array.from({ length: 30 }, (_, count) => `kill-${count}`).sort(),
+    );
     done.abort();
     await pulling;
   });

@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { PermissionViolationError } from "@nats-io/nats-core";
+import { brokerUsers } from "../src/broker-config.ts";
+import type { Bus } from "../src/bus.ts";
+import { createClient } from "../src/client.ts";
+import { createCallContext } from "../src/context.ts";
+import { provisionDeviceStreams, retainedSubjects } from "../src/device-stream.ts";
+import { announce } from "../src/discovery.ts";
+import { createPublisher, subscribe } from "../src/events.ts";
+import { consumeQueue, createProducer, createQueueOffice } from "../src/queue.ts";
+import { serve } from "../src/serve.ts";
+import { letters, mesh, startBroker, type TestBroker, visits } from "./broker.ts";
+import { everyMethod, greeter, greetings } from "./greeter.ts";
+
+describe("the user of a service", () => {
+  let broker: TestBroker;
+  const buses = new Map<string, Bus>();
+  beforeAll(async () => {
+    broker = await startBroker();
+    for (const { user } of brokerUsers(mesh)) buses.set(user, await broker.connect(user));
+  });
+  afterAll(() => broker.stop());
+
+  const as = (user: string): Bus => {
+    const bus = buses.get(user);
+    if (bus === undefined) throw new Error(`no user ${user}`);
+    return bus;
+  };
+  const violations = new Map<Bus, Set<string>>();
+  /** Whether the broker lets the user publish there. */
+  async function mayPublish(bus: Bus, subject: string): Promise<boolean> {
+    const refused = watch(bus);
+    refused.delete(`publish ${subject}`);
+    bus.connection.publish(subject, "");
+    await bus.flush();
+    await new Promise((resolve) => setImmediate(resolve));
+    return !refused.has(`publish ${subject}`);
+  }
+  async function maySubscribe(bus: Bus, subject: string, queue?: string): Promise<boolean> {
+    let refused = false;
+    const subscription = bus.connection.subscribe(subject, {
+      ...(queue === undefined ? {} : { queue }),
+      callback: (error) => {
+        refused ||= error instanceof PermissionViolationError;
+      },
+    });
+    await bus.flush();
+    if (!refused) subscription.unsubscribe();
+    return !refused;
+  }
+  function watch(bus: Bus): Set<string> {
+    const known = violations.get(bus);
+    if (known !== undefined) return known;
+    const refused = new Set<string>();
+    violations.set(bus, refused);
+    void (async () => {
+      for await (const status of bus.connection.status()) {
+        if (status.type === "error" && status.error instanceof PermissionViolationError) {
+          refused.add(`publish ${status.error.subject}`);
+        }
+      }
+    })();
+    return refused;
+  }
+
+  test("can do all that its declaration says", async () => {
+    const served = serve(as("greeter"), greeter, greetings());
+    announce(as("greeter"), { description: "", served: [served] });
+    const publisher = await createPublisher(as("greeter"), visits);
+    const producer = await createProducer(as("greeter"), letters);
+    const heard = Promise.withResolvers<string>();
+    subscribe(
+      as("caller"),
+      mesh.caller.subscribes[0],
+      { visited: ({ id }) => heard.resolve(id) },
+      { mode: "each" },
+    );
+    const delivered = Promise.withResolvers<string>();
+    const consuming = await consumeQueue(as("postman"), letters, async ({ to }) => {
+      if (to === "nowhere") throw new Error("no such place");
+      delivered.resolve(to);
+    });
+    await Promise.all([...buses.values()].map((bus) => bus.flush()));
+    expect(
+      await createClient(as("caller"), everyMethod).greet(
+        { name: "Ada" },
+        createCallContext({ timeoutMs: 1_000 }),
+      ),
+    ).toEqual({ text: "hello Ada" });
+    await publisher.visited({ id: "pump-1", at: 1 });
+    expect(await heard.promise).toBe("pump-1");
+    await producer.enqueue({ to: "Ada" });
+    expect(await delivered.promise).toBe("Ada");
+    const office = createQueueOffice(as("postman"), letters);
+    expect(await office.count()).toEqual({ pending: 0, dead: 0 });
+    expect(await office.listDeadLetters({ limit: 5 })).toEqual({ letters: [], next: null });
+    expect(await office.retryDeadLetter(1)).toBe(false);
+    await consuming.stop();
+  });
+
+  test("in account DEVICES can do all that its right says", async () => {
+    const done = new AbortController();
+    const provisioned = provisionDeviceStreams(as("rpc-bridge.devices"), { signal: done.signal });
+    await using bridge = await broker.bridge();
+    await provisioned;
+    // Twice is once.
+    await provisionDeviceStreams(as("rpc-bridge.devices"), { signal: done.signal });
+    await using pump = await broker.device("pump-1");
+    await pump.subscribe("pump-1/#", 1);
+    await bridge.publish("pump-1/rpc", "call", 0);
+    await pump.awaitMessage("pump-1/rpc");
+    expect(await bridge.subscribe("+/r/#")).toBe(0);
+    await pump.publish("pump-1/r/a/rpc", "answer", 0);
+    await bridge.awaitMessage("pump-1/r/a/rpc");
+    await bridge.publish("pump-1/shadow/delta", "delta", 1, true);
+    await pump.publish("db/pump-1/kept", "1", 1, true);
+    await pump.publish("pump-1/own/kept", "1", 1, true);
+    const kept = () => retainedSubjects(as("rpc-bridge.devices"), ["pump-1.>", "db.pump-1.>"]);
+    expect([...(await kept())].sort()).toEqual(["db.pump-1.kept", "pump-1.own.kept", "pump-1.shadow.delta"]);
+    await bridge.publish("pump-1/own/kept", "", 1, true);
+    await bridge.publish("db/pump-1/kept", "", 1, true);
+    await bridge.publish("pump-1/shadow/delta", "", 1, true);
+    expect(await kept()).toEqual([]);
+  });
+
+  test("can do nothing else: every user tried on every other user's subjects", async () => {
+    const users = brokerUsers(mesh);
+    const concrete = (subject: string) =>
+      subject
+        .replace(/^(\S+)( .*)?$/, "$1")
+        .replaceAll("*", "x")
+        .replace(/>$/, "x");
+    const wrong: string[] = [];
+    for (const account of ["MESH", "DEVICES"]) {
+      const inAccount = users.filter((user) => user.account === account);
+      const publishable = new Set(
+        inAccount.flatMap(({ permissions }) => permissions.publish.allow).map(concrete),
+      );
+      const subscribable = new Set(inAccount.flatMap(({ permissions }) => permissions.subscribe.allow));
+      for (const { user, permissions } of inAccount) {
+        const allowed = new Set(permissions.publish.allow.map(concrete));
+        for (const subject of publishable) {
+          // The bridge may reach any topic of a device; what it may not is tried below.
+          if (user === "rpc-bridge.devices") continue;
+          const may = await mayPublish(as(user), subject);
+          if (may !== allowed.has(subject)) wrong.push(`${user} publish ${subject}: ${may}`);
+        }
+        for (const entry of subscribable) {
+          const [subject = "", queue] = entry.split(" ");
+          const may = await maySubscribe(as(user), subject, queue);
+          if (may !== permissions.subscribe.allow.includes(entry))
+            wrong.push(`${user} subscribe ${entry}: ${may}`);
+          // Outside its queue group a service would hear every call.
+          if (queue !== undefined && (await maySubscribe(as(user), subject)))
+            wrong.push(`${user} taps ${subject}`);
+        }
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test.each([
+    "$JS.API.STREAM.DELETE.$MQTT_msgs",
+    "$JS.API.STREAM.PURGE.$MQTT_msgs",
+    "$JS.API.STREAM.CREATE.COPY",
+    "$JS.API.STREAM.UPDATE.$MQTT_sess",
+    "$JS.API.STREAM.MSG.GET.$MQTT_msgs",
+    "$JS.API.CONSUMER.DELETE.$MQTT_msgs.data",
+    "$JS.API.CONSUMER.MSG.NEXT.$MQTT_msgs.data",
+    "$JS.API.CONSUMER.CREATE.$MQTT_msgs.tap",
+    "$JS.ACK.$MQTT_msgs.data.1.1.1.1.1",
+    "$MQTT.sess.x",
+    "$SYS.REQ.ACCOUNT.PING.CONNZ",
+    "_INBOX_data.x.y",
+  ])("of the bridge, though it may reach every device, cannot publish %s", async (subject) => {
+    expect(await mayPublish(as("rpc-bridge.devices"), subject)).toBe(false);
+  });
+
+  test("of the bridge cannot do so over MQTT either", async () => {
+    await using bridge = await broker.bridge();
+    const seen: string[] = [];
+    as("data.devices").connection.subscribe("_INBOX_data.>", {
+      callback: (_error, msg) => void seen.push(msg.subject),
+    });
+    await as("data.devices").flush();
+    await bridge.publish("_INBOX_data/x", "forged", 1);
+    await as("data.devices").flush();
+    expect(seen).toEqual([]);
+    expect(await bridge.subscribe("db/#")).toBe(128);
+    expect(await bridge.subscribe("#")).toBe(128);
+  });
+
+  test("of a service without MQTT cannot log in over it", async () => {
+    await expect(broker.device("caller", { password: "secret of caller" })).rejects.toThrow();
+    await expect(broker.device("data.devices", { password: "secret of data.devices" })).rejects.toThrow();
+  });
+});
