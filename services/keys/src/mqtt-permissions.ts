@@ -1,7 +1,13 @@
+/** Subjects that are allowed, except those denied; what stands in neither is denied. */
+export interface SubjectRules {
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+}
+
 /** What a device may do in account DEVICES, in NATS subjects. */
 export interface MqttPermissions {
-  readonly publish: { readonly allow: readonly string[] };
-  readonly subscribe: { readonly allow: readonly string[]; readonly deny: readonly string[] };
+  readonly publish: SubjectRules;
+  readonly subscribe: SubjectRules;
 }
 
 /**
@@ -19,6 +25,7 @@ export function mqttPermissions(deviceId: string): MqttPermissions {
         `${deviceId}.event.>`,
         `db.${deviceId}.>`,
       ],
+      deny: [],
     },
     subscribe: {
       // `ID/#` is two subscriptions to the broker: `ID` and `ID.>`.

@@ -9,6 +9,7 @@ import type { Client, Implementation } from "@devmesh/service-kit/implementation
 import type { Logger } from "@devmesh/service-kit/logger";
 import { createProducer } from "@devmesh/service-kit/queue";
 import { parseStoreUrl } from "@devmesh/store/store-url";
+import { answerDeviceLogins } from "./device-logins.ts";
 import { checkEncryptionKey } from "./encryption-key-check.ts";
 import type { KeysEnv } from "./env.ts";
 import { keepSweeping } from "./housekeeping.ts";
@@ -19,7 +20,7 @@ import { createKeys } from "./keys.ts";
 import { createLoginThrottle } from "./login-throttle.ts";
 import { createMailAllowance } from "./mail-allowance.ts";
 import { ensureMasterKey } from "./master-key.ts";
-import { createMqttLogin, type DecideMqttLogin } from "./mqtt-login.ts";
+import { createMqttLogin } from "./mqtt-login.ts";
 import { createAnnouncer } from "./revocation.ts";
 import { createSealer } from "./sealing.ts";
 import { createIdSource } from "./sortable-id.ts";
@@ -42,14 +43,13 @@ export interface KeysParts {
 /** The service, put together. */
 export interface StartedKeys {
   readonly implementation: Implementation<typeof keys>;
-  readonly decideLogin: DecideMqttLogin;
   readonly stop: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
 /**
  * Opens the store, makes sure that it is this encryption key's and that a master key exists, and puts the use cases
- * together. Throws with one clear sentence when one of it cannot be.
+ * together. Answers device logins from now on. Throws with one clear sentence when one of it cannot be.
  */
 export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
   const { env, bus, publisher, clients, log, clock, signal } = parts;
@@ -91,11 +91,16 @@ export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
       perDevice: env.LOGIN_FAILURES_PER_DEVICE_MINUTE,
       perAddress: env.LOGIN_FAILURES_PER_ADDRESS_MINUTE,
     });
+    const logins = answerDeviceLogins(
+      bus,
+      env.AUTH_ISSUER_SEED,
+      createMqttLogin({ credentials: store.credentials, throttle, gate, clock }),
+    );
     const sweeping = keepSweeping(store, clock, log, signal);
     return {
       implementation,
-      decideLogin: createMqttLogin({ credentials: store.credentials, throttle, gate, clock }),
       async stop() {
+        await logins.stop();
         forgetHook();
         await sweeping;
         await uses.close();

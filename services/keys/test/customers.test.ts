@@ -1,6 +1,4 @@
 import { mailQueue } from "@devmesh/contracts/mailer";
-import { connectBus } from "@devmesh/service-kit/bus";
-import { createLogger } from "@devmesh/service-kit/logger";
 import { consumeQueue, createQueueOffice } from "@devmesh/service-kit/queue";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
@@ -17,11 +15,7 @@ beforeEach(async () => {
   world = await startWorld();
   service = await startKeysIn(world, { env: { MAIL_PER_HOUR: "8" } });
   invited = [];
-  const bus = await connectBus({
-    url: world.server.url,
-    name: "mailer",
-    log: createLogger({ service: "mailer", level: "silent" }),
-  });
+  const bus = await world.connect("mailer");
   const consuming = await consumeQueue(
     bus,
     mailQueue,

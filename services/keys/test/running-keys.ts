@@ -1,58 +1,70 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import type { MethodDeclaration } from "@devmesh/contracts/contract";
+import type { ContractDeclaration, MethodDeclaration } from "@devmesh/contracts/contract";
 import { keyEvents, keys } from "@devmesh/contracts/keys";
+import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
-import { calls, hears } from "@devmesh/contracts/topology";
+import { calls, hears, type ServiceDeclaration } from "@devmesh/contracts/topology";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { createClient } from "@devmesh/service-kit/client";
-import { createCallContext } from "@devmesh/service-kit/context";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
 import { readEnv } from "@devmesh/service-kit/env";
 import { createPublisher, subscribe } from "@devmesh/service-kit/events";
 import type { CallInput, CallOutput, MethodName } from "@devmesh/service-kit/implementation";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { serve } from "@devmesh/service-kit/serve";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
-import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
+import { startBroker, type TestBroker } from "@devmesh/testkit/broker";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { KeysEnv } from "../src/env.ts";
-import { type StartedKeys, startKeys } from "../src/start-keys.ts";
+import { startKeys } from "../src/start-keys.ts";
 
 type Contract = typeof keys;
-const allMethods = Object.keys(keys.methods) as MethodName<Contract>[];
 
-/** A broker with JetStream that several runs of the service share. */
+const log = createLogger({ service: "keys", level: process.env.TEST_LOG ?? "silent" });
+
+/** The mesh's broker and a folder, which outlive a run of the service. */
 export interface KeysWorld extends AsyncDisposable {
-  readonly server: TestNatsServer;
+  readonly broker: TestBroker;
   /** Folder of the store and of the master key. */
   readonly folder: string;
   readonly encryptionKey: string;
+  /** A connection as one of the mesh's users, with that service's rights; it ends with the world. */
+  connect(user: ServiceName): Promise<Bus>;
 }
 
-/** Starts a broker and makes a folder; both go at the end. */
+/** Starts the broker and makes the folder; both go at the end. */
 export async function startWorld(): Promise<KeysWorld> {
   const folder = await tempFolder();
-  const server = await startNatsServer({ jetstream: true });
+  const broker = await startBroker();
+  const open: Bus[] = [];
   return {
-    server,
+    broker,
     folder: folder.path,
     encryptionKey: randomBytes(32).toString("base64"),
+    async connect(user) {
+      const password = broker.passwords[user];
+      if (password === undefined) throw new Error(`no user ${user}`);
+      const bus = await connectBus({ url: broker.url, name: user, user, password, log });
+      open.push(bus);
+      return bus;
+    },
     async [Symbol.asyncDispose]() {
-      await server.stop();
+      for (const bus of open) await bus.connection.close();
+      await broker.stop();
       await folder.remove();
     },
   };
 }
 
-/** The service on the bus, with a caller beside it and a clock moved by hand. */
+/** The service on the bus, called by the services that may, with a clock moved by hand. */
 export interface RunningKeys extends AsyncDisposable {
   readonly clock: ManualClock;
-  readonly started: StartedKeys;
   readonly masterKeyFile: string;
   readonly storePath: string;
   /** Ids that `revoked` events named so far. */
   readonly revoked: readonly string[];
-  /** Calls a method over the bus. */
+  /** Calls a method over the bus, as a service that declares to call it. */
   call<M extends MethodName<Contract>>(
     method: M,
     input: CallInput<Contract, M>,
@@ -61,7 +73,7 @@ export interface RunningKeys extends AsyncDisposable {
   heard(): Promise<void>;
 }
 
-/** Starts the service in a world of its own process's connections. */
+/** Starts the service; disposing of it stops it and leaves the world as it is. Rejects as the service's start does. */
 export async function startKeysIn(
   world: KeysWorld,
   options: { env?: Record<string, string>; clock?: ManualClock } = {},
@@ -72,68 +84,73 @@ export async function startKeysIn(
   const reading = readEnv(KeysEnv, {
     STORE_URL: `sqlite:${storePath}`,
     KEY_ENCRYPTION_KEY: world.encryptionKey,
-    AUTH_ISSUER_SEED: `SA${"A".repeat(56)}`,
+    AUTH_ISSUER_SEED: world.broker.issuerSeed,
     MASTER_KEY_FILE: masterKeyFile,
     ...options.env,
   });
   if ("problems" in reading) throw new Error(reading.problems.join(" "));
-  const log = createLogger({ service: "keys", level: "silent" });
-  const bus = await connectBus({ url: world.server.url, name: "keys", log });
-  const caller = await connectBus({ url: world.server.url, name: "caller", log });
+  const bus = await world.connect("keys");
   const stopping = new AbortController();
-  const buses: Bus[] = [bus, caller];
-  try {
-    const started = await startKeys({
-      env: reading.env,
-      bus,
-      publisher: await createPublisher(bus, keyEvents),
-      clients: { "rpc-bridge": createClient(bus, calls(rpcBridge, ["awaitIngestion"])) },
-      log,
-      clock,
-      signal: stopping.signal,
-    });
-    const revoked: string[] = [];
-    const listening = subscribe(
-      caller,
-      hears(keyEvents, ["revoked"]),
-      { revoked: ({ key_ids }) => void revoked.push(...key_ids) },
-      { mode: "each" },
-    );
-    const served = serve(bus, keys, started.implementation);
-    await bus.flush();
-    await caller.flush();
-    const client = createClient(caller, calls(keys, allMethods)) as unknown as Record<
-      string,
-      (input: unknown, call: ReturnType<typeof createCallContext>) => Promise<never>
-    >;
-    return {
-      clock,
-      started,
-      masterKeyFile,
-      storePath,
-      revoked,
-      async call(method, input) {
-        const declaration: MethodDeclaration = keys.methods[method];
-        using call = createCallContext({ timeoutMs: declaration.deadlineMs });
-        const ask = client[method];
-        if (ask === undefined) throw new Error(`no method ${method}`);
-        return await ask(input, call);
-      },
-      async heard() {
-        await bus.flush();
-        await caller.flush();
-      },
-      async [Symbol.asyncDispose]() {
-        stopping.abort(new Error("the test is over"));
-        await served.drain(1_000);
-        await listening.stop();
-        await started.stop();
-        await started.close();
-        for (const one of buses) await one.close();
-      },
-    };
-  } catch (error) {
-    for (const one of buses) await one.close();
-    throw error;
+  const started = await startKeys({
+    env: reading.env,
+    bus,
+    publisher: await createPublisher(bus, keyEvents),
+    clients: { "rpc-bridge": createClient(bus, calls(rpcBridge, ["awaitIngestion"])) },
+    log,
+    clock,
+    signal: stopping.signal,
+  });
+  const served = serve(bus, keys, started.implementation);
+  await bus.flush();
+
+  const gateway = await world.connect("gateway");
+  const callers = { gateway, devices: await world.connect("devices"), mailer: await world.connect("mailer") };
+  const revoked: string[] = [];
+  const listening = subscribe(
+    gateway,
+    hears(keyEvents, ["revoked"]),
+    { revoked: ({ key_ids }) => void revoked.push(...key_ids) },
+    { mode: "each" },
+  );
+  await gateway.flush();
+
+  return {
+    clock,
+    masterKeyFile,
+    storePath,
+    revoked,
+    async call<M extends MethodName<Contract>>(method: M, input: CallInput<Contract, M>) {
+      const declaration: MethodDeclaration = keys.methods[method];
+      using call = createCallContext({ timeoutMs: declaration.deadlineMs });
+      const client = createClient(callers[callerOf(method)], calls(keys, [method]));
+      const ask = client[method] as unknown as (
+        input: CallInput<Contract, M>,
+        call: CallContext,
+      ) => Promise<CallOutput<Contract, M>>;
+      return await ask(input, call);
+    },
+    async heard() {
+      await bus.flush();
+      await gateway.flush();
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort(new Error("the test is over"));
+      await served.drain(1_000);
+      await listening.stop();
+      await started.stop();
+      await started.close();
+      for (const one of [bus, ...Object.values(callers)]) await one.close();
+    },
+  };
+}
+
+/** A service that declares to call the method. */
+function callerOf(method: MethodName<Contract>): "gateway" | "devices" | "mailer" {
+  for (const name of ["gateway", "devices", "mailer"] as const) {
+    const declaration: ServiceDeclaration = mesh[name];
+    const contract: ContractDeclaration = keys;
+    if (declaration.calls.some((one) => one.contract === contract && one.methods.includes(method)))
+      return name;
   }
+  throw new Error(`no service calls ${method}`);
 }

@@ -1,0 +1,141 @@
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
+import { describe, expect, test } from "@jest/globals";
+import { createIngestionGate } from "../src/ingestion-gate.ts";
+import { openSqliteKeyStore } from "../src/key-store.sqlite.ts";
+import { createLoginThrottle } from "../src/login-throttle.ts";
+import { createMqttLogin, type MqttLogin } from "../src/mqtt-login.ts";
+import { createSecret, digestSecret } from "../src/secret.ts";
+
+const { signal } = new AbortController();
+const hourMs = 60 * 60 * 1000;
+
+async function world({ random = () => 0, ask = async () => ({}) } = {}) {
+  const clock = new ManualClock();
+  const store = openSqliteKeyStore(":memory:");
+  const throttle = createLoginThrottle(clock, { perDevice: 10, perAddress: 100 });
+  const gate = createIngestionGate(ask);
+  const decide = createMqttLogin({ credentials: store.credentials, throttle, gate, clock, random });
+  const token = createSecret("device");
+  const secret = (text: string) => ({ digest: digestSecret(text), sealed: new Uint8Array(1) });
+  await store.credentials.issue(
+    { deviceId: "d", epoch: "1", token: secret(token), publicKey: secret("pk") },
+    signal,
+  );
+  const right: MqttLogin = {
+    userName: "d",
+    password: token,
+    clientId: "d",
+    address: "10.0.0.1",
+    isMqtt: true,
+  };
+  return {
+    clock,
+    store,
+    gate,
+    attempt: (change: Partial<MqttLogin> = {}) => decide({ ...right, ...change }, signal),
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+const throttled = { admitted: false, refusal: "throttled" };
+const wrong = { admitted: false, refusal: "bad_credentials" };
+
+describe("an admission", () => {
+  test("ends after 22 to 24 hours", async () => {
+    for (const [random, hours] of [
+      [0, 24],
+      [0.5, 23],
+    ] as const) {
+      await using at = await world({ random: () => random });
+      const expiresAt = new Date(at.clock.now().getTime() + hours * hourMs);
+      expect(await at.attempt()).toMatchObject({ admitted: true, deviceId: "d", expiresAt });
+    }
+  });
+
+  test("renews the time its client id was seen once a day", async () => {
+    await using at = await world();
+    const start = at.clock.now().getTime();
+    const seenAt = async () => (await at.store.credentials.findLogin("d", "d", signal))?.clientSeenAt;
+    await at.attempt();
+    await at.clock.advance(24 * hourMs - 1);
+    await at.attempt();
+    expect(await seenAt()).toBe(start);
+    await at.clock.advance(1);
+    await at.attempt();
+    expect(await seenAt()).toBe(start + 24 * hourMs);
+  });
+});
+
+describe("the throttle", () => {
+  test("lets a device's right password pass from another address", async () => {
+    await using at = await world();
+    for (let count = 0; count < 10; count++) expect(await at.attempt({ password: "x" })).toEqual(wrong);
+    expect(await at.attempt({ password: "x" })).toEqual(throttled);
+    expect(await at.attempt()).toEqual(throttled);
+    expect(await at.attempt({ address: "10.0.0.2" })).toMatchObject({ admitted: true });
+  });
+
+  test("looks at one attempt a second once a device used up its failures, and forgets them with time", async () => {
+    await using at = await world();
+    for (let count = 0; count < 10; count++) await at.attempt({ password: "x" });
+    for (let second = 0; second < 3; second++) {
+      await at.clock.advance(999);
+      expect(await at.attempt({ password: "x" })).toEqual(throttled);
+      await at.clock.advance(1);
+      expect(await at.attempt({ password: "x" })).toEqual(wrong);
+    }
+    await at.clock.advance(60_000);
+    for (let count = 0; count < 10; count++) expect(await at.attempt({ password: "x" })).toEqual(wrong);
+    expect(await at.attempt({ password: "x" })).toEqual(throttled);
+  });
+
+  test("counts an address over all devices, wrong user names included, but not loopback", async () => {
+    await using at = await world();
+    for (let count = 0; count < 100; count++) {
+      expect(await at.attempt({ userName: count % 2 ? "!" : `x${count}` })).not.toEqual(throttled);
+    }
+    expect(await at.attempt()).toEqual(throttled);
+    expect(await at.attempt({ address: "10.0.0.2" })).toMatchObject({ admitted: true });
+    await at.clock.advance(600);
+    expect(await at.attempt()).toMatchObject({ admitted: true });
+    for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1"]) {
+      for (let count = 0; count < 200; count++) await at.attempt({ userName: `y${count}`, address });
+      expect(await at.attempt({ address })).toMatchObject({ admitted: true });
+    }
+  });
+
+  test("counts a foreign client id with a right password as a failure", async () => {
+    await using at = await world();
+    for (let count = 0; count < 10; count++) {
+      expect(await at.attempt({ clientId: "other" })).toEqual({
+        admitted: false,
+        refusal: "foreign_client_id",
+      });
+    }
+    expect(await at.attempt()).toEqual(throttled);
+  });
+});
+
+describe("the gate of ingestion", () => {
+  test("asks until it was answered once, one question for many logins, and anew after it was closed", async () => {
+    let asked = 0;
+    let ready = false;
+    await using at = await world({
+      ask: async () => {
+        asked++;
+        if (!ready) throw new Error("not ready");
+        return {};
+      },
+    });
+    const attempts = await Promise.all([at.attempt(), at.attempt(), at.attempt()]);
+    expect(attempts).toEqual(Array(3).fill({ admitted: false, refusal: "ingestion_not_ready" }));
+    expect(asked).toBe(1);
+    expect(await at.store.credentials.revoke("nobody", signal)).toEqual([]);
+    ready = true;
+    for (let count = 0; count < 3; count++) expect(await at.attempt()).toMatchObject({ admitted: true });
+    expect(asked).toBe(2);
+    at.gate.close();
+    await at.attempt();
+    expect(asked).toBe(3);
+  });
+});
