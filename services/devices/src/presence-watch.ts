@@ -27,8 +27,6 @@ const callTimeoutMs = 10_000;
 
 /** Presence that is being kept up. */
 export interface PresenceWatch extends Presence {
-  /** Devices with a connection, for metrics. */
-  readonly onlineCount: number;
   /** Ends it and stores what is still to be stored. */
   stop(): Promise<void>;
 }
@@ -99,10 +97,6 @@ class Watch implements PresenceWatch {
     if (connectedAt !== undefined && this.#sets.isOnline(id))
       return Math.max(connectedAt, this.#lastListedAt);
     return this.#reports.get(id)?.seen_at ?? connectedAt ?? null;
-  }
-
-  get onlineCount(): number {
-    return this.#sets.onlineCount;
   }
 
   async stop(): Promise<void> {

@@ -66,11 +66,6 @@ export class PresenceSets {
     return this.#byDevice.has(deviceId);
   }
 
-  /** How many devices have a connection. */
-  get onlineCount(): number {
-    return this.#byDevice.size;
-  }
-
   connected(connection: DeviceConnection, now: number): PresenceChange[] {
     this.#forgetEnded(now);
     const key = keyOf(connection);

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { ContractDeclaration } from "@devmesh/contracts/contract";
 import { data } from "@devmesh/contracts/data";
 import { deviceEvents, devices } from "@devmesh/contracts/devices";
 import { keys } from "@devmesh/contracts/keys";
@@ -10,7 +9,7 @@ import { createClient } from "@devmesh/service-kit/client";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { createPublisher, subscribe } from "@devmesh/service-kit/events";
-import type { Client, Implementation } from "@devmesh/service-kit/implementation";
+import type { Client } from "@devmesh/service-kit/implementation";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { serve } from "@devmesh/service-kit/serve";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
@@ -24,6 +23,7 @@ import type { DeviceStore } from "../src/device-store.ts";
 import { createDevices } from "../src/devices.ts";
 import { watchPresence } from "../src/presence-watch.ts";
 import { BrokerStandIn } from "./broker-stand-in.ts";
+import { onlyThese } from "./contract-stand-in.ts";
 
 const log = createLogger({ service: "test", level: process.env.TEST_LOG ?? "silent" });
 
@@ -238,17 +238,3 @@ export async function startMeshAround(): Promise<MeshAround> {
 
 /** The context of a call that a test makes. */
 export const call = (timeoutMs = 5_000) => createCallContext({ timeoutMs });
-
-/** A contract of which a test needs a few methods; the others fail. */
-function onlyThese<C extends ContractDeclaration>(
-  contract: C,
-  methods: Partial<Implementation<C>>,
-): Implementation<C> {
-  const others = Object.keys(contract.methods).map((method) => [
-    method,
-    async () => {
-      throw new Error(`${method} has no stand-in`);
-    },
-  ]);
-  return { ...Object.fromEntries(others), ...methods };
-}
