@@ -32,6 +32,11 @@ const defaults: Required<SqliteDataStoreOptions> = {
   readers: 2,
 };
 
+/** The size of a segment that lets a store of at most `maxBytes` give up its oldest records in small parts. */
+export function segmentBytesFor(maxBytes: number): number {
+  return Math.min(defaults.segmentBytes, Math.max(256 * 1024, Math.floor(maxBytes / 64)));
+}
+
 /** How long one scan keeps a reading thread before another query gets its turn, in milliseconds. */
 const sliceMs = 100;
 
@@ -46,6 +51,8 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
     throw new Error("STORE_URL of the data service must name a file: readers open it, too");
   const store = openSqlite(path, { migrations, durability: "normal" });
   const { db } = store;
+  // Room for the ends of all indexes, which each batch touches, and fewer checkpoints that write the same pages again.
+  db.exec("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192;");
   const sql = prepareStatements(db);
   const reader = openRecordReader(path, readers);
   let open = openSegment(db, segmentRecords, segmentBytes);

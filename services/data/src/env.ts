@@ -37,8 +37,8 @@ export const DataEnv = ServiceEnv.extend({
   DATA_RETENTION_DAYS: z.coerce.number().positive().max(36_500).default(30),
   /** What the store may occupy, in bytes, indexes included; then the oldest records go. */
   DATA_MAX_BYTES: ByteSize.default(10 * kilobyte ** 3),
-  /** The most messages of one batch. */
-  INGEST_BATCH: z.coerce.number().int().min(1).max(10_000).default(1_000),
+  /** The most messages of one batch; the broker hands out no more than 1,000 before they are acknowledged. */
+  INGEST_BATCH: z.coerce.number().int().min(1).max(1_000).default(1_000),
   /** The longest wait for a batch to fill, in milliseconds. */
   INGEST_WAIT_MS: z.coerce.number().int().min(1).max(10_000).default(50),
 });

@@ -73,7 +73,8 @@ export function createIngestion({ store, metrics, log }: IngestionDeps): Ingesti
     const storable: DataMessage[] = [];
     for (const message of batch) {
       const checked = checkMessage(message);
-      if (typeof checked === "string") drop(checked, 1, { subject: message.subject.slice(0, 200) });
+      if (typeof checked === "string")
+        drop(checked, 1, { topic: message.topicLevels.join("/").slice(0, 200) });
       else storable.push(checked);
     }
     try {

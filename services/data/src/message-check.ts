@@ -1,11 +1,11 @@
 import { isUtf8 } from "node:buffer";
 import { type DataMessage, type DeliveryKey, maxPayloadBytes } from "./data-store.ts";
-import { parseDataSubject, type UnusableTopic } from "./data-topic.ts";
+import { parseDataTopic, type UnusableTopic } from "./data-topic.ts";
 
 /** A message as the broker hands it over. */
 export interface IncomingMessage {
-  /** The subject that the broker made of the topic; begins with `db.`. */
-  readonly subject: string;
+  /** Levels of the topic, as the device chose them. */
+  readonly topicLevels: readonly string[];
   readonly payload: Uint8Array;
   /** When the broker took it; Unix milliseconds. */
   readonly timestamp: number;
@@ -28,14 +28,13 @@ const worstGrowth = 6;
 
 /** What can be stored of a message, or why nothing can. */
 export function checkMessage({
-  subject,
+  topicLevels,
   payload,
   timestamp,
   delivery,
 }: IncomingMessage): DataMessage | Unstorable {
   if (payload.length > maxPayloadBytes) return "too_large";
-  if (Buffer.byteLength(subject) > 2 * maxTopicBytes) return "topic_too_long";
-  const parsed = parseDataSubject(subject);
+  const parsed = parseDataTopic(topicLevels);
   if (typeof parsed === "string") return parsed;
   if (Buffer.byteLength(parsed.topic) > maxTopicBytes) return "topic_too_long";
   return { delivery, timestamp, ...parsed, payload, encoding: isShowable(payload) ? "text" : "base64" };

@@ -6,7 +6,10 @@ import { createRecordScan } from "./record-scan.ts";
 // Reads on a thread and a connection of its own, so that no query holds up ingestion.
 const port = parentPort;
 if (port === null) throw new Error("this is the body of a worker thread");
-const records = createRecordScan(openSqliteReader(String(workerData)));
+const db = openSqliteReader(String(workerData));
+// 16 MB: the lists of common trigrams stay at hand while a filter goes from segment to segment.
+db.exec("PRAGMA cache_size = -16384");
+const records = createRecordScan(db);
 
 port.on("message", ({ selection, position, bounds }: ReaderRequest) => {
   let answer: ReaderAnswer;

@@ -34,6 +34,8 @@ const fewRecords = 2_000;
 const fewMatches = 20_000;
 /** How many matches are looked up at once. */
 const readAhead = 1_000;
+/** A trigram that so many records of a segment hold is common. */
+const commonTrigram = 512;
 /** More trigrams than this make no search more precise. */
 const maxTrigrams = 24;
 
@@ -209,8 +211,9 @@ class Search {
   private readonly pattern: TopicPattern | null;
   private readonly conditions: readonly string[];
   private readonly parameters: Parameters;
-  /** Trigrams that all matches hold; null where the filter is absent or too short. */
-  private readonly trigrams: string | null;
+  /** Trigrams that all matches hold; none where the filter is absent or too short. */
+  private readonly trigrams: readonly string[];
+  private chosen: { readonly segment: number; readonly query: string } | null = null;
   /** Ids of all records in the pattern's reach, ascending, where these are few. */
   private readonly candidates: readonly number[] | null;
 
@@ -226,7 +229,7 @@ class Search {
     const { conditions, parameters } = conditionsOf(selection, pattern);
     this.conditions = conditions;
     this.parameters = parameters;
-    this.trigrams = selection.filter === undefined ? null : trigramQuery(selection.filter);
+    this.trigrams = trigramsOf(selection.filter ?? "");
     this.candidates = pattern?.range ? this.findCandidates(pattern) : null;
   }
 
@@ -285,15 +288,35 @@ class Search {
   private access(part: Part): Access {
     if (this.candidates !== null) return this.throughCandidates(this.candidates, part);
     const narrow = this.throughIndex();
-    if (this.trigrams === null) return narrow ?? everything;
+    if (this.trigrams.length === 0) return narrow ?? everything;
     if (narrow !== null && this.isShort(narrow, part)) return narrow;
     const table = searchTable(part.segment.number);
     return {
       id: "s.rowid",
       from: `${table} AS s CROSS JOIN records AS r ON r.id = s.rowid`,
       where: [`${table} MATCH :trigrams`, "s.rowid BETWEEN :low AND :high"],
-      parameters: { trigrams: this.trigrams },
+      parameters: { trigrams: this.searchQuery(part.segment.number) },
     };
+  }
+
+  /**
+   * The trigrams to ask a segment for. A common one makes the index walk a long list and narrows little, so that two rare ones
+   * do better alone than with the others.
+   */
+  private searchQuery(segment: number): string {
+    if (this.chosen?.segment === segment) return this.chosen.query;
+    const table = searchTable(segment);
+    const counted = this.prepared(
+      `SELECT count(*) AS hits FROM (SELECT 1 FROM ${table} WHERE ${table} MATCH ? LIMIT ${commonTrigram})`,
+    );
+    const rare = this.trigrams
+      .map((trigram) => ({ trigram, hits: Number(counted.get(trigram)?.hits) }))
+      .filter(({ hits }) => hits < commonTrigram)
+      .sort((a, b) => a.hits - b.hits)
+      .map(({ trigram }) => trigram);
+    const query = (rare.length > 0 ? rare.slice(0, 2) : this.trigrams).join(" AND ");
+    this.chosen = { segment, query };
+    return query;
   }
 
   private throughIndex(): Access | null {
@@ -398,18 +421,15 @@ function conditionsOf({ deviceId, filter, since, until }: RecordSelection, patte
   return { conditions, parameters };
 }
 
-/** The trigrams of the filter as an FTS5 query; null below three characters, which the index knows nothing of. */
-function trigramQuery(filter: string): string | null {
+/** Trigrams of the filter, each as an FTS5 query; none below three characters, which the index knows nothing of. */
+function trigramsOf(filter: string): readonly string[] {
   const characters = [...filter];
   const trigrams = new Set<string>();
   for (let at = 0; at + 3 <= characters.length; at++) trigrams.add(characters.slice(at, at + 3).join(""));
-  if (trigrams.size === 0) return null;
-  const all = [...trigrams];
-  const stride = Math.ceil(all.length / maxTrigrams);
-  return all
+  const stride = Math.ceil(trigrams.size / maxTrigrams);
+  return [...trigrams]
     .filter((_, at) => at % stride === 0)
-    .map((trigram) => `"${trigram.replaceAll('"', '""')}"`)
-    .join(" AND ");
+    .map((trigram) => `"${trigram.replaceAll('"', '""')}"`);
 }
 
 function recordOf(row: Record<string, unknown>): DataRecord {

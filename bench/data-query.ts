@@ -1,0 +1,85 @@
+/**
+ * Queries over many records, against reading through the table in the same run; and how long ingestion waits meanwhile.
+ * `node bench/data-query.ts [records]`
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSqliteReader } from "../libs/store/src/sqlite.ts";
+import { openSqliteDataStore } from "../services/data/src/data-store.sqlite.ts";
+import type { PageRequest, RecordSelection } from "../services/data/src/data-store.ts";
+import { batchOf } from "./data-records.ts";
+
+const records = Number(process.argv[2] ?? 1_000_000);
+const folder = mkdtempSync(join(tmpdir(), "devmesh-bench-"));
+const path = join(folder, "data.db");
+const store = openSqliteDataStore(path);
+const { signal } = new AbortController();
+
+async function query(selection: Partial<RecordSelection>, page: Partial<PageRequest>): Promise<number> {
+  const bounds = { skip: 0, limit: 100, maxBytes: 512 * 1024, searchMs: 60_000, ...page };
+  return (await store.readPage({ order: "asc", ...selection }, bounds, signal)).items.length;
+}
+
+/** Median of several runs, in milliseconds. */
+async function median(work: () => unknown): Promise<number> {
+  const times: number[] = [];
+  for (let run = 0; run < 7; run++) {
+    const begin = performance.now();
+    await work();
+    times.push(performance.now() - begin);
+  }
+  return times.sort((a, b) => a - b)[3] ?? Number.NaN;
+}
+
+async function tell(what: string, work: () => Promise<number>): Promise<void> {
+  const found = await work();
+  console.log(`${what}: ${(await median(work)).toFixed(1)} ms, ${found} records`);
+}
+
+try {
+  for (let first = 1; first <= records; first += 1_000) await store.append(batchOf(first, 1_000));
+  console.log(`${records} records, ${((await store.size()).bytes / 1e6).toFixed(0)} MB`);
+  const rare = `"seq":${Math.floor(records / 2)},`;
+  const device = { deviceId: "pump-7" };
+
+  await tell("last 100 (skip -100)", () => query({}, { skip: -100 }));
+  await tell("last 100 of a device", () => query(device, { skip: -100 }));
+  await tell("last 100, descending", () => query({ order: "desc" }, {}));
+  await tell("100 behind the middle (skip)", () => query({}, { skip: Math.floor(records / 2) }));
+  await tell("rare filter", () => query({ filter: rare }, {}));
+  await tell("rare filter of a device", () =>
+    query({ ...device, filter: `"seq":${records - (records % 500) - 493},` }, {}),
+  );
+  await tell("filter that matches nothing", () => query({ filter: "no such thing" }, {}));
+  await tell("filter that all match", () => query({ filter: "temperature" }, {}));
+  await tell("topic temperature/# of a device", () =>
+    query({ ...device, topic: "telemetry/#" }, { skip: -100 }),
+  );
+  await tell("two characters that match nothing", () => query({ filter: "~~" }, {}));
+
+  const reader = openSqliteReader(path);
+  const scan = reader.prepare(
+    "SELECT count(*) AS n FROM records WHERE instr(payload, ?) > 0 OR instr(topic, ?) > 0",
+  );
+  const scanned = await median(() => scan.get(Buffer.from(rare), rare));
+  reader.close();
+  console.log(`plain scan for the rare filter: ${scanned.toFixed(1)} ms`);
+
+  const idle = await median(() => store.append(batchOf(records + 1, 0)));
+  let next = records + 1;
+  const append = async () => {
+    await store.append(batchOf(next, 1_000));
+    next += 1_000;
+  };
+  const alone = await median(append);
+  const scans = Array.from({ length: 8 }, () => query({ filter: "~~" }, {}));
+  const beside = await median(append);
+  await Promise.all(scans);
+  console.log(
+    `a batch of 1,000: ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside long scans (an empty one ${idle.toFixed(2)} ms)`,
+  );
+} finally {
+  await store.close();
+  rmSync(folder, { recursive: true });
+}

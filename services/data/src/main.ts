@@ -1,0 +1,45 @@
+import { mesh } from "@devmesh/contracts/mesh";
+import { deviceBacklog } from "@devmesh/service-kit/device-backlog";
+import { runService } from "@devmesh/service-kit/run-service";
+import { createData } from "./data.ts";
+import { createDataMetrics } from "./data-metrics.ts";
+import { openSqliteDataStore, segmentBytesFor } from "./data-store.sqlite.ts";
+import { DataEnv } from "./env.ts";
+import { createIngestion } from "./ingest.ts";
+import { startIntake } from "./intake.ts";
+import { createPurges } from "./purge.ts";
+import { createRetention } from "./retention.ts";
+
+await runService({
+  name: "data",
+  declaration: mesh.data,
+  env: DataEnv,
+  async start({ env, devicesBus: bus, log, clock, metrics: { registry }, signal }) {
+    const {
+      DATA_RETENTION_DAYS: days,
+      DATA_MAX_BYTES: maxBytes,
+      INGEST_BATCH: batch,
+      INGEST_WAIT_MS: waitMs,
+    } = env;
+    const store = openSqliteDataStore(env.STORE_URL.path, { segmentBytes: segmentBytesFor(maxBytes) });
+    const backlog = () => deviceBacklog(bus, "data");
+    const metrics = createDataMetrics(registry, store, backlog);
+    const ingestion = createIngestion({ store, metrics, log });
+    const purges = createPurges({ store, metrics, log, signal });
+    const retention = createRetention({ store, purges, metrics, clock, log, days, maxBytes });
+    const intake = startIntake({ bus, ingestion, clock, batch, waitMs, signal });
+    const sweeping = retention.run(signal);
+    return {
+      implementation: createData({ store, purges, clock }),
+      async ready() {
+        await ingestion.checkStore();
+        // Rejects until the broker keeps for this service what devices publish.
+        await backlog();
+      },
+      async stop() {
+        await Promise.all([intake.stop(), sweeping]);
+      },
+      close: () => store.close(),
+    };
+  },
+});
