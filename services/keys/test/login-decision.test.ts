@@ -9,7 +9,12 @@ import { createSecret, digestSecret } from "../src/secret.ts";
 const { signal } = new AbortController();
 const hourMs = 60 * 60 * 1000;
 
-async function world({ random = () => 0, ask = async () => ({}) } = {}) {
+interface WorldOptions {
+  readonly random?: () => number;
+  readonly ask?: () => Promise<unknown>;
+}
+
+async function world({ random = () => 0, ask = async () => ({}) }: WorldOptions = {}) {
   const clock = new ManualClock();
   const store = openSqliteKeyStore(":memory:");
   const throttle = createLoginThrottle(clock, { perDevice: 10, perAddress: 100 });

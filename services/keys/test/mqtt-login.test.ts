@@ -1,6 +1,7 @@
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { serve } from "@devmesh/service-kit/serve";
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import type { IClientOptions } from "mqtt";
@@ -13,7 +14,8 @@ const connected: MqttDevice[] = [];
 
 beforeAll(async () => {
   world = await startWorld();
-  service = await startKeysIn(world);
+  // The broker ends admissions by its own clock.
+  service = await startKeysIn(world, { clock: new ManualClock(new Date()) });
   serveIngestion(await world.connect("rpc-bridge"));
 });
 afterEach(async () => {
@@ -231,7 +233,7 @@ test("no device is admitted before the broker keeps what devices publish", async
   const login = await issue("early-1");
   await service[Symbol.asyncDispose]();
   ingestionReady = false;
-  service = await startKeysIn(world);
+  service = await startKeysIn(world, { clock: service.clock });
   await expect(connect(login)).rejects.toThrow(refused);
   ingestionReady = true;
   await connect(login);
