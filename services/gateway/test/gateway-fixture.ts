@@ -87,7 +87,11 @@ export async function startFixture({ env = {}, clock = systemClock }: FixtureOpt
     fetch: (path, request = {}) => send(gateway.url, path, request),
     open: (path, key = "master") =>
       new Promise((resolve, reject) => {
-        httpRequest(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${secrets[key]}` } }, resolve)
+        httpRequest(
+          `${gateway.url}${path}`,
+          { headers: { authorization: `Bearer ${secrets[key]}` } },
+          resolve,
+        )
           .on("error", reject)
           .end();
       }),
@@ -111,7 +115,11 @@ function clientsOf(bus: Bus) {
   };
 }
 
-function send(url: string, path: string, { key = "master", headers, json, ...init }: TestRequest): Promise<Response> {
+function send(
+  url: string,
+  path: string,
+  { key = "master", headers, json, ...init }: TestRequest,
+): Promise<Response> {
   return fetch(`${url}${path}`, {
     redirect: "manual",
     ...init,

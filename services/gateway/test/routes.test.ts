@@ -25,7 +25,8 @@ const routes = Object.entries<RouteDeclaration>(api).flatMap(([operation, route]
 const kinds = Object.keys(secrets) as (keyof typeof secrets)[];
 
 describe.each(routes)("$route.method $path", ({ operation, route, path }) => {
-  const target = path.replaceAll(/:([a-z]+)/g, (_, name: string) => values[name] ?? "") + (queries[operation] ?? "");
+  const target =
+    path.replaceAll(/:([a-z]+)/g, (_, name: string) => values[name] ?? "") + (queries[operation] ?? "");
   const ask = (key: keyof typeof secrets | null) =>
     mesh.fetch(target, {
       method: route.method.toUpperCase(),

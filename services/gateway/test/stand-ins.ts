@@ -63,7 +63,9 @@ const customer = {
   confirmed_at: null,
 };
 
-type Stand<C extends Parameters<typeof serve>[1]> = { -readonly [M in keyof Implementation<C>]: Implementation<C>[M] };
+type Stand<C extends Parameters<typeof serve>[1]> = {
+  -readonly [M in keyof Implementation<C>]: Implementation<C>[M];
+};
 
 /** The services behind a gateway, as a test needs them: each method can be replaced while they serve. */
 export interface StandIns {
@@ -85,7 +87,11 @@ function firstImplementations() {
     verify: async ({ key }, context) => {
       for (const [kind, secret] of Object.entries(secrets)) {
         if (secret !== key) continue;
-        return { key_id: `id-${kind}`, principal: principals[kind as keyof typeof secrets], expires_at: null };
+        return {
+          key_id: `id-${kind}`,
+          principal: principals[kind as keyof typeof secrets],
+          expires_at: null,
+        };
       }
       return context.fail("key_invalid");
     },
@@ -178,7 +184,8 @@ export function serveStandIns(bus: Bus): StandIns {
     ...standIns,
     reset() {
       const first = firstImplementations();
-      for (const name of Object.keys(first) as (keyof typeof first)[]) Object.assign(standIns[name], first[name]);
+      for (const name of Object.keys(first) as (keyof typeof first)[])
+        Object.assign(standIns[name], first[name]);
     },
   };
 }
@@ -188,7 +195,8 @@ function late<I extends object>(implementation: I): I {
   return Object.fromEntries(
     Object.keys(implementation).map((method) => [
       method,
-      (...args: unknown[]) => (implementation as Record<string, (...args: unknown[]) => unknown>)[method]?.(...args),
+      (...args: unknown[]) =>
+        (implementation as Record<string, (...args: unknown[]) => unknown>)[method]?.(...args),
     ]),
   ) as I;
 }
