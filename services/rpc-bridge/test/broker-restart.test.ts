@@ -8,7 +8,7 @@ let mesh: TestMesh;
 let bridge: BridgeProcess;
 
 beforeAll(async () => {
-  mesh = await startTestMesh(["pump"]);
+  mesh = await startTestMesh();
   bridge = await startBridge(mesh);
 }, 30_000);
 

@@ -8,7 +8,7 @@ let bridge: BridgeProcess;
 const connected: MqttDevice[] = [];
 
 beforeAll(async () => {
-  mesh = await startTestMesh(["pump", "lamp", "fan", "gone", "heater"]);
+  mesh = await startTestMesh();
   bridge = await startBridge(mesh);
 }, 30_000);
 

@@ -6,7 +6,7 @@ import { startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
 let mesh: TestMesh;
 
 beforeAll(async () => {
-  mesh = await startTestMesh(["pump"]);
+  mesh = await startTestMesh();
 }, 30_000);
 
 afterAll(async () => {

@@ -10,7 +10,7 @@ let bridge: BridgeProcess;
 const connected: MqttDevice[] = [];
 
 beforeAll(async () => {
-  mesh = await startTestMesh(["pump", "valve"]);
+  mesh = await startTestMesh();
   bridge = await startBridge(mesh);
 }, 30_000);
 
@@ -257,12 +257,12 @@ describe("a device call", () => {
   test("is told as the event rpc_in, with its params", async () => {
     const told: object[] = [];
     const listening = subscribe(
-      mesh.gateway,
+      mesh.tester,
       { events: rpcEvents, names: ["rpc_in"] },
       { rpc_in: (event) => void told.push(event) },
       { mode: "each" },
     );
-    await mesh.gateway.flush();
+    await mesh.tester.flush();
     await answering("pump", () => ({ result: true }));
     await mesh.call({ device_id: "pump", method: "Fan.Set", params: [1] });
     await eventually(() => told.length > 0);

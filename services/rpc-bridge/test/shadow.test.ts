@@ -10,7 +10,7 @@ let bridge: BridgeProcess;
 const connected: MqttDevice[] = [];
 
 beforeAll(async () => {
-  mesh = await startTestMesh(["pump", "valve"]);
+  mesh = await startTestMesh();
   bridge = await startBridge(mesh);
 }, 30_000);
 
@@ -248,12 +248,12 @@ describe("an event of a device", () => {
   test("appears as rpc_out with what stood behind ID/event/, at each QoS once", async () => {
     const told: { name: string }[] = [];
     const listening = subscribe(
-      mesh.gateway,
+      mesh.tester,
       { events: rpcEvents, names: ["rpc_out"] },
       { rpc_out: (event) => void told.push(event) },
       { mode: "each" },
     );
-    await mesh.gateway.flush();
+    await mesh.tester.flush();
     const device = await connect("pump");
     await device.publish("pump/event/not-json", "{", 1);
     await device.publish("pump/event/*", "1", 1);

@@ -1,12 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
+import { mesh } from "@devmesh/contracts/mesh";
+import { rpcBridge, rpcEvents } from "@devmesh/contracts/rpc-bridge";
+import { calls, defineService, hears } from "@devmesh/contracts/topology";
+import { answerAuthCallout, type DeviceGrant } from "@devmesh/service-kit/auth-callout";
+import { brokerConfig, brokerUsers } from "@devmesh/service-kit/broker-config";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { createClient } from "@devmesh/service-kit/client";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { CallInput, Client } from "@devmesh/service-kit/implementation";
 import { createLogger } from "@devmesh/service-kit/logger";
+import { createAccountKeyPair } from "@devmesh/service-kit/nkey";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
 import type { IClientOptions } from "mqtt";
@@ -14,11 +19,12 @@ import { type RegistryStandIn, startRegistryStandIn } from "./registry-stand-in.
 
 const password = "for-tests-only";
 
-/** A broker with static device logins, the registry's stand-in, and a caller in the gateway's place. */
+/** A broker with the mesh's users, device logins, the registry's stand-in, and a caller of the bridge. */
 export interface TestMesh extends AsyncDisposable {
   readonly broker: TestNatsServer;
   readonly registry: RegistryStandIn;
-  readonly gateway: Bus;
+  /** A connection that may hear the bridge's events. */
+  readonly tester: Bus;
   readonly bridge: Pick<Client<typeof rpcBridge>, "call" | "wipeDevice" | "awaitIngestion">;
   /** Calls with a time of its own; `timeout_ms` is 5,000 unless given. */
   call(input: Partial<CallInput<typeof rpcBridge, "call">> & { device_id: string }): Promise<unknown>;
@@ -36,36 +42,48 @@ export interface BridgeProcess extends AsyncDisposable {
   readonly exited: Promise<number | null>;
 }
 
-/** Starts all but the bridge. `deviceIds` are the devices that can log in. */
-export async function startTestMesh(deviceIds: readonly string[]): Promise<TestMesh> {
+/** The mesh with one service more: it calls the bridge in the place of all its callers, and hears its events. */
+const testedMesh = {
+  ...mesh,
+  tester: defineService({
+    serves: null,
+    calls: [calls(rpcBridge, ["call", "wipeDevice", "awaitIngestion"])],
+    publishes: null,
+    subscribes: [hears(rpcEvents, ["rpc_in", "rpc_out"])],
+    produces: [],
+    consumes: [],
+    rights: [],
+  }),
+};
+
+/** Starts a broker as the launcher configures it, and all that the bridge needs in it. */
+export async function startTestMesh(): Promise<TestMesh> {
+  const issuer = createAccountKeyPair();
+  const users = Object.fromEntries(brokerUsers(testedMesh).map(({ user }) => [user, password]));
   const broker = await startNatsServer({
-    config: ({ port, mqttPort, storeDir }) => `
-      server_name: test
-      listen: "127.0.0.1:${port}"
-      jetstream { store_dir: ${JSON.stringify(storeDir)}, limits { default_max_consumers: -1 } }
-      mqtt { listen: "127.0.0.1:${mqttPort}" }
-      accounts {
-        MESH { jetstream: enabled, users: [
-          ${["rpc-bridge", "devices", "gateway"].map((user) => `{ user: "${user}", password: "${password}" }`).join("\n")}
-        ] }
-        DEVICES { jetstream: enabled, users: [
-          { user: "rpc-bridge.devices", password: "${password}" }
-          ${deviceIds.map(deviceUser).join("\n")}
-        ] }
-      }`,
+    config: ({ port, mqttPort, storeDir }) =>
+      brokerConfig(testedMesh, {
+        host: "127.0.0.1",
+        ports: { nats: port, mqtt: mqttPort },
+        storeDir,
+        users,
+        issuerPublicKey: issuer.publicKey,
+      }),
   });
   const log = createLogger({ service: "test", level: "silent" });
   const login = (user: string) => ({ url: broker.url, user, password, name: user, log });
+  const keys = await connectBus(login("keys"));
+  answerAuthCallout(keys, { issuerSeed: issuer.seed }, async (request) =>
+    request.password === password ? { allow: grantOf(request.user) } : { deny: "wrong password" },
+  );
   const registry = await startRegistryStandIn(login("devices"));
-  const gateway = await connectBus(login("gateway"));
-  const bridge = createClient(gateway, {
-    contract: rpcBridge,
-    methods: ["call", "wipeDevice", "awaitIngestion"],
-  });
+  const tester = await connectBus(login("tester"));
+  const [dependency] = testedMesh.tester.calls;
+  const bridge = createClient(tester, dependency);
   return {
     broker,
     registry,
-    gateway,
+    tester,
     bridge,
     async call({ device_id, method = "Sys.GetInfo", timeout_ms = 5_000, params }) {
       using call = createCallContext({ timeoutMs: timeout_ms + 1_000 });
@@ -74,52 +92,56 @@ export async function startTestMesh(deviceIds: readonly string[]): Promise<TestM
     },
     async connect(id, { clientId, ...options } = {}) {
       if (!registry.known.has(id)) registry.add(id);
-      const login = {
+      const device = {
         url: broker.mqttUrl,
         id,
         token: password,
         ...(clientId === undefined ? {} : { clientId }),
       };
-      return await connectMqttDevice(login, options);
+      return await connectMqttDevice(device, options);
     },
     async [Symbol.asyncDispose]() {
-      await gateway.close();
+      await tester.close();
       await registry[Symbol.asyncDispose]();
+      await keys.close();
       await broker.stop();
     },
   };
 }
 
-/** What the auth callout grants a device (api.md, MQTT). */
-function deviceUser(id: string): string {
-  const own = `["${id}.>", "db.${id}.>"]`;
-  const permissions = `{ publish: { allow: ${own} }, subscribe: { allow: ${own}, deny: ["${id}.rpc.>"] } }`;
-  return `{ user: "${id}", password: "${password}", permissions: ${permissions} }`;
+/** What a device may do (api.md, MQTT). */
+function grantOf(deviceId: string): DeviceGrant {
+  const own = [`${deviceId}.>`, `db.${deviceId}.>`];
+  return {
+    deviceId,
+    publish: { allow: own, deny: [] },
+    subscribe: { allow: own, deny: [`${deviceId}.rpc.>`] },
+    expiresAt: new Date(Date.now() + 3_600_000),
+  };
 }
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
 /** Starts the service as the launcher does and waits until it is ready. */
-export async function startBridge(mesh: TestMesh, env: Record<string, string> = {}): Promise<BridgeProcess> {
-  const child = spawn(
-    process.execPath,
-    [...(process.env.BRIDGE_PROF ? ["--cpu-prof", "--cpu-prof-dir=/tmp/rpcprof"] : []), main],
-    {
-      stdio: ["ignore", "pipe", "pipe", "ipc"],
-      env: {
-        PATH: process.env.PATH,
-        NATS_URL: mesh.broker.url,
-        NATS_USER: "rpc-bridge",
-        NATS_PASSWORD: password,
-        NATS_DEVICES_PASSWORD: password,
-        MQTT_URL: mesh.broker.mqttUrl,
-        OPS_PORT: "0",
-        REPLICA_ID: "one",
-        LOG_LEVEL: "debug",
-        ...env,
-      },
+export async function startBridge(
+  testMesh: TestMesh,
+  env: Record<string, string> = {},
+): Promise<BridgeProcess> {
+  const child = spawn(process.execPath, [main], {
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    env: {
+      PATH: process.env.PATH,
+      NATS_URL: testMesh.broker.url,
+      NATS_USER: "rpc-bridge",
+      NATS_PASSWORD: password,
+      NATS_DEVICES_PASSWORD: password,
+      MQTT_URL: testMesh.broker.mqttUrl,
+      OPS_PORT: "0",
+      REPLICA_ID: "one",
+      LOG_LEVEL: "debug",
+      ...env,
     },
-  );
+  });
   let log = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding("utf8").on("data", (text: string) => {

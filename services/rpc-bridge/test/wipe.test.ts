@@ -7,7 +7,7 @@ let mesh: TestMesh;
 let bridge: BridgeProcess;
 
 beforeAll(async () => {
-  mesh = await startTestMesh(["pump", "pump2", "valve"]);
+  mesh = await startTestMesh();
   bridge = await startBridge(mesh);
 }, 30_000);
 
