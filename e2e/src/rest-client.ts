@@ -1,0 +1,23 @@
+import { type HttpAnswer, type HttpRequest, httpClient } from "@devmesh/testkit/http";
+
+type Options = Pick<HttpRequest, "headers">;
+
+/** Calls the public REST API as the holder of a key, or as no one. */
+export interface RestClient {
+  get(path: string, options?: Options): Promise<HttpAnswer>;
+  post(path: string, body?: unknown, options?: Options): Promise<HttpAnswer>;
+  delete(path: string): Promise<HttpAnswer>;
+  send(method: string, path: string, body?: unknown): Promise<HttpAnswer>;
+}
+
+/** A client of the API at `url`; paths that begin with `/` are whole, others stand below `/api/v2/`. */
+export function restClient(url: string, key: string | null): RestClient {
+  const ask = httpClient(url, key);
+  const whole = (path: string) => (path.startsWith("/") ? path : `/api/v2/${path}`);
+  return {
+    get: (path, options) => ask(whole(path), options),
+    post: (path, body, options) => ask(whole(path), { method: "POST", body, ...options }),
+    delete: (path) => ask(whole(path), { method: "DELETE" }),
+    send: (method, path, body) => ask(whole(path), { method, body }),
+  };
+}

@@ -1,0 +1,57 @@
+import type { TestMesh } from "@devmesh/testkit/mesh";
+import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { awaitInvitation } from "./outbox.ts";
+import { type RestClient, restClient } from "./rest-client.ts";
+
+/** A device with all the keys that open it. */
+export interface EnrolledDevice {
+  readonly id: string;
+  readonly token: string;
+  readonly publicKey: string;
+  readonly deviceKey: string;
+  /** Its owner's end customer, and the holder of its public key. */
+  readonly asDeviceKey: RestClient;
+  readonly asPublicKey: RestClient;
+  /** Opens an MQTT connection; the caller closes it. */
+  connect(clientId?: string): Promise<MqttDevice>;
+}
+
+/** Creates a device over REST, with an ACL of its own if given, and a device key for it. */
+export async function enrolDevice(mesh: TestMesh, id: string, acl?: object): Promise<EnrolledDevice> {
+  const master = asMaster(mesh);
+  const created = await master.post("devices", acl ? { id, acl } : { id });
+  if (created.status !== 201) throw new Error(`creating ${id}: ${created.status} ${created.text}`);
+  const key = await master.post("keys", { device_id: id });
+  if (key.status !== 201) throw new Error(`a key for ${id}: ${key.status} ${key.text}`);
+  return {
+    id,
+    token: created.json.token,
+    publicKey: created.json.public_key,
+    deviceKey: key.json.key,
+    asDeviceKey: restClient(mesh.url, key.json.key),
+    asPublicKey: restClient(mesh.url, created.json.public_key),
+    connect: (clientId) =>
+      connectMqttDevice({
+        url: mesh.mqttUrl,
+        id,
+        token: created.json.token,
+        ...(clientId !== undefined && { clientId }),
+      }),
+  };
+}
+
+/** Registers a customer and reads the token out of the mail. */
+export async function registerCustomer(mesh: TestMesh, email: string) {
+  const answer = await asAnyone(mesh).get(`/newcustomer?email=${encodeURIComponent(email)}`);
+  if (answer.status !== 202) throw new Error(`registering ${email}: ${answer.status} ${answer.text}`);
+  const invitation = await awaitInvitation(mesh.dataDir, email);
+  return { ...invitation, asCustomer: restClient(mesh.url, invitation.token) };
+}
+
+export function asMaster(mesh: TestMesh): RestClient {
+  return restClient(mesh.url, mesh.masterKey);
+}
+
+export function asAnyone(mesh: TestMesh): RestClient {
+  return restClient(mesh.url, null);
+}

@@ -1,0 +1,153 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "@devmesh/testkit/eventually";
+import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { asAnyone, asMaster, enrolDevice, registerCustomer } from "../src/tenant.ts";
+
+let dataDir: string;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "devmesh-durable-"));
+});
+afterAll(async () => await rm(dataDir, { recursive: true, force: true }));
+
+const counted = async (mesh: TestMesh, filter: string): Promise<number[]> => {
+  const { text } = await asMaster(mesh).get(`data?filter=${filter}`, {
+    headers: { accept: "application/x-ndjson" },
+  });
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => Number(JSON.parse(line).message.split(" ")[1]));
+};
+
+test("after a restart everything is there: devices, keys, shadows, records, customers, mail still queued, the same master key", async () => {
+  let sink: SmtpSink | null = await startSmtpSink();
+  sink.behave(() => ({ refuse: 450 }));
+  const smtpUrl = sink.url;
+  const first = await startMesh({ dataDir, env: { SMTP_URL: smtpUrl } });
+  const meter = await enrolDevice(first, "meter");
+  const device = await meter.connect();
+  await device.publish("db/meter/kwh", "17", 1);
+  await device.leave();
+  await asMaster(first).post("devices/meter", { name: "Meter", shadow: { state: { desired: { rate: 5 } } } });
+  await asAnyone(first).get("/newcustomer?email=ann@example.com");
+  await eventually(() => (sink?.attempts.length ?? 0) > 0, { withinMs: 15_000 });
+  await eventually(async () => (await asMaster(first).get("data")).json.length === 1);
+  const read = async (mesh: TestMesh) => {
+    const of = async (path: string) => (await asMaster(mesh).get(path)).json;
+    const meterNow = await of("devices/meter");
+    return {
+      device: { ...meterNow, last_seen: null },
+      credentials: await of("devices/meter/credentials"),
+      keys: (await of("keys")).map((key: object) => ({ ...key, last_used: null })),
+      data: await of("data"),
+      customers: await of("customers"),
+    };
+  };
+  const before = await read(first);
+  await first.stop();
+  await sink.stop();
+
+  sink = await startSmtpSink();
+  const second = await startMesh({ dataDir, env: { SMTP_URL: sink.url } });
+  expect(second.masterKey).toBe(first.masterKey);
+  expect(await read(second)).toEqual(before);
+  await sink.awaitMail((mail) => mail.to.includes("ann@example.com"), 20_000);
+  const again = await connectMqttDevice({ url: second.mqttUrl, id: "meter", token: meter.token });
+  await again.leave();
+  await second.stop();
+  await sink.stop();
+}, 120_000);
+
+test.each(["data", "rpc-bridge", "nats-server"] as const)(
+  "kill -9 of %s under QoS 1 load: every acknowledged message is stored, counted, none twice",
+  async (victim) => {
+    const mesh = await startMesh();
+    try {
+      const meter = await enrolDevice(mesh, "meter");
+      const acknowledged = new Set<number>();
+      let next = 0;
+      let loading = true;
+      // A sender that gives up a message it got no acknowledgement for, so that none is sent twice.
+      const load = async () => {
+        while (loading) {
+          const device = await meter.connect().catch(() => null);
+          if (!device) {
+            await new Promise((resolve) => setTimeout(resolve, 100));
+            continue;
+          }
+          while (loading && device.client.connected) {
+            const batch = Array.from({ length: 50 }, () => next++);
+            const settled = Promise.allSettled(
+              batch.map(async (n) => {
+                await device.publish("db/meter/count", `n ${n}`, 1);
+                acknowledged.add(n);
+              }),
+            );
+            await Promise.race([settled, device.closed()]);
+          }
+          await device.client.endAsync(true).catch(() => null);
+        }
+      };
+      const running = load();
+      for (const at of [500, 3000]) {
+        await eventually(() => acknowledged.size > at, { withinMs: 30_000 });
+        await mesh.kill(victim, "SIGKILL");
+      }
+      const reached = acknowledged.size;
+      await eventually(() => acknowledged.size > reached + 500, { withinMs: 30_000 });
+      loading = false;
+      await running;
+      const stored = await eventually(
+        async () => {
+          const numbers = await counted(mesh, "db/meter/count");
+          const have = new Set(numbers);
+          return [...acknowledged].every((n) => have.has(n)) ? numbers : null;
+        },
+        { withinMs: 45_000, everyMs: 500 },
+      );
+      expect(new Set(stored).size).toBe(stored.length);
+    } finally {
+      await mesh.stop();
+    }
+  },
+  150_000,
+);
+
+test("a mesh whose services are killed one after the other comes back by itself", async () => {
+  const mesh = await startMesh();
+  try {
+    const lamp = await enrolDevice(mesh, "lamp");
+    await registerCustomer(mesh, "ann@example.com");
+    for (const service of [
+      "gateway",
+      "devices",
+      "keys",
+      "data",
+      "rpc-bridge",
+      "mailer",
+      "nats-server",
+    ] as const) {
+      await mesh.kill(service, "SIGKILL");
+      await eventually(
+        async () => {
+          const device = await lamp.connect();
+          try {
+            await device.answerRpc(() => ({ result: service }));
+            const { json } = await asMaster(mesh).get("devices/lamp/rpc/who?timeout=2000");
+            return json === service && (await asMaster(mesh).get("data")).status === 200;
+          } finally {
+            await device.leave();
+          }
+        },
+        { withinMs: 45_000, everyMs: 250 },
+      );
+    }
+  } finally {
+    await mesh.stop();
+  }
+}, 240_000);
