@@ -29,35 +29,41 @@ export function createData({ store, purges, clock }: DataDeps): Implementation<t
     async queryRecords(query, context) {
       const selection = selectionOf(query, context);
       const { skip, limit, after } = query;
+      const page = {
+        skip,
+        limit,
+        ...(after === undefined ? {} : { after }),
+        maxBytes: MAX_REPLY_BYTES - envelopeBytes,
+        searchMs: Math.min(longestSearchMs, context.deadline.remainingMs() / 2),
+      };
       try {
-        return await store.readPage(
-          selection,
-          {
-            skip,
-            limit,
-            ...(after === undefined ? {} : { after }),
-            maxBytes: MAX_REPLY_BYTES - envelopeBytes,
-            searchMs: Math.min(longestSearchMs, context.deadline.remainingMs() / 2),
-          },
-          context.signal,
-        );
+        return await available(store.readPage(selection, page, context.signal));
       } catch (error) {
         if (error instanceof InvalidCursor) return context.fail("cursor_invalid");
-        if (error instanceof StoreUnavailable) throw ServiceError.of("unavailable", { cause: error });
         throw error;
       }
     },
 
     async purgeDevice({ device_id }) {
-      await purges.purge(device_id);
+      await available(purges.purge(device_id));
       return {};
     },
 
     async admitDevice({ device_id }) {
-      await store.admitDevice(device_id, clock.now().getTime());
+      await available(store.admitDevice(device_id, clock.now().getTime()));
       return {};
     },
   };
+}
+
+/** Tells a caller that it is worth trying again when the store was to blame. */
+async function available<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw ServiceError.of("unavailable", { cause: error });
+    throw error;
+  }
 }
 
 /** What the caller asked for, cut to what its key may see. */

@@ -1,11 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { DataMetrics } from "./data-metrics.ts";
-import type { DataStore } from "./data-store.ts";
+import { type DataStore, StoreUnavailable } from "./data-store.ts";
 
 /** Deletes all records of a device, in steps short enough for ingestion to go on between them. */
 export interface Purges {
-  /** Refuses the device's messages at once and resolves when none of its records is left. A second call joins the first. */
+  /**
+   * Refuses the device's messages at once and resolves when none of its records is left. A second call joins the first.
+   * @throws StoreUnavailable when it was cut off; it goes on by {@link resume}.
+   */
   purge(deviceId: string): Promise<void>;
   /** Goes on with purges that a crash or a failure cut off. */
   resume(): Promise<void>;
@@ -28,7 +31,8 @@ export function createPurges({ store, metrics, log, signal }: PurgeDeps): Purges
 
   async function deleteAll(deviceId: string): Promise<void> {
     for (;;) {
-      signal.throwIfAborted();
+      if (signal.aborted)
+        throw new StoreUnavailable("the service is stopping; the purge goes on when it starts");
       const deleted = await store.deleteRecordsOf(deviceId, recordsPerStep);
       if (deleted === 0) break;
       metrics.deleted.inc({ cause: "purge" }, deleted);

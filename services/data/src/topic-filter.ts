@@ -18,11 +18,6 @@ export interface TopicPattern {
   matches(topic: string): boolean;
 }
 
-/** All topics of one device: those that begin `db/<deviceId>/`. */
-export function deviceTopics(deviceId: string): TopicRange {
-  return topicsBelow(`db/${deviceId}/`);
-}
-
 /** The pattern of a filter relative to `db/<deviceId>/`. The filter has been checked (`TopicFilter`), the id too (`DeviceId`). */
 export function topicPattern(deviceId: string, filter: string): TopicPattern {
   const levels = ["db", deviceId, ...filter.split("/")];

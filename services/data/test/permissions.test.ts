@@ -1,0 +1,61 @@
+import { join } from "node:path";
+import { connectBus } from "@devmesh/service-kit/bus";
+import { provisionDeviceStreams } from "@devmesh/service-kit/device-stream";
+import { createLogger } from "@devmesh/service-kit/logger";
+import { startBroker } from "@devmesh/testkit/broker";
+import { eventually } from "@devmesh/testkit/eventually";
+import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { expect, test } from "@jest/globals";
+import { dataCaller } from "./data-caller.ts";
+import { startDataProcess } from "./data-process.ts";
+
+test("the service's own broker users suffice for all it does, and it is ready only once its consumer is there", async () => {
+  await using folder = await tempFolder();
+  await using broker = await startBroker();
+  await using service = await startDataProcess({
+    ...broker.environmentOf("data"),
+    STORE_URL: `sqlite:${join(folder.path, "data.db")}`,
+  });
+  const ready = async () => (await fetch(`${service.ops}/readyz`)).status === 200;
+  expect(await ready()).toBe(false);
+
+  const password = broker.passwords["rpc-bridge.devices"] ?? "";
+  const log = createLogger({ service: "test", level: "silent" });
+  // The bridge may publish on any topic of a device, so that it can stand for one here.
+  await using bridge = await connectMqttDevice({
+    url: broker.mqttUrl,
+    id: "rpc-bridge.devices",
+    token: password,
+    clientId: "bridge",
+  });
+  const bus = await connectBus({
+    url: broker.url,
+    name: "rpc-bridge",
+    user: "rpc-bridge.devices",
+    password,
+    log,
+  });
+  await provisionDeviceStreams(bus, { signal: new AbortController().signal });
+  await eventually(ready, { withinMs: 10_000 });
+
+  await bridge.publish("db/pump/x", "kept", 1);
+  await bridge.publish("db/pump/x", "transient", 0);
+  const gateway = await connectBus({
+    url: broker.url,
+    name: "gateway",
+    user: "gateway",
+    password: broker.passwords.gateway ?? "",
+    log,
+  });
+  const caller = dataCaller(gateway);
+  const messages = await eventually(async () => {
+    const records = await caller.allRecords({});
+    return records.length === 2 ? records.map((record) => record.message) : null;
+  });
+  expect(messages.sort()).toEqual(["kept", "transient"]);
+  expect(broker.log()).not.toMatch(/permissions violation/i);
+  await bus.close();
+  await gateway.close();
+  expect(await service.end("SIGTERM")).toBe(0);
+});

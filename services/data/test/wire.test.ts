@@ -1,0 +1,197 @@
+import { join } from "node:path";
+import { data } from "@devmesh/contracts/data";
+import type { Principal } from "@devmesh/contracts/principal";
+import type { Bus } from "@devmesh/service-kit/bus";
+import { systemClock } from "@devmesh/service-kit/clock";
+import { createLogger } from "@devmesh/service-kit/logger";
+import { createMetrics } from "@devmesh/service-kit/metrics";
+import { type Served, serve } from "@devmesh/service-kit/serve";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { createData } from "../src/data.ts";
+import { createDataMetrics } from "../src/data-metrics.ts";
+import type { DataMessage } from "../src/data-store.ts";
+import { createPurges } from "../src/purge.ts";
+import { type CallOptions, type DataCaller, dataCaller } from "./data-caller.ts";
+import { type DeviceBroker, startDeviceBroker } from "./device-broker.ts";
+import { type TempStore, tempStore } from "./temp-store.ts";
+
+const log = createLogger({ service: "data", level: "silent" });
+const start = Date.parse("2026-01-01T00:00:00.000Z");
+
+let broker: DeviceBroker;
+let temp: TempStore;
+let bus: Bus;
+let served: Served;
+let callers: readonly [DataCaller, DataCaller];
+
+beforeAll(async () => {
+  broker = await startDeviceBroker();
+  temp = await tempStore();
+  bus = await broker.connectService("data");
+  const { store } = temp;
+  const metrics = createDataMetrics(createMetrics().registry, store, async () => 0);
+  const purges = createPurges({ store, metrics, log, signal: new AbortController().signal });
+  served = serve(bus, data, createData({ store, purges, clock: systemClock }));
+  callers = [
+    dataCaller(await broker.connectService("gateway")),
+    dataCaller(await broker.connectService("gateway")),
+  ];
+  await bus.flush();
+  await store.append(
+    ["ab", "abc"].flatMap((deviceId) =>
+      ["temp", "temp/in", "state"].map(
+        (name, at): DataMessage => ({
+          delivery: null,
+          timestamp: start + at * 1_000,
+          deviceId,
+          topic: join("db", deviceId, name),
+          payload: Buffer.from(`${deviceId} ${name}`),
+          encoding: "text",
+        }),
+      ),
+    ),
+  );
+});
+afterAll(async () => {
+  await served.drain(1_000);
+  await broker[Symbol.asyncDispose]();
+  await temp[Symbol.asyncDispose]();
+});
+
+async function messages(query: CallOptions): Promise<string[]> {
+  return (await callers[0].allRecords(query)).map((record) => record.message);
+}
+
+const deviceKey: Principal = { kind: "device_key", device_id: "ab" };
+const publicKey: Principal = { kind: "public_key", device_id: "ab" };
+
+describe("who sees which records", () => {
+  test("a master key sees all, or those of the device it names", async () => {
+    expect(await messages({})).toHaveLength(6);
+    expect(await messages({ device_id: "abc" })).toEqual(["abc temp", "abc temp/in", "abc state"]);
+    expect(await messages({ device_id: "ab", topic: "temp/#" })).toEqual(["ab temp", "ab temp/in"]);
+  });
+
+  test("a device key sees the records of its device, whatever it asks", async () => {
+    const own = ["ab temp", "ab temp/in", "ab state"];
+    expect(await messages({ principal: deviceKey })).toEqual(own);
+    expect(await messages({ principal: deviceKey, device_id: "ab" })).toEqual(own);
+    expect(await messages({ principal: deviceKey, filter: "db/abc/" })).toEqual([]);
+    expect(await messages({ principal: deviceKey, skip: -1_000_000 })).toEqual(own);
+    expect(await messages({ principal: deviceKey, after: "0" })).toEqual(own);
+    expect(await messages({ principal: deviceKey, topic: "#" })).toEqual(own);
+  });
+
+  test("a public key sees what the topic of its query names, below its device", async () => {
+    expect(await messages({ principal: publicKey, topic: "temp/#" })).toEqual(["ab temp", "ab temp/in"]);
+    expect(await messages({ principal: publicKey, topic: "+", order: "desc" })).toEqual([
+      "ab state",
+      "ab temp",
+    ]);
+    expect(await messages({ principal: publicKey, topic: "../abc/temp" })).toEqual([]);
+  });
+
+  test.each<[string, CallOptions, string, string]>([
+    [
+      "a device key that names another device",
+      { principal: deviceKey, device_id: "abc" },
+      "permission_denied",
+      "device_mismatch",
+    ],
+    [
+      "a public key that names another device",
+      { principal: publicKey, topic: "#", device_id: "abc" },
+      "permission_denied",
+      "device_mismatch",
+    ],
+    ["a public key without a topic", { principal: publicKey }, "permission_denied", "not_permitted"],
+    [
+      "a customer",
+      { principal: { kind: "customer", customer_id: "c" } },
+      "permission_denied",
+      "not_permitted",
+    ],
+    ["a device", { principal: { kind: "device", device_id: "ab" } }, "permission_denied", "not_permitted"],
+    ["a topic without a device", { topic: "#" }, "invalid_argument", "topic_unbound"],
+    ["a NUL in the filter", { filter: "a\0b" }, "invalid_argument", "filter_invalid"],
+    ["a foreign cursor", { after: "elsewhere" }, "invalid_argument", "cursor_invalid"],
+    ["a cursor beside a negative skip", { after: "1", skip: -1 }, "invalid_argument", "cursor_invalid"],
+    ["a skip out of bounds", { skip: -1_000_001 }, "invalid_argument", "invalid_request"],
+    ["a broken topic filter", { device_id: "ab", topic: "a/#/b" }, "invalid_argument", "invalid_request"],
+  ])("%s is refused", async (_, query, code, reason) => {
+    await expect(messages(query)).rejects.toMatchObject({ code, reason });
+  });
+});
+
+describe("queries over the wire", () => {
+  test("an empty filter is no filter", async () => {
+    expect(await messages({ filter: "" })).toHaveLength(6);
+  });
+
+  test("since is inclusive, until is exclusive", async () => {
+    const since = "2026-01-01T00:00:01.000Z";
+    const until = "2026-01-01T00:00:02.000Z";
+    expect(await messages({ device_id: "ab", since, until })).toEqual(["ab temp/in"]);
+    expect(await messages({ device_id: "ab", since })).toEqual(["ab temp/in", "ab state"]);
+    expect(await messages({ device_id: "ab", until: since })).toEqual(["ab temp"]);
+  });
+
+  test("a record without the encoding member is text", async () => {
+    const [record] = await callers[0].allRecords({ device_id: "ab", limit: 1 });
+    expect(record).toEqual({
+      id: 1,
+      timestamp: "2026-01-01T00:00:00.000Z",
+      device_id: "ab",
+      topic: "db/ab/temp",
+      message: "ab temp",
+    });
+  });
+
+  test("two callers walk the same records at once", async () => {
+    const walks = await Promise.all(callers.map((caller) => caller.allRecords({ limit: 5 })));
+    expect(walks[0]).toHaveLength(5);
+    expect(walks[1]).toEqual(walks[0]);
+  });
+
+  test("queries are answered while batches are stored, and batches stored while queries run", async () => {
+    const filler = Array.from(
+      { length: 1_000 },
+      (_, at): DataMessage => ({
+        delivery: null,
+        timestamp: start,
+        deviceId: "busy",
+        topic: "db/busy/x",
+        payload: Buffer.from(`${at}`.padEnd(400, "ab")),
+        encoding: "text",
+      }),
+    );
+    const queries = Promise.all([1, 2, 3, 4].map(() => messages({ filter: "~~" })));
+    for (let batch = 0; batch < 5; batch++) {
+      expect(await temp.store.append(filler)).toMatchObject({ stored: 1_000 });
+    }
+    expect(await queries).toEqual([[], [], [], []]);
+    expect(await messages({ device_id: "busy", filter: "999", limit: null })).toHaveLength(5);
+  });
+
+  test("the largest records go out one or a few a page", async () => {
+    const payload = Buffer.alloc(256 * 1024, 0xfe);
+    const large = { delivery: null, timestamp: start, deviceId: "large", topic: "db/large/x", payload };
+    await temp.store.append([1, 2, 3].map((): DataMessage => ({ ...large, encoding: "base64" })));
+    const records = await callers[0].allRecords({ device_id: "large" });
+    expect(records.map((record) => Buffer.from(record.message, "base64").equals(payload))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  test("a purged device is gone for good, and admitting it twice is admitting it once", async () => {
+    const { client, call } = callers[1];
+    await client.purgeDevice({ device_id: "busy" }, call());
+    await client.purgeDevice({ device_id: "busy" }, call());
+    expect(await messages({ device_id: "busy" })).toEqual([]);
+    await client.admitDevice({ device_id: "busy" }, call());
+    await client.admitDevice({ device_id: "busy" }, call());
+    expect(await messages({ device_id: "ab" })).toHaveLength(3);
+  });
+});
