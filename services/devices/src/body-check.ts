@@ -1,3 +1,4 @@
+import type { Acl } from "@devmesh/contracts/model/acl";
 import { DevicePatch } from "@devmesh/contracts/model/device";
 import { isJsonObject, type JsonObject } from "@devmesh/contracts/model/json";
 import type { ShadowPatch } from "@devmesh/contracts/model/shadow";
@@ -6,7 +7,7 @@ import { Findings } from "./findings.ts";
 import { checkStructure } from "./shadow/structure.ts";
 
 /** Bytes of compact JSON of an ACL: with it and the sections at their limits a device still fits into one reply. */
-export const aclBytes = 32_768;
+const aclBytes = 32_768;
 
 /** Members of a shadow that the service computes, by their pointer in a body. */
 const computed: ReadonlySet<string> = new Set([
@@ -27,14 +28,14 @@ export function checkPatchBody(body: JsonObject): CheckedBody {
       findings.add(pointer, computed.has(pointer) ? "is computed and cannot be written" : detail);
     }
   }
-  checkAcl(body.acl, findings);
+  if (parsed.success) checkAcl(parsed.data.acl, findings);
   if (isJsonObject(body.shadow)) checkSections(body.shadow, findings);
   return parsed.success && !findings.any ? { patch: parsed.data } : { findings };
 }
 
 /** Checks what the schema of a new device leaves open. */
 export function checkNewDevice(body: {
-  readonly acl?: unknown;
+  readonly acl?: Acl | undefined;
   readonly shadow?: ShadowPatch | undefined;
 }): Findings {
   const findings = new Findings();
@@ -47,7 +48,7 @@ export function checkNewDevice(body: {
   return findings;
 }
 
-function checkAcl(acl: unknown, findings: Findings): void {
+function checkAcl(acl: Acl | undefined, findings: Findings): void {
   if (acl === undefined) return;
   const bytes = Buffer.byteLength(JSON.stringify(acl));
   if (bytes > aclBytes) findings.add("/acl", `has ${bytes} bytes; ${aclBytes} are allowed`);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "@devmesh/service-kit/clock";
 
 /** How long a claim on a mark lasts without renewal, in milliseconds: longer than any step of the work takes. */
-export const claimMs = 40_000;
+const claimMs = 40_000;
 
 /** A claim that nobody else holds. */
 export function newClaim(clock: Clock) {

@@ -30,7 +30,7 @@ export interface StoredDevice extends NewDeviceDocument {
 export type ListedDevice = Pick<StoredDevice, "id" | "position">;
 
 /** What is being listed. */
-export interface DeviceListing {
+interface DeviceListing {
   /** Only devices behind this position. It may be that of a device which is gone. */
   readonly after?: string;
   /** Only devices with this substring, case-sensitive, in id, name or a label. */
@@ -90,4 +90,4 @@ export interface DeviceStore {
 }
 
 /** What came of an insertion; `exists` also for a device that is marked `creating`. */
-export type InsertOutcome = "inserted" | "exists" | "being_deleted";
+type InsertOutcome = "inserted" | "exists" | "being_deleted";

@@ -18,12 +18,15 @@ export interface PresenceDeps {
 }
 
 /** How often all servers are asked for their connections, in milliseconds. */
-export const reconcileEveryMs = 30_000;
+const reconcileEveryMs = 30_000;
 /** After this many milliseconds they are asked again when a known connection was not listed. */
 const askAgainAfterMs = 1_000;
 /** How long reports for the store are collected, in milliseconds: a crash loses no more than these. */
 const recordEveryMs = 1_000;
 const callTimeoutMs = 10_000;
+
+/** Notices that are under way at once: a thousand devices that come back together must not run into timeouts. */
+const lanes = 128;
 
 /** Presence that is being kept up. */
 export interface PresenceWatch extends Presence {
@@ -167,7 +170,7 @@ class Watch implements PresenceWatch {
       const { kind, deviceId, seenAt } = change;
       this.#reports.set(deviceId, { id: deviceId, online: kind === "online", seen_at: Math.floor(seenAt) });
       background.run("telling a change of presence", () =>
-        this.#notices.run(deviceId, () =>
+        this.#notices.run(laneOf(deviceId), () =>
           background.retry("telling a change of presence", callTimeoutMs, (call) =>
             this.#publish(change, call),
           ),
@@ -209,4 +212,11 @@ class Watch implements PresenceWatch {
       if (this.#reports.get(report.id) === report) this.#reports.delete(report.id);
     }
   }
+}
+
+/** Notices of one device stand in one lane, so that they are told in their order. */
+function laneOf(deviceId: string): string {
+  let sum = 0;
+  for (let at = 0; at < deviceId.length; at++) sum = (31 * sum + deviceId.charCodeAt(at)) % lanes;
+  return String(sum);
 }

@@ -4,6 +4,11 @@ import type { DeviceConnection, ListedConnections } from "./device-connections.t
 export const offlineAfterMs = 2_000;
 /** Milliseconds for which an ended connection is remembered: longer than any listing of connections takes. */
 const rememberEndedMs = 60_000;
+/**
+ * Milliseconds for which a connection that listings missed is remembered: longer than the bus takes two notices with
+ * one id for the same.
+ */
+const rememberMissedMs = 150_000;
 /** Listings in a row that must miss a connection before it counts as gone: one alone may have been cut short. */
 const missesUntilGone = 2;
 /** The same for connections of a server that did not answer: it may be slow rather than dead. */
@@ -15,7 +20,8 @@ export interface PresenceChange {
   readonly deviceId: string;
   /**
    * The connection that decided: the first of an online device, the last of an offline one; null when this process
-   * never saw it. The same in every replica, which tells replicas' notices of one change from those of another.
+   * never saw it. The same in every replica, so that their notices of one change are known for one; different when a
+   * connection that was thought lost turns up again.
    */
   readonly connection: string | null;
   /** When the device was last known to be connected, on the caller's time scale. */
@@ -25,6 +31,8 @@ export interface PresenceChange {
 interface OpenConnection {
   readonly deviceId: string;
   readonly serverId: string;
+  /** What a change that it decides is told under. */
+  readonly noticeId: string;
   /** Place among all that was ever opened here; tells whether a listing could know it. */
   readonly opened: number;
   misses: number;
@@ -51,6 +59,8 @@ export class PresenceSets {
   readonly #byDevice = new Map<string, Set<string>>();
   /** Ended connections by the time at which they are forgotten, in that order. */
   readonly #ended = new Map<string, number>();
+  /** Connections that listings missed, likewise. */
+  readonly #missed = new Map<string, number>();
   readonly #toldOnline: Set<string>;
   /** Devices without a connection that are still told to be online, in the order in which they are due. */
   readonly #departures = new Map<string, Departure>();
@@ -67,7 +77,7 @@ export class PresenceSets {
   }
 
   connected(connection: DeviceConnection, now: number): PresenceChange[] {
-    this.#forgetEnded(now);
+    this.#forget(now);
     const key = keyOf(connection);
     // Its end was heard first: the two come from the same server, but may overtake each other on the way.
     if (this.#ended.has(key)) return [];
@@ -75,7 +85,7 @@ export class PresenceSets {
   }
 
   disconnected(connection: DeviceConnection, now: number): void {
-    this.#forgetEnded(now);
+    this.#forget(now);
     const key = keyOf(connection);
     this.#ended.delete(key);
     this.#ended.set(key, now + rememberEndedMs);
@@ -98,7 +108,7 @@ export class PresenceSets {
     now: number,
     lastListedAt: number,
   ): { readonly changes: PresenceChange[]; readonly missing: number } {
-    this.#forgetEnded(now);
+    this.#forget(now);
     const changes: PresenceChange[] = [];
     const keys = new Set<string>();
     for (const connection of listed.connections) {
@@ -115,7 +125,10 @@ export class PresenceSets {
       open.misses++;
       const limit = answered.has(open.serverId) ? missesUntilGone : missesUntilServerGone;
       if (open.misses < limit) missing++;
-      else this.#remove(key, now, lastListedAt);
+      else {
+        this.#missed.set(key, now + rememberMissedMs);
+        this.#remove(key, now, lastListedAt);
+      }
     }
     for (const deviceId of this.#toldOnline) {
       if (this.#byDevice.has(deviceId) || this.#departures.has(deviceId)) continue;
@@ -144,14 +157,15 @@ export class PresenceSets {
 
   #add(key: string, { deviceId, serverId }: DeviceConnection, now: number): PresenceChange[] {
     if (this.#open.has(key)) return [];
-    this.#open.set(key, { deviceId, serverId, opened: this.#opened++, misses: 0 });
+    const noticeId = this.#missed.delete(key) ? `${key}@${now}` : key;
+    this.#open.set(key, { deviceId, serverId, noticeId, opened: this.#opened++, misses: 0 });
     const connections = this.#byDevice.get(deviceId);
     if (connections === undefined) this.#byDevice.set(deviceId, new Set([key]));
     else connections.add(key);
     this.#departures.delete(deviceId);
     if (this.#toldOnline.has(deviceId)) return [];
     this.#toldOnline.add(deviceId);
-    return [{ kind: "online", deviceId, connection: key, seenAt: now }];
+    return [{ kind: "online", deviceId, connection: noticeId, seenAt: now }];
   }
 
   #remove(key: string, now: number, seenAt: number): void {
@@ -162,13 +176,15 @@ export class PresenceSets {
     connections?.delete(key);
     if (connections === undefined || connections.size > 0) return;
     this.#byDevice.delete(open.deviceId);
-    this.#departures.set(open.deviceId, { dueAt: now + offlineAfterMs, connection: key, seenAt });
+    this.#departures.set(open.deviceId, { dueAt: now + offlineAfterMs, connection: open.noticeId, seenAt });
   }
 
-  #forgetEnded(now: number): void {
-    for (const [key, until] of this.#ended) {
-      if (until > now) return;
-      this.#ended.delete(key);
+  #forget(now: number): void {
+    for (const remembered of [this.#ended, this.#missed]) {
+      for (const [key, until] of remembered) {
+        if (until > now) break;
+        remembered.delete(key);
+      }
     }
   }
 }

@@ -6,7 +6,7 @@ import fc from "fast-check";
  * holds for shadows. A path is its member names, as JSON text; arrays and scalars are leaves.
  */
 export type Nodes = Map<string, Node>;
-export type Node = { readonly kind: "object" } | { readonly kind: "leaf"; readonly value: Json };
+type Node = { readonly kind: "object" } | { readonly kind: "leaf"; readonly value: Json };
 
 export type Path = readonly string[];
 
@@ -68,7 +68,7 @@ export function canonical(value: Json): string {
 /** Few names, so that two objects often meet in one; some are what every object inherits. */
 const names = fc.constantFrom("a", "b", "c", "", "toString", "0", "x/y~");
 
-const { tree, object } = fc.letrec<{ tree: Json; object: JsonObject }>((tie) => ({
+const { object } = fc.letrec<{ tree: Json; object: JsonObject }>((tie) => ({
   tree: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
     fc.constantFrom<Json>(0, 1, -0.5, "", "x", true, false),
@@ -84,8 +84,6 @@ export const anyPatch: fc.Arbitrary<JsonObject> = object;
 
 /** Objects as they can be stored: a null stands inside arrays only. */
 export const anyDocument: fc.Arbitrary<JsonObject> = object.map((value) => withoutNulls(value));
-
-export const anyJson: fc.Arbitrary<Json> = tree;
 
 /** Pointers into such objects. */
 export const anyPath: fc.Arbitrary<Path> = fc.array(names, { minLength: 1, maxLength: 3 });

@@ -28,7 +28,7 @@ import { onlyThese } from "./contract-stand-in.ts";
 const log = createLogger({ service: "test", level: process.env.TEST_LOG ?? "silent" });
 
 /** An event as the mesh heard it. */
-export interface Heard {
+interface Heard {
   readonly name: string;
   readonly id: string;
   readonly payload: unknown;

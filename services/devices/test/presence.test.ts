@@ -81,6 +81,20 @@ describe("presence as sets of connections", () => {
     expect(sets.isOnline("d")).toBe(false);
   });
 
+  test("a connection that was thought lost and turns up again is told anew, not as the notice before", () => {
+    const sets = new PresenceSets();
+    const first = sets.connected(connection(1), 0);
+    listAll(sets, [], 1);
+    listAll(sets, [], 2);
+    sets.takeDue(2 + offlineAfterMs);
+    const { changes } = listAll(sets, [connection(1)], 30_000);
+    expect(changes).toEqual([
+      { ...first[0], connection: expect.not.stringMatching(/^S1\/1$/), seenAt: 30_000 },
+    ]);
+    sets.disconnected(connection(1), 40_000);
+    expect(sets.takeDue(50_000)).toMatchObject([{ kind: "offline", connection: changes[0]?.connection }]);
+  });
+
   test("a listing that names a connection again forgives an earlier miss", () => {
     const sets = new PresenceSets();
     sets.connected(connection(1), 0);

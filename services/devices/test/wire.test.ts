@@ -216,6 +216,18 @@ describe("patching", () => {
     expect((await read("p5")).device.shadow).toMatchObject({ version: 0, state: { desired: {} } });
   });
 
+  test("a body nested without end is refused like any other", async () => {
+    await create({ id: "deep" });
+    const nest = (levels: number) => JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`);
+    for (const body of [
+      { acl: nest(2_000) },
+      { name: nest(2_000) },
+      { shadow: { tags: { a: nest(2_000) } } },
+    ]) {
+      expect(await failure(patch("deep", body))).toMatchObject({ reason: "invalid_device" });
+    }
+  });
+
   test("a section grows to its limit and not over it", async () => {
     await create({ id: "p6" });
     const fill = (bytes: number) =>

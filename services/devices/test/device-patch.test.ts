@@ -1,0 +1,80 @@
+import type { devices } from "@devmesh/contracts/devices";
+import { systemClock } from "@devmesh/service-kit/clock";
+import { type Context, createCallContext } from "@devmesh/service-kit/context";
+import { createLogger } from "@devmesh/service-kit/logger";
+import { expect, test } from "@jest/globals";
+import { createPatchDevice } from "../src/device-patch.ts";
+import { createSqliteDeviceStore } from "../src/device-store.sqlite.ts";
+import type { DeviceStore } from "../src/device-store.ts";
+import { newDevice } from "./device-store.suite.ts";
+
+type PatchContext = Context<typeof devices, "patchDevice">;
+
+const context = (): PatchContext => ({
+  ...createCallContext({ timeoutMs: 5_000 }),
+  log: createLogger({ service: "test", level: "silent" }),
+  fail: (...[reason]: unknown[]) => {
+    throw new Error(String(reason));
+  },
+});
+
+/** Two replicas of the service over one store. */
+function replicas(store: DeviceStore) {
+  const told: number[] = [];
+  const notices = {
+    created: async () => undefined,
+    deleted: async () => undefined,
+    updated: async (device: { shadow: { version: number } }) => void told.push(device.shadow.version),
+  };
+  const presence = { isOnline: () => false, lastSeen: () => null };
+  const replica = () => createPatchDevice({ store, presence, notices, clock: systemClock });
+  return { told, one: replica(), other: replica() };
+}
+
+const write = (patch: ReturnType<typeof createPatchDevice>, member: string, version?: number) =>
+  patch(
+    {
+      id: "a",
+      principal: { kind: "master" },
+      patch: {
+        shadow: { state: { desired: { [member]: 1 } }, ...(version === undefined ? {} : { version }) },
+      },
+    },
+    context(),
+  );
+
+test("two replicas that write one device at once lose nothing of each other", async () => {
+  const store = createSqliteDeviceStore(":memory:");
+  await store.insert(newDevice("a"), null, context().signal);
+  const { one, other, told } = replicas(store);
+  const members = Array.from({ length: 50 }, (_, at) => at);
+  await Promise.all(members.flatMap((at) => [write(one, `one${at}`), write(other, `other${at}`)]));
+  const { shadow } = (await store.find("a", context().signal)) ?? {};
+  expect([shadow?.version, Object.keys(shadow?.desired ?? {}).length]).toEqual([100, 100]);
+  expect(told.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
+  await store.close();
+});
+
+test("of two replicas' writes with the same version one is accepted", async () => {
+  const store = createSqliteDeviceStore(":memory:");
+  await store.insert(newDevice("a"), null, context().signal);
+  const { one, other } = replicas(store);
+  const outcomes = await Promise.allSettled([write(one, "x", 0), write(other, "y", 0)]);
+  expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  expect((await store.find("a", context().signal))?.shadow.version).toBe(1);
+  await store.close();
+});
+
+test("a device that is deleted between the check and the write is not written", async () => {
+  const store = createSqliteDeviceStore(":memory:");
+  await store.insert(newDevice("a"), null, context().signal);
+  const replace: DeviceStore["replace"] = async (device, revision, signal) => {
+    const mark = { kind: "deleting", token: "t", claimed_until: 0, step: "revoke", client_ids: [] } as const;
+    await store.mark("a", [null], mark, signal);
+    return await store.replace(device, revision, signal);
+  };
+  const { one, told } = replicas({ ...store, replace });
+  await expect(write(one, "x")).rejects.toThrow("device_not_found");
+  expect(told).toEqual([]);
+  await store.close();
+});
