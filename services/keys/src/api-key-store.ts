@@ -15,13 +15,13 @@ export interface StoredApiKey {
 }
 
 /** When a key was last used. */
-export interface KeyUse {
+interface KeyUse {
   readonly id: string;
   readonly at: number;
 }
 
 /** How an attempt to delete a key ended. */
-export type KeyDeletion = "deleted" | "not_found" | "last_master_key";
+type KeyDeletion = "deleted" | "not_found" | "last_master_key";
 
 /** Where master and device keys are kept. Asks of a store unique keys and atomic writes of one document, no more. */
 export interface ApiKeyStore {

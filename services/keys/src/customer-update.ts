@@ -2,7 +2,7 @@ import { type Customer, customerMetaBytes } from "@devmesh/contracts/model/custo
 import { isJsonObject, type JsonObject } from "@devmesh/contracts/model/json";
 
 /** One thing wrong in a posted customer, with a JSON pointer to it. */
-export interface CustomerViolation {
+interface CustomerViolation {
   readonly pointer: string;
   readonly detail: string;
 }

@@ -5,10 +5,10 @@ import type { KeyStore } from "./key-store.ts";
 import { mailWindowMs } from "./mail-allowance.ts";
 
 /** How often the store is swept, in milliseconds. What a sweep removes counts as removed before: it only frees space. */
-export const sweepMs = 10 * 60 * 1000;
+const sweepMs = 10 * 60 * 1000;
 
 /** Removes customers whose invitation is over, mail slots nobody counts, and device keys that a crash left over. */
-export async function sweep(store: KeyStore, clock: Clock, signal: AbortSignal): Promise<void> {
+async function sweep(store: KeyStore, clock: Clock, signal: AbortSignal): Promise<void> {
   const now = clock.now().getTime();
   await store.customers.deleteUnconfirmed(now - invitationMs, signal);
   await store.mailSlots.prune(now - mailWindowMs, signal);

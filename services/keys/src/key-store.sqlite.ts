@@ -87,6 +87,10 @@ export function openSqliteKeyStore(path: string): KeyStore {
       insertSetting.run(name, value);
       return readSetting.get(name)?.value as Uint8Array;
     },
+    async ping(signal) {
+      signal.throwIfAborted();
+      readSetting.get("");
+    },
     async close() {
       credentials.flush();
       close();

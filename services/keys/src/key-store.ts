@@ -11,6 +11,8 @@ export interface KeyStore {
   readonly mailSlots: MailSlotStore;
   /** Stores the value under a name that has none; answers the one that stands after it. */
   putSettingIfAbsent(name: string, value: Uint8Array, signal: AbortSignal): Promise<Uint8Array>;
+  /** Resolves when the store can be read now. */
+  ping(signal: AbortSignal): Promise<void>;
   /** Releases the store; no call may follow. */
   close(): Promise<void>;
 }

@@ -12,7 +12,7 @@ export interface MailLimits {
 }
 
 /** A mail that may be sent. */
-export interface MailSlot {
+interface MailSlot {
   /** Gives it back when the mail could not even be queued. */
   giveBack(signal: AbortSignal): Promise<void>;
 }

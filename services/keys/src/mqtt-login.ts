@@ -29,7 +29,7 @@ export interface MqttLogin {
 }
 
 /** Why a login was refused; for metrics and logs, the client is told nothing of it. */
-export type LoginRefusal =
+type LoginRefusal =
   | "not_mqtt"
   | "throttled"
   | "bad_user_name"
@@ -38,7 +38,7 @@ export type LoginRefusal =
   | "ingestion_not_ready";
 
 /** A decided login. */
-export type LoginDecision =
+type LoginDecision =
   | {
       readonly admitted: true;
       readonly deviceId: string;

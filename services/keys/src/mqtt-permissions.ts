@@ -1,5 +1,5 @@
 /** Subjects that are allowed, except those denied; what stands in neither is denied. */
-export interface SubjectRules {
+interface SubjectRules {
   readonly allow: readonly string[];
   readonly deny: readonly string[];
 }

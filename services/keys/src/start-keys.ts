@@ -28,6 +28,9 @@ import { createIdSource } from "./sortable-id.ts";
 /** How long a login waits for the bridge's word, in milliseconds: the broker itself gives a login up after two seconds. */
 const ingestionTimeoutMs = 1_500;
 
+/** How long the store may take to show that it is there, in milliseconds. */
+const readinessTimeoutMs = 1_000;
+
 /** What the service is put together from. */
 export interface KeysParts {
   readonly env: KeysEnv;
@@ -43,6 +46,8 @@ export interface KeysParts {
 /** The service, put together. */
 export interface StartedKeys {
   readonly implementation: Implementation<typeof keys>;
+  /** Whether the store can be read. */
+  readonly ready: () => Promise<void>;
   readonly stop: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -99,6 +104,7 @@ export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
     const sweeping = keepSweeping(store, clock, log, signal);
     return {
       implementation,
+      ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
       async stop() {
         await logins.stop();
         forgetHook();

@@ -1,5 +1,6 @@
 import { secretPattern } from "@devmesh/contracts/model/api-key";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { openSqliteKeyStore } from "../src/key-store.sqlite.ts";
 import { type KeysWorld, type RunningKeys, startKeysIn, startWorld } from "./running-keys.ts";
 
 let world: KeysWorld;
@@ -210,7 +211,6 @@ describe("device credentials", () => {
     const [deviceKey, other] = [await createDeviceKey("pump-1"), await createDeviceKey("pump-1")];
     // As if a crash came between: what `revokeDevice` did to the credentials happened, what it did to the keys did not.
     await service[Symbol.asyncDispose]();
-    const { openSqliteKeyStore } = await import("../src/key-store.sqlite.ts");
     const store = openSqliteKeyStore(service.storePath);
     const { signal } = new AbortController();
     await store.credentials.revoke("pump-1", signal);

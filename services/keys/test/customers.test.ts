@@ -2,6 +2,7 @@ import { mailQueue } from "@devmesh/contracts/mailer";
 import { consumeQueue, createQueueOffice } from "@devmesh/service-kit/queue";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { openSqliteKeyStore } from "../src/key-store.sqlite.ts";
 import { type KeysWorld, type RunningKeys, startKeysIn, startWorld } from "./running-keys.ts";
 
 const hourMs = 60 * 60 * 1000;
@@ -118,6 +119,24 @@ describe("an invitation", () => {
       reason: "confirmation_invalid",
     });
   });
+});
+
+test("a sweep removes what has ended, and nothing else", async () => {
+  const ended = await invite("ann@example.com");
+  const { token } = await invitation("bob@example.com");
+  await service.call("verify", { key: token });
+  await service.clock.advance(weekMs - 1);
+  const fresh = await invite("eve@example.com");
+  await service.clock.advance(10 * 60_000);
+  await service[Symbol.asyncDispose]();
+  const store = openSqliteKeyStore(service.storePath);
+  const { signal } = new AbortController();
+  const kept = await store.customers.list(null, 10, signal);
+  await store.close();
+  service = await startKeysIn(world, { clock: service.clock });
+  expect(kept.map(({ email }) => email)).toEqual(["bob@example.com", "eve@example.com"]);
+  expect(kept[1]?.id).toBe(fresh);
+  expect(kept.map(({ id }) => id)).not.toContain(ended);
 });
 
 describe("a confirmation", () => {

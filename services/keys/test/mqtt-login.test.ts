@@ -4,7 +4,6 @@ import { serve } from "@devmesh/service-kit/serve";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import type { IClientOptions } from "mqtt";
 import { type KeysWorld, type RunningKeys, startKeysIn, startWorld } from "./running-keys.ts";
 
 let world: KeysWorld;
@@ -51,7 +50,10 @@ async function issue(id: string): Promise<Login> {
   return { id, token };
 }
 
-async function connect(login: Login, options: IClientOptions = {}): Promise<MqttDevice> {
+async function connect(
+  login: Login,
+  options: Parameters<typeof connectMqttDevice>[1] = {},
+): Promise<MqttDevice> {
   const device = await connectMqttDevice({ url: world.broker.mqttUrl, ...login }, options);
   connected.push(device);
   return device;

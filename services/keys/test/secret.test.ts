@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { secretPattern } from "@devmesh/contracts/model/api-key";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
+import fc from "fast-check";
 import { createSealer } from "../src/sealing.ts";
 import { createSecret } from "../src/secret.ts";
 import { createIdSource, isSortableId } from "../src/sortable-id.ts";
@@ -38,6 +39,14 @@ describe("a sealed secret", () => {
     const sealed = sealer.seal("mk_secret", "api_key 1");
     expect(sealer.open(sealed, "api_key 1")).toBe("mk_secret");
     expect(() => sealer.open(sealed, "api_key 2")).toThrow();
+  });
+
+  test("comes out as it went in, whatever text and place", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.string({ unit: "grapheme" }), (text, identity) => {
+        expect(sealer.open(sealer.seal(text, identity), identity)).toBe(text);
+      }),
+    );
   });
 
   test("shows neither its text nor that two texts are equal", () => {
