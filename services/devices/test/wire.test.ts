@@ -240,6 +240,28 @@ describe("patching", () => {
     });
   });
 
+  test("a device at all its limits at once still fits into a reply and into an event", async () => {
+    await create({ id: "full-up" });
+    const letters = Array.from({ length: 90 }, (_, at) => String.fromCharCode(at < 57 ? 35 + at : 36 + at));
+    const leaves = Object.fromEntries(letters.map((letter) => [letter, 1]));
+    // Each leaf costs six bytes in the state and five times that in the metadata.
+    const section: Record<string, object> = {};
+    for (const letter of letters) {
+      if (Buffer.byteLength(JSON.stringify({ ...section, [letter]: leaves })) <= 32_768)
+        section[letter] = leaves;
+    }
+    const acl = { ...defaultAcl, read: Array.from({ length: 63 }, () => `/${"x".repeat(511)}`) };
+    const tags = { x: "x".repeat(8_184) };
+    await patch("full-up", { name: "n".repeat(256), acl, shadow: { state: { desired: section }, tags } });
+    const other = JSON.parse(JSON.stringify(section).replaceAll(":1", ":2"));
+    const { device } = await patch("full-up", { shadow: { state: { reported: other } } });
+    const bytes = Buffer.byteLength(JSON.stringify(device));
+    expect(bytes).toBeGreaterThan(440_000);
+    expect(bytes).toBeLessThan(512 * 1024);
+    await mesh.until(() => heard("updated", "full-up").length === 2);
+    expect((await mesh.devices.listDevices({ filter: "full-up" }, call())).items).toHaveLength(1);
+  });
+
   test("a key of another device, and one without rights, change nothing", async () => {
     await create({ id: "p7" });
     const other: Principal = { kind: "public_key", device_id: "p6" };
