@@ -3,6 +3,7 @@ import { nanos } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
 import { systemClock } from "./clock.ts";
 import { topicLevels } from "./device-topic.ts";
+import { ServiceError } from "./errors.ts";
 import type { Listening } from "./events.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
 import { ensureConsumer, isMissing, streamManager } from "./streams.ts";
@@ -71,7 +72,7 @@ export async function pullDeviceMessages(
     streamCreated = null;
   });
   try {
-    while (!signal.aborted) {
+    while (!signal.aborted && !bus.connection.isClosed()) {
       streamCreated ??= await readStreamCreated(bus, signal);
       if (streamCreated === null) continue;
       const connection = connections;
@@ -249,6 +250,8 @@ export async function provisionDeviceStreams(
   const manager = await streamManager(bus);
   for (;;) {
     signal.throwIfAborted();
+    if (bus.connection.isClosed())
+      throw ServiceError.of("unavailable", { cause: new Error("the bus is closed") });
     if ((await readStreamCreated(bus, signal)) !== null) break;
   }
   const { config } = await manager.streams.info(mqttStream);

@@ -59,7 +59,7 @@ export function createPuller(bus: Bus, stream: string, consumer: string): Puller
       if (error !== null) return;
       if (current !== null) current.take(msg);
       // Left over from a request that was given up: whoever asks next shall have it at once.
-      else if (isDelivery(msg)) msg.respond("-NAK");
+      else if (isDelivery(msg)) say(msg, "-NAK");
     },
   });
 
@@ -128,10 +128,19 @@ function pulled(msg: Msg): PulledMessage {
     deliveries: Number(tokens[at + 2]),
     sequence: Number(tokens[at + 3]),
     storedAt: new Date(Number(BigInt(tokens[at + 5] ?? "0") / 1_000_000n)),
-    acknowledge: () => void msg.respond("+ACK"),
-    reject: (delayMs) => void msg.respond(`-NAK ${JSON.stringify({ delay: nanos(delayMs) })}`),
-    extend: () => void msg.respond("+WPI"),
+    acknowledge: () => say(msg, "+ACK"),
+    reject: (delayMs) => say(msg, `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}`),
+    extend: () => say(msg, "+WPI"),
   };
+}
+
+/** Unsaid on a closed connection: the broker delivers the message again, as it does when the words are lost. */
+function say(msg: Msg, word: string): void {
+  try {
+    msg.respond(word);
+  } catch {
+    // Nobody is left to tell.
+  }
 }
 
 /** Status of ADR-13: 404 and 408 end a request in peace, 503 says nobody serves the consumer. */

@@ -143,7 +143,7 @@ async function work<Q extends QueueDeclaration>(
 ): Promise<void> {
   const puller: Puller = createPuller(bus, queueStream(queue.name), queueConsumer);
   try {
-    while (!stopping.aborted) {
+    while (!stopping.aborted && !bus.connection.isClosed()) {
       const { messages, failure } = await puller.pull({ batch: 1, expiresMs: pollMs }, stopping);
       for (const message of messages) await attempt(bus, queue, handler, message);
       if (failure !== null) await recover(bus, queue.name, failure, stopping);

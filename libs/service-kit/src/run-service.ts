@@ -111,6 +111,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       const message = error instanceof Error ? error.message : String(error);
       this.#log.fatal({ err: error }, `${this.#definition.name} could not start: ${message}`);
       tellLauncher({ type: "failed", message });
+      this.#stopping.abort(error);
       await this.#close().catch(() => undefined);
       process.exit(1);
     }

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import type { Bus } from "../src/bus.ts";
+import { createClient } from "../src/client.ts";
+import { createCallContext } from "../src/context.ts";
+import { announce, discover, ServiceInfo, ServicePing, ServiceStats } from "../src/discovery.ts";
+import { serve } from "../src/serve.ts";
+import { startBuses, type TestBuses } from "./buses.ts";
+import { everyMethod, greeter, greetings } from "./greeter.ts";
+
+describe("discovery after ADR-32", () => {
+  let buses: TestBuses;
+  let asking: Bus;
+  beforeAll(async () => {
+    buses = await startBuses();
+    asking = await buses.connect("nats-cli");
+    for (const replicaId of ["one", "two"]) {
+      const bus = await buses.connect("greeter", { replicaId });
+      announce(bus, { description: "greets", served: [serve(bus, greeter, greetings())] });
+      await bus.flush();
+    }
+  });
+  afterAll(() => buses.stop());
+
+  async function ask(subject: string): Promise<unknown[]> {
+    const replies: unknown[] = [];
+    for await (const reply of await asking.connection.requestMany(subject, "", {
+      strategy: "timer",
+      maxWait: 150,
+    })) {
+      replies.push(reply.json());
+    }
+    return replies;
+  }
+
+  test.each(["$SRV.PING", "$SRV.PING.greeter"])("%s is answered by every replica", async (subject) => {
+    const pings = (await ask(subject)).map((reply) => ServicePing.parse(reply));
+    expect(pings.map(({ name, id, version }) => `${name}/${id} ${version}`).sort()).toEqual([
+      "greeter/one 1.0.0",
+      "greeter/two 1.0.0",
+    ]);
+  });
+
+  test("$SRV.PING of one replica is answered by it alone", async () => {
+    expect((await ask("$SRV.PING.greeter.two")).map((reply) => ServicePing.parse(reply).id)).toEqual(["two"]);
+  });
+
+  test("$SRV.INFO lists every method with its subject and queue group", async () => {
+    const [info] = (await ask("$SRV.INFO.greeter.one")).map((reply) => ServiceInfo.parse(reply));
+    expect(info?.endpoints).toContainEqual({
+      name: "greet",
+      subject: "mesh.greeter.v1.greet",
+      queue_group: "greeter",
+      metadata: {},
+    });
+    expect(info?.endpoints).toHaveLength(4);
+  });
+
+  test("$SRV.STATS counts requests and errors and names the last one", async () => {
+    const client = createClient(asking, everyMethod);
+    const call = () => createCallContext({ timeoutMs: 1_000 });
+    await client.greet({ name: "Ada" }, call());
+    await client.greet({ name: "nobody" }, call()).catch(() => undefined);
+    const stats = (await ask("$SRV.STATS")).map((reply) => ServiceStats.parse(reply));
+    const greet = stats.flatMap(({ endpoints }) => endpoints).filter(({ name }) => name === "greet");
+    expect(greet.reduce((sum, { num_requests }) => sum + num_requests, 0)).toBe(2);
+    expect(greet.reduce((sum, { num_errors }) => sum + num_errors, 0)).toBe(1);
+    expect(greet.map(({ last_error }) => last_error)).toContain("not_found:nobody_here");
+  });
+
+  test("finds all replicas for a dashboard", async () => {
+    expect((await discover(asking, 150)).map(({ id }) => id).sort()).toEqual(["one", "two"]);
+  });
+});

@@ -1,0 +1,113 @@
+import { defineEvent, defineEvents } from "@devmesh/contracts/contract";
+import { hears } from "@devmesh/contracts/topology";
+import { eventually } from "@devmesh/testkit/eventually";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { z } from "zod";
+import type { Bus } from "../src/bus.ts";
+import { createCallContext } from "../src/context.ts";
+import { createPublisher, type Publisher, type ReceivedEvent, subscribe } from "../src/events.ts";
+import { streamManager } from "../src/streams.ts";
+import { startBuses, type TestBuses } from "./buses.ts";
+
+const visits = defineEvents({
+  service: "greeter",
+  events: {
+    arrived: defineEvent(z.object({ id: z.string(), at: z.int() }), ({ id }) => id),
+    left: defineEvent(z.object({ id: z.string() }), ({ id }) => id),
+  },
+});
+
+describe("events", () => {
+  let buses: TestBuses;
+  let speaking: Bus;
+  let publisher: Publisher<typeof visits>;
+  beforeAll(async () => {
+    buses = await startBuses({ jetstream: true });
+    speaking = await buses.connect("greeter");
+    publisher = await createPublisher(speaking, visits);
+  });
+  afterAll(() => buses.stop());
+
+  const arrivals = hears(visits, ["arrived"]);
+
+  test("reach each replica that listens for itself, and one of those that share", async () => {
+    const each: string[] = [];
+    const one: string[] = [];
+    for (const replica of ["a", "b"]) {
+      const bus = await buses.connect("listener");
+      subscribe(bus, arrivals, { arrived: ({ id }) => void each.push(`${replica} ${id}`) }, { mode: "each" });
+      subscribe(bus, arrivals, { arrived: ({ id }) => void one.push(id) }, { mode: "one" });
+      await bus.flush();
+    }
+    await publisher.arrived({ id: "ada", at: 1 });
+    await publisher.left({ id: "ada" });
+    await eventually(() => each.length === 2 && one.length === 1);
+    expect(each.sort()).toEqual(["a ada", "b ada"]);
+  });
+
+  test("carry what they are about and the trace of the call that led to them", async () => {
+    const bus = await buses.connect("listener");
+    const heard = Promise.withResolvers<ReceivedEvent>();
+    subscribe(bus, arrivals, { arrived: (_, event) => heard.resolve(event) }, { mode: "each" });
+    await bus.flush();
+    const call = createCallContext({ timeoutMs: 1_000 });
+    await publisher.arrived({ id: "bob", at: 2 }, { call });
+    const event = await heard.promise;
+    expect(event).toMatchObject({ name: "arrived", key: "bob", trace: { traceId: call.trace.traceId } });
+    expect(event.trace.spanId).not.toBe(call.trace.spanId);
+  });
+
+  test("are stored when the publication resolves, once for one id", async () => {
+    const stored = async () => (await (await streamManager(speaking)).streams.info("EVENTS")).state.messages;
+    const before = await stored();
+    await publisher.arrived({ id: "eve", at: 3 }, { dedupeId: "eve-3" });
+    await publisher.arrived({ id: "eve", at: 3 }, { dedupeId: "eve-3" });
+    expect(await stored()).toBe(before + 1);
+  });
+
+  test("that are unreadable are counted and dropped, and disturb no others", async () => {
+    const bus = await buses.connect("sceptic");
+    const heard: string[] = [];
+    subscribe(
+      bus,
+      arrivals,
+      {
+        arrived: ({ id }) => {
+          if (id === "bad") throw new Error("the handler fails");
+          heard.push(id);
+        },
+      },
+      { mode: "each" },
+    );
+    await bus.flush();
+    speaking.connection.publish("event.greeter.arrived.x", "{nope");
+    speaking.connection.publish("event.greeter.arrived.x", '{"id":1}');
+    await publisher.arrived({ id: "bad", at: 4 });
+    await publisher.arrived({ id: "good", at: 5 });
+    await eventually(() => heard.length === 1);
+    expect(heard).toEqual(["good"]);
+    const counted = await bus.metrics.eventsHandled.get();
+    const of = (outcome: string) => counted.values.find(({ labels }) => labels.outcome === outcome)?.value;
+    await eventually(() => of("ok") === 1);
+    expect([of("unreadable"), of("failed")]).toEqual([2, 1]);
+  });
+
+  test("whose key is no subject token are refused, never published elsewhere", async () => {
+    await expect(publisher.arrived({ id: "a.>", at: 1 })).rejects.toMatchObject({ code: "unavailable" });
+    await publisher.bestEffort.arrived({ id: "*", at: 1 });
+  });
+
+  test("cannot be published without a broker: one kind of publication says so, the other does not", async () => {
+    await using own = await startBuses({ jetstream: true });
+    const bus = await own.connect("greeter");
+    const lonely = await createPublisher(bus, visits);
+    const lost = Promise.withResolvers<void>();
+    bus.onDisconnect(lost.resolve);
+    await own.server.kill();
+    await lost.promise;
+    await expect(lonely.left({ id: "x" })).rejects.toMatchObject({ reason: "unavailable" });
+    await lonely.bestEffort.left({ id: "x" });
+    const counted = await bus.metrics.eventsPublished.get();
+    expect(counted.values.find(({ labels }) => labels.outcome === "failed")?.value).toBe(2);
+  });
+});

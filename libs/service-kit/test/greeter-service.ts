@@ -1,0 +1,42 @@
+import { defineService } from "@devmesh/contracts/topology";
+import { z } from "zod";
+import { ServiceEnv } from "../src/env.ts";
+import { runService } from "../src/run-service.ts";
+import { visits } from "./broker.ts";
+import { greeter, greetings } from "./greeter.ts";
+
+/** A whole service, run as a process by run-service.test.ts. */
+await runService({
+  name: "greeter",
+  declaration: defineService({
+    serves: greeter,
+    calls: [],
+    publishes: visits,
+    subscribes: [],
+    produces: [],
+    consumes: [],
+    rights: [],
+  }),
+  env: ServiceEnv.extend({ FAIL: z.string().optional() }),
+  async start({ env, publisher, log }) {
+    if (env.FAIL === "start") throw new Error("the store is damaged");
+    if (env.FAIL === "later") setTimeout(() => void Promise.reject(new Error("nobody catches this")), 50);
+    let open = true;
+    return {
+      implementation: greetings({
+        wait: async ({ ms }, { deadline }) => {
+          await publisher.visited({ id: "waiting", at: ms });
+          // Ignores the signal: only the bound of the drain ends it.
+          await deadline.clock.sleep(ms);
+          return { waitedMs: open ? ms : -1 };
+        },
+      }),
+      ready: () => open,
+      stop: async () => log.info("stop was called"),
+      close: async () => {
+        open = false;
+        log.info("store closed");
+      },
+    };
+  },
+});

@@ -1,0 +1,175 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { hears } from "@devmesh/contracts/topology";
+import { eventually } from "@devmesh/testkit/eventually";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { createClient } from "../src/client.ts";
+import { createCallContext } from "../src/context.ts";
+import { subscribe } from "../src/events.ts";
+import type { LauncherMessage } from "../src/run-service.ts";
+import { visits } from "./broker.ts";
+import { startBuses, type TestBuses } from "./buses.ts";
+import { everyMethod } from "./greeter.ts";
+
+interface RunningService {
+  readonly process: ChildProcess;
+  /** What it told its launcher first. */
+  readonly told: Promise<LauncherMessage>;
+  readonly ended: Promise<{ code: number | null }>;
+  output(): string;
+}
+
+async function streamEnd(stream: Readable | null): Promise<void> {
+  if (stream !== null && !stream.readableEnded) await once(stream, "end");
+}
+
+describe("a service's process", () => {
+  let buses: TestBuses;
+  const started: ChildProcess[] = [];
+  beforeAll(async () => {
+    buses = await startBuses({ jetstream: true });
+  });
+  afterEach(() => {
+    for (const child of started.splice(0)) child.kill("SIGKILL");
+  });
+  afterAll(() => buses.stop());
+
+  function start(env: Record<string, string> = {}): RunningService {
+    const child = fork(join(import.meta.dirname, "greeter-service.ts"), {
+      env: { PATH: process.env.PATH, NATS_URL: buses.server.url, LOG_LEVEL: "info", ...env },
+      execArgv: ["--disable-warning=ExperimentalWarning"],
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
+    started.push(child);
+    let output = "";
+    child.stdout?.on("data", (chunk) => (output += chunk));
+    child.stderr?.on("data", (chunk) => (output += chunk));
+    // Not `close`: it is not told once the channel to the child was disconnected.
+    const ended = Promise.all([once(child, "exit"), streamEnd(child.stdout), streamEnd(child.stderr)]);
+    return {
+      process: child,
+      told: once(child, "message").then(([message]) => message as LauncherMessage),
+      ended: ended.then(([[code]]) => ({ code })),
+      output: () => output,
+    };
+  }
+
+  async function ready(env: Record<string, string> = {}) {
+    const service = start(env);
+    const message = await service.told;
+    if (message.type !== "ready") throw new Error(service.output());
+    return { ...service, ops: message.ops };
+  }
+
+  const call = () => createCallContext({ timeoutMs: 2_000 });
+
+  test("tells its launcher when it is ready, and answers health, readiness and metrics", async () => {
+    const { ops } = await ready();
+    expect((await fetch(`${ops}/healthz`)).status).toBe(200);
+    expect(await (await fetch(`${ops}/readyz`)).json()).toEqual({ status: "ready", failed: [] });
+    const client = createClient(await buses.connect("caller"), everyMethod);
+    expect(await client.greet({ name: "Ada" }, call())).toEqual({ text: "hello Ada" });
+    const metrics = await fetch(`${ops}/metrics`);
+    expect(metrics.headers.get("content-type")).toContain("text/plain");
+    const text = await metrics.text();
+    expect(text).toContain('mesh_call_duration_seconds_count{service="greeter",method="greet",code="ok"} 1');
+    expect(text).toContain("process_cpu_seconds_total");
+    expect((await fetch(`${ops}/nothing`)).status).toBe(404);
+    expect((await fetch(`${ops}/healthz`, { method: "POST" })).status).toBe(405);
+  });
+
+  test("on SIGTERM turns readiness red, finishes running calls, closes the store, and exits 0", async () => {
+    const service = await ready();
+    const caller = await buses.connect("caller");
+    const begun = Promise.withResolvers<void>();
+    subscribe(caller, hears(visits, ["visited"]), { visited: () => begun.resolve() }, { mode: "each" });
+    await caller.flush();
+    const running = createClient(caller, everyMethod).wait({ ms: 700 }, call());
+    await begun.promise;
+    service.process.kill("SIGTERM");
+    await eventually(async () => (await fetch(`${service.ops}/readyz`)).status === 503);
+    await eventually(() =>
+      createClient(caller, everyMethod)
+        .wait({ ms: 1 }, call())
+        .then(
+          () => false,
+          (error) => error.reason === "unavailable",
+        ),
+    );
+    expect(await running).toEqual({ waitedMs: 700 });
+    expect(await service.ended).toEqual({ code: 0 });
+    const log = service.output();
+    expect(log.indexOf("stop was called")).toBeLessThan(log.indexOf("store closed"));
+  });
+
+  test("does not wait longer than DRAIN_MS for running calls", async () => {
+    const service = await ready({ DRAIN_MS: "50" });
+    const caller = await buses.connect("caller");
+    const begun = Promise.withResolvers<void>();
+    subscribe(caller, hears(visits, ["visited"]), { visited: () => begun.resolve() }, { mode: "each" });
+    await caller.flush();
+    const running = createClient(caller, everyMethod)
+      .wait({ ms: 60_000 }, createCallContext({ timeoutMs: 60_000 }))
+      .catch((error) => error);
+    await begun.promise;
+    service.process.kill("SIGTERM");
+    expect(await running).toMatchObject({ code: "unavailable" });
+    expect(await service.ended).toEqual({ code: 0 });
+  });
+
+  test("ends when its launcher is gone", async () => {
+    const service = await ready();
+    service.process.disconnect();
+    expect(await service.ended).toEqual({ code: 0 });
+    expect(service.output()).toContain("store closed");
+  });
+
+  test("that cannot start says so in one line and to its launcher, and exits 1", async () => {
+    const service = start({ FAIL: "start" });
+    expect(await service.told).toEqual({ type: "failed", message: "the store is damaged" });
+    expect(await service.ended).toEqual({ code: 1 });
+    const fatal = service
+      .output()
+      .split("\n")
+      .filter((line) => line.includes('"fatal"'));
+    expect(fatal).toHaveLength(1);
+    expect(fatal[0]).toContain("greeter could not start: the store is damaged");
+  });
+
+  test("with a wrong environment names each wrong variable and exits 1", async () => {
+    const service = start({ OPS_PORT: "sEcReT", DRAIN_MS: "-1" });
+    expect(await service.ended).toEqual({ code: 1 });
+    expect(
+      service
+        .output()
+        .trim()
+        .split("\n")
+        .map((line) => line.split(" ")[0])
+        .sort(),
+    ).toEqual(["DRAIN_MS", "OPS_PORT"]);
+    expect(service.output()).not.toContain("sEcReT");
+  });
+
+  test("ends with code 1 on an error that nobody caught", async () => {
+    const service = start({ FAIL: "later" });
+    expect(await service.ended).toEqual({ code: 1 });
+    expect(service.output()).toContain("nobody catches this");
+  });
+
+  test("waits for a broker that is not up yet, and can be stopped meanwhile", async () => {
+    const service = start({ NATS_URL: "nats://127.0.0.1:1" });
+    await eventually(() => service.output().includes("waiting for the broker"));
+    service.process.kill("SIGTERM");
+    expect(await service.ended).toEqual({ code: 0 });
+  });
+
+  test("is not ready while the broker is away, and is again when it is back", async () => {
+    const service = await ready();
+    await buses.server.kill();
+    await eventually(async () => (await fetch(`${service.ops}/readyz`)).status === 503);
+    await buses.server.restart();
+    await eventually(async () => (await fetch(`${service.ops}/readyz`)).status === 200);
+  });
+});
