@@ -1,0 +1,125 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { keys } from "@devmesh/contracts/keys";
+import { calls } from "@devmesh/contracts/topology";
+import { createClient } from "@devmesh/service-kit/client";
+import { createCallContext } from "@devmesh/service-kit/context";
+import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { type KeysWorld, startWorld } from "./running-keys.ts";
+
+let world: KeysWorld;
+let running: KeysProcess | null = null;
+beforeEach(async () => {
+  world = await startWorld();
+});
+afterEach(async () => {
+  running?.child.kill("SIGKILL");
+  await running?.ended;
+  running = null;
+  await world[Symbol.asyncDispose]();
+});
+
+interface KeysProcess {
+  readonly child: ChildProcess;
+  /** Exit code and signal. */
+  readonly ended: Promise<unknown[]>;
+  /** Resolves when it says that it is ready. */
+  readonly ready: Promise<unknown>;
+  /** All that it wrote to stdout and stderr. */
+  output(): string;
+}
+
+function startProcess(change: Record<string, string> = {}): KeysProcess {
+  const child = fork(join(import.meta.dirname, "../src/main.ts"), {
+    env: {
+      PATH: process.env.PATH,
+      ...world.broker.environmentOf("keys"),
+      STORE_URL: `sqlite:${join(world.folder, "keys.db")}`,
+      KEY_ENCRYPTION_KEY: world.encryptionKey,
+      AUTH_ISSUER_SEED: world.broker.issuerSeed,
+      MASTER_KEY_FILE: join(world.folder, "master-key"),
+      LOG_LEVEL: "trace",
+      ...change,
+    },
+    execArgv: [],
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  running = { child, ended: once(child, "exit"), ready: once(child, "message"), output: () => output };
+  return running;
+}
+
+async function call<T>(work: (call: ReturnType<typeof createCallContext>) => Promise<T>): Promise<T> {
+  using context = createCallContext({ timeoutMs: 5_000 });
+  return await work(context);
+}
+
+describe("the process", () => {
+  test("serves under its broker user, logs no secret, and ends with 0 when told to", async () => {
+    const { child, ready, ended, output } = startProcess();
+    await ready;
+    const gateway = createClient(
+      await world.connect("gateway"),
+      calls(keys, ["verify", "createKey", "invite"]),
+    );
+    const devices = createClient(await world.connect("devices"), calls(keys, ["issueCredentials"]));
+    const masterKey = (await readFile(join(world.folder, "master-key"), "utf8")).trim();
+    expect(await call((context) => gateway.verify({ key: masterKey }, context))).toMatchObject({
+      principal: { kind: "master" },
+    });
+    const issued = await call((context) => devices.issueCredentials({ device_id: "pump-1" }, context));
+    const created = await call((context) => gateway.createKey({ device_id: "pump-1" }, context));
+    await call((context) => gateway.invite({ email: "ann@example.com" }, context));
+    // Nobody answers for the bridge: the login is refused.
+    const login = connectMqttDevice({ url: world.broker.mqttUrl, id: "pump-1", token: issued.token });
+    await expect(login).rejects.toThrow(/Not authorized|closed/);
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+    expect(output()).toContain('"msg":"stopped"');
+    for (const secret of [
+      masterKey,
+      issued.token,
+      issued.public_key,
+      created.key ?? "",
+      world.broker.issuerSeed,
+    ]) {
+      expect(output()).not.toContain(secret);
+    }
+    expect(output()).not.toContain(world.encryptionKey);
+  });
+
+  test("keeps what it answered through a kill", async () => {
+    const first = startProcess();
+    await first.ready;
+    const devices = createClient(
+      await world.connect("devices"),
+      calls(keys, ["issueCredentials", "readCredentials"]),
+    );
+    const issued = await call((context) => devices.issueCredentials({ device_id: "pump-1" }, context));
+    first.child.kill("SIGKILL");
+    await first.ended;
+    await startProcess().ready;
+    expect(await call((context) => devices.readCredentials({ device_id: "pump-1" }, context))).toEqual(
+      issued,
+    );
+  });
+
+  test("ends with 1 and one sentence when the encryption key is another's", async () => {
+    const first = startProcess();
+    await first.ready;
+    first.child.kill("SIGTERM");
+    await first.ended;
+    const second = startProcess({ KEY_ENCRYPTION_KEY: randomBytes(32).toString("hex") });
+    expect(await second.ended).toEqual([1, null]);
+    expect(second.output()).toContain("KEY_ENCRYPTION_KEY is not the key that this store was sealed with");
+  });
+});
