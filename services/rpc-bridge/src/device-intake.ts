@@ -58,6 +58,6 @@ export function startDeviceIntake({ bus, messages, stopping, signal }: DeviceInt
 }
 
 function keptMessage(message: DeviceMessage): IncomingMessage {
-  const { topicLevels, payload, redelivered, streamCreated, sequence } = message;
-  return { topicLevels, payload, redelivered, deliveryId: `${streamCreated}/${sequence}` };
+  const { topicLevels, payload, timestamp, redelivered, streamCreated, sequence } = message;
+  return { topicLevels, payload, timestamp, redelivered, deliveryId: `${streamCreated}/${sequence}` };
 }

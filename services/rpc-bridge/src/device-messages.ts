@@ -1,5 +1,6 @@
 import type { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { createCallContext } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { createDeviceLanes } from "./device-lanes.ts";
@@ -14,6 +15,8 @@ import { withRetries } from "./retry.ts";
 export interface IncomingMessage extends Pick<DeviceMessage, "payload" | "redelivered" | "deliveryId"> {
   /** Chosen by the device. */
   readonly topicLevels: readonly string[];
+  /** When the broker took it. */
+  readonly timestamp: Date;
 }
 
 /** What devices say to the mesh, apart from RPC replies and data. */
@@ -42,6 +45,9 @@ const maxUnkept = 1_000;
 /** The longest a QoS 0 message is tried, in milliseconds: later the device has said something newer. */
 const unkeptMs = 10_000;
 
+/** The longest an event is tried, in milliseconds: it is best effort (ADR 9) and must not hold up shadows behind it. */
+const eventMs = 10_000;
+
 /** Bytes of the largest payload of an event; as an event of the mesh it must fit one NATS message. */
 const maxEventBytes = 256 * 1024;
 
@@ -63,15 +69,18 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
       case "shadow_get":
         return shadowLanes.run(deviceId, () => shadows.read({ ...message, deviceId }, signal));
       case "event":
-        return eventLanes.run(deviceId, () => tell({ ...message, deviceId }, topic.name, signal));
+        return eventLanes.run(deviceId, () =>
+          within(eventMs, signal, (bounded) => tell(message, deviceId, topic.name, bounded)),
+        );
     }
   }
 
-  async function tell({ deviceId, payload, deliveryId }: DeviceMessage, name: string, signal: AbortSignal) {
+  async function tell(message: IncomingMessage, deviceId: string, name: string, signal: AbortSignal) {
+    const { payload, timestamp, deliveryId } = message;
     if (payload.byteLength > maxEventBytes) return metrics.messagesDropped.inc({ why: "too_large" });
     const json = parseJsonPayload(payload);
     if (json === undefined) return metrics.messagesDropped.inc({ why: "not_json" });
-    const event = { id: deviceId, timestamp: clock.now().toISOString(), name, payload: json };
+    const event = { id: deviceId, timestamp: timestamp.toISOString(), name, payload: json };
     const dedupe = deliveryId === undefined ? {} : { dedupeId: deliveryId };
     await withRetries(() => publisher.rpc_out(event, dedupe), clock, signal);
   }
@@ -88,18 +97,21 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
     async handleUnkept(message, signal) {
       if (unkept >= maxUnkept) return metrics.messagesDropped.inc({ why: "overload" });
       unkept++;
-      const timer = new AbortController();
-      const cancel = clock.schedule(unkeptMs, () => timer.abort(new Error("it was tried long enough")));
       try {
-        await handle(message, AbortSignal.any([signal, timer.signal]));
+        await within(unkeptMs, signal, (bounded) => handle(message, bounded));
       } catch (error) {
         giveUp(error);
       } finally {
-        cancel();
         unkept--;
       }
     },
   };
+
+  /** Runs `work` with a signal that aborts after `ms` at the latest. */
+  async function within<T>(ms: number, signal: AbortSignal, work: (bounded: AbortSignal) => Promise<T>) {
+    using bound = createCallContext({ timeoutMs: ms, signal, clock });
+    return await work(bound.signal);
+  }
 
   function giveUp(error: unknown): void {
     metrics.messagesDropped.inc({ why: "failed" });

@@ -30,7 +30,7 @@ test("after a restart of the broker the bridge calls devices and hears them as b
   await before.publish("pump/shadow/update", { state: { reported: { n: 1 } } }, 1);
   await before.awaitMessage("pump/shadow/update/accepted");
   await mesh.broker.kill("SIGKILL");
-  await before.closed();
+  await eventually(() => !before.client.connected);
   await mesh.broker.restart();
   await using device = await eventually(answeringDevice, { withinMs: 20_000, everyMs: 250 });
   await eventually(() => mesh.call({ device_id: "pump" }), { withinMs: 20_000, everyMs: 250 });

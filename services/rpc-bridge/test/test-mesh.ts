@@ -34,6 +34,8 @@ export interface TestMesh extends AsyncDisposable {
 
 /** A running bridge. */
 export interface BridgeProcess extends AsyncDisposable {
+  /** One sample of its metrics, such as `rpc_calls_in_flight`; 0 when there is none yet. */
+  metric(sample: string): Promise<number>;
   /** What it logged so far. */
   log(): string;
   /** Sends a signal and waits for the end; the exit code, null after SIGKILL. */
@@ -149,12 +151,17 @@ export async function startBridge(
     });
   }
   const exited = once(child, "exit").then(([code]) => code as number | null);
-  await ready(child, () => log);
+  const ops = await ready(child, () => log);
   const end = async (signal: NodeJS.Signals) => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     return await exited;
   };
   return {
+    async metric(sample) {
+      const text = await (await fetch(`${ops}/metrics`)).text();
+      const line = text.split("\n").find((candidate) => candidate.startsWith(`${sample} `));
+      return Number(line?.slice(sample.length + 1) ?? 0);
+    },
     log: () => log,
     exited,
     end,
@@ -165,10 +172,11 @@ export async function startBridge(
   };
 }
 
-async function ready(child: ChildProcess, log: () => string): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    child.on("message", (message: { type: string }) => {
-      if (message.type === "ready") resolve();
+/** Resolves with the address of its health and metrics. */
+async function ready(child: ChildProcess, log: () => string): Promise<string> {
+  return await new Promise<string>((resolve, reject) => {
+    child.on("message", (message: { type: string; ops: string }) => {
+      if (message.type === "ready") resolve(message.ops);
     });
     child.once("exit", () => reject(new Error(`the bridge ended:\n${log()}`)));
     setTimeout(() => reject(new Error(`the bridge was not ready in time:\n${log()}`)), 20_000).unref();

@@ -1,0 +1,60 @@
+import { eventually } from "@devmesh/testkit/eventually";
+import type { RpcFrame } from "@devmesh/testkit/mqtt-device";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
+
+let mesh: TestMesh;
+let bridge: BridgeProcess;
+
+beforeAll(async () => {
+  mesh = await startTestMesh();
+  bridge = await startBridge(mesh, { RPC_MAX_IN_FLIGHT: "2", RPC_MAX_FRAME_BYTES: "256" });
+}, 30_000);
+
+afterAll(async () => {
+  await bridge?.[Symbol.asyncDispose]();
+  await mesh?.[Symbol.asyncDispose]();
+});
+
+describe("the bridge's limits", () => {
+  test("one call more than may wait is too_many_calls, and there is room again when one has ended", async () => {
+    await using device = await mesh.connect("pump");
+    await device.subscribe("pump/rpc");
+    const waiting = [mesh.call({ device_id: "pump" }), mesh.call({ device_id: "pump" })];
+    await eventually(() => device.messages.length === 2);
+    await expect(mesh.call({ device_id: "pump" })).rejects.toMatchObject({
+      code: "resource_exhausted",
+      reason: "too_many_calls",
+    });
+    for (const { payload } of device.messages) {
+      const { id } = JSON.parse(payload) as RpcFrame;
+      await device.publish("pump/r/rpc", { id, result: id });
+    }
+    await Promise.all(waiting);
+    await device.answerRpc(() => ({ result: "room" }));
+    expect(await mesh.call({ device_id: "pump" })).toBe("room");
+  });
+
+  test("the size of a frame is a setting", async () => {
+    await using _device = await mesh.connect("pump");
+    await expect(mesh.call({ device_id: "pump", params: "x".repeat(256) })).rejects.toMatchObject({
+      reason: "frame_too_large",
+    });
+  });
+
+  test("a flood at QoS 0 while the registry is away is cut, and one at QoS 1 is not", async () => {
+    await using flooding = await mesh.connect("flood");
+    await using calm = await mesh.connect("calm");
+    await mesh.registry.stopServing();
+    for (let n = 0; n < 1_500; n++)
+      void flooding.publish("flood/shadow/update", { state: { reported: { n } } });
+    const dropped = 'device_messages_dropped_total{why="overload"}';
+    await eventually(async () => (await bridge.metric(dropped)) === 500, { withinMs: 9_000 });
+    for (let n = 0; n < 20; n++) await calm.publish("calm/shadow/update", { state: { reported: { n } } }, 1);
+    mesh.registry.serveAgain();
+    await eventually(() => mesh.registry.known.get("calm")?.version === 21, { withinMs: 20_000 });
+    await eventually(() => mesh.registry.known.get("flood")?.version === 1_001, { withinMs: 20_000 });
+    expect(mesh.registry.known.get("calm")?.reported).toEqual({ n: 19 });
+    expect(mesh.registry.known.get("flood")?.reported).toEqual({ n: 999 });
+  }, 60_000);
+});
