@@ -31,11 +31,16 @@ export interface LoggerOptions {
 
 /** A logger that writes one JSON object a line to stdout, secrets redacted. */
 export function createLogger({ service, level, replica }: LoggerOptions): Logger {
-  return pino({
-    level,
-    base: replica === undefined ? { service } : { service, replica },
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    redact: { paths: redactedPaths, censor: "[redacted]" },
-  });
+  // Written at once: with lines waiting, the end of a process whose reader is gone would wait for them without end.
+  const stdout = pino.destination({ dest: 1, sync: true });
+  return pino(
+    {
+      level,
+      base: replica === undefined ? { service } : { service, replica },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: redactedPaths, censor: "[redacted]" },
+    },
+    stdout,
+  );
 }

@@ -29,7 +29,7 @@ async function survivors(pids: readonly number[]): Promise<string[]> {
 
 async function nothingIsLeft(mesh: LaunchedMesh, pids: readonly number[]): Promise<void> {
   await eventually(async () => (await survivors(pids)).length === 0, { withinMs: 30_000, everyMs: 100 });
-  for (const port of Object.values(mesh.ports)) expect(await isListening(port)).toBe(false);
+  for (const port of Object.values(mesh.ports)) await eventually(async () => !(await isListening(port)));
 }
 
 /** The text of every file below a folder. */

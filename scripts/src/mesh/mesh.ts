@@ -10,6 +10,7 @@ import { type DataFolder, dataFolder, lockDataFolder, prepareDataFolder } from "
 import type { Installation } from "./installation.ts";
 import { type MeshFile, meshFileWriter, readMeshFile } from "./mesh-file.ts";
 import { checkPorts, type WantedPort } from "./ports.ts";
+import { withoutRepeats } from "./repeats.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 import { brokerLog, type PartLog, serviceLog } from "./service-log.ts";
 import { type ServicePlace, type ServiceProcess, serviceEntry, startService } from "./service-process.ts";
@@ -51,6 +52,7 @@ export const serviceNames = Object.keys(declaration) as ServiceName[];
  */
 export async function startMesh(start: MeshStart, signal: AbortSignal): Promise<Mesh> {
   const { settings, say } = start;
+  const quietly: MeshStart = { ...start, complain: withoutRepeats(start.complain, () => performance.now()) };
   const folder = dataFolder(settings.dataDir);
   await using undo = new AsyncDisposableStack();
 
@@ -79,7 +81,7 @@ export async function startMesh(start: MeshStart, signal: AbortSignal): Promise<
     },
   };
 
-  const broker = await bringUpBroker(start, folder, installation, addresses, parts, report, signal);
+  const broker = await bringUpBroker(quietly, folder, installation, addresses, parts, report, signal);
   parts.broker = broker;
   undo.defer(() => broker?.stop(BROKER_GRACE_MS));
 
@@ -89,7 +91,7 @@ export async function startMesh(start: MeshStart, signal: AbortSignal): Promise<
     await gateway?.stop(graceMs);
     await Promise.all([...parts.services.values()].map((service) => service.stop(graceMs)));
   });
-  await bringUpServices(start, folder, installation, addresses, parts, report, signal);
+  await bringUpServices(quietly, folder, installation, addresses, parts, report, signal);
   await meshFile.write(describe(settings, addresses, parts));
 
   const running = undo.move();
