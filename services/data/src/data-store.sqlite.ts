@@ -9,7 +9,14 @@ import {
 } from "./data-store.ts";
 import { cursorOf, type Position, startOf } from "./sqlite/position.ts";
 import { openRecordReader, type RecordReader } from "./sqlite/record-reader.ts";
-import { createSearchTable, migrations, readSegments, type Segment, searchTable } from "./sqlite/schema.ts";
+import {
+  createSearchTable,
+  migrations,
+  readSegments,
+  type Segment,
+  searchTable,
+  tuneForAppending,
+} from "./sqlite/schema.ts";
 
 /** How a {@link SqliteDataStore} is laid out. */
 export interface SqliteDataStoreOptions {
@@ -51,8 +58,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
     throw new Error("STORE_URL of the data service must name a file: readers open it, too");
   const store = openSqlite(path, { migrations, durability: "normal" });
   const { db } = store;
-  // Room for the ends of all indexes, which each batch touches, and fewer checkpoints that write the same pages again.
-  db.exec("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192;");
+  tuneForAppending(db);
   const sql = prepareStatements(db);
   const reader = openRecordReader(path, readers);
   let open = openSegment(db, segmentRecords, segmentBytes);

@@ -80,7 +80,7 @@ export class StoreUnavailable extends Error {
 }
 
 /** How the store stands; for metrics and retention. */
-export interface StoreSize {
+interface StoreSize {
   /** What it occupies, indexes included and reusable space excluded. */
   readonly bytes: number;
   /** Timestamp of the record taken by the broker first, Unix milliseconds; null when empty. */

@@ -1,5 +1,5 @@
 /** A run of topics in the order of their bytes: from `from` up to, not including, `to`. */
-export interface TopicRange {
+interface TopicRange {
   readonly from: string;
   readonly to: string;
 }
