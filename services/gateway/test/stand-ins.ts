@@ -5,6 +5,7 @@ import { mailer } from "@devmesh/contracts/mailer";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Device } from "@devmesh/contracts/model/device";
+import { isJsonObject } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { Bus } from "@devmesh/service-kit/bus";
@@ -111,7 +112,10 @@ function firstImplementations() {
     confirmCustomer: async ({ confirmation }, context) =>
       confirmation === "good" ? { email: "ann<b>@example.com" } : context.fail("confirmation_invalid"),
     readCustomer: async () => customer,
-    updateCustomer: async ({ body }) => ({ ...customer, meta: (body.meta ?? {}) as typeof customer.meta }),
+    updateCustomer: async ({ body: { meta = {} } }, context) =>
+      isJsonObject(meta)
+        ? { ...customer, meta }
+        : context.fail("customer_read_only", [{ pointer: "/meta", detail: "must be a JSON object" }]),
     listCustomers: async () => {
       const { token: _, ...listed } = customer;
       return { next: null, items: [listed] };

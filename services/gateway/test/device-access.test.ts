@@ -1,0 +1,101 @@
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { narrowQuery, startOf } from "../src/record-query.ts";
+import { type Fixture, startFixture } from "./gateway-fixture.ts";
+
+let mesh: Fixture;
+const clock = new ManualClock(new Date("2026-03-01T12:00:00.000Z"));
+beforeAll(async () => {
+  mesh = await startFixture({ clock });
+});
+afterEach(async () => {
+  mesh.standIns.reset();
+  await clock.advance(10_000);
+});
+afterAll(async () => mesh[Symbol.asyncDispose]());
+
+describe("a named query", () => {
+  test("asks for what the ACL says, narrowed by the caller", async () => {
+    const asked: unknown[] = [];
+    mesh.standIns.devices.authorize = async () => ({
+      query: { topic: "temp/#", limit: 10, order: "desc", since: "PT24H" },
+    });
+    mesh.standIns.data.queryRecords = async (input) => {
+      asked.push(input);
+      return { next: null, items: [] };
+    };
+    const now = clock.now().getTime();
+    const path = "/api/v2/m/device/data/known";
+    expect(await (await mesh.fetch(`${path}?limit=100&skip=2`, { key: "public_key" })).text()).toBe("[]");
+    expect(asked[0]).toEqual({
+      principal: { kind: "public_key", device_id: "pump" },
+      topic: "temp/#",
+      order: "desc",
+      limit: 10,
+      skip: 2,
+      since: new Date(now - 24 * 3600_000).toISOString(),
+    });
+    await (
+      await mesh.fetch(`${path}?since=${new Date(now).toISOString()}&limit=3`, { key: "public_key" })
+    ).text();
+    expect(asked[1]).toMatchObject({ since: new Date(now).toISOString(), limit: 3 });
+  });
+
+  test("that is unknown, or cannot be one, is 404", async () => {
+    for (const name of ["other", "a%20b"]) {
+      const answer = await mesh.fetch(`/api/v2/m/device/data/${name}`, { key: "public_key" });
+      expect(answer.status).toBe(404);
+      expect(((await answer.json()) as { reason: string }).reason).toBe("query_not_found");
+    }
+  });
+
+  test("is asked of the ACL once in five seconds", async () => {
+    let asked = 0;
+    mesh.standIns.devices.authorize = async () => {
+      asked++;
+      return { query: { topic: "a" } };
+    };
+    const run = async () => (await mesh.fetch("/api/v2/m/device/data/known", { key: "public_key" })).text();
+    await run();
+    await run();
+    expect(asked).toBe(1);
+    await clock.advance(5_001);
+    await run();
+    expect(asked).toBe(2);
+  });
+});
+
+describe("a function", () => {
+  test("outside the ACL is 403, and the refusal is not remembered", async () => {
+    const call = () => mesh.fetch("/api/v2/m/device/rpc/Reboot", { method: "POST", key: "public_key" });
+    expect((await call()).status).toBe(403);
+    mesh.standIns.devices.authorize = async () => ({ query: null });
+    expect((await call()).status).toBe(200);
+  });
+});
+
+describe("narrowing", () => {
+  const now = new Date("2026-03-01T00:00:00.000Z");
+
+  test.each([
+    ["PT24H", "2026-02-28T00:00:00.000Z"],
+    ["P1D", "2026-02-28T00:00:00.000Z"],
+    ["P1DT1H1M1.5S", "2026-02-27T22:58:58.500Z"],
+    ["PT0S", "2026-03-01T00:00:00.000Z"],
+    ["P999999999999D", "1970-01-01T00:00:00.000Z"],
+    ["2026-01-01T00:00:00+01:00", "2025-12-31T23:00:00.000Z"],
+  ])("since %s begins at %s", (since, start) => expect(startOf(since, now)).toBe(start));
+
+  test("never widens a query", () => {
+    const query = { topic: "a", limit: 5, since: "PT1H" };
+    expect(narrowQuery(query, { limit: 9, since: "2020-01-01T00:00:00.000Z" }, now)).toEqual({
+      topic: "a",
+      order: "asc",
+      limit: 5,
+      since: "2026-02-28T23:00:00.000Z",
+    });
+    expect(narrowQuery({ topic: "a" }, {}, now)).toMatchObject({ limit: 100, since: undefined });
+    expect(narrowQuery({ topic: "a" }, { limit: 5000 }, now)).toMatchObject({ limit: 5000 });
+    expect(narrowQuery({ topic: "a", limit: 1000 }, {}, now)).toMatchObject({ limit: 1000 });
+  });
+});

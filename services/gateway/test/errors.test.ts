@@ -1,0 +1,161 @@
+import { api } from "@devmesh/contracts/rest/api";
+import { Problem } from "@devmesh/contracts/rest/problem";
+import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
+import { kitErrors, ServiceError } from "@devmesh/service-kit/errors";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { errorReference } from "../src/error-reference.ts";
+import { gatewayErrors } from "../src/gateway-errors.ts";
+import { problemOf } from "../src/problem.ts";
+import { type Fixture, startFixture } from "./gateway-fixture.ts";
+
+describe("the status of an error", () => {
+  const statuses = Object.fromEntries(errorReference().map(({ reason, status }) => [reason, status]));
+
+  test.each(
+    Object.entries({
+      // api.md, RPC
+      device_not_found: 404,
+      device_offline: 409,
+      rpc_timeout: 504,
+      function_not_found: 404,
+      device_error: 502,
+      bad_device_reply: 502,
+      frame_too_large: 413,
+      bridge_restarting: 503,
+      rpc_not_permitted: 403,
+      // api.md, Device
+      device_exists: 409,
+      device_being_deleted: 409,
+      version_conflict: 409,
+      precondition_failed: 412,
+      shadow_too_large: 413,
+      invalid_device: 400,
+      not_writable: 403,
+      query_not_found: 404,
+      // api.md, Keys
+      last_master_key: 409,
+      key_contradictory: 400,
+      expiry_past: 400,
+      key_invalid: 401,
+      // api.md, Customers and Stored data
+      meta_too_large: 413,
+      customer_read_only: 400,
+      filter_invalid: 400,
+      cursor_invalid: 400,
+      device_mismatch: 403,
+      unavailable: 503,
+      deadline_exceeded: 504,
+      internal: 500,
+    }),
+  )("%s is %i", (reason, status) => expect(statuses[reason]).toBe(status));
+
+  test("is told for every reason that a route's calls declare, and fits the code", () => {
+    for (const route of Object.values<RouteDeclaration>(api)) {
+      for (const { contract, methods } of route.calls) {
+        for (const method of methods) {
+          for (const [reason, { code }] of Object.entries(contract.methods[method]?.errors ?? {})) {
+            const status = statuses[reason] ?? 0;
+            expect(status).toBeGreaterThanOrEqual(400);
+            // What the caller did is 4xx; what failed behind the gateway is 5xx.
+            const ours = ["internal", "unavailable", "deadline_exceeded"].includes(code);
+            expect({ reason, ours: status >= 500 }).toEqual({ reason, ours });
+          }
+        }
+      }
+    }
+  });
+
+  test("no two declarations give one reason another status", () => {
+    const reasons = errorReference().map(({ reason }) => reason);
+    expect(new Set(reasons).size).toBe(reasons.length);
+    for (const reason of Object.keys(gatewayErrors)) {
+      if (reason in kitErrors)
+        expect(statuses[reason]).toBe(gatewayErrors[reason as keyof typeof gatewayErrors].status);
+    }
+  });
+});
+
+describe("a problem", () => {
+  test("of anything unforeseen says nothing of it", () => {
+    const { problem } = problemOf(new TypeError("x is undefined at /srv/app.ts:1"), "r1");
+    expect(JSON.stringify(problem)).not.toMatch(/undefined|srv/);
+    const hidden = new ServiceError({ code: "internal", reason: "internal", message: "SQLITE_BUSY" });
+    expect(JSON.stringify(problemOf(hidden, "r1").problem)).not.toContain("SQLITE");
+  });
+});
+
+describe("over HTTP", () => {
+  let mesh: Fixture;
+  beforeAll(async () => {
+    mesh = await startFixture();
+  });
+  afterEach(() => mesh.standIns.reset());
+  afterAll(async () => mesh[Symbol.asyncDispose]());
+
+  const call = async (query = "") => {
+    const answer = await mesh.fetch(`/api/v2/devices/pump/rpc/F${query}`);
+    return { answer, problem: Problem.parse(await answer.json()) };
+  };
+
+  test("what a device says is wrong is passed on as the device said it", async () => {
+    mesh.standIns.bridge.call = async (_, context) =>
+      context.fail("device_error", { code: -7, message: "no water" });
+    const { answer, problem } = await call();
+    expect(answer.status).toBe(502);
+    expect(problem).toMatchObject({ reason: "device_error", error: { code: -7, message: "no water" } });
+  });
+
+  test("members that a key may not write are listed", async () => {
+    mesh.standIns.devices.patchDevice = async (_, context) =>
+      context.fail("not_writable", { pointers: ["/name", "/shadow/tags"] });
+    const answer = await mesh.fetch("/api/v2/device", { key: "device_key", json: { name: "x" } });
+    expect(answer.status).toBe(403);
+    expect(Problem.parse(await answer.json()).pointers).toEqual(["/name", "/shadow/tags"]);
+  });
+
+  test("what breaks a device's rules is listed with pointers into the body", async () => {
+    const details = [{ pointer: "/shadow/state/delta", detail: "is not written" }];
+    mesh.standIns.devices.patchDevice = async (_, context) => context.fail("invalid_device", details);
+    const answer = await mesh.fetch("/api/v2/devices/pump", { json: {} });
+    expect(answer.status).toBe(400);
+    expect(Problem.parse(await answer.json()).errors).toEqual(details);
+  });
+
+  test("a call lost with its bridge is 503 and worth another try", async () => {
+    mesh.standIns.bridge.call = async (_, context) => context.fail("bridge_restarting");
+    const { answer, problem } = await call();
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get("retry-after")).toBe("1");
+    expect(problem.reason).toBe("bridge_restarting");
+  });
+
+  test("a bridge that never answers is 504 shortly after the device's time", async () => {
+    mesh.standIns.bridge.call = async (_, { deadline, signal }) => {
+      await deadline.clock.sleep(60_000, signal);
+      return { result: null };
+    };
+    const startedAt = performance.now();
+    const { answer, problem } = await call("?timeout=100");
+    expect(answer.status).toBe(504);
+    expect(problem.reason).toBe("deadline_exceeded");
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+  });
+
+  test("the parameters of a device call are passed on as they are, and the result comes bare", async () => {
+    const seen: unknown[] = [];
+    mesh.standIns.bridge.call = async (input) => {
+      seen.push(input);
+      return { result: { a: [1, "}"] } };
+    };
+    const answer = await mesh.fetch("/api/v2/devices/pump/rpc/Sys.GetInfo?timeout=500", {
+      json: { a: { b: [] } },
+    });
+    expect(await answer.text()).toBe('{"a":[1,"}"]}');
+    expect(seen).toEqual([
+      { device_id: "pump", method: "Sys.GetInfo", params: { a: { b: [] } }, timeout_ms: 500 },
+    ]);
+    for (const json of ["text", 1, null, true]) {
+      expect((await mesh.fetch("/api/v2/devices/pump/rpc/F", { json })).status).toBe(400);
+    }
+  });
+});

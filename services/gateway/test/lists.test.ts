@@ -1,0 +1,239 @@
+import { once } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { eventually } from "@devmesh/testkit/eventually";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { type Fixture, startFixture } from "./gateway-fixture.ts";
+import { device, record } from "./stand-ins.ts";
+
+let mesh: Fixture;
+beforeAll(async () => {
+  mesh = await startFixture();
+});
+afterEach(() => mesh.standIns.reset());
+afterAll(async () => mesh[Symbol.asyncDispose]());
+
+interface Asked {
+  readonly limit?: number | null | undefined;
+  readonly after?: string | undefined;
+}
+
+/** A list of `count` items, `perPage` at a time, whatever is wanted; notes what it was asked for. */
+function listOf<T>(count: number, perPage: number, itemOf: (at: number) => T) {
+  const asked: Asked[] = [];
+  const page = async (input: Asked) => {
+    asked.push(input);
+    const from = input.after === undefined ? 0 : Number(input.after);
+    const upTo = Math.min(count, from + perPage, from + (input.limit ?? count));
+    const items = Array.from({ length: Math.max(0, upTo - from) }, (_, at) => itemOf(from + at));
+    return { next: upTo < count ? String(upTo) : null, items };
+  };
+  return { asked, page };
+}
+
+const devices = "/api/v2/devices";
+const ids = (list: unknown) => (list as { id: unknown }[]).map(({ id }) => id);
+
+describe("the list of devices", () => {
+  test("is one array over all pages", async () => {
+    const list = listOf(25, 10, (at) => device(`d${at}`));
+    mesh.standIns.devices.listDevices = list.page;
+    const answer = await mesh.fetch(`${devices}?online=true&filter=d`);
+    expect(ids(await answer.json())).toEqual(Array.from({ length: 25 }, (_, at) => `d${at}`));
+    expect(answer.headers.get("link")).toBeNull();
+    expect(list.asked).toEqual([
+      { online: true, filter: "d" },
+      { online: true, filter: "d", after: "10" },
+      { online: true, filter: "d", after: "20" },
+    ]);
+  });
+
+  test("is an empty array where there is nothing, also after empty pages", async () => {
+    mesh.standIns.devices.listDevices = async () => ({ next: null, items: [] });
+    expect(await (await mesh.fetch(devices)).text()).toBe("[]");
+    mesh.standIns.devices.listDevices = async ({ after }) =>
+      after === "2"
+        ? { next: null, items: [device("last")] }
+        : { next: after === undefined ? "1" : "2", items: [] };
+    expect(ids(await (await mesh.fetch(devices)).json())).toEqual(["last"]);
+  });
+
+  test("with a limit is that many over several pages, and leads on without the key", async () => {
+    const list = listOf(25, 10, (at) => device(`d${at}`, { name: '],[{"' }));
+    mesh.standIns.devices.listDevices = list.page;
+    const answer = await mesh.fetch(`${devices}?limit=12&filter=d`);
+    expect(ids(await answer.json())).toHaveLength(12);
+    expect(list.asked).toEqual([
+      { limit: 12, filter: "d" },
+      { limit: 2, filter: "d", after: "10" },
+    ]);
+    const link = answer.headers.get("link");
+    expect(link).toBe(`<${devices}?limit=12&filter=d&after=12>; rel="next"`);
+    const rest = await mesh.fetch(/<(.*)>/.exec(link ?? "")?.[1] ?? "");
+    expect(ids(await rest.json())[0]).toBe("d12");
+  });
+
+  test("with a limit that ends it has no link", async () => {
+    mesh.standIns.devices.listDevices = listOf(3, 10, (at) => device(`d${at}`)).page;
+    const answer = await mesh.fetch(`${devices}?limit=3`);
+    expect(ids(await answer.json())).toHaveLength(3);
+    expect(answer.headers.get("link")).toBeNull();
+  });
+
+  test("whose first page fails is a problem", async () => {
+    mesh.standIns.devices.listDevices = async (_, context) => context.fail("cursor_invalid");
+    const answer = await mesh.fetch(`${devices}?after=x`);
+    expect(answer.status).toBe(400);
+    expect(((await answer.json()) as { reason: string }).reason).toBe("cursor_invalid");
+  });
+
+  test("whose later page fails ends the connection, so that it never looks whole", async () => {
+    mesh.standIns.devices.listDevices = async ({ after }) => {
+      if (after !== undefined) throw new Error("the store is gone");
+      return { next: "1", items: [device("d0")] };
+    };
+    const answer = await mesh.fetch(devices);
+    expect(answer.status).toBe(200);
+    await expect(answer.text()).rejects.toThrow();
+    await eventually(() => mesh.log().includes('"aborted":true'));
+  });
+
+  test("waits for a slow reader, holding one page", async () => {
+    let pages = 0;
+    const name = "x".repeat(256);
+    mesh.standIns.devices.listDevices = async () => {
+      pages++;
+      return {
+        next: pages < 400 ? String(pages) : null,
+        items: Array.from({ length: 200 }, (_, at) => device(`d${pages}-${at}`, { name })),
+      };
+    };
+    const answer = await mesh.open(devices);
+    await once(answer, "readable");
+    let before = -1;
+    // Pages stop being asked for once the buffers between the two are full.
+    await eventually(
+      async () => {
+        const stalled = pages === before;
+        before = pages;
+        await nextTurn();
+        return stalled;
+      },
+      { everyMs: 200 },
+    );
+    expect(pages).toBeLessThan(200);
+    let bytes = 0;
+    for await (const chunk of answer) bytes += (chunk as Buffer).length;
+    expect(pages).toBe(400);
+    expect(bytes).toBeGreaterThan(400 * 200 * 256);
+  });
+
+  test("ends its calls when the client goes away", async () => {
+    let begin = (): void => undefined;
+    const asked = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    mesh.standIns.devices.listDevices = async ({ after }, context) => {
+      if (after === undefined) return { next: "1", items: [device("d0")] };
+      begin();
+      await context.deadline.clock.sleep(5_000, context.signal);
+      return { next: null, items: [] };
+    };
+    const answer = await mesh.open(devices);
+    answer.on("error", () => undefined);
+    answer.resume();
+    await asked;
+    const lines = mesh.log().length;
+    answer.destroy();
+    await eventually(() => mesh.log().slice(lines).includes('"aborted":true'));
+    expect(mesh.log().slice(lines)).not.toContain('"level":50');
+  });
+});
+
+describe("stored data", () => {
+  const total = 120;
+  const stored = (perPage = 50) => listOf(total, perPage, (at) => record(at + 1));
+
+  test("is the first hundred unless asked otherwise", async () => {
+    const list = stored();
+    mesh.standIns.data.queryRecords = list.page as never;
+    expect(ids(await (await mesh.fetch("/api/v2/data")).json())).toHaveLength(100);
+    expect(list.asked).toEqual([
+      { principal: { kind: "master" }, skip: 0, limit: 100, order: "asc" },
+      { principal: { kind: "master" }, skip: 0, limit: 50, order: "asc", after: "50" },
+    ]);
+  });
+
+  test("skips on the first page only, and a negative skip bounds the answer", async () => {
+    const list = listOf(9, 4, (at) => record(at + 1));
+    mesh.standIns.data.queryRecords = list.page as never;
+    const records = ids(await (await mesh.fetch("/api/v2/data?skip=-7&limit=5000&filter=a%2Bb+c")).json());
+    expect(records).toHaveLength(7);
+    expect(list.asked).toMatchObject([
+      { skip: -7, limit: 7, filter: "a+b c" },
+      { skip: 0, limit: 3, after: "4" },
+    ]);
+  });
+
+  test("of limit 0 is empty, after its other parameters were checked", async () => {
+    mesh.standIns.data.queryRecords = async ({ limit, filter }, context) =>
+      filter === "\0" ? context.fail("filter_invalid") : { next: limit === 0 ? null : "1", items: [] };
+    expect(await (await mesh.fetch("/api/v2/data?limit=0")).text()).toBe("[]");
+    expect((await mesh.fetch("/api/v2/data?limit=0&filter=%00")).status).toBe(400);
+  });
+
+  test("goes out as NDJSON without a limit", async () => {
+    const list = stored();
+    mesh.standIns.data.queryRecords = list.page as never;
+    const answer = await mesh.fetch("/api/v2/data", { headers: { accept: "application/x-ndjson" } });
+    expect(answer.headers.get("content-type")).toBe("application/x-ndjson");
+    const lines = (await answer.text()).trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual(
+      Array.from({ length: total }, (_, at) => at + 1),
+    );
+    expect(list.asked[0]?.limit).toBeNull();
+  });
+
+  test("goes out as CSV after RFC 4180, with a header line", async () => {
+    const messages = ['say "hi", twice', "two\r\nlines", "=1+1", "", "ü", "\n"];
+    mesh.standIns.data.queryRecords = async () => ({
+      next: null,
+      items: messages.map((message, at) =>
+        record(at, { message, ...(at === 0 && { encoding: "base64" as const }) }),
+      ),
+    });
+    const answer = await mesh.fetch("/api/v2/data", { headers: { accept: "text/csv" } });
+    expect(answer.headers.get("content-type")).toContain("text/csv");
+    const csv = await answer.text();
+    expect(csv).toMatch(/^"?id"?,"?timestamp"?,"?device_id"?,"?topic"?,"?message"?,"?encoding"?\r\n/);
+    for (const message of messages.filter((one) => one !== "")) {
+      expect(csv).toContain(`"${message.replaceAll('"', '""')}"`);
+    }
+    expect(csv.endsWith("\r\n")).toBe(true);
+  });
+
+  test("exports take any limit, answers in JSON none above 5,000", async () => {
+    const list = stored();
+    mesh.standIns.data.queryRecords = list.page as never;
+    for (const accept of ["application/x-ndjson", "text/csv"]) {
+      expect((await mesh.fetch("/api/v2/data?limit=5001", { headers: { accept } })).status).toBe(200);
+    }
+    expect((await mesh.fetch("/api/v2/data?limit=5001", { headers: { accept: "*/*" } })).status).toBe(400);
+  });
+
+  test.each(["image/png", "text/html,application/xhtml+xml,*/*;q=0.8", "application/json"])(
+    "asked for as %s is JSON",
+    async (accept) => {
+      const answer = await mesh.fetch("/api/v2/data", { headers: { accept } });
+      expect(answer.headers.get("content-type")).toBe("application/json");
+      await answer.text();
+    },
+  );
+
+  test("an export without records is empty, in CSV but for the header line", async () => {
+    mesh.standIns.data.queryRecords = async () => ({ next: null, items: [] });
+    const ndjson = await mesh.fetch("/api/v2/data", { headers: { accept: "application/x-ndjson" } });
+    expect(await ndjson.text()).toBe("");
+    const csv = await mesh.fetch("/api/v2/data", { headers: { accept: "text/csv" } });
+    expect((await csv.text()).split("\r\n")).toHaveLength(2);
+  });
+});

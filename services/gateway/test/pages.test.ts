@@ -1,0 +1,86 @@
+import { api } from "@devmesh/contracts/rest/api";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { errorReference } from "../src/error-reference.ts";
+import { type Fixture, startFixture } from "./gateway-fixture.ts";
+
+let mesh: Fixture;
+beforeAll(async () => {
+  mesh = await startFixture({ env: { PUBLIC_URL: "https://mesh.example.com" } });
+});
+afterEach(() => mesh.standIns.reset());
+afterAll(async () => mesh[Symbol.asyncDispose]());
+
+const read = (path: string, headers: Record<string, string> = {}) => mesh.fetch(path, { key: null, headers });
+const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+
+describe("the confirmation page", () => {
+  test("shows the address, escaped, runs nothing and leaks nothing", async () => {
+    const answer = await read("/confirm?token=good", browser);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const policy = answer.headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toMatch(/script-src|unsafe/);
+    expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
+    expect(answer.headers.get("x-robots-tag")).toBe("noindex");
+    const html = await answer.text();
+    expect(html).toContain("ann&lt;b&gt;@example.com");
+    expect(html).not.toContain("<script");
+  });
+
+  test("shows an error as a page to a browser and as a problem to anything else", async () => {
+    const page = await read("/confirm?token=bad", browser);
+    expect(page.status).toBe(404);
+    expect(page.headers.get("content-type")).toContain("text/html");
+    expect(await page.text()).toContain("The confirmation link is unknown or has expired.");
+    const problem = await read("/confirm?token=bad");
+    expect(problem.headers.get("content-type")).toBe("application/problem+json");
+    expect((await read("/confirm", browser)).status).toBe(400);
+  });
+});
+
+describe("the API reference", () => {
+  test("stands at /docs, where / leads", async () => {
+    const root = await read("/");
+    expect(root.status).toBe(302);
+    expect(root.headers.get("location")).toBe("/docs");
+    const answer = await read("/docs");
+    expect(answer.status).toBe(200);
+    const policy = answer.headers.get("content-security-policy") ?? "";
+    expect(/script-src [^;]*/.exec(policy)?.[0]).toBe("script-src 'self'");
+    const html = await answer.text();
+    expect(html).not.toMatch(/<script>|\son\w+=/);
+    const files = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path ?? "");
+    expect(files).toHaveLength(4);
+    for (const path of files) {
+      const file = await read(path);
+      expect({ path, status: file.status }).toEqual({ path, status: 200 });
+      await file.body?.cancel();
+    }
+  });
+
+  test("serves nothing else of its folder", async () => {
+    for (const path of ["/docs/package.json", "/docs/index.html", "/docs/..%2fpackage.json"]) {
+      expect((await read(path)).status).toBe(404);
+    }
+  });
+
+  test("explains each reason where the type of its problem points", async () => {
+    const html = await (await read("/docs/errors")).text();
+    for (const { reason } of errorReference()) expect(html).toContain(`id="${reason}"`);
+  });
+
+  test("is drawn from a valid OpenAPI 3.1 document that names where it is served", async () => {
+    const document = (await (await read("/api/v2/openapi.json")).json()) as Record<string, unknown>;
+    expect(document.servers).toEqual([{ url: "https://mesh.example.com" }]);
+    const { valid, errors } = await new Validator().validate(structuredClone(document));
+    expect(errors).toBeUndefined();
+    expect(valid).toBe(true);
+    const paths = document.paths as Record<string, Record<string, { operationId: string }>>;
+    const described = Object.values(paths).flatMap((methods) =>
+      Object.values(methods).map((one) => one.operationId),
+    );
+    expect(described.sort()).toEqual(Object.keys(api).sort());
+  });
+});

@@ -1,0 +1,57 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { eventually } from "@devmesh/testkit/eventually";
+import { expect, test } from "@jest/globals";
+import { startFixture } from "./gateway-fixture.ts";
+import { device } from "./stand-ins.ts";
+
+test("a gateway that stops finishes what runs, ends its connections and takes no new ones", async () => {
+  await using mesh = await startFixture();
+  let finish = (): void => undefined;
+  let begun = false;
+  mesh.standIns.devices.readDevice = async () => {
+    begun = true;
+    await new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    return { etag: '"1"', device: device("pump") as never };
+  };
+  const running = mesh.fetch("/api/v2/devices/pump");
+  await eventually(() => begun);
+  const stopped = mesh.stopGateway();
+  await expect(fetch(`${mesh.url}/docs`)).rejects.toThrow();
+  finish();
+  const answer = await running;
+  expect(answer.status).toBe(200);
+  expect(((await answer.json()) as { id: string }).id).toBe("pump");
+  await stopped;
+});
+
+test("what does not finish in time is cut off", async () => {
+  await using mesh = await startFixture({ env: { DRAIN_MS: "100" } });
+  let begun = false;
+  mesh.standIns.devices.readDevice = async (_, { deadline, signal }) => {
+    begun = true;
+    await deadline.clock.sleep(60_000, signal);
+    throw new Error("never");
+  };
+  const running = mesh.fetch("/api/v2/devices/pump").then(
+    () => "answered",
+    () => "cut off",
+  );
+  await eventually(() => begun);
+  await mesh.stopGateway();
+  expect(await running).toBe("cut off");
+});
+
+test("idle connections are closed at once", async () => {
+  await using mesh = await startFixture({ env: { DRAIN_MS: "60000" } });
+  const { hostname, port } = new URL(mesh.url);
+  const socket = connect(Number(port), hostname);
+  socket.write("GET /healthy HTTP/1.1\r\nHost: x\r\n\r\n");
+  await once(socket, "data");
+  const closed = once(socket, "close");
+  socket.resume();
+  await mesh.stopGateway();
+  await closed;
+});
