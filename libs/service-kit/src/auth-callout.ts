@@ -5,6 +5,7 @@ import type { Bus } from "./bus.ts";
 import type { Listening } from "./events.ts";
 import { accountSigner, type NkeySigner, verifyingKey } from "./nkey.ts";
 import { authCalloutSubject, devicesAccount } from "./subjects.ts";
+import { endSubscription } from "./subscription.ts";
 
 /** A login that nats-server asks about. Holds a password: never log it whole. */
 export interface LoginRequest {
@@ -90,8 +91,7 @@ export function answerAuthCallout(
   });
   return {
     async stop() {
-      if (bus.connected && !subscription.isClosed()) await subscription.drain();
-      else subscription.unsubscribe();
+      await endSubscription(bus, subscription);
       await Promise.allSettled([...running]);
     },
   };

@@ -152,9 +152,12 @@ class NatsBus implements Bus {
 
   async close(): Promise<void> {
     if (this.connection.isClosed()) return;
-    // A drain needs the broker; without one there is nobody to say goodbye to.
-    if (this.#connected && !this.connection.isDraining()) await this.connection.drain();
-    else await this.connection.close();
+    try {
+      if (this.#connected && !this.connection.isDraining()) return await this.connection.drain();
+    } catch (error) {
+      this.log.debug({ err: error }, "the broker went during the farewell");
+    }
+    await this.connection.close();
   }
 
   #setConnected(connected: boolean): void {

@@ -91,11 +91,15 @@ function callHeaders(call: CallContext, timeoutMs: number) {
   return wire;
 }
 
-/** The input is checked by its owner; here only that it can be written at all. */
+/** A refused input is not sent; what is sent is the input as it came, for its owner to parse. */
 function encodeInput(declaration: MethodDeclaration, input: unknown): string {
   const checked = declaration.in.safeParse(input);
   if (!checked.success) throw ServiceError.of("invalid_request", { details: violationsOf(checked.error) });
-  return JSON.stringify(input) ?? "null";
+  try {
+    return JSON.stringify(input) ?? "null";
+  } catch (cause) {
+    throw ServiceError.of("internal", { cause });
+  }
 }
 
 function parseAnswer(declaration: MethodDeclaration, bytes: Uint8Array): unknown {

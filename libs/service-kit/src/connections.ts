@@ -175,8 +175,9 @@ function assertOverlap(
   data: ConnectionsReply["data"],
 ): void {
   const first = data.connections[0];
-  if (offset === 0 || first === undefined || known.size === 0) return;
-  if (first.cid > Math.max(...known.keys())) {
+  const last = [...known.keys()].at(-1);
+  if (offset === 0 || first === undefined || last === undefined) return;
+  if (first.cid > last) {
     throw ServiceError.of("unavailable", { cause: new Error("connections changed too fast to be listed") });
   }
 }

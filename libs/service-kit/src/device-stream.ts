@@ -14,6 +14,7 @@ import {
   mqttStream,
   mqttStreamPrefix,
 } from "./subjects.ts";
+import { endSubscription } from "./subscription.ts";
 
 /** Longest wait of one request for messages, in milliseconds; a message ends it at once. */
 const pollMs = 5_000;
@@ -93,7 +94,8 @@ export async function pullDeviceMessages(
         await waitFor(bus, 500, signal);
       }
     }
-    if (bus.connected) await bus.flush();
+    // The acknowledgements are on their way before the caller may close the bus.
+    if (bus.connected) await bus.flush().catch(() => undefined);
   } finally {
     offReconnect();
     puller.close();
@@ -225,8 +227,7 @@ export function subscribeDeviceTopics(
   });
   return {
     async stop() {
-      if (bus.connected && !subscription.isClosed()) await subscription.drain();
-      else subscription.unsubscribe();
+      await endSubscription(bus, subscription);
       await Promise.allSettled([...running]);
     },
   };
@@ -241,7 +242,7 @@ export interface ProvisionDeviceStreamsOptions {
 
 /**
  * Bounds `$MQTT_msgs` and makes the durable consumers on it. Waits for the stream, which the broker makes at the first
- * MQTT login: log in first. Idempotent; rejects only when `signal` aborts or the broker refuses.
+ * MQTT login: log in first. Idempotent; rejects when `signal` aborts, the broker refuses, or the bus is closed.
  */
 export async function provisionDeviceStreams(
   bus: Bus,

@@ -8,6 +8,7 @@ import type { CallContext } from "./context.ts";
 import { ServiceError } from "./errors.ts";
 import { ensureEventsStream } from "./streams.ts";
 import { eventSubject, eventsNamed } from "./subjects.ts";
+import { endSubscription } from "./subscription.ts";
 import {
   childSpan,
   formatTraceparent,
@@ -69,12 +70,11 @@ function publication(bus: Bus, service: string, name: string, declaration: Event
   const stream = jetstream(bus.connection, { timeout: publishTimeoutMs });
   return async (payload: unknown, options: PublishOptions = {}): Promise<void> => {
     try {
+      const { subject, body } = encodeEvent(service, name, declaration, payload);
       assertConnected(bus);
-      const checked = declaration.schema.parse(payload);
-      const subject = eventSubject(service, name, declaration.key(checked as never));
       const wire = headers();
       wire.set(traceHeader, formatTraceparent(options.call?.trace ?? startTrace()));
-      await stream.publish(subject, JSON.stringify(checked), {
+      await stream.publish(subject, body, {
         headers: wire,
         timeout: Math.max(
           1,
@@ -88,6 +88,19 @@ function publication(bus: Bus, service: string, name: string, declaration: Event
       throw error instanceof ServiceError ? error : ServiceError.of("unavailable", { cause: error });
     }
   };
+}
+
+/** An event that its own schema or key refuses is a mistake of the publisher: `internal`. */
+function encodeEvent(service: string, name: string, declaration: EventDeclaration, payload: unknown) {
+  try {
+    const checked = declaration.schema.parse(payload);
+    return {
+      subject: eventSubject(service, name, declaration.key(checked as never)),
+      body: JSON.stringify(checked),
+    };
+  } catch (cause) {
+    throw ServiceError.of("internal", { cause });
+  }
 }
 
 /** What comes along with an event. */
@@ -150,9 +163,7 @@ export function subscribe<const S extends EventSubscription>(
   });
   return {
     async stop() {
-      await Promise.all(
-        open.map((one) => (bus.connected && !one.isClosed() ? one.drain() : one.unsubscribe())),
-      );
+      await Promise.all(open.map((one) => endSubscription(bus, one)));
       await Promise.allSettled([...running]);
     },
   };

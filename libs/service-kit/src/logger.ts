@@ -1,4 +1,4 @@
-import { type Logger, pino } from "pino";
+import { type Logger, type LoggerOptions as PinoOptions, pino } from "pino";
 
 export type { Logger } from "pino";
 
@@ -27,20 +27,18 @@ export interface LoggerOptions {
   readonly level: string;
   /** Which replica writes, on each line as `replica`. */
   readonly replica?: string;
+  /** Where the lines go. Default: stdout. */
+  readonly destination?: { write(line: string): void };
 }
 
-/** A logger that writes one JSON object a line to stdout, secrets redacted. */
-export function createLogger({ service, level, replica }: LoggerOptions): Logger {
-  // Written at once: with lines waiting, the end of a process whose reader is gone would wait for them without end.
-  const stdout = pino.destination({ dest: 1, sync: true });
-  return pino(
-    {
-      level,
-      base: replica === undefined ? { service } : { service, replica },
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: redactedPaths, censor: "[redacted]" },
-    },
-    stdout,
-  );
+/** A logger that writes one JSON object a line, secrets redacted. */
+export function createLogger({ service, level, replica, destination }: LoggerOptions): Logger {
+  const options: PinoOptions = {
+    level,
+    base: replica === undefined ? { service } : { service, replica },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    redact: { paths: redactedPaths, censor: "[redacted]" },
+  };
+  return destination === undefined ? pino(options) : pino(options, destination);
 }

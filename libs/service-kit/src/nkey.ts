@@ -101,7 +101,8 @@ function decode(text: string): Buffer {
   }
   const decoded = Buffer.from(bytes);
   const body = decoded.subarray(0, -2);
-  if (decoded.length < 3 || crc16(body) !== decoded.readUInt16LE(decoded.length - 2))
+  // Bits left over must be none, or two texts would name one key.
+  if (held !== 0 || decoded.length < 3 || crc16(body) !== decoded.readUInt16LE(decoded.length - 2))
     throw new TypeError("not an nkey");
   return body;
 }

@@ -13,6 +13,7 @@ import { continueTrace } from "./interceptors/trace.ts";
 import type { Logger } from "./logger.ts";
 import { MAX_REPLY_BYTES } from "./reply-limit.ts";
 import { methodSubject } from "./subjects.ts";
+import { endSubscription } from "./subscription.ts";
 import { requestIdHeader } from "./trace.ts";
 
 /** What one method has done since the process started, as ADR-32 counts it. */
@@ -135,11 +136,20 @@ function checkedCall(
         handler(input, methodContext(scope, declaration, call)),
       );
       return encodeOutput(declaration, output);
+    } catch (error) {
+      throw asOwnError(error, declaration);
     } finally {
       open.delete(scope);
       scope[Symbol.dispose]();
     }
   };
+}
+
+/** Behind a checked input, an `invalid_request` is about a call of this service, not about the one it answers. */
+function asOwnError(error: unknown, declaration: MethodDeclaration): ServiceError {
+  const failure = ServiceError.from(error);
+  const foreign = failure.reason === "invalid_request" && !Object.hasOwn(declaration.errors, failure.reason);
+  return foreign ? ServiceError.of("internal", { cause: failure }) : failure;
 }
 
 function parseInput(declaration: MethodDeclaration, payload: Uint8Array): unknown {
@@ -258,12 +268,6 @@ type MutableEndpoint = { -readonly [K in keyof EndpointStats]: EndpointStats[K] 
 
 function newEndpoint(name: string, subject: string, queueGroup: string): MutableEndpoint {
   return { name, subject, queueGroup, requests: 0, errors: 0, processingNs: 0, lastError: "" };
-}
-
-async function endSubscription(bus: Bus, subscription: Subscription): Promise<void> {
-  if (subscription.isClosed()) return;
-  if (bus.connected) await subscription.drain();
-  else subscription.unsubscribe();
 }
 
 async function settled(running: ReadonlySet<Promise<void>>): Promise<"settled"> {

@@ -11,6 +11,7 @@ import {
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
+import { systemClock } from "./clock.ts";
 import {
   allEvents,
   deadLetterStream,
@@ -80,21 +81,22 @@ export function isMissing(error: unknown): boolean {
 
 /** Makes the stream, or changes an existing one to match; harmless when several replicas do so at once. */
 async function ensureStream(bus: Bus, wanted: WantedStream): Promise<void> {
-  const manager = await streamManager(bus);
   const config: WantedStream = { storage: StorageType.File, num_replicas: bus.streamReplicas, ...wanted };
-  const existing = await manager.streams.info(config.name).catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
+  await onceAvailable(bus, async (manager) => {
+    const existing = await manager.streams.info(config.name).catch((error: unknown) => {
+      if (isMissing(error)) return null;
+      throw error;
+    });
+    if (existing === null) {
+      await manager.streams.add(config);
+      return;
+    }
+    const current: Record<string, unknown> = { ...existing.config };
+    const differs = Object.entries(config).some(
+      ([member, value]) => JSON.stringify(current[member]) !== JSON.stringify(value),
+    );
+    if (differs) await manager.streams.update(config.name, config);
   });
-  if (existing === null) {
-    await manager.streams.add(config);
-    return;
-  }
-  const current: Record<string, unknown> = { ...existing.config };
-  const differs = Object.entries(config).some(
-    ([member, value]) => JSON.stringify(current[member]) !== JSON.stringify(value),
-  );
-  if (differs) await manager.streams.update(config.name, config);
 }
 
 /** Makes the durable consumer, or changes an existing one to match; harmless when several replicas do so at once. */
@@ -103,12 +105,32 @@ export async function ensureConsumer(
   stream: string,
   config: Partial<ConsumerConfig> & { readonly durable_name: string },
 ): Promise<void> {
+  await onceAvailable(bus, async (manager) => {
+    try {
+      await manager.consumers.add(stream, config);
+    } catch (error) {
+      if (!(error instanceof JetStreamApiError) || error.code !== consumerAlreadyExists) throw error;
+      await manager.consumers.update(stream, config.durable_name, config);
+    }
+  });
+}
+
+/** How long JetStream may take to come up behind a broker that accepts connections already, in milliseconds. */
+const availableWithinMs = 30_000;
+
+/** Does `work`, again while JetStream is not up yet or has no leader; what it refuses rejects at once. */
+async function onceAvailable(bus: Bus, work: (manager: JetStreamManager) => Promise<void>): Promise<void> {
   const manager = await streamManager(bus);
-  try {
-    await manager.consumers.add(stream, config);
-  } catch (error) {
-    if (!(error instanceof JetStreamApiError) || error.code !== consumerAlreadyExists) throw error;
-    await manager.consumers.update(stream, config.durable_name, config);
+  const giveUpAt = systemClock.monotonicMs() + availableWithinMs;
+  for (;;) {
+    try {
+      return await work(manager);
+    } catch (error) {
+      const refused = error instanceof JetStreamApiError && error.status < 500;
+      if (refused || bus.connection.isClosed() || systemClock.monotonicMs() > giveUpAt) throw error;
+      bus.log.debug({ err: error }, "JetStream is not available yet");
+      await systemClock.sleep(250);
+    }
   }
 }
 

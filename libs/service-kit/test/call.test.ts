@@ -26,6 +26,7 @@ describe("a call", () => {
           if (ms === 1) throw new Error("secret detail");
           if (ms === 2) return { remainingMs: "not a number" } as never;
           if (ms === 3) throw "a string";
+          if (ms === 4) await createClient(serving, everyMethod).greet({ name: "" }, context);
           const { deadline, trace, requestId = "" } = context;
           return { remainingMs: deadline.remainingMs(), traceId: trace.traceId, requestId };
         },
@@ -95,6 +96,12 @@ describe("a call", () => {
       timeout: 1_000,
     });
     expect(reply.json()).toEqual({ code: "internal", reason: "internal" });
+  });
+
+  test("whose handler calls another one wrongly is internal, not the caller's fault", async () => {
+    expect(await failure(createClient(calling, everyMethod).relay({ ms: 4 }, call()))).toMatchObject({
+      reason: "internal",
+    });
   });
 
   test("whose output breaks the contract is internal", async () => {

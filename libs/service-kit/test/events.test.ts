@@ -93,7 +93,7 @@ describe("events", () => {
   });
 
   test("whose key is no subject token are refused, never published elsewhere", async () => {
-    await expect(publisher.arrived({ id: "a.>", at: 1 })).rejects.toMatchObject({ code: "unavailable" });
+    await expect(publisher.arrived({ id: "a.>", at: 1 })).rejects.toMatchObject({ code: "internal" });
     await publisher.bestEffort.arrived({ id: "*", at: 1 });
   });
 

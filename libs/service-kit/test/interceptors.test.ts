@@ -1,0 +1,92 @@
+import { eventually } from "@devmesh/testkit/eventually";
+import { describe, expect, test } from "@jest/globals";
+import { createClient } from "../src/client.ts";
+import { createCallContext } from "../src/context.ts";
+import type { Interceptor } from "../src/interceptor.ts";
+import { logCalls } from "../src/interceptors/access-log.ts";
+import { measureCalls } from "../src/interceptors/metrics.ts";
+import { continueTrace } from "../src/interceptors/trace.ts";
+import type { Logger } from "../src/logger.ts";
+import { createMetrics } from "../src/metrics.ts";
+import { serve } from "../src/serve.ts";
+import { startTrace } from "../src/trace.ts";
+import { startBuses, testLog } from "./buses.ts";
+import { everyMethod, greeter, greetings } from "./greeter.ts";
+
+/** Collects what would be written, by level. */
+function recordingLog() {
+  const lines: (Record<string, unknown> & { level: string })[] = [];
+  const at = (level: string) => (fields: Record<string, unknown>) => void lines.push({ level, ...fields });
+  const log = Object.assign(Object.create(testLog) as Logger, {
+    debug: at("debug"),
+    warn: at("warn"),
+    error: at("error"),
+    isLevelEnabled: () => true,
+  });
+  return { lines, log };
+}
+
+describe("interceptors", () => {
+  test("see refused, failed and timed-out calls as such, with the caller's trace and request id", async () => {
+    await using buses = await startBuses();
+    const { lines, log } = recordingLog();
+    const metrics = createMetrics();
+    const serving = await buses.connect("greeter", { log, metrics });
+    const calling = await buses.connect("caller");
+    serve(serving, greeter, greetings({ relay: () => Promise.reject(new Error("broken")) }), [
+      continueTrace(),
+      measureCalls(metrics),
+      logCalls(),
+    ]);
+    await serving.flush();
+    const { greet, relay, wait } = createClient(calling, everyMethod);
+    const trace = startTrace();
+    const call = (timeoutMs = 1_000) => createCallContext({ timeoutMs, trace, requestId: "r-7" });
+    await greet({ name: "Ada" }, call());
+    const silent = () => undefined;
+    await greet({ name: "nobody" }, call()).catch(silent);
+    await calling.connection.request("mesh.greeter.v1.greet", "{}", { timeout: 1_000 });
+    await relay({ ms: 0 }, call()).catch(silent);
+    await wait({ ms: 500 }, call(30)).catch(silent);
+    await eventually(() => lines.length === 5);
+    expect(lines.map(({ level, method, code }) => `${level} ${method} ${code}`)).toEqual([
+      "debug greet ok",
+      "debug greet not_found",
+      "debug greet invalid_argument",
+      "error relay internal",
+      "warn wait deadline_exceeded",
+    ]);
+    expect(lines[0]).toMatchObject({ trace_id: trace.traceId, request_id: "r-7" });
+    expect(lines[0]?.span_id).not.toBe(trace.spanId);
+    expect(JSON.stringify(lines)).not.toContain("Ada");
+    const { values } = await metrics.callSeconds.get();
+    const counts = values.filter(({ metricName }) => metricName === "mesh_call_duration_seconds_count");
+    expect(counts.map(({ labels, value }) => `${labels.method} ${labels.code} ${value}`).sort()).toEqual([
+      "greet invalid_argument 1",
+      "greet not_found 1",
+      "greet ok 1",
+      "relay internal 1",
+      "wait deadline_exceeded 1",
+    ]);
+  });
+
+  test("run outermost first, and can answer instead of the handler", async () => {
+    await using buses = await startBuses();
+    const serving = await buses.connect("greeter");
+    const order: string[] = [];
+    const named =
+      (name: string, answer?: string): Interceptor =>
+      (next) =>
+      async (call) => {
+        order.push(name);
+        return answer ?? next(call);
+      };
+    serve(serving, greeter, greetings(), [named("outer"), named("inner", '{"text":"from inside"}')]);
+    await serving.flush();
+    const { greet } = createClient(await buses.connect("caller"), everyMethod);
+    expect(await greet({ name: "Ada" }, createCallContext({ timeoutMs: 1_000 }))).toEqual({
+      text: "from inside",
+    });
+    expect(order).toEqual(["outer", "inner"]);
+  });
+});
