@@ -13,7 +13,7 @@ export type CallOutcome =
   | { readonly kind: "restarting" };
 
 /** A call that waits for its answer. */
-export interface InFlightCall {
+interface InFlightCall {
   /** A random integer of 1 to 2³¹−1 that no other call in flight has. */
   readonly id: number;
   /** Settles once, never rejects. */

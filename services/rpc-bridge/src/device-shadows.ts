@@ -33,7 +33,7 @@ export interface DeviceShadows {
 /** What {@link createDeviceShadows} needs. */
 export interface DeviceShadowsOptions {
   readonly devices: Pick<DevicesClient, "patchDevice" | "readDevice">;
-  readonly link: Pick<MqttLink, "publish">;
+  readonly link: Pick<MqttLink, "send">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -91,10 +91,17 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
     );
   }
 
-  /** What was decided stands, whether the device hears of it or not: it asks again when it does not. */
+  /**
+   * At QoS 0: what was decided stands, whether the device hears of it or not, and a device that does not asks again.
+   * At QoS 1 each answer would wait for the broker's storage, and the next message with it.
+   */
   async function answer(topic: string, body: object, signal: AbortSignal): Promise<void> {
+    const payload = Buffer.from(JSON.stringify(body));
+    const sendOnce = async () => {
+      if (!link.send(topic, payload)) throw new Error("no MQTT connection to the broker");
+    };
     try {
-      await withRetries(() => link.publish(topic, JSON.stringify(body)), clock, signal);
+      await withRetries(sendOnce, clock, signal);
     } catch (error) {
       log.warn({ err: error, topic }, "an answer did not reach the broker");
     }

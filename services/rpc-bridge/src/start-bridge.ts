@@ -58,7 +58,7 @@ export async function startBridge(
   // The broker stores a retained message before it reads on: on a connection of their own they delay no call.
   const stateLink = openMqttLink({ ...common, login, clientId: `_rpc-bridge-${replica}-state` });
   const deltas = createDeltaPublisher({ ...common, devices, link: stateLink });
-  const shadows = createDeviceShadows({ clock, log, devices, link: stateLink });
+  const shadows = createDeviceShadows({ clock, log, devices, link: callLink });
   const messages = createDeviceMessages({ clock, log, shadows, publisher, metrics });
   const wipe = createWipeDevice({
     log,

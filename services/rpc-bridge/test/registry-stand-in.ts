@@ -9,7 +9,7 @@ import type { Implementation } from "@devmesh/service-kit/implementation";
 import { type Served, serve } from "@devmesh/service-kit/serve";
 
 /** One device as the stand-in keeps it. */
-export interface KnownDevice {
+interface KnownDevice {
   online: boolean;
   desired: JsonObject;
   reported: JsonObject;
