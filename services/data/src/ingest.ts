@@ -1,3 +1,4 @@
+import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { DataMetrics, DropReason } from "./data-metrics.ts";
 import { type DataMessage, type DataStore, StoreUnavailable } from "./data-store.ts";
@@ -8,6 +9,7 @@ export interface IngestionDeps {
   readonly store: DataStore;
   readonly metrics: DataMetrics;
   readonly log: Logger;
+  readonly clock: Clock;
 }
 
 /** Takes messages of devices into the store. */
@@ -27,10 +29,17 @@ export interface Ingestion {
 /** One line in the log for a kind of drop, then none for this many of the kind. */
 const dropsPerLogLine = 1_000;
 
+/**
+ * What failed is tried again within this time, in milliseconds, and then tells whether the store takes messages; a small write
+ * of our own may still fit where a batch does not. It decides only when nothing is left to be tried.
+ */
+const retriedWithinMs = 30_000;
+
 /** Ingestion into a store, one batch at a time. */
-export function createIngestion({ store, metrics, log }: IngestionDeps): Ingestion {
+export function createIngestion({ store, metrics, log, clock }: IngestionDeps): Ingestion {
   const drops = new Map<DropReason, number>();
-  let failing = false;
+  /** When the store last took nothing, on the monotonic clock; null since it took something. */
+  let failedAt: number | null = null;
   let last: Promise<unknown> = Promise.resolve();
 
   function drop(reason: DropReason, messages: number, detail: object = {}): void {
@@ -47,7 +56,7 @@ export function createIngestion({ store, metrics, log }: IngestionDeps): Ingesti
     if (messages.length === 0) return;
     try {
       const { repeated, refused } = await store.append(messages);
-      failing = false;
+      failedAt = null;
       metrics.repeated.inc(repeated);
       drop("device_deleted", refused);
       const stored = messages.length - repeated - refused;
@@ -80,8 +89,8 @@ export function createIngestion({ store, metrics, log }: IngestionDeps): Ingesti
     try {
       await append(storable);
     } catch (error) {
-      if (!failing) log.error({ err: error }, "the store takes no messages; they are tried again");
-      failing = true;
+      if (failedAt === null) log.error({ err: error }, "the store takes no messages; they are tried again");
+      failedAt = clock.monotonicMs();
       metrics.failed.inc();
       throw error;
     }
@@ -95,9 +104,11 @@ export function createIngestion({ store, metrics, log }: IngestionDeps): Ingesti
     },
     drop,
     async checkStore() {
-      if (!failing) return;
+      if (failedAt === null) return;
+      if (clock.monotonicMs() - failedAt < retriedWithinMs)
+        throw new StoreUnavailable("the store took no messages");
       await store.checkWritable();
-      failing = false;
+      failedAt = null;
     },
   };
 }

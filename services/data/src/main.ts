@@ -24,7 +24,7 @@ await runService({
     const store = openSqliteDataStore(env.STORE_URL.path, { segmentBytes: segmentBytesFor(maxBytes) });
     const backlog = () => deviceBacklog(bus, "data");
     const metrics = createDataMetrics(registry, store, backlog);
-    const ingestion = createIngestion({ store, metrics, log });
+    const ingestion = createIngestion({ store, metrics, log, clock });
     const purges = createPurges({ store, metrics, log, signal });
     const retention = createRetention({ store, purges, metrics, clock, log, days, maxBytes });
     const intake = startIntake({ bus, ingestion, clock, batch, waitMs, signal });

@@ -12,9 +12,9 @@ import { tempStore } from "./temp-store.ts";
 
 const log = createLogger({ service: "data", level: "silent" });
 
-function ingestionInto(store: DataStore) {
+function ingestionInto(store: DataStore, clock = new ManualClock()) {
   const metrics = createDataMetrics(createMetrics().registry, store, async () => 0);
-  const ingestion = createIngestion({ store, metrics, log });
+  const ingestion = createIngestion({ store, metrics, log, clock });
   return {
     ingestion,
     async dropped(reason: string) {
@@ -105,9 +105,22 @@ describe("ingestion", () => {
     await expect(ingestion.take(batch)).rejects.toThrow(StoreUnavailable);
     await expect(ingestion.checkStore()).rejects.toThrow(StoreUnavailable);
     other.exec("ALTER TABLE away RENAME TO last_record");
-    await ingestion.checkStore();
     await ingestion.take(batch);
+    await ingestion.checkStore();
     expect(await stored(temp.store)).toHaveLength(1);
+  });
+
+  test("where nothing is tried again, a write of its own tells whether the store is back", async () => {
+    await using temp = await tempStore();
+    const clock = new ManualClock();
+    const { ingestion } = ingestionInto(temp.store, clock);
+    using other = new DatabaseSync(temp.path);
+    other.exec("ALTER TABLE last_record RENAME TO away");
+    await expect(ingestion.take([incoming("db/pump/a", "1", 1)])).rejects.toThrow(StoreUnavailable);
+    await clock.advance(30_000);
+    await expect(ingestion.checkStore()).rejects.toThrow(StoreUnavailable);
+    other.exec("ALTER TABLE away RENAME TO last_record");
+    await ingestion.checkStore();
   });
 });
 
