@@ -40,5 +40,6 @@ export function createLogger({ service, level, replica, destination }: LoggerOpt
     formatters: { level: (label) => ({ level: label }) },
     redact: { paths: redactedPaths, censor: "[redacted]" },
   };
-  return destination === undefined ? pino(options) : pino(options, destination);
+  // Written at once: with lines waiting, the end of a process whose reader is gone would wait for them without end.
+  return pino(options, destination ?? pino.destination({ dest: 1, sync: true }));
 }
