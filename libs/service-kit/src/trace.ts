@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomFillSync } from "node:crypto";
 
 /** Header of W3C Trace Context, the same in HTTP and NATS. */
 export const traceHeader = "traceparent";
@@ -35,11 +35,23 @@ export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): s
 
 /** A new trace. */
 export function startTrace(): TraceContext {
-  const bytes = randomBytes(24).toString("hex");
-  return { traceId: bytes.slice(0, 32), spanId: bytes.slice(32), sampled: true };
+  return { traceId: randomHex(16), spanId: randomHex(8), sampled: true };
 }
 
 /** A span below `parent`, in its trace. */
 export function childSpan(parent: TraceContext): TraceContext {
-  return { ...parent, spanId: randomBytes(8).toString("hex") };
+  return { ...parent, spanId: randomHex(8) };
+}
+
+const pool = Buffer.alloc(4_096);
+let drawn = pool.length;
+
+/** From a pool: asking the system for the few bytes of each call took an eighth of a call's whole cost. */
+function randomHex(bytes: number): string {
+  if (drawn + bytes > pool.length) {
+    randomFillSync(pool);
+    drawn = 0;
+  }
+  drawn += bytes;
+  return pool.toString("hex", drawn - bytes, drawn);
 }
