@@ -1,3 +1,4 @@
+import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { PermissionViolationError } from "@nats-io/nats-core";
 import { brokerUsers } from "../src/broker-config.ts";
@@ -92,7 +93,8 @@ describe("the user of a service", () => {
     await producer.enqueue({ to: "Ada" });
     expect(await delivered.promise).toBe("Ada");
     const office = createQueueOffice(as("postman"), letters);
-    expect(await office.count()).toEqual({ pending: 0, dead: 0 });
+    // The handler has finished; its acknowledgement is on its way.
+    await eventually(async () => (await office.count()).pending === 0);
     expect(await office.listDeadLetters({ limit: 5 })).toEqual({ letters: [], next: null });
     expect(await office.retryDeadLetter(1)).toBe(false);
     await consuming.stop();

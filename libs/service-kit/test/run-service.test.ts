@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { hears } from "@devmesh/contracts/topology";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -37,7 +36,7 @@ describe("a service's process", () => {
   afterAll(() => buses.stop());
 
   function start(env: Record<string, string> = {}): RunningService {
-    const child = fork(join(import.meta.dirname, "greeter-service.ts"), {
+    const child = fork(new URL("./greeter-service.ts", import.meta.url), {
       env: { PATH: process.env.PATH, NATS_URL: buses.server.url, LOG_LEVEL: "info", ...env },
       execArgv: ["--disable-warning=ExperimentalWarning"],
       stdio: ["ignore", "pipe", "pipe", "ipc"],
