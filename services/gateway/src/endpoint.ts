@@ -34,6 +34,8 @@ export type Endpoint = (request: Request, response: Response) => Promise<void>;
  */
 export function createEndpoints(options: EndpointOptions) {
   const { clock, log, metrics, crossOrigin, stopping } = options;
+  // A request's line is made of the fields below alone, none of them secret: searching each for secrets costs 7 %.
+  const accessLog = log.child({}, { redact: [] });
   const exchangeOptions = { clock, timeoutMs: options.requestTimeoutMs };
 
   return function endpoint(
@@ -73,7 +75,7 @@ export function createEndpoints(options: EndpointOptions) {
     const status = response.headersSent ? response.statusCode : 0;
     metrics.ended(route, request.method, status, keyKind, ms);
     const broken = failure !== undefined && isOurs(failure, status, response.headersSent && !complete);
-    if (!broken && !log.isLevelEnabled("info")) return;
+    if (!broken && !accessLog.isLevelEnabled("info")) return;
     const line = {
       method: request.method,
       route,
@@ -85,7 +87,7 @@ export function createEndpoints(options: EndpointOptions) {
       ...(complete ? undefined : { aborted: true }),
     };
     if (broken) log.error({ ...line, err: failure }, "request failed");
-    else log.info(line, "request");
+    else accessLog.info(line, "request");
   }
 }
 

@@ -41,7 +41,7 @@ export const GatewayEnv = ServiceEnv.extend({
   /** Requests a second of one device, public or customer key. */
   RATE_KEY: rate(50),
   /** Requests a second of one address without a key, and failed log-ins of one address. */
-  RATE_ANONYMOUS: rate(20),
+  RATE_ANONYMOUS: rate(100),
   TRUST_PROXY: TrustedProxies,
   /** Most keys that are remembered. */
   KEY_CACHE_SIZE: wholeNumber(10_000, 1, 1_000_000),
