@@ -29,7 +29,7 @@ import { storedDataHandlers } from "./routes/stored-data.ts";
 const maxBuckets = 50_000;
 
 /** The part of the environment that decides how requests are answered. */
-export type AppSettings = Pick<
+type AppSettings = Pick<
   GatewayEnv,
   | "CORS_ORIGINS"
   | "RATE_MASTER"

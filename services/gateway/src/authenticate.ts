@@ -21,7 +21,7 @@ export interface AuthenticationOptions {
 }
 
 /** The request that presents a key, as far as authentication needs it. */
-export interface Attempt {
+interface Attempt {
   /** What failed attempts are counted on. */
   readonly address: string;
   readonly trace: TraceContext;

@@ -26,7 +26,7 @@ type Caller<R extends RouteDeclaration> = R["auth"] extends readonly (infer K)[]
 export type Within = <T>(timeoutMs: number, work: (call: CallContext) => Promise<T>) => Promise<T>;
 
 /** A request that has passed all checks its route declares. */
-export interface ApiRequest<R extends RouteDeclaration> {
+interface ApiRequest<R extends RouteDeclaration> {
   readonly params: Parsed<R, "params">;
   readonly query: Parsed<R, "query">;
   readonly body: ParsedBody<R>;

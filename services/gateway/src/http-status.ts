@@ -11,7 +11,7 @@ type ErrorsOf<D> = D extends {
   : never;
 
 /** Every reason that a call of the gateway can end with. */
-export type CallReason = ErrorsOf<Dependency> | KitReason;
+type CallReason = ErrorsOf<Dependency> | KitReason;
 
 /** HTTP status of each error code between services. Exhaustive: a new code cannot be forgotten. */
 const statusOfCode: Readonly<Record<Code, number>> = {

@@ -4,7 +4,7 @@ import type { Json } from "@devmesh/contracts/model/json";
 import { RequestRefused } from "./gateway-errors.ts";
 
 /** Most bytes of a body (api.md, Conventions). */
-export const maxBodyBytes = 512 * 1024;
+const maxBodyBytes = 512 * 1024;
 
 /** The client went away before its request was complete: there is nobody to answer. */
 export class ClientGone extends Error {

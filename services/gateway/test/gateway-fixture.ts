@@ -20,7 +20,7 @@ export interface FixtureOptions {
 }
 
 /** A request of a test; `key` goes into the `Authorization` header. */
-export interface TestRequest extends Omit<RequestInit, "headers" | "body"> {
+interface TestRequest extends Omit<RequestInit, "headers" | "body"> {
   readonly key?: keyof typeof secrets | null;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
