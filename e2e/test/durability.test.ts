@@ -67,11 +67,11 @@ test.each(["data", "rpc-bridge", "nats-server"] as const)(
   "kill -9 of %s under QoS 1 load: every acknowledged message is stored, counted, none twice",
   async (victim) => {
     const mesh = await startMesh();
+    let loading = true;
     try {
       const meter = await enrolDevice(mesh, "meter");
       const acknowledged = new Set<number>();
       let next = 0;
-      let loading = true;
       // A sender that gives up a message it got no acknowledgement for, so that none is sent twice.
       const load = async () => {
         while (loading) {
@@ -80,6 +80,7 @@ test.each(["data", "rpc-bridge", "nats-server"] as const)(
             await new Promise((resolve) => setTimeout(resolve, 100));
             continue;
           }
+          const closed = device.closed();
           while (loading && device.client.connected) {
             const batch = Array.from({ length: 50 }, () => next++);
             const settled = Promise.allSettled(
@@ -88,7 +89,7 @@ test.each(["data", "rpc-bridge", "nats-server"] as const)(
                 acknowledged.add(n);
               }),
             );
-            await Promise.race([settled, device.closed()]);
+            await Promise.race([settled, closed]);
           }
           await device.client.endAsync(true).catch(() => null);
         }
@@ -96,7 +97,7 @@ test.each(["data", "rpc-bridge", "nats-server"] as const)(
       const running = load();
       for (const at of [500, 3000]) {
         await eventually(() => acknowledged.size > at, { withinMs: 30_000 });
-        await mesh.kill(victim, "SIGKILL");
+        await eventually(() => mesh.kill(victim, "SIGKILL").then(() => true), { withinMs: 20_000 });
       }
       const reached = acknowledged.size;
       await eventually(() => acknowledged.size > reached + 500, { withinMs: 30_000 });
@@ -112,6 +113,7 @@ test.each(["data", "rpc-bridge", "nats-server"] as const)(
       );
       expect(new Set(stored).size).toBe(stored.length);
     } finally {
+      loading = false;
       await mesh.stop();
     }
   },

@@ -131,7 +131,7 @@ export async function connectMqttDevice(
       if (granted > 2) throw new Error(`the broker refused ${login.id} its calls`);
     },
     async closed() {
-      if (client.disconnected) return;
+      if (!client.connected) return;
       await new Promise<void>((resolve) => client.once("close", () => resolve()));
     },
     async leave() {

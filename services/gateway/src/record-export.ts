@@ -11,12 +11,16 @@ export async function* asNdjson(pages: AsyncIterable<ListPage>): AsyncGenerator<
   for await (const { items } of pages) yield asLines(items);
 }
 
-/** Records as CSV after RFC 4180, with a header line; every text is quoted, so that no line break is mistaken for an end. */
+/**
+ * Records as CSV after RFC 4180: a header line of the member names, then a line a record with its texts quoted, so that
+ * no line break in one is mistaken for an end.
+ */
 export async function* asCsv(pages: AsyncIterable<ListPage>): AsyncGenerator<string, void, undefined> {
   let begun = false;
   for await (const { items } of pages) {
-    const records: unknown[] = JSON.parse(`[${Buffer.from(items).toString("utf8")}]`);
-    yield stringify(records, { header: !begun, columns, quoted_string: true, record_delimiter: "windows" });
+    if (!begun) yield `${columns.join(",")}\r\n`;
     begun = true;
+    const records: unknown[] = JSON.parse(`[${Buffer.from(items).toString("utf8")}]`);
+    yield stringify(records, { columns, quoted_string: true, record_delimiter: "windows" });
   }
 }
