@@ -14,7 +14,7 @@ import { RequestRefused } from "./gateway-errors.ts";
 import type { Handlers } from "./handlers.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
 import type { KeyCache } from "./key-cache.ts";
-import { mount, type RouteHandler } from "./mount.ts";
+import { mount, mountPublic, type RouteHandler } from "./mount.ts";
 import { plainPageSecurity } from "./page-security.ts";
 import { RateLimit } from "./rate-limit.ts";
 import { mountReference } from "./reference-pages.ts";
@@ -108,11 +108,8 @@ export function createApp({
     crossOrigin,
     present: presentationOf,
   });
-  mountReference(app, endpoint, settings.PUBLIC_URL);
-  app.get(
-    "/",
-    endpoint("/", () => ({ status: 302, headers: { Location: "/docs" } })),
-  );
+  mountReference(app, { endpoint, crossOrigin, publicUrl: settings.PUBLIC_URL });
+  mountPublic(app, "/", () => ({ status: 302, headers: { Location: "/docs" } }), { endpoint, crossOrigin });
   app.use(
     endpoint("(unknown)", () => {
       throw new RequestRefused("route_not_found");

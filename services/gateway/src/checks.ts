@@ -74,7 +74,7 @@ function callerCheck({ auth }: RouteDeclaration, options: CheckOptions) {
   }
   const needed = auth.map((kind) => kindNames[kind]).join(" or ");
   return async (exchange: Exchange, parameters: QueryParameters): Promise<void> => {
-    const key = presentedKey(exchange.request.headers.authorization, parameters.access_token);
+    const key = presentedKey(exchange.request, parameters.access_token);
     if (key === undefined) {
       addressRate.take(addressOf(exchange), exchange.headers);
       throw new RequestRefused("key_missing");

@@ -5,12 +5,13 @@ export const gatewayErrors = {
     when: "A path parameter, query parameter or member of the body breaks its rule; `errors` lists each one.",
   },
   body_malformed: { status: 400, when: "The body is not JSON in UTF-8." },
+  body_too_deep: { status: 400, when: "Objects and arrays of the body are nested deeper than 200 levels." },
   body_missing: { status: 400, when: "The route needs a body and none came." },
   path_malformed: { status: 400, when: "The path holds a percent-encoding that is not UTF-8." },
   request_malformed: { status: 400, when: "What came is not an HTTP request." },
   key_ambiguous: {
     status: 400,
-    when: "The `Authorization` header and `access_token` hold different keys.",
+    when: "Two `Authorization` headers, or one and `access_token`, hold different keys.",
   },
   key_missing: { status: 401, when: "The route needs a key and none came in a form that can be read." },
   wrong_key_kind: { status: 403, when: "The key is valid but of a kind that this route does not take." },
@@ -62,7 +63,11 @@ export class RequestRefused extends Error {
   }
 }
 
-/** A request with parameters or members that break their rules. */
+/** A request with parameters or members that break their rules; its detail says the first of them. */
 export function invalidRequest(violations: readonly Violation[]): RequestRefused {
-  return new RequestRefused("invalid_request", { violations });
+  const [first, ...others] = violations;
+  if (first === undefined) return new RequestRefused("invalid_request");
+  const where = first.pointer === "" ? "The body" : `\`${first.pointer}\``;
+  const more = others.length === 0 ? "" : ` (and ${others.length} more, see \`errors\`)`;
+  return new RequestRefused("invalid_request", { violations, detail: `${where}: ${first.detail}${more}.` });
 }

@@ -38,17 +38,47 @@ export function mount(
       table.set(route.method.toUpperCase(), serve);
       if (route.method === "get") table.set("HEAD", serve);
     }
-    const methods = [...table.keys(), ...(crossOrigin.enabled ? ["OPTIONS"] : [])].join(", ");
-    if (crossOrigin.enabled)
-      table.set(
-        "OPTIONS",
-        endpoint(path, () => crossOrigin.preflight(methods)),
-      );
-    const refuse = endpoint(path, () => {
-      throw new RequestRefused("method_not_allowed", { headers: { Allow: methods } });
-    });
-    app.all(path, (request, response) => (table.get(request.method) ?? refuse)(request, response));
+    mountPath(app, path, table, { endpoint, crossOrigin });
   }
+}
+
+/** Puts a page or file that anyone may read on an application, with the same manners as a declared route. */
+export function mountPublic(
+  app: Express,
+  path: string,
+  answer: () => Reply,
+  { endpoint, crossOrigin }: Pick<MountOptions, "endpoint" | "crossOrigin">,
+): void {
+  const serve = endpoint(path, answer);
+  mountPath(
+    app,
+    path,
+    new Map([
+      ["GET", serve],
+      ["HEAD", serve],
+    ]),
+    { endpoint, crossOrigin },
+  );
+}
+
+/** Puts a path on an application: its methods, preflights where browsers of other origins may call, and no others. */
+function mountPath(
+  app: Express,
+  path: string,
+  served: ReadonlyMap<string, Endpoint>,
+  { endpoint, crossOrigin }: Pick<MountOptions, "endpoint" | "crossOrigin">,
+): void {
+  const table = new Map(served);
+  const methods = [...table.keys(), ...(crossOrigin.enabled ? ["OPTIONS"] : [])].join(", ");
+  if (crossOrigin.enabled)
+    table.set(
+      "OPTIONS",
+      endpoint(path, () => crossOrigin.preflight(methods)),
+    );
+  const refuse = endpoint(path, () => {
+    throw new RequestRefused("method_not_allowed", { headers: { Allow: methods } });
+  });
+  app.all(path, (request, response) => (table.get(request.method) ?? refuse)(request, response));
 }
 
 function checked(check: CheckRequest, handler: RouteHandler): RouteHandler {

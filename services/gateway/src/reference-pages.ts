@@ -1,15 +1,23 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Express } from "express";
 import { absolutePath } from "swagger-ui-dist";
-import type { createEndpoints } from "./endpoint.ts";
 import { errorReference } from "./error-reference.ts";
 import { escapeHtml, htmlPage } from "./html.ts";
+import { type MountOptions, mountPublic } from "./mount.ts";
 import { describeApi } from "./openapi.ts";
 import { plainPageSecurity, referenceSecurity } from "./page-security.ts";
 import { errorReferencePath } from "./problem.ts";
-import { json, page } from "./reply.ts";
+import { json, page, type Reply } from "./reply.ts";
 
 const documentPath = "/api/v2/openapi.json";
-const files = ["swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"] as const;
+
+/** Files of Swagger UI that the page needs, and their media types; nothing else of its folder is served. */
+const files = {
+  "swagger-ui.css": "text/css; charset=utf-8",
+  "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+  "favicon-32x32.png": "image/png",
+} as const;
 
 const referencePage = `<!doctype html>
 <html lang="en">
@@ -28,52 +36,51 @@ const referencePage = `<!doctype html>
 </html>
 `;
 
-const startScript = `SwaggerUIBundle({ url: ${JSON.stringify(documentPath)}, dom_id: "#swagger-ui", deepLinking: true });
+// Without `validatorUrl: null`, Swagger UI shows the document's address to a validator of its makers.
+const startScript = `SwaggerUIBundle({
+  url: ${JSON.stringify(documentPath)},
+  dom_id: "#swagger-ui",
+  deepLinking: true,
+  validatorUrl: null,
+});
 `;
+
+/** What the reference is mounted with. */
+interface ReferenceOptions extends Pick<MountOptions, "endpoint" | "crossOrigin"> {
+  /** Where clients reach the gateway. */
+  readonly publicUrl: string | undefined;
+}
 
 /**
  * Puts the OpenAPI document, its rendered form and the list of error reasons on an application; all are public
- * (api.md, Operations). `publicUrl` is where clients reach the gateway.
+ * (api.md, Operations).
  */
-export function mountReference(
-  app: Express,
-  endpoint: ReturnType<typeof createEndpoints>,
-  publicUrl: string | undefined,
-): void {
+export function mountReference(app: Express, { endpoint, crossOrigin, publicUrl }: ReferenceOptions): void {
   const document = Buffer.from(JSON.stringify(describeApi(publicUrl)));
-  const directory = absolutePath();
-  const secureReference = referenceSecurity();
   const errorsPage = htmlPage("Errors of the Devmesh API", errorsTable());
+  const secureReference = referenceSecurity();
+  const mountReply = (path: string, reply: Reply) =>
+    mountPublic(app, path, () => reply, { endpoint, crossOrigin });
 
   app.use(errorReferencePath, plainPageSecurity());
   app.use("/docs", (request, response, next) => {
     if (request.baseUrl + request.path === errorReferencePath) next();
     else secureReference(request, response, next);
   });
-  app.get(
-    documentPath,
-    endpoint(documentPath, () => json(document)),
-  );
-  app.get(
-    "/docs",
-    endpoint("/docs", () => page(referencePage)),
-  );
-  app.get(
-    "/docs/start.js",
-    endpoint("/docs/start.js", () => ({
+  mountReply(documentPath, json(document));
+  mountReply("/docs", page(referencePage));
+  mountReply("/docs/start.js", {
+    status: 200,
+    headers: { "Content-Type": "text/javascript; charset=utf-8" },
+    body: startScript,
+  });
+  mountReply(errorReferencePath, page(errorsPage));
+  for (const [name, type] of Object.entries(files)) {
+    mountReply(`/docs/${name}`, {
       status: 200,
-      headers: { "Content-Type": "text/javascript; charset=utf-8" },
-      body: startScript,
-    })),
-  );
-  app.get(
-    errorReferencePath,
-    endpoint(errorReferencePath, () => page(errorsPage)),
-  );
-  for (const name of files) {
-    app.get(`/docs/${name}`, (_request, response) =>
-      response.sendFile(name, { root: directory, maxAge: "1h" }),
-    );
+      headers: { "Content-Type": type, "Cache-Control": "public, max-age=3600" },
+      body: readFileSync(join(absolutePath(), name)),
+    });
   }
 }
 

@@ -6,14 +6,20 @@ import { RequestRefused } from "./gateway-errors.ts";
 /** Most bytes of a body (api.md, Conventions). */
 const maxBodyBytes = 512 * 1024;
 
+/**
+ * Deepest nesting of a body's objects and arrays. Far beyond what any owner takes: it keeps what is written again
+ * on the way to one from exhausting the stack.
+ */
+const maxBodyDepth = 200;
+
 /** The client went away before its request was complete: there is nobody to answer. */
 export class ClientGone extends Error {
   override readonly name = "ClientGone";
 }
 
 /**
- * The JSON body of a request; undefined when there is none. Throws `unsupported_media_type`, `body_too_large` and
- * `body_malformed`, and `ClientGone` when the connection ends in the middle.
+ * The JSON body of a request; undefined when there is none. Throws `unsupported_media_type`, `body_too_large`,
+ * `body_malformed` and `body_too_deep`, and `ClientGone` when the connection ends in the middle.
  */
 export async function readJsonBody(
   request: IncomingMessage,
@@ -36,11 +42,23 @@ export async function readJsonBody(
 
 function parseJson(bytes: Buffer): Json {
   if (!isUtf8(bytes)) throw new RequestRefused("body_malformed");
+  let value: Json;
   try {
-    return JSON.parse(bytes.toString("utf8"));
+    value = JSON.parse(bytes.toString("utf8"));
   } catch (cause) {
     throw new RequestRefused("body_malformed", { cause });
   }
+  // Short bodies cannot be that deep, so most are not looked through.
+  if (bytes.length > 2 * maxBodyDepth && isDeeper(value, maxBodyDepth)) {
+    throw new RequestRefused("body_too_deep");
+  }
+  return value;
+}
+
+/** Whether objects and arrays are nested deeper than `levels`; looks no further down than that. */
+function isDeeper(value: Json, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
 
 function readBytes(request: IncomingMessage): Promise<Buffer> {

@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { Problem } from "@devmesh/contracts/rest/problem";
@@ -55,6 +56,21 @@ describe("a key", () => {
     const answer = await mesh.fetch(`${devices}?access_token=${secrets.customer}`);
     expect(answer.status).toBe(400);
     expect((await problemOf(answer)).reason).toBe("key_ambiguous");
+  });
+
+  test("given in two headers that differ is 400, in two that agree it is taken", async () => {
+    const say = (...keys: string[]) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const headers = keys.flatMap((key) => ["Authorization", `Bearer ${key}`]);
+        request(`${mesh.url}${devices}`, { headers: ["Host", "mesh", ...headers] }, (answer) => {
+          answer.resume();
+          resolve(answer.statusCode);
+        })
+          .on("error", reject)
+          .end();
+      });
+    expect(await say(secrets.master, secrets.customer)).toBe(400);
+    expect(await say(secrets.master, secrets.master)).toBe(200);
   });
 
   test("given twice in the URL is 400, and is not repeated in the answer", async () => {
@@ -148,6 +164,16 @@ describe("a path", () => {
       const answer = await mesh.fetch(path);
       expect(answer.status).toBe(404);
       expect((await problemOf(answer)).reason).toBe("route_not_found");
+    },
+  );
+
+  test.each(["/", "/docs", "/docs/start.js", "/docs/swagger-ui.css", "/docs/errors", "/api/v2/openapi.json"])(
+    "%s that is for reading alone is 405 for anything else",
+    async (path) => {
+      const answer = await mesh.fetch(path, { method: "POST", key: null });
+      expect(answer.status).toBe(405);
+      expect(answer.headers.get("allow")).toBe("GET, HEAD");
+      expect((await problemOf(answer)).reason).toBe("method_not_allowed");
     },
   );
 
@@ -248,13 +274,40 @@ describe("a body", () => {
     expect((await problemOf(chunked)).reason).toBe("body_too_large");
   });
 
+  test.each([
+    ["objects", '{"a":', "1", "}"],
+    ["arrays", "[", "", "]"],
+  ])("of %s nested without end is 400 and reaches nobody", async (_, open, core, close) => {
+    let asked = 0;
+    mesh.standIns.devices.patchDevice = async () => {
+      asked++;
+      return { etag: '"1"', device: device("pump") as never };
+    };
+    const write = (depth: number) =>
+      mesh.fetch(`${devices}/pump`, {
+        method: "POST",
+        body: `{"shadow":{"state":{"desired":{"app":${open.repeat(depth)}${core}${close.repeat(depth)}}}}}`,
+        headers: { "content-type": "application/json" },
+      });
+    for (const depth of [197, 5_000, 50_000]) {
+      const answer = await write(depth);
+      expect(answer.status).toBe(400);
+      expect((await problemOf(answer)).reason).toBe("body_too_deep");
+    }
+    expect(asked).toBe(0);
+    await write(196);
+    expect(asked).toBe(1);
+  });
+
   test("with unknown members is refused with each of them, and every other fault", async () => {
     const answer = await mesh.fetch(devices, {
       json: { nam: "x", id: "a b", shadow: { state: { desierd: {} } }, acl: { read: ["no"] } },
     });
     expect(answer.status).toBe(400);
-    const { errors, reason } = await problemOf(answer);
+    const { errors, reason, detail, error } = await problemOf(answer);
     expect(reason).toBe("invalid_request");
+    expect(detail).toBe(`\`${errors?.[0]?.pointer}\`: ${errors?.[0]?.detail} (and 3 more, see \`errors\`).`);
+    expect(error.message).toBe(detail);
     expect(errors?.map(({ pointer }) => pointer).sort()).toEqual([
       "/acl/read/0",
       "/id",

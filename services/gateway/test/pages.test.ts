@@ -56,8 +56,16 @@ describe("the API reference", () => {
     for (const path of files) {
       const file = await read(path);
       expect({ path, status: file.status }).toEqual({ path, status: 200 });
+      expect(file.headers.get("x-request-id")).not.toBeNull();
+      expect(file.headers.get("cross-origin-resource-policy")).toBe("same-origin");
       await file.body?.cancel();
     }
+  });
+
+  test("tells nobody else where it is", async () => {
+    const script = await (await read("/docs/start.js")).text();
+    expect(script).toContain("validatorUrl: null");
+    expect(script + (await (await read("/docs")).text())).not.toMatch(/https?:\/\//);
   });
 
   test("serves nothing else of its folder", async () => {
