@@ -83,7 +83,7 @@ export const mesh = {
   }),
   "rpc-bridge": defineService({
     serves: rpcBridge,
-    calls: [calls(devices, ["readPresence", "readDevice", "patchDevice", "readDelta"])],
+    calls: [calls(devices, ["listDevices", "readPresence", "readDevice", "patchDevice", "readDelta"])],
     publishes: rpcEvents,
     subscribes: [hears(deviceEvents, ["online", "offline", "updated", "created", "deleted"])],
     produces: [],

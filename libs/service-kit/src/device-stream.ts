@@ -23,6 +23,9 @@ const ackWaitMs = 10_000;
 /** Waits after a batch that could not be handled, in milliseconds; the last one repeats. */
 const retryAfterMs = [100, 250, 500, 1_000, 2_000, 5_000];
 
+/** What the broker may count for one message: a payload of `max_payload`, subject and headers. */
+const largestMessageBytes = 1024 * 1024 + 64 * 1024;
+
 /** A message that a device published at QoS 1 or 2 and the broker has acknowledged to it. */
 export interface DeviceMessage {
   /** The topic as a NATS subject, without the broker's prefix. */
@@ -46,6 +49,8 @@ export interface PullDeviceMessagesOptions {
   readonly durable: keyof typeof deviceConsumers;
   /** Most messages in one batch. */
   readonly batch: number;
+  /** Most bytes in one batch: bounds the memory. At least 2 MB, since a message may weigh up to `max_payload`. Default 32 MB. */
+  readonly maxBytes?: number;
   /** How long a batch that is not full waits for more, in milliseconds. 0: not at all. */
   readonly maxWaitMs: number;
   /** Ends the pulling; a batch being handled is finished and acknowledged first. */
@@ -62,7 +67,7 @@ export async function pullDeviceMessages(
   options: PullDeviceMessagesOptions,
   handleBatch: (messages: readonly DeviceMessage[]) => Promise<void>,
 ): Promise<void> {
-  const { durable, batch, maxWaitMs, signal } = options;
+  const { durable, batch, maxWaitMs, signal, maxBytes = 32 * 1024 * 1024 } = options;
   const puller = createPuller(bus, mqttStream, durable);
   let streamCreated: string | null = null;
   let connections = 0;
@@ -77,7 +82,7 @@ export async function pullDeviceMessages(
       streamCreated ??= await readStreamCreated(bus, signal);
       if (streamCreated === null) continue;
       const connection = connections;
-      const pulled = await pullBatch(puller, batch, maxWaitMs, signal);
+      const pulled = await pullBatch(puller, { batch, maxBytes, maxWaitMs }, signal);
       if (signal.aborted || connection !== connections) {
         for (const message of pulled.messages) message.reject(0);
         await waitFor(bus, 100, signal);
@@ -103,15 +108,21 @@ export async function pullDeviceMessages(
 }
 
 /** Takes what is there at once, or the first that comes; then fills the batch for `maxWaitMs`. */
-async function pullBatch(puller: Puller, batch: number, maxWaitMs: number, signal: AbortSignal) {
-  const first = await puller.pull({ batch, expiresMs: pollMs, untilAny: true }, signal);
+async function pullBatch(
+  puller: Puller,
+  { batch, maxBytes, maxWaitMs }: { batch: number; maxBytes: number; maxWaitMs: number },
+  signal: AbortSignal,
+) {
+  const first = await puller.pull({ batch, maxBytes, expiresMs: pollMs, untilAny: true }, signal);
   const missing = batch - first.messages.length;
-  if (first.messages.length === 0 || missing === 0 || maxWaitMs === 0 || first.failure !== null) {
+  const bytesLeft = maxBytes - first.messages.reduce((sum, { payload }) => sum + payload.length, 0);
+  const isFull = missing === 0 || bytesLeft < largestMessageBytes;
+  if (first.messages.length === 0 || isFull || maxWaitMs === 0 || first.failure !== null) {
     // The broker turns a one-shot request away while another replica's waits: not so fast again.
     if (first.messages.length === 0 && first.failure === null) await systemClock.sleep(5);
     return first;
   }
-  const rest = await puller.pull({ batch: missing, expiresMs: maxWaitMs }, signal);
+  const rest = await puller.pull({ batch: missing, maxBytes: bytesLeft, expiresMs: maxWaitMs }, signal);
   return { messages: [...first.messages, ...rest.messages], failure: rest.failure };
 }
 

@@ -36,6 +36,8 @@ export interface PullRequest {
   readonly expiresMs: number;
   /** Ends as soon as there was anything, instead of waiting for the batch to fill. */
   readonly untilAny?: boolean;
+  /** The most that the messages may weigh, in bytes, headers included; the request ends before the one that would exceed it. */
+  readonly maxBytes?: number;
 }
 
 /** Asks one durable consumer for messages, one request at a time. */
@@ -64,7 +66,7 @@ export function createPuller(bus: Bus, stream: string, consumer: string): Puller
   });
 
   return {
-    pull({ batch, expiresMs, untilAny = false }, signal) {
+    pull({ batch, expiresMs, untilAny = false, maxBytes }, signal) {
       if (current !== null) throw new Error("one pull at a time");
       return new Promise<PullResult>((resolve) => {
         const messages: PulledMessage[] = [];
@@ -88,7 +90,7 @@ export function createPuller(bus: Bus, stream: string, consumer: string): Puller
               messages.push(pulled(msg));
               if (messages.length === batch) finish(null);
             } else if (msg.subject === replyTo) {
-              const failure = failureOf(msg.headers?.code ?? 0);
+              const failure = failureOf(msg.headers?.code ?? 0, msg.headers?.description ?? "");
               if (failure !== "heartbeat") finish(failure);
             }
           },
@@ -97,7 +99,7 @@ export function createPuller(bus: Bus, stream: string, consumer: string): Puller
         if (!bus.connected) return finish("disconnected");
         bus.connection.publish(
           subject,
-          JSON.stringify({ batch, expires: nanos(expiresMs), no_wait: untilAny }),
+          JSON.stringify({ batch, expires: nanos(expiresMs), no_wait: untilAny, max_bytes: maxBytes }),
           { reply: replyTo },
         );
       });
@@ -143,14 +145,19 @@ function say(msg: Msg, word: string): void {
   }
 }
 
-/** Status of ADR-13: 404 and 408 end a request in peace, 503 says nobody serves the consumer. */
-function failureOf(status: number): PullFailure | "heartbeat" | null {
+/**
+ * Status of ADR-13: 404 and 408 end a request in peace, as does 409 where the next message would exceed its bytes; 503
+ * says nobody serves the consumer.
+ */
+function failureOf(status: number, description: string): PullFailure | "heartbeat" | null {
   switch (status) {
     case 100:
       return "heartbeat";
     case 404:
     case 408:
       return null;
+    case 409:
+      return /exceeds maxbytes/i.test(description) ? null : "refused";
     case 503:
       return "missing";
     default:

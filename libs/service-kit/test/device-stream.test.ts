@@ -32,8 +32,12 @@ describe("messages of devices", () => {
   });
   afterAll(() => broker.stop());
 
-  const pull = (handle: (messages: readonly DeviceMessage[]) => Promise<void>, batch = 100, maxWaitMs = 20) =>
-    pullDeviceMessages(data, { durable: "data", batch, maxWaitMs, signal: done.signal }, handle);
+  const pull = (
+    handle: (messages: readonly DeviceMessage[]) => Promise<void>,
+    batch = 100,
+    maxWaitMs = 20,
+    maxBytes = 32_000_000,
+  ) => pullDeviceMessages(data, { durable: "data", batch, maxBytes, maxWaitMs, signal: done.signal }, handle);
 
   test("arrive once each, in order, named by the stream's age and their sequence", async () => {
     await using pump = await broker.device("pump-1");
@@ -75,6 +79,23 @@ describe("messages of devices", () => {
     await eventually(() => sizes.reduce((sum, size) => sum + size, 0) === 50);
     expect(most).toBe(1);
     expect(Math.max(...sizes)).toBe(8);
+    done.abort();
+    await pulling;
+  });
+
+  test("that are large come in batches of bounded weight, all of them", async () => {
+    await using pump = await broker.device("pump-1");
+    const payload = "x".repeat(250_000);
+    for (let count = 0; count < 20; count++) await pump.publish("db/pump-1/x", payload, 1);
+    const weights: number[] = [];
+    const pulling = pull(
+      async (messages) => void weights.push(messages.reduce((sum, { payload }) => sum + payload.length, 0)),
+      100,
+      20,
+      2_000_000,
+    );
+    await eventually(() => weights.reduce((sum, weight) => sum + weight, 0) === 5_000_000);
+    expect(Math.max(...weights)).toBeLessThanOrEqual(2_000_000);
     done.abort();
     await pulling;
   });

@@ -30,12 +30,12 @@ export function createPatchDevice(deps: PatchDeps): Implementation<typeof device
   const { store, presence, notices, clock } = deps;
   const writers = new SerialByKey();
 
-  return ({ id, principal, patch: body, if_match }, ctx) =>
+  return ({ id, principal, patch: body, if_match, taken_at }, ctx) =>
     writers.run(id, async () => {
       const checked = checkPatchBody(body);
       for (;;) {
         const device = concerns(principal, id) ? await store.find(id, ctx.signal) : null;
-        if (device === null) return ctx.fail("device_not_found");
+        if (device === null || isOfEarlierDevice(taken_at, device)) return ctx.fail("device_not_found");
 
         const pointers = unwritableMembers(principal, device.acl, body, device.shadow);
         if (pointers.length > 0) return ctx.fail("not_writable", { pointers });
@@ -59,6 +59,17 @@ export function createPatchDevice(deps: PatchDeps): Implementation<typeof device
         return { etag: etagOf(changed), device: describeDeviceFor(principal, changed, presence) };
       }
     });
+}
+
+/**
+ * By how much the broker's clock may be behind ours, in milliseconds. An id is free again 6 s after its device lost its access
+ * at the earliest (`closeAgainAfterMs`), so nothing that device said is taken for the new one's.
+ */
+const clockSkewMs = 2_000;
+
+/** Whether a message was still under way when the device it came from was deleted and its id given to this one. */
+function isOfEarlierDevice(takenAt: string | undefined, device: StoredDevice): boolean {
+  return takenAt !== undefined && Date.parse(takenAt) < device.created_at - clockSkewMs;
 }
 
 /** The device after the patch, one revision on; itself when the patch writes no shadow and changes nothing else. */

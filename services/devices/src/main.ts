@@ -6,17 +6,19 @@ import { createDeviceNotices } from "./device-notices.ts";
 import { createDevices } from "./devices.ts";
 import { DevicesEnv } from "./env.ts";
 import { openDeviceStore } from "./open-device-store.ts";
+import { registerPresenceMetrics } from "./presence-metrics.ts";
 import { watchPresence } from "./presence-watch.ts";
 
 await runService({
   name: "devices",
   declaration: mesh.devices,
   env: DevicesEnv,
-  async start({ env, bus, publisher, clients, log, clock, signal }) {
+  async start({ env, bus, publisher, clients, log, clock, metrics, signal }) {
     const store = openDeviceStore(env.STORE_URL);
     const background = new Background({ clock, signal, log });
     const connections = createBrokerConnections(bus);
     const presence = await watchPresence({ store, connections, publisher, background, clock });
+    registerPresenceMetrics(metrics.registry, presence);
     const implementation = createDevices({
       store,
       keys: clients.keys,

@@ -30,6 +30,10 @@ const lanes = 128;
 
 /** Presence that is being kept up. */
 export interface PresenceWatch extends Presence {
+  /** Devices with at least one open connection. */
+  readonly devicesOnline: number;
+  /** Open connections of all devices. */
+  readonly connections: number;
   /** Ends it and stores what is still to be stored. */
   stop(): Promise<void>;
 }
@@ -99,7 +103,18 @@ class Watch implements PresenceWatch {
     const connectedAt = this.#connectedAt.get(id);
     if (connectedAt !== undefined && this.#sets.isOnline(id))
       return Math.max(connectedAt, this.#lastListedAt);
+    // Gone, and not told so yet: it was seen until then, not only when it connected.
+    const departedAt = this.#sets.departedAt(id);
+    if (departedAt !== null && departedAt > 0) return departedAt;
     return this.#reports.get(id)?.seen_at ?? connectedAt ?? null;
+  }
+
+  get devicesOnline(): number {
+    return this.#sets.devicesOnline;
+  }
+
+  get connections(): number {
+    return this.#sets.connections;
   }
 
   async stop(): Promise<void> {

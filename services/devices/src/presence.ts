@@ -76,6 +76,21 @@ export class PresenceSets {
     return this.#byDevice.has(deviceId);
   }
 
+  /** When the last connection of a device went that is still told to be online; null if there is no such moment. */
+  departedAt(deviceId: string): number | null {
+    return this.#departures.get(deviceId)?.seenAt ?? null;
+  }
+
+  /** Devices with at least one open connection. */
+  get devicesOnline(): number {
+    return this.#byDevice.size;
+  }
+
+  /** Open connections of all devices. */
+  get connections(): number {
+    return this.#open.size;
+  }
+
   connected(connection: DeviceConnection, now: number): PresenceChange[] {
     this.#forget(now);
     const key = keyOf(connection);

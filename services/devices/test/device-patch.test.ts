@@ -65,6 +65,28 @@ test("of two replicas' writes with the same version one is accepted", async () =
   await store.close();
 });
 
+test("what an earlier device of the same id said is not written; what this one says is, by a broker whose clock is behind", async () => {
+  const store = createSqliteDeviceStore(":memory:");
+  const device = newDevice("a");
+  await store.insert(device, null, context().signal);
+  const { one } = replicas(store);
+  const say = (takenAt: number) =>
+    one(
+      {
+        id: "a",
+        principal: { kind: "device", device_id: "a" },
+        patch: { shadow: { state: { reported: { takenAt } } } },
+        taken_at: new Date(takenAt).toISOString(),
+      },
+      context(),
+    );
+  await expect(say(device.created_at - 6_000)).rejects.toThrow("device_not_found");
+  await say(device.created_at - 1_000);
+  await say(device.created_at + 60_000);
+  expect((await store.find("a", context().signal))?.shadow.version).toBe(2);
+  await store.close();
+});
+
 test("a device that is deleted between the check and the write is not written", async () => {
   const store = createSqliteDeviceStore(":memory:");
   await store.insert(newDevice("a"), null, context().signal);

@@ -30,6 +30,16 @@ describe("presence as sets of connections", () => {
     expect(sets.nextDueAt).toBeNull();
   });
 
+  test("a device that has gone was seen until then, also before that is told", () => {
+    const sets = new PresenceSets();
+    sets.connected(connection(1), 10);
+    expect([sets.departedAt("d"), sets.devicesOnline, sets.connections]).toEqual([null, 1, 1]);
+    sets.disconnected(connection(1), 900);
+    expect([sets.departedAt("d"), sets.devicesOnline, sets.connections]).toEqual([900, 0, 0]);
+    sets.takeDue(900 + offlineAfterMs);
+    expect(sets.departedAt("d")).toBeNull();
+  });
+
   test("a takeover, a quick return and a login that fails at once tell nothing", () => {
     const sets = new PresenceSets();
     sets.connected(connection(1), 0);

@@ -125,10 +125,13 @@ describe("the process of the service", () => {
     await service.stop();
     service = await startService(environment());
     expect(await isOnline("pump")).toBe(true);
+    expect(await service.metrics()).toMatch(/^devices_online 1$/m);
+    const beforeLeaving = Date.now();
     await device.leave();
     await eventually(async () => !(await isOnline("pump")));
     const { device: left } = await (await gateway()).readDevice({ id: "pump", principal: master }, call());
-    expect(Date.now() - Date.parse(String(left.last_seen))).toBeLessThan(60_000);
+    expect(Date.parse(String(left.last_seen))).toBeGreaterThanOrEqual(beforeLeaving - 1);
+    expect(await service.metrics()).toMatch(/^devices_online 0$/m);
   });
 
   test("rotating the token ends the connection before the answer", async () => {
@@ -176,6 +179,8 @@ describe("the process of the service", () => {
 });
 
 interface RunningService {
+  /** What it measures, in the text form of Prometheus. */
+  metrics(): Promise<string>;
   /** Asks it to end; answers its exit code. */
   stop(): Promise<number | null>;
 }
@@ -192,6 +197,7 @@ async function startService(env: Record<string, string>): Promise<RunningService
   const [message] = await Promise.race([once(child, "message"), once(child, "exit")]);
   if (message?.type !== "ready") throw new Error(`the service did not start: ${output}`);
   return {
+    metrics: async () => await (await fetch(`${message.ops}/metrics`)).text(),
     async stop() {
       if (child.exitCode !== null) return child.exitCode;
       const ended = once(child, "exit");

@@ -31,6 +31,8 @@ export interface Calls {
    * another replica, or another device was asked.
    */
   settle(deviceId: string, id: number, reply: DeviceReply): boolean;
+  /** Whether any call waits for the device. */
+  isWaitingFor(deviceId: string): boolean;
   /** Ends the calls of a device that has gone. */
   deviceWentOffline(deviceId: string): void;
   /** Ends all calls, and each further one at once, because this process stops. */
@@ -108,6 +110,9 @@ export function createCalls({ clock, maxInFlight, randomId = random31BitId }: Ca
       if (call === undefined || call.deviceId !== deviceId) return false;
       end(call, reply);
       return true;
+    },
+    isWaitingFor(deviceId) {
+      return byDevice.has(deviceId);
     },
     deviceWentOffline(deviceId) {
       for (const call of [...(byDevice.get(deviceId) ?? [])]) end(call, { kind: "offline" });

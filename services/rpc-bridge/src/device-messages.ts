@@ -12,11 +12,9 @@ import type { BridgeMetrics } from "./metrics.ts";
 import { withRetries } from "./retry.ts";
 
 /** A message of a device as the broker hands it over. */
-export interface IncomingMessage extends Pick<DeviceMessage, "payload" | "redelivered" | "deliveryId"> {
+export interface IncomingMessage extends Omit<DeviceMessage, "deviceId"> {
   /** Chosen by the device. */
   readonly topicLevels: readonly string[];
-  /** When the broker took it. */
-  readonly timestamp: Date;
 }
 
 /** What devices say to the mesh, apart from RPC replies and data. */

@@ -23,7 +23,8 @@ export interface DeviceShadows {
   /**
    * Applies an update with the device as principal and answers on `accepted` or `rejected`. Throws only when it was
    * not decided before `signal` aborted; the update must then be delivered again. One that was applied by a process
-   * that died before it could say so is applied twice: the same merge, one more step of the version.
+   * that died before it could say so is applied twice: the same merge, one more step of the version. A device that is
+   * no more gets no answer, as does one of the same id that came after it.
    */
   update(message: DeviceMessage, signal: AbortSignal): Promise<void>;
   /** Answers with state, version and timestamp on `ID/shadow`; never tags. A device that is no more gets no answer. */
@@ -48,10 +49,15 @@ type ShadowView = z.infer<typeof DeviceView>["shadow"];
 const attemptMs = 5_000;
 
 export function createDeviceShadows({ devices, link, clock, log }: DeviceShadowsOptions): DeviceShadows {
-  async function apply(deviceId: string, { patch }: ShadowUpdate, signal: AbortSignal): Promise<ShadowView> {
+  async function apply(
+    { deviceId, timestamp }: DeviceMessage,
+    { patch }: ShadowUpdate,
+    signal: AbortSignal,
+  ): Promise<ShadowView> {
     using call = createCallContext({ timeoutMs: attemptMs, signal, clock });
     const principal = { kind: "device", device_id: deviceId } as const;
-    const { device } = await devices.patchDevice({ id: deviceId, principal, patch: { shadow: patch } }, call);
+    const input = { id: deviceId, principal, patch: { shadow: patch }, taken_at: timestamp.toISOString() };
+    const { device } = await devices.patchDevice(input, call);
     return DeviceView.parse(device).shadow;
   }
 
@@ -78,7 +84,7 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
     return await withRetries(
       async () => {
         try {
-          return await apply(deviceId, request, signal);
+          return await apply(message, request, signal);
         } catch (error) {
           if (!redelivered || !isReason(error, "version_conflict")) throw error;
           const shadow = await appliedBefore(deviceId, request, signal);
@@ -123,6 +129,7 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
         await answer(deviceTopics.updateAccepted(deviceId), accepted, signal);
       } catch (error) {
         if (signal.aborted) throw error;
+        if (isReason(error, "device_not_found")) return;
         const rejection = rejectionOf(error);
         if (rejection.code >= 500) log.error({ err: error, device_id: deviceId }, "a shadow update failed");
         await reject(deviceId, { ...rejection, ...token }, signal);

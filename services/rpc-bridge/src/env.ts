@@ -11,6 +11,8 @@ export const RpcBridgeEnv = ServiceEnv.extend({
     .string()
     .regex(/^mqtts?:\/\/[^\s/@]+$/, "must be mqtt://HOST:PORT")
     .default("mqtt://127.0.0.1:1883"),
+  /** PEM file of the one certificate that an `mqtts:` listener may show; without it, one for the host of `MQTT_URL`. */
+  MQTT_TLS_CERT: z.string().optional(),
   /** Of the user `rpc-bridge.devices`, for NATS and for MQTT. */
   NATS_DEVICES_PASSWORD: z.string().min(1),
   /** Largest frame that is sent to a device, in bytes. */

@@ -1,14 +1,17 @@
 import { Socket } from "node:net";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { pinnedCertificate } from "@devmesh/service-kit/pinned-certificate";
 import { connect, type MqttClient } from "mqtt";
 
 /** How the bridge logs in to the broker's MQTT listener: as a static user of account DEVICES, past the auth callout. */
 export interface BrokerLogin {
-  /** `mqtt://host:port`. */
+  /** `mqtt://host:port` or `mqtts://`. */
   readonly url: string;
   readonly user: string;
   readonly password: string;
+  /** PEM file of the one certificate to accept, whatever host it names; otherwise one for the host of `url`. */
+  readonly tlsCert?: string | undefined;
 }
 
 /** A message as it came from a device. */
@@ -122,8 +125,9 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
  * One connection that begins without a session and is not replaced when lost. Small packets leave at once
  * (TCP_NODELAY): otherwise each acknowledgement costs 40 ms. The caller listens to its `error`.
  */
-export function connectMqtt({ url, user, password }: BrokerLogin, clientId: string): MqttClient {
+export function connectMqtt({ url, user, password, tlsCert }: BrokerLogin, clientId: string): MqttClient {
   const client = connect(url, {
+    ...(tlsCert === undefined ? {} : pinnedCertificate(tlsCert)),
     protocolVersion: 4,
     username: user,
     password,

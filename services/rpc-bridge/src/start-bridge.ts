@@ -5,6 +5,7 @@ import { subscribe } from "@devmesh/service-kit/events";
 import { listRetainedTopics } from "@devmesh/service-kit/retained-messages";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import { createCalls } from "./calls.ts";
+import { departureHandler } from "./departures.ts";
 import { startDeviceIntake } from "./device-intake.ts";
 import { createDeviceMessages } from "./device-messages.ts";
 import { createDeviceShadows } from "./device-shadows.ts";
@@ -12,6 +13,7 @@ import { replyFilters } from "./device-topics.ts";
 import type { RpcBridgeEnv } from "./env.ts";
 import { createIngestion } from "./ingestion.ts";
 import { createBridgeMetrics } from "./metrics.ts";
+import { createMissedChanges } from "./missed-changes.ts";
 import { openMqttLink } from "./mqtt-link.ts";
 import { createRpcBridge, replyHandler } from "./rpc-bridge.ts";
 import { createDeltaPublisher } from "./shadow-delta.ts";
@@ -38,6 +40,7 @@ export async function startBridge(
     url: env.MQTT_URL,
     user: `${env.NATS_USER ?? bus.name}.devices`,
     password: env.NATS_DEVICES_PASSWORD,
+    tlsCert: env.MQTT_TLS_CERT,
   };
 
   const calls = createCalls({ clock, maxInFlight: env.RPC_MAX_IN_FLIGHT });
@@ -78,7 +81,7 @@ export async function startBridge(
     subscribe(
       bus,
       { events: deviceEvents, names: ["offline"] },
-      { offline: ({ id }) => calls.deviceWentOffline(id) },
+      { offline: departureHandler({ calls, devices, clock, signal: life.signal }) },
       { mode: "each" },
     ),
     subscribe(
@@ -92,6 +95,12 @@ export async function startBridge(
       { mode: "one" },
     ),
   ];
+
+  // Heard before asked: nothing that changes in between is lost.
+  const missed = createMissedChanges({ ...common, devices, deltas });
+  await bus.flush();
+  missed.makeUp();
+  const ignoreReconnects = bus.onReconnect(missed.makeUp);
 
   const intake = startDeviceIntake({ bus: devicesBus, messages, stopping, signal: life.signal });
 
@@ -115,6 +124,7 @@ export async function startBridge(
     }),
     async stop() {
       calls.endAll();
+      ignoreReconnects();
       const heardOut = [intake.stop(), ...heard.map((listening) => listening.stop())];
       const ended = Promise.all(heardOut).then(deltas.idle);
       await Promise.race([ended, clock.sleep(farewellMs)]);

@@ -141,6 +141,24 @@ describe("the delta of a shadow", () => {
     await device.awaitMessage(({ payload }) => payload.includes('"version":21'));
   }, 30_000);
 
+  test("that changed while no bridge ran reaches a device that stayed connected, and a device that is not waits", async () => {
+    const shadow = mesh.registry.add("mast", { version: 30 });
+    mesh.registry.add("away", { version: 5, online: false });
+    const device = await connect("mast");
+    await device.subscribe("mast/shadow/delta");
+    await mesh.registry.tellUpdated("mast");
+    await device.awaitMessage(({ payload }) => payload.includes('"version":30'));
+    await bridge.end("SIGKILL");
+    shadow.version = 31;
+    await mesh.registry.tellUpdated("mast");
+    bridge = await startBridge(mesh);
+    await device.awaitMessage(({ payload }) => payload.includes('"version":31'), 10_000);
+    const away = await connect("away");
+    expect(await away.subscribe("away/shadow/delta")).toBe(0);
+    await device.publish("mast/shadow/get", "");
+    expect(away.messages).toEqual([]);
+  }, 30_000);
+
   test("is the newest in the end also when two replicas publish side by side", async () => {
     const shadow = mesh.registry.add("fan", { version: 1_000 });
     const device = await connect("fan");

@@ -23,6 +23,8 @@ export interface RegistryStandIn extends AsyncDisposable {
   readonly known: Map<string, KnownDevice>;
   /** Patches in the order in which they were applied. */
   readonly patches: JsonObject[];
+  /** With each patch: when the broker took the message that asks for it. */
+  readonly takenAt: (string | undefined)[];
   readonly events: Publisher<typeof deviceEvents>;
   /** A device with an empty shadow; told by no event. */
   add(id: string, device?: Partial<KnownDevice>): KnownDevice;
@@ -44,12 +46,32 @@ export async function startRegistryStandIn(
   const events = await createPublisher(bus, deviceEvents);
   const known = new Map<string, KnownDevice>();
   const patches: JsonObject[] = [];
+  const takenAt: (string | undefined)[] = [];
   const notServed = async () => Promise.reject(new Error("the stand-in does not serve this"));
 
   const find = (id: string): KnownDevice => {
     const device = known.get(id);
     if (device === undefined) throw new ServiceError({ code: "not_found", reason: "device_not_found" });
     return device;
+  };
+
+  const describe = (id: string): Device => {
+    const { desired, reported, tags, version, timestamp, online } = find(id);
+    return {
+      id,
+      name: null,
+      acl: defaultAcl,
+      online,
+      last_seen: null,
+      created_at: new Date().toISOString(),
+      shadow: {
+        state: { desired, reported },
+        metadata: { desired: {}, reported: {} },
+        tags,
+        version,
+        timestamp,
+      },
+    };
   };
 
   const view = (id: string): JsonObject => {
@@ -61,7 +83,10 @@ export async function startRegistryStandIn(
   };
 
   const implementation: Implementation<typeof devices> = {
-    listDevices: notServed,
+    async listDevices({ online }) {
+      const listed = [...known].filter(([, device]) => online === undefined || device.online === online);
+      return { next: null, items: listed.map(([id]) => describe(id)) };
+    },
     createDevice: notServed,
     deleteDevice: notServed,
     readCredentials: notServed,
@@ -79,7 +104,7 @@ export async function startRegistryStandIn(
       const { desired, reported, version, timestamp } = find(id);
       return { state: deltaMember(desired, reported).delta ?? {}, metadata: {}, version, timestamp };
     },
-    async patchDevice({ id, principal, patch }, context) {
+    async patchDevice({ id, principal, patch, taken_at }, context) {
       if (principal.kind !== "device" || principal.device_id !== id)
         return context.fail("not_writable", { pointers: [""] });
       await standIn.beforePatch(id);
@@ -102,6 +127,7 @@ export async function startRegistryStandIn(
       device.version++;
       device.timestamp = Date.now();
       patches.push(patch);
+      takenAt.push(taken_at);
       await standIn.tellUpdated(id);
       return { etag: '"1"', device: view(id) };
     },
@@ -113,6 +139,7 @@ export async function startRegistryStandIn(
   const standIn: RegistryStandIn = {
     known,
     patches,
+    takenAt,
     events,
     beforePatch: () => undefined,
     beforePresence: () => undefined,
@@ -130,24 +157,8 @@ export async function startRegistryStandIn(
       return device;
     },
     async tellUpdated(id) {
-      const { desired, reported, tags, version, timestamp, online } = find(id);
-      const now = new Date().toISOString();
-      const device: Device = {
-        id,
-        name: null,
-        acl: defaultAcl,
-        online,
-        last_seen: null,
-        created_at: now,
-        shadow: {
-          state: { desired, reported },
-          metadata: { desired: {}, reported: {} },
-          tags,
-          version,
-          timestamp,
-        },
-      };
-      await events.bestEffort.updated({ id, timestamp: now, device });
+      const timestamp = new Date().toISOString();
+      await events.bestEffort.updated({ id, timestamp, device: describe(id) });
     },
     async stopServing() {
       await served?.drain(0);

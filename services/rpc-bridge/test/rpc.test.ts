@@ -186,9 +186,36 @@ describe("a device call", () => {
     const call = failing(mesh.call({ device_id: "pump", timeout_ms: 10_000 }));
     await device.awaitMessage("pump/rpc");
     const startedAt = performance.now();
+    mesh.registry.add("pump", { online: false });
     await mesh.registry.events.offline({ id: "pump", timestamp: new Date().toISOString() });
     expect(await call).toMatchObject({ code: "conflict", reason: "device_offline" });
     expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
+  test("goes on when the news that its device went is older than the device's return", async () => {
+    const device = await connect("pump");
+    await device.subscribe("pump/rpc");
+    const call = mesh.call({ device_id: "pump" });
+    const { id, src } = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
+    const asked = Promise.withResolvers<void>();
+    mesh.registry.beforePresence = () => asked.resolve();
+    await mesh.registry.events.offline({ id: "pump", timestamp: new Date().toISOString() });
+    await asked.promise;
+    mesh.registry.beforePresence = () => undefined;
+    await device.publish(`${src}/rpc`, { id, result: "back again" }, 1);
+    expect(await call).toBe("back again");
+  });
+
+  test("sent before another connection took its device over may be answered on the new one", async () => {
+    const device = await connect("pump");
+    await device.subscribe("pump/rpc");
+    const call = mesh.call({ device_id: "pump" });
+    const { id, src } = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
+    const closed = device.closed();
+    const successor = await connect("pump");
+    await closed;
+    await successor.publish(`${src}/rpc`, { id, result: "taken over" });
+    expect(await call).toBe("taken over");
   });
 
   test("two hundred at once, answered in another order, each get their own answer", async () => {

@@ -107,10 +107,28 @@ describe("a shadow update of a device", () => {
     expect(mesh.registry.patches).toEqual([]);
   });
 
-  test("of a device that is no more is rejected with 404", async () => {
+  test("of a device that is no more is dropped without an answer, which a later device of that id could hear", async () => {
     const device = await connect("pump");
+    const known = mesh.registry.known.get("pump");
     mesh.registry.known.delete("pump");
-    expect(await answerTo(device, reported(1))).toMatchObject({ kind: "rejected", code: 404 });
+    mesh.registry.beforePatch = () => {
+      // The next update of the device finds it again.
+      mesh.registry.beforePatch = () => void (known && mesh.registry.known.set("pump", known));
+    };
+    await device.publish("pump/shadow/update", { ...reported(1), clientToken: "gone" }, 1);
+    expect(await answerTo(device, { ...reported(2), clientToken: "back" })).toMatchObject({
+      kind: "accepted",
+      clientToken: "back",
+    });
+    expect(device.messages.some(({ payload }) => payload.includes("gone"))).toBe(false);
+  });
+
+  test("carries to the registry when the broker took it", async () => {
+    const before = Date.now();
+    await answerTo(await connect("pump"), reported(1));
+    const [takenAt] = mesh.registry.takenAt.slice(-1);
+    expect(Date.parse(takenAt ?? "")).toBeGreaterThanOrEqual(before - 1);
+    expect(Date.parse(takenAt ?? "")).toBeLessThanOrEqual(Date.now());
   });
 
   test("may name the version it is based on", async () => {
