@@ -1,6 +1,6 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
-import { permissionsOf, type UserPermissions } from "@devmesh/service-kit/permissions";
+import { operatorPermissions, permissionsOf, type UserPermissions } from "@devmesh/service-kit/permissions";
 import { deadSubject, eventsNamed, methodSubject, queueSubject } from "@devmesh/service-kit/subjects";
 
 const services = Object.entries<ServiceDeclaration>(mesh);
@@ -35,10 +35,11 @@ ${queueRows().join("\n")}
 
 ## Users of the broker
 
-One user a service, and \`<service>.devices\` in account DEVICES for those that pull from devices. Whatever is not listed is
-denied. \`SUBJECT QUEUE\` is a subject in that queue group alone.
+One user a service, \`<service>.devices\` in account DEVICES for those that pull from devices, and \`operator\` for whoever looks
+at what runs. Whatever is not listed is denied. \`SUBJECT QUEUE\` is a subject in that queue group alone.
 
-${services.map(([name, declaration]) => userSections(name, declaration)).join("\n")}`;
+${services.map(([name, declaration]) => userSections(name, declaration)).join("\n")}
+${userSection("operator", "MESH", operatorPermissions)}`;
 }
 
 function methodRows(): string[] {

@@ -1,5 +1,5 @@
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
-import { permissionsOf, type UserPermissions } from "./permissions.ts";
+import { operatorPermissions, permissionsOf, type UserPermissions } from "./permissions.ts";
 import {
   connectionsSubject,
   deviceConnectSubject,
@@ -12,10 +12,9 @@ import {
 /** The services of a mesh by name, as `libs/contracts` declares them. */
 export type Mesh = Readonly<Record<string, ServiceDeclaration>>;
 
-/** A user of the broker: one for each service and account. */
+/** A user of the broker: one for each service and account, and `operator`. */
 export interface BrokerUser {
   readonly user: string;
-  readonly service: string;
   readonly account: typeof meshAccount | typeof devicesAccount;
   readonly permissions: UserPermissions;
 }
@@ -65,17 +64,15 @@ export interface BrokerConfigOptions {
   readonly mqttReplicas?: number;
 }
 
-/** Every user of the broker that a mesh needs. */
+/** Every user of the broker that a mesh needs, and `operator`, the human who looks at it. */
 export function brokerUsers(mesh: Mesh): readonly BrokerUser[] {
-  return Object.entries(mesh).flatMap(([service, declaration]) => {
+  const ofServices = Object.entries(mesh).flatMap(([service, declaration]): BrokerUser[] => {
     const permissions = permissionsOf(service, declaration);
-    const own: BrokerUser = { user: service, service, account: meshAccount, permissions: permissions.mesh };
+    const own: BrokerUser = { user: service, account: meshAccount, permissions: permissions.mesh };
     if (permissions.devices === undefined) return [own];
-    return [
-      own,
-      { user: `${service}.devices`, service, account: devicesAccount, permissions: permissions.devices },
-    ];
+    return [own, { user: `${service}.devices`, account: devicesAccount, permissions: permissions.devices }];
   });
+  return [...ofServices, { user: "operator", account: meshAccount, permissions: operatorPermissions }];
 }
 
 /**

@@ -37,6 +37,17 @@ export interface ServicePermissions {
   readonly devices?: UserPermissions;
 }
 
+/**
+ * What a human may do in account MESH: ask which services run and how they do (`$SRV`, ADR 5), with any NATS client's own
+ * inbox. The inboxes of services begin differently, so that nothing of theirs is heard.
+ */
+export const operatorPermissions: UserPermissions = {
+  publish: { allow: discoveryVerbs.flatMap((verb) => [`$SRV.${verb}`, `$SRV.${verb}.>`]), deny: [] },
+  subscribe: { allow: ["_INBOX.>"], deny: [] },
+  responds: false,
+  connectionTypes: ["STANDARD"],
+};
+
 /** Exactly what a service declares, in subjects (ADR 2): nothing here is granted to all but discovery and its inbox. */
 export function permissionsOf(name: string, declaration: ServiceDeclaration): ServicePermissions {
   const devices = devicesPermissions(name, declaration);

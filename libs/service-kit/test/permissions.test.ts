@@ -6,7 +6,7 @@ import type { Bus } from "../src/bus.ts";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
 import { provisionDeviceStreams, retainedSubjects } from "../src/device-stream.ts";
-import { announce } from "../src/discovery.ts";
+import { announce, discover } from "../src/discovery.ts";
 import { createPublisher, subscribe } from "../src/events.ts";
 import { consumeQueue, createProducer, createQueueOffice } from "../src/queue.ts";
 import { serve } from "../src/serve.ts";
@@ -98,6 +98,14 @@ describe("the user of a service", () => {
     expect(await office.listDeadLetters({ limit: 5 })).toEqual({ letters: [], next: null });
     expect(await office.retryDeadLetter(1)).toBe(false);
     await consuming.stop();
+  });
+
+  test("operator finds the services that run, with the inbox of any NATS client", async () => {
+    for (const service of ["caller", "postman"]) announce(as(service), { description: "", served: [] });
+    await Promise.all([...buses.values()].map((bus) => bus.flush()));
+    const operator = await broker.connect("operator", { inboxPrefix: "_INBOX" });
+    const found = (await discover(operator, 500)).map(({ name }) => name);
+    expect(found).toEqual(expect.arrayContaining(["caller", "postman"]));
   });
 
   test("in account DEVICES can do all that its right says", async () => {

@@ -1,0 +1,31 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { eventually } from "@devmesh/testkit/eventually";
+import { startMesh } from "@devmesh/testkit/mesh";
+import { connectNats } from "@devmesh/testkit/nats-connection";
+import { expect, test } from "@jest/globals";
+
+test("the broker's user operator sees every service by the NATS service protocol, and can do nothing else", async () => {
+  await using mesh = await startMesh();
+  const { passwords } = JSON.parse(await readFile(join(mesh.dataDir, "installation.json"), "utf8"));
+  await using operator = await connectNats({
+    port: mesh.ports.nats,
+    user: "operator",
+    password: passwords.operator,
+  });
+  const answers: { name: string; type: string }[] = [];
+  await operator.subscribe("_INBOX.discovery", ({ payload }) => answers.push(JSON.parse(payload)));
+  operator.publish("$SRV.PING", "", "_INBOX.discovery");
+  await eventually(() => answers.length >= 6);
+  expect(answers.map(({ name }) => name).sort()).toEqual([
+    "data",
+    "devices",
+    "gateway",
+    "keys",
+    "mailer",
+    "rpc-bridge",
+  ]);
+  expect(new Set(answers.map(({ type }) => type))).toEqual(new Set(["io.nats.micro.v1.ping_response"]));
+  await expect(operator.tryPublish("mesh.keys.v1.listKeys", "{}")).rejects.toThrow(/permissions violation/i);
+  await expect(operator.subscribe("_INBOX_keys.>", () => {})).rejects.toThrow(/permissions violation/i);
+}, 90_000);
