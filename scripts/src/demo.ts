@@ -18,7 +18,12 @@ export async function startDemo(mesh: MeshAccess): Promise<Demo> {
     for (const kind of deviceKinds) {
       const id = `demo-${kind}`;
       const token = await enrolDevice(mesh, { id, name: `Demonstration: ${kind}` });
-      devices.push(await startSimulatedDevice({ url: mesh.mqttUrl, id, token }, deviceModels[kind]()));
+      devices.push(
+        await startSimulatedDevice(
+          { url: mesh.mqttUrl, tlsCert: mesh.mqttTlsCert, id, token },
+          deviceModels[kind](),
+        ),
+      );
     }
   } catch (error) {
     await stop();

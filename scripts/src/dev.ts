@@ -14,6 +14,9 @@ import { StartFailure } from "./process/running-process.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 
+// As for the services that the launcher starts: what they write is their owner's alone.
+process.umask(0o077);
+
 try {
   const service = serviceOfThisFolder();
   const env = await environmentFor(service);
@@ -69,6 +72,7 @@ async function environmentFor(service: ServiceName): Promise<NodeJS.ProcessEnv> 
     installation,
     natsUrl: mesh.nats_url,
     mqttUrl: mesh.mqtt_url,
+    mqttTlsCert: mesh.mqtt_tls_cert ?? undefined,
     inherited: process.env,
   });
 }

@@ -1,14 +1,17 @@
 import { Socket } from "node:net";
+import { pinnedCertificate } from "@devmesh/service-kit/pinned-certificate";
 import { connect, type IClientOptions, type MqttClient, type OnMessageCallback } from "mqtt";
 
 /** How a device logs in: its id as user name, its `dt_` token as password (api.md, MQTT). */
 export interface DeviceLogin {
-  /** `mqtt://host:port`, or `ws://` for MQTT over WebSocket. */
+  /** `mqtt://host:port` or `mqtts://`; `ws://` or `wss://` for MQTT over WebSocket. */
   readonly url: string;
   readonly id: string;
   readonly token: string;
   /** The device id unless told; may also be `ID:<suffix>` or empty. */
   readonly clientId?: string;
+  /** PEM file of the one certificate to accept, whatever host it names; otherwise as the system judges. */
+  readonly tlsCert?: string | undefined;
 }
 
 /**
@@ -21,7 +24,10 @@ export async function connectDevice(
   take: OnMessageCallback,
   options: IClientOptions = {},
 ): Promise<MqttClient> {
+  const tls = login.tlsCert === undefined ? {} : pinnedCertificate(login.tlsCert);
   const client = connect(login.url, {
+    ...tls,
+    wsOptions: tls,
     protocolVersion: 4,
     username: login.id,
     password: login.token,

@@ -5,6 +5,8 @@ export interface MeshAccess {
   /** Base address of the REST API, without a slash at its end. */
   readonly url: string;
   readonly mqttUrl: string;
+  /** PEM file of the certificate that MQTT over TLS shows; absent without TLS. */
+  readonly mqttTlsCert?: string | undefined;
   readonly masterKey: string;
 }
 

@@ -56,7 +56,10 @@ async function run(): Promise<number> {
     { url: mesh.url, mqttUrl: mesh.mqtt_url, masterKey },
     { id, name: `Simulated ${kind}` },
   );
-  const device = await startSimulatedDevice({ url: mesh.mqtt_url, id, token }, deviceModels[kind]());
+  const device = await startSimulatedDevice(
+    { url: mesh.mqtt_url, tlsCert: mesh.mqtt_tls_cert ?? undefined, id, token },
+    deviceModels[kind](),
+  );
   process.stdout.write(`${id} is connected\n`);
   await stop.requested;
   await device.stop();

@@ -10,6 +10,9 @@ import { StartFailure } from "./process/running-process.ts";
 import { stopRequest } from "./process/stop-request.ts";
 import { welcome } from "./welcome.ts";
 
+// Whatever a mesh writes, stores and logs included, is its owner's alone; its parts inherit this.
+process.umask(0o077);
+
 const say = (sentence: string) => process.stdout.write(`${sentence}\n`);
 const complain = (line: string) => process.stderr.write(`${line}\n`);
 for (const stream of [process.stdout, process.stderr]) {
@@ -48,7 +51,7 @@ async function launch(): Promise<number> {
       stop.signal,
     );
     const masterKey = await masterKeyOf(settings);
-    if (wanted.demo && masterKey) demo = await demonstrate(mesh, masterKey);
+    if (wanted.demo && masterKey) demo = await demonstrate(mesh, settings, masterKey);
     say(welcome({ mesh, masterKey, firstStart, demo: demo !== null }));
     say(`ready ${mesh.url}`);
     await stop.requested;
@@ -70,9 +73,9 @@ async function masterKeyOf({ dataDir }: MeshSettings): Promise<string | null> {
   return text.trim() || null;
 }
 
-async function demonstrate(mesh: Mesh, masterKey: string): Promise<Demo | null> {
+async function demonstrate(mesh: Mesh, { mqttTls }: MeshSettings, masterKey: string): Promise<Demo | null> {
   try {
-    const demo = await startDemo({ url: mesh.url, mqttUrl: mesh.mqttUrl, masterKey });
+    const demo = await startDemo({ ...mesh, mqttTlsCert: mqttTls?.certFile, masterKey });
     say(`Simulated devices: ${demo.devices.map(({ id }) => id).join(", ")}.`);
     return demo;
   } catch (error) {

@@ -23,3 +23,29 @@ jntxbSiTwBfnURzIz381JmlKyq0zMkdwoabV7Fux7llssrxa/H4fobPx
 -----END PRIVATE KEY-----
 `,
 } as const;
+
+/**
+ * A certificate for `mqtt.example.com` alone, signed by an authority that nobody knows, with its private key. Everybody
+ * knows the key; it must guard nothing.
+ */
+export const foreignCertificate = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBxTCCAWqgAwIBAgIUbkimmrwaxjzUE/j3u0N4qYVj6KIwCgYIKoZIzj0EAwIw
+ITEfMB0GA1UEAwwWRGV2bWVzaCB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjEwNjU5
+NDZaGA8yMTI2MTAyODA2NTk0NlowGzEZMBcGA1UEAwwQbXF0dC5leGFtcGxlLmNv
+bTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABICblfxTVc/TZtA+ZT4/WDg6fVaj
+xOUco6KWA5OU9xM2Edh4Xz1lfTW/8iGn22IgcePfTVsPZ9g/2FD6OIbePdGjgYMw
+gYAwGwYDVR0RBBQwEoIQbXF0dC5leGFtcGxlLmNvbTATBgNVHSUEDDAKBggrBgEF
+BQcDATAMBgNVHRMBAf8EAjAAMB0GA1UdDgQWBBRc+NFC/5o9DT0dQwd/qk8l+7/h
+9TAfBgNVHSMEGDAWgBQFEM4m0f9xOO1tYrBfH4hiQUDYiDAKBggqhkjOPQQDAgNJ
+ADBGAiEA9MYHPCgS3FHQSSA588oPzowFlTRJ5+oiSBIe+4QQUIkCIQDre+JOR8FY
+2umEGjpWlMN4rJIU4xvaMquCqqVi3Ce8vQ==
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgII8JfRPurb1qsdY8
+WieZ+OzH7hppOBXJxeJRTA1M9yehRANCAASAm5X8U1XP02bQPmU+P1g4On1Wo8Tl
+HKOilgOTlPcTNhHYeF89ZX01v/Ihp9tiIHHj301bD2fYP9hQ+jiG3j3R
+-----END PRIVATE KEY-----
+`,
+} as const;

@@ -14,6 +14,8 @@ export const MeshFile = z.object({
   pid: z.int(),
   url: z.string(),
   mqtt_url: z.string(),
+  /** Path of the certificate that MQTT shows; null without TLS. */
+  mqtt_tls_cert: z.string().nullable(),
   nats_url: z.string(),
   /** What the launcher was told of the settings that a service started beside it must share. */
   settings: z.object({ host: z.string(), port: z.int(), mqtt_port: z.int(), public_url: z.string() }),

@@ -120,7 +120,7 @@ interface BrokerAddresses {
 function brokerAddresses(settings: MeshSettings): BrokerAddresses {
   const given = settings.natsUrl ? new URL(settings.natsUrl) : null;
   const host = given?.hostname ?? reachable(settings.host);
-  const natsPort = given ? Number(given.port || 4222) : settings.natsPort;
+  const natsPort = settings.natsPort;
   const bracketed = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
   return {
     host: host.replace(/^\[|\]$/g, ""),
@@ -175,7 +175,10 @@ async function bringUpBroker(
     say(`Using the nats-server at ${addresses.natsUrl}; it must run with ${folder.brokerConfig}.`);
     const server = { host: addresses.host, port: addresses.natsPort };
     await awaitListening([server], 10_000, signal).catch((cause) => {
-      throw new StartFailure(`Nothing answers at ${addresses.natsUrl}, which NATS_URL names.`, { cause });
+      throw new StartFailure(
+        `Nothing answers at ${addresses.natsUrl}, which NATS_URL names; start nats-server there with --config ${folder.brokerConfig}.`,
+        { cause },
+      );
     });
     return null;
   }
@@ -184,6 +187,7 @@ async function bringUpBroker(
   const listeners = [
     { host: addresses.host, port: settings.natsPort },
     { host: addresses.host, port: settings.mqttPort },
+    ...(settings.mqttWebsocketPort ? [{ host: addresses.host, port: settings.mqttWebsocketPort }] : []),
   ];
   const part = {
     name: "nats-server",
@@ -204,7 +208,8 @@ async function bringUpServices(
   const oneFailed = new AbortController();
   const either = AbortSignal.any([signal, oneFailed.signal]);
   const place: ServicePlace = { repository, dataDir: folder.path, children };
-  const surroundings = { settings, folder, installation, natsUrl, mqttUrl, inherited: env };
+  const mqttTlsCert = settings.mqttTls?.certFile;
+  const surroundings = { settings, folder, installation, natsUrl, mqttUrl, mqttTlsCert, inherited: env };
 
   const bringUp = async (service: ServiceName) => {
     const log = serviceLog(service, folder.logOf(service), complain);
@@ -250,6 +255,7 @@ function describe(settings: MeshSettings, addresses: BrokerAddresses, parts: Mes
     pid: process.pid,
     url: httpUrl(settings.host, settings.port),
     mqtt_url: addresses.mqttUrl,
+    mqtt_tls_cert: settings.mqttTls?.certFile ?? null,
     nats_url: addresses.natsUrl,
     settings: {
       host: settings.host,

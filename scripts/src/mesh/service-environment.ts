@@ -41,6 +41,7 @@ export interface ServiceSurroundings {
   readonly installation: Installation;
   readonly natsUrl: string;
   readonly mqttUrl: string;
+  readonly mqttTlsCert: string | undefined;
   /** The launcher's own environment, for the settings that services read themselves. */
   readonly inherited: NodeJS.ProcessEnv;
 }
@@ -80,7 +81,7 @@ function storeUrl(service: ServiceName, { storeUrl: given }: MeshSettings, folde
 
 function ownSettings(
   service: ServiceName,
-  { settings, folder, installation, mqttUrl }: ServiceSurroundings,
+  { settings, folder, installation, mqttUrl, mqttTlsCert }: ServiceSurroundings,
 ): NodeJS.ProcessEnv {
   switch (service) {
     case "gateway":
@@ -95,7 +96,7 @@ function ownSettings(
     case "mailer":
       return { SMTP_URL: settings.smtpUrl, OUTBOX_DIR: folder.outbox, PUBLIC_URL: settings.publicUrl };
     case "rpc-bridge":
-      return { MQTT_URL: mqttUrl };
+      return { MQTT_URL: mqttUrl, MQTT_TLS_CERT: mqttTlsCert };
     case "devices":
     case "data":
       return {};

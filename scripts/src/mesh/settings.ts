@@ -35,6 +35,7 @@ export interface MeshSettings {
   readonly host: string;
   readonly port: number;
   readonly mqttPort: number;
+  /** Of `natsUrl` where that is set. */
   readonly natsPort: number;
   /** MQTT over WebSocket; none without it. */
   readonly mqttWebsocketPort: number | undefined;
@@ -69,7 +70,7 @@ export function meshSettings(env: NodeJS.ProcessEnv): MeshSettings {
     host: values.HOST,
     port: values.PORT,
     mqttPort: values.MQTT_PORT,
-    natsPort: values.NATS_PORT,
+    natsPort: values.NATS_URL ? Number(new URL(values.NATS_URL).port || 4222) : values.NATS_PORT,
     mqttWebsocketPort: values.MQTT_WS_PORT,
     mqttTls:
       values.MQTT_TLS_CERT && values.MQTT_TLS_KEY

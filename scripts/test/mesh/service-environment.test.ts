@@ -29,6 +29,7 @@ function environmentOf(service: ServiceName, more: NodeJS.ProcessEnv = {}) {
     },
     natsUrl: "nats://127.0.0.1:4222",
     mqttUrl: "mqtt://127.0.0.1:1883",
+    mqttTlsCert: undefined,
     inherited: env,
   });
 }

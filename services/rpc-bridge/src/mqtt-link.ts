@@ -64,8 +64,20 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
   let closed = false;
   let cancelReconnect: () => void = () => undefined;
 
+  function connectLater(): void {
+    if (!closed) cancelReconnect = clock.schedule(reconnectAfterMs * (0.5 + Math.random()), connectOnce);
+  }
+
   function connectOnce(): void {
-    const connection = connectMqtt(login, clientId);
+    let connection: MqttClient;
+    try {
+      connection = connectMqtt(login, clientId);
+    } catch (error) {
+      // The file of the certificate may be missing for the moment of its renewal.
+      log.warn({ err: error, client_id: clientId }, "MQTT connection failed");
+      connectLater();
+      return;
+    }
     client = connection;
     if (options.onMessage) connection.on("message", options.onMessage);
     connection.on("error", (error) =>
@@ -77,7 +89,7 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
       if (connected) log.warn({ client_id: clientId }, "lost the MQTT connection to the broker");
       connected = false;
       connection.end(true);
-      if (!closed) cancelReconnect = clock.schedule(reconnectAfterMs * (0.5 + Math.random()), connectOnce);
+      connectLater();
     });
     connection.on("connect", () => {
       listen(connection, filters).then(
