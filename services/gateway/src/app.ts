@@ -4,7 +4,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import type { Clients } from "@devmesh/service-kit/implementation";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { Metrics } from "@devmesh/service-kit/metrics";
-import express, { type ErrorRequestHandler, type Express } from "express";
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from "express";
 import { createAuthentication } from "./authenticate.ts";
 import { presentationOf } from "./confirmation-page.ts";
 import { createCrossOrigin } from "./cross-origin.ts";
@@ -90,6 +90,7 @@ export function createApp({
   app.set("trust proxy", settings.TRUST_PROXY);
   app.set("query parser", false);
 
+  app.use(requireHost);
   app.use(api.confirmCustomer.path, plainPageSecurity());
   // Checked by its route's declaration, an exchange is the request that the route's handler is typed for.
   mount(app, api, handlers as unknown as Readonly<Record<Operation, RouteHandler>>, {
@@ -119,7 +120,15 @@ export function createApp({
   return app;
 }
 
-/** Errors that Express raises before any route: a path that cannot be decoded; anything else is a fault of ours. */
+/** HTTP/1.1 asks for a `Host` header (RFC 9112, 3.2). */
+const requireHost: RequestHandler = ({ headers, httpVersion }, _response, next) => {
+  const refused = headers.host === undefined && httpVersion === "1.1";
+  next(
+    refused ? new RequestRefused("request_malformed", { detail: "A `Host` header is missing." }) : undefined,
+  );
+};
+
+/** Errors raised before any route: no host, or a path that cannot be decoded; anything else is a fault of ours. */
 function afterExpress(endpoint: ReturnType<typeof createEndpoints>): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);

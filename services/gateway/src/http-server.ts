@@ -34,6 +34,8 @@ const limits = {
   /** Longer than the 60 s that load balancers commonly keep theirs, so that it is not us who races them. */
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 5_000,
+  // Refused by the application, with a problem and a request id, rather than by Node without either.
+  requireHostHeader: false,
 };
 
 /** Starts to listen; rejects when the address is taken. */
@@ -43,6 +45,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   server.timeout = socketTimeoutMs;
   // The body's reader says `100 Continue`, once it is sure to read.
   server.on("checkContinue", app);
+  // An expectation that is not known may be left unmet (RFC 9110, 10.1.1).
+  server.on("checkExpectation", app);
   server.on("clientError", refuseUnreadable);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -33,7 +33,7 @@ export async function readJsonBody(
   if (!chunked && !typed) throw new RequestRefused("unsupported_media_type");
   if (declared !== undefined && Number(declared) > maxBodyBytes) throw new RequestRefused("body_too_large");
   // A client that asks before it sends a large body is let to send only what will be read.
-  if (headers.expect !== undefined) response.writeContinue();
+  if (headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
   const bytes = await readBytes(request);
   if (bytes.length === 0) return undefined;
   if (!typed) throw new RequestRefused("unsupported_media_type");

@@ -392,6 +392,19 @@ describe("what is no HTTP request", () => {
     expect(answer).toContain('"reason":"request_malformed"');
   });
 
+  test("a request that names no host is answered with a problem", async () => {
+    const answer = await say("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+    expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nX-Request-Id: /);
+    expect(answer).toContain('"reason":"request_malformed"');
+  });
+
+  test("an expectation that nobody knows is left unmet", async () => {
+    const answer = await say(
+      `POST ${devices} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${secrets.master}\r\nContent-Length: 2\r\nExpect: wonders\r\n\r\n{}`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 201 /);
+  });
+
   test("a header beyond 16 KB is 431", async () => {
     const answer = await say(`GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(20_000)}\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 431 /);
