@@ -42,9 +42,10 @@ export async function readJsonBody(
 
 function parseJson(bytes: Buffer): Json {
   if (!isUtf8(bytes)) throw new RequestRefused("body_malformed");
+  const text = bytes.toString("utf8");
   let value: Json;
   try {
-    value = JSON.parse(bytes.toString("utf8"));
+    value = JSON.parse(text);
   } catch (cause) {
     throw new RequestRefused("body_malformed", { cause });
   }
@@ -52,7 +53,22 @@ function parseJson(bytes: Buffer): Json {
   if (bytes.length > 2 * maxBodyDepth && isDeeper(value, maxBodyDepth)) {
     throw new RequestRefused("body_too_deep");
   }
+  if (surrogateEscape.test(text) && !isWellFormed(value)) {
+    throw new RequestRefused("body_malformed", {
+      detail: "A text of the body holds half of a surrogate pair, which UTF-8 cannot write.",
+    });
+  }
   return value;
+}
+
+/** How UTF-8 text can hold half of a surrogate pair all the same. */
+const surrogateEscape = /\\ud[89a-f]/i;
+
+/** Whether UTF-8 can write all texts of a value: a store would keep another character than the answer showed. */
+function isWellFormed(value: Json): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null) return true;
+  return Object.entries(value).every(([name, member]) => name.isWellFormed() && isWellFormed(member));
 }
 
 /** Whether objects and arrays are nested deeper than `levels`; looks no further down than that. */

@@ -228,6 +228,24 @@ describe("a body", () => {
     expect((await problemOf(answer)).reason).toBe("body_malformed");
   });
 
+  test.each([
+    '{"name":"\\ud800"}',
+    '{"name":"\\uDE00\\ud83d"}',
+    '{"\\udfff":1}',
+    '{"acl":{"rpc":["\\uDBFF"]}}',
+  ])("%s that UTF-8 cannot write is 400", async (body) => {
+    const answer = await post(body);
+    expect(answer.status).toBe(400);
+    expect((await problemOf(answer)).reason).toBe("body_malformed");
+  });
+
+  test.each(['{"name":"\\ud83d\\ude00"}', '{"name":"\\\\ud800"}', '{"name":"😀"}'])(
+    "%s is read",
+    async (body) => {
+      expect((await post(body)).status).toBe(201);
+    },
+  );
+
   test("that is needed and missing is 400", async () => {
     const answer = await mesh.fetch(`${devices}/pump`, { method: "POST" });
     expect(answer.status).toBe(400);
