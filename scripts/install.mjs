@@ -1,25 +1,42 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
  * Makes sure that `node_modules` holds what package-lock.json says: `npm ci` when it is missing or stale. Two of these at once: one
- * installs, the other waits. Throws one sentence when it fails.
+ * installs, the other waits. Throws one sentence when it fails. A signal to end ends npm first, so that it works on no longer
+ * when somebody else takes over, and then this process.
  */
 export async function ensureInstalled(root) {
   if (isInstalled(root)) return;
-  const lock = await takeInstallLock(join(root, ".install.lock"));
+  const releaseLock = await takeInstallLock(join(root, ".install.lock"));
+  let npm = null;
+  const leave = (signal) => {
+    const exit = () => {
+      releaseLock();
+      process.exit(128 + constants.signals[signal]);
+    };
+    if (!npm) return exit();
+    npm.once("exit", exit);
+    npm.kill(signal);
+  };
+  for (const signal of ENDING_SIGNALS) process.on(signal, leave);
   try {
     if (isInstalled(root)) return;
     console.log("Installing dependencies (npm ci, once).");
-    await npmCi(root);
+    npm = spawnNpmCi(root);
+    await succeeded(npm);
     writeStamp(root);
   } finally {
-    lock.release();
+    for (const signal of ENDING_SIGNALS) process.off(signal, leave);
+    releaseLock();
   }
 }
+
+const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 function isInstalled(root) {
   if (!existsSync(join(root, "node_modules"))) return false;
@@ -68,28 +85,27 @@ function writeStamp(root) {
   }
 }
 
-function npmCi(root) {
+function spawnNpmCi(root) {
   const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", `--prefix=${root}`];
   // The npm that runs us, if one does; `npm run -w x` would pass its narrowing to workspaces on by the environment.
   const npm = process.env.npm_execpath;
   const [command, first] = npm?.endsWith("js") ? [process.execPath, [npm]] : ["npm", []];
   const env = { ...process.env };
   for (const name of Object.keys(env)) if (/^npm_config_(include_)?workspace/i.test(name)) delete env[name];
+  return spawn(command, [...first, ...args], { cwd: root, env, stdio: ["ignore", "inherit", "inherit"] });
+}
+
+function succeeded(npm) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, [...first, ...args], {
-      cwd: root,
-      env,
-      stdio: ["ignore", "inherit", "inherit"],
-    });
-    child.on("error", () => reject(new Error("npm was not found; it comes with Node: put it on PATH.")));
-    child.on("exit", (code) => {
+    npm.on("error", () => reject(new Error("npm was not found; it comes with Node: put it on PATH.")));
+    npm.on("exit", (code) => {
       if (code === 0) resolve();
       else reject(new Error("The dependencies could not be installed; npm says above why."));
     });
   });
 }
 
-/** A lock file that names its holder; one whose holder is gone is taken over. */
+/** A lock file that names its holder; one whose holder is gone is taken over. Resolves with what releases it. */
 async function takeInstallLock(path) {
   const mine = `${process.pid} ${process.hrtime.bigint()}`;
   let told = false;
@@ -108,21 +124,8 @@ async function takeInstallLock(path) {
     told = true;
     await sleep(250);
   }
-  const release = () => {
+  return () => {
     if (readText(path) === mine) rmSync(path, { force: true });
-  };
-  const leave = (signal) => {
-    release();
-    process.exit(signal === "SIGINT" ? 130 : 143);
-  };
-  process.once("SIGINT", leave);
-  process.once("SIGTERM", leave);
-  return {
-    release() {
-      process.off("SIGINT", leave);
-      process.off("SIGTERM", leave);
-      release();
-    },
   };
 }
 

@@ -1,10 +1,13 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "@jest/globals";
+import { commandLineOf } from "../src/process/command-line.ts";
 import { tempFolder } from "./temp-folder.ts";
+import { until } from "./until.ts";
 
 const install = new URL("../install.mjs", import.meta.url).href;
 const locked = (version: string) =>
@@ -27,6 +30,10 @@ async function repository(folder: string) {
     `const fs = require("node:fs");
      fs.appendFileSync(${JSON.stringify(join(folder, "runs"))}, process.argv.slice(2, 4).join(" ") + "\\n");
      if (process.env.BROKEN_NPM) process.exit(1);
+     if (process.env.SLOW_NPM) {
+       fs.writeFileSync(process.env.SLOW_NPM, String(process.pid));
+       return setTimeout(() => {}, 60_000);
+     }
      fs.rmSync("node_modules", { recursive: true, force: true });
      setTimeout(() => {
        fs.mkdirSync("node_modules");
@@ -38,7 +45,7 @@ async function repository(folder: string) {
     runs: async () =>
       (await readFile(join(folder, "runs"), "utf8").catch(() => "")).split("\n").filter(Boolean),
     /** Runs the installation in a process of its own and tells what it printed, and whether it succeeded. */
-    async install(env: NodeJS.ProcessEnv = {}) {
+    async install(env: NodeJS.ProcessEnv = {}, started: (child: ChildProcess) => void = () => {}) {
       const script = `
         const { ensureInstalled } = await import(${JSON.stringify(install)});
         await ensureInstalled(${JSON.stringify(root)}).catch((error) => {
@@ -49,6 +56,7 @@ async function repository(folder: string) {
         env: { ...process.env, npm_execpath: npm, ...env },
         stdio: ["ignore", "pipe", "inherit"],
       });
+      started(child);
       let output = "";
       child.stdout.setEncoding("utf8").on("data", (text: string) => {
         output += text;
@@ -122,6 +130,26 @@ describe("dependencies", () => {
     expect((await repo.install()).code).toBe(0);
   });
 });
+
+test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+  "%s in the middle of an installation ends npm too, and the next start installs anew",
+  async (signal) => {
+    await using folder = await tempFolder();
+    const repo = await repository(folder.path);
+    const pidFile = join(folder.path, "npm.pid");
+    const npmPid = async () => Number(await readFile(pidFile, "utf8").catch(() => ""));
+    let installer: ChildProcess | undefined;
+    const interrupted = repo.install({ SLOW_NPM: pidFile }, (child) => {
+      installer = child;
+    });
+    await until(async () => (await npmPid()) > 0);
+    installer?.kill(signal);
+    expect((await interrupted).code).toBe(128 + constants.signals[signal]);
+    expect(await commandLineOf(await npmPid())).toBeNull();
+    expect(existsSync(join(repo.root, ".install.lock"))).toBe(false);
+    expect((await repo.install()).output).toBe("Installing dependencies (npm ci, once).\n");
+  },
+);
 
 test("a Node that is too old is told so in one sentence", async () => {
   const source = await readFile(new URL("../node-version.mjs", import.meta.url), "utf8");

@@ -170,7 +170,7 @@ async function bringUpBroker(
   signal: AbortSignal,
 ): Promise<Supervision<RunningProcess> | null> {
   await writeBrokerConfig(settings, folder, installation);
-  const found = await findNatsServer({ env, say });
+  const found = await findNatsServer({ env, say, signal });
   if (found.kind === "running") {
     say(`Using the nats-server at ${addresses.natsUrl}; it must run with ${folder.brokerConfig}.`);
     const server = { host: addresses.host, port: addresses.natsPort };

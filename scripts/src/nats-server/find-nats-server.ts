@@ -23,6 +23,8 @@ export interface LookUp {
   readonly platform?: string;
   readonly architecture?: string;
   readonly patience?: DownloadPatience;
+  /** Ends the look-up: what it downloads or builds is given up, and it rejects. */
+  readonly signal?: AbortSignal;
 }
 
 /** No nats-server can be had; the message is one sentence a user can act on. */
@@ -33,7 +35,8 @@ export class NatsServerNotFound extends Error {
 /**
  * Finds nats-server, in the order of architecture.md, How it starts: `NATS_URL`, `NATS_SERVER_BIN`, PATH, the cache, a
  * release download (`NATS_SERVER_DOWNLOAD_URL` names a mirror), `go install`. The last two fill the cache.
- * Throws {@link NatsServerNotFound}; a `NATS_SERVER_BIN` that is unfit is not passed over in silence.
+ * Throws {@link NatsServerNotFound}; a `NATS_SERVER_BIN` that is unfit is not passed over in silence. Leaves nothing running or
+ * half-written when `signal` fires, and rejects with its reason.
  */
 export async function findNatsServer(lookUp: LookUp): Promise<NatsServer> {
   const { env, say = () => {} } = lookUp;
@@ -50,7 +53,7 @@ export async function findNatsServer(lookUp: LookUp): Promise<NatsServer> {
   const failures: string[] = [];
   if (await downloaded(lookUp, cached, failures, say))
     return { kind: "binary", path: cached, from: "download" };
-  if (await built(env, cached, failures, say)) return { kind: "binary", path: cached, from: "go install" };
+  if (await built(lookUp, cached, failures, say)) return { kind: "binary", path: cached, from: "go install" };
   throw new NatsServerNotFound(
     `nats-server ${PINNED_VERSION} was not found on PATH and could not be fetched (${failures.join("; ")}): ` +
       "install it, or name its binary in NATS_SERVER_BIN",
@@ -74,7 +77,7 @@ async function fromPath(path: string | undefined, say: (sentence: string) => voi
 }
 
 async function downloaded(
-  { env, platform = process.platform, architecture = process.arch, patience }: LookUp,
+  { env, platform = process.platform, architecture = process.arch, patience, signal }: LookUp,
   cached: string,
   failures: string[],
   say: (sentence: string) => void,
@@ -86,16 +89,16 @@ async function downloaded(
   }
   const base = env.NATS_SERVER_DOWNLOAD_URL || RELEASE_URL;
   say(`Downloading nats-server ${PINNED_VERSION} from ${base}.`);
-  return attempt(failures, say, () =>
+  return attempt(failures, say, signal, () =>
     putIntoCache(cached, async (unfinished) => {
-      await downloadRelease(base, archive, unfinished, patience);
+      await downloadRelease(base, archive, unfinished, { patience, signal });
       await mustBeFit(unfinished);
     }),
   );
 }
 
 async function built(
-  env: NodeJS.ProcessEnv,
+  { env, signal }: LookUp,
   cached: string,
   failures: string[],
   say: (sentence: string) => void,
@@ -106,9 +109,9 @@ async function built(
     return false;
   }
   say(`Building nats-server ${PINNED_VERSION} with ${go} (once, about a minute).`);
-  return attempt(failures, say, () =>
+  return attempt(failures, say, signal, () =>
     putIntoCache(cached, async (unfinished) => {
-      await goInstall(go, unfinished, env);
+      await goInstall(go, unfinished, env, signal);
       await mustBeFit(unfinished);
     }),
   );
@@ -117,12 +120,14 @@ async function built(
 async function attempt(
   failures: string[],
   say: (sentence: string) => void,
+  signal: AbortSignal | undefined,
   step: () => Promise<void>,
 ): Promise<boolean> {
   try {
     await step();
     return true;
   } catch (error) {
+    signal?.throwIfAborted();
     const reason = error instanceof Error ? error.message : String(error);
     failures.push(reason);
     say(`That failed: ${reason}.`);

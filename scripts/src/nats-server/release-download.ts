@@ -9,6 +9,12 @@ export interface DownloadPatience {
   readonly stallMs: number;
 }
 
+/** How a download goes on, and what ends it. */
+export interface DownloadOptions {
+  readonly patience?: DownloadPatience | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 const PATIENCE: DownloadPatience = { answerMs: 5_000, stallMs: 15_000 };
 /** Bound on a downloaded archive, in bytes; the real ones are about 8 MB. */
 const MAX_ARCHIVE = 64 * 1024 * 1024;
@@ -27,12 +33,12 @@ export async function downloadRelease(
   baseUrl: string,
   archive: ReleaseArchive,
   target: string,
-  patience: DownloadPatience = PATIENCE,
+  { patience = PATIENCE, signal }: DownloadOptions = {},
 ): Promise<void> {
   const base = baseUrl.replace(/\/+$/, "");
-  const sums = (await download(`${base}/SHA256SUMS`, patience)).toString("utf8");
+  const sums = (await download(`${base}/SHA256SUMS`, patience, signal)).toString("utf8");
   const expected = checksumOf(archive.name, sums);
-  const content = await download(`${base}/${archive.name}`, patience);
+  const content = await download(`${base}/${archive.name}`, patience, signal);
   const actual = createHash("sha256").update(content).digest("hex");
   if (actual !== expected) {
     throw new Error(`the checksum of ${archive.name} is wrong: ${actual} instead of ${expected}`);
@@ -48,14 +54,19 @@ function checksumOf(name: string, sums: string): string {
   throw new Error(`SHA256SUMS of the release does not list ${name}`);
 }
 
-async function download(url: string, patience: DownloadPatience): Promise<Buffer> {
+async function download(
+  url: string,
+  patience: DownloadPatience,
+  signal: AbortSignal | undefined,
+): Promise<Buffer> {
   const abort = new AbortController();
+  const either = signal === undefined ? abort.signal : AbortSignal.any([abort.signal, signal]);
   let timer = setTimeout(
     () => abort.abort(new Error(`no answer within ${patience.answerMs} ms`)),
     patience.answerMs,
   );
   try {
-    const response = await fetch(url, { signal: abort.signal });
+    const response = await fetch(url, { signal: either });
     if (!response.ok || !response.body) throw new Error(`HTTP status ${response.status}`);
     const pieces: Uint8Array[] = [];
     let size = 0;

@@ -11,6 +11,7 @@ import { meshSettings } from "../../src/mesh/settings.ts";
 import { childRegistry } from "../../src/process/child-registry.ts";
 import { commandLineOf } from "../../src/process/command-line.ts";
 import { tempFolder } from "../temp-folder.ts";
+import { until } from "../until.ts";
 import { pretendedServices } from "./pretended-services.ts";
 
 const children = childRegistry();
@@ -65,14 +66,6 @@ function start(env: NodeJS.ProcessEnv, without: ServiceName[] = [], signal = nev
     },
     signal,
   );
-}
-
-async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
-    if (await check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error(`not so in time; said: ${said.join(" | ")}`);
 }
 
 async function parts(env: NodeJS.ProcessEnv) {

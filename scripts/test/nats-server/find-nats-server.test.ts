@@ -7,6 +7,8 @@ import { cachedBinary } from "../../src/nats-server/binary-cache.ts";
 import { findNatsServer, type LookUp } from "../../src/nats-server/find-nats-server.ts";
 import { releaseArchive } from "../../src/nats-server/release-archive.ts";
 import { PINNED_VERSION } from "../../src/nats-server/supported-version.ts";
+import { commandLineOf } from "../../src/process/command-line.ts";
+import { until } from "../until.ts";
 import { checksumLine, pretendedServer, releaseServer, tarGz } from "./release-server.ts";
 
 const NOWHERE = "http://127.0.0.1:9/";
@@ -127,6 +129,41 @@ describe("nats-server is looked up", () => {
     await expect(lookUp({}, { architecture: "mips" }).found).rejects.toThrow(
       /no release is published for linux on mips; Go is not installed/,
     );
+  });
+});
+
+describe("a look-up that is given up leaves nothing running and nothing half-written", () => {
+  test("while it downloads", async () => {
+    const { archive, content } = release();
+    const giveUp = new AbortController();
+    await using host = await releaseServer({
+      SHA256SUMS: checksumLine(archive.name, content),
+      [archive.name]: (response: import("node:http").ServerResponse) => {
+        response.writeHead(200);
+        response.write(content.subarray(0, 10), () => giveUp.abort(new Error("Ctrl-C")));
+      },
+    });
+    const more = { signal: giveUp.signal, patience: { answerMs: 60_000, stallMs: 60_000 } };
+    const { found, cached, said } = lookUp({ NATS_SERVER_DOWNLOAD_URL: host.url }, more);
+    await expect(found).rejects.toThrow("Ctrl-C");
+    expect(said).toHaveLength(1);
+    expect(await readdir(dirname(cached))).toEqual([]);
+  });
+
+  test("while it builds", async () => {
+    const pidFile = join(folder, "compiler.pid");
+    const go = await script("go/go", `#!/bin/sh\n/bin/sleep 60 &\necho $! >${pidFile}\nwait\n`);
+    const compilerPid = async () => Number(await readFile(pidFile, "utf8").catch(() => ""));
+    const giveUp = new AbortController();
+    const { found, cached } = lookUp({ PATH: dirname(go) }, { signal: giveUp.signal });
+    found.catch(() => {});
+    await until(async () => (await compilerPid()) > 0);
+    expect(await commandLineOf(await compilerPid())).toContain("sleep");
+    giveUp.abort(new Error("Ctrl-C"));
+    await expect(found).rejects.toThrow("Ctrl-C");
+    const pid = await compilerPid();
+    await until(async () => (await commandLineOf(pid)) === null);
+    expect(await readdir(dirname(cached))).toEqual([]);
   });
 });
 
