@@ -5,11 +5,10 @@ import type { ServiceName } from "@devmesh/contracts/mesh";
 import { isServiceName } from "./launcher-arguments.ts";
 import { dataFolder } from "./mesh/data-folder.ts";
 import { readInstallation } from "./mesh/installation.ts";
-import { readMeshFile } from "./mesh/mesh-file.ts";
+import { readRunningMesh } from "./mesh/mesh-file.ts";
 import { serviceEnvironment, storeOwners } from "./mesh/service-environment.ts";
 import { serviceEntry } from "./mesh/service-process.ts";
 import { meshSettings } from "./mesh/settings.ts";
-import { commandLineOf } from "./process/command-line.ts";
 import { StartFailure } from "./process/running-process.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
@@ -31,7 +30,7 @@ try {
   );
   // The terminal sends Ctrl-C to the service too; this process waits for its end.
   process.on("SIGINT", () => {});
-  process.on("SIGTERM", () => child.kill("SIGTERM"));
+  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill("SIGTERM"));
   child.once("exit", (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : (code ?? 1)));
 } catch (error) {
   if (!(error instanceof StartFailure)) throw error;
@@ -50,13 +49,9 @@ function serviceOfThisFolder(): ServiceName {
 async function environmentFor(service: ServiceName): Promise<NodeJS.ProcessEnv> {
   const ownDataDir = process.env.DATA_DIR || resolve(repository, ".data");
   const folder = dataFolder(resolve(repository, ownDataDir));
-  const mesh = await readMeshFile(folder.meshFile);
+  const mesh = await readRunningMesh(folder);
   const installation = await readInstallation(folder.installation);
-  if (!mesh || !installation || !(await commandLineOf(mesh.pid))?.includes("launch.ts")) {
-    throw new StartFailure(
-      `No mesh runs with the data folder ${folder.path}: start one with npm start, or set DATA_DIR.`,
-    );
-  }
+  if (!installation) throw new StartFailure(`${folder.installation} is missing; start the mesh anew.`);
   const settings = meshSettings({
     HOST: mesh.settings.host,
     PORT: String(mesh.settings.port),

@@ -4,9 +4,8 @@ import { DeviceId } from "@devmesh/contracts/model/device-id";
 import { enrolDevice } from "./device-enrolment.ts";
 import { type DeviceKind, deviceKinds, deviceModels } from "./device-models.ts";
 import { dataFolder } from "./mesh/data-folder.ts";
-import { readMeshFile } from "./mesh/mesh-file.ts";
+import { readRunningMesh } from "./mesh/mesh-file.ts";
 import { meshSettings } from "./mesh/settings.ts";
-import { StartFailure } from "./process/running-process.ts";
 import { stopRequest } from "./process/stop-request.ts";
 import { startSimulatedDevice } from "./simulated-device.ts";
 
@@ -46,11 +45,8 @@ async function run(): Promise<number> {
   }
   const { id, kind } = arguments_;
   const folder = dataFolder(meshSettings(process.env).dataDir);
-  const mesh = await readMeshFile(folder.meshFile);
-  const masterKey = (await readFile(folder.masterKey, "utf8").catch(() => "")).trim();
-  if (!mesh || !masterKey) {
-    throw new StartFailure(`No mesh runs with the data folder ${folder.path}: start one, or set DATA_DIR.`);
-  }
+  const mesh = await readRunningMesh(folder);
+  const masterKey = (await readFile(folder.masterKey, "utf8")).trim();
   const stop = stopRequest(() => process.exit(130));
   const token = await enrolDevice(
     { url: mesh.url, mqttUrl: mesh.mqtt_url, masterKey },

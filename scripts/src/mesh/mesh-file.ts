@@ -1,6 +1,8 @@
 import { readFile, rm } from "node:fs/promises";
 import { z } from "zod";
-import { replaceFile } from "./data-folder.ts";
+import { commandLineOf } from "../process/command-line.ts";
+import { StartFailure } from "../process/running-process.ts";
+import { type DataFolder, replaceFile } from "./data-folder.ts";
 
 const RunningPart = z.object({
   pid: z.int(),
@@ -52,4 +54,13 @@ export async function readMeshFile(path: string): Promise<MeshFile | null> {
   } catch {
     return null;
   }
+}
+
+/** The mesh that runs with a data folder. Throws a {@link StartFailure} when there is none. */
+export async function readRunningMesh(folder: DataFolder): Promise<MeshFile> {
+  const mesh = await readMeshFile(folder.meshFile);
+  if (mesh && (await commandLineOf(mesh.pid))?.includes("launch.ts")) return mesh;
+  throw new StartFailure(
+    `No mesh runs with the data folder ${folder.path}: start one with npm start, or set DATA_DIR.`,
+  );
 }
