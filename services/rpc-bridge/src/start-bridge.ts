@@ -77,11 +77,12 @@ export async function startBridge(
   while (!stopping.aborted && !(await ingestion.untilReady(noticeMs)))
     log.info("waiting for the broker's streams");
 
+  const endCalls = departureHandler({ calls, devices, clock, signal: life.signal });
   const heard = [
     subscribe(
       bus,
-      { events: deviceEvents, names: ["offline"] },
-      { offline: departureHandler({ calls, devices, clock, signal: life.signal }) },
+      { events: deviceEvents, names: ["offline", "deleted"] },
+      { offline: endCalls, deleted: endCalls },
       { mode: "each" },
     ),
     subscribe(

@@ -129,7 +129,8 @@ describe("the delta of a shadow", () => {
   });
 
   test("heals on connect after a bridge that died between the change and its publication", async () => {
-    const shadow = mesh.registry.add("lamp", { version: 20 });
+    // Not known to be connected when the bridge starts, so that nothing but its connect leads to the publication.
+    const shadow = mesh.registry.add("lamp", { version: 20, online: false });
     const device = await connect("lamp");
     await mesh.registry.tellUpdated("lamp");
     await bridge.end("SIGKILL");

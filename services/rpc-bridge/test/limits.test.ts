@@ -53,8 +53,13 @@ describe("the bridge's limits", () => {
     for (let n = 0; n < 20; n++) await calm.publish("calm/shadow/update", { state: { reported: { n } } }, 1);
     mesh.registry.serveAgain();
     await eventually(() => mesh.registry.known.get("calm")?.version === 21, { withinMs: 20_000 });
-    await eventually(() => mesh.registry.known.get("flood")?.version === 1_001, { withinMs: 20_000 });
     expect(mesh.registry.known.get("calm")?.reported).toEqual({ n: 19 });
-    expect(mesh.registry.known.get("flood")?.reported).toEqual({ n: 999 });
+    // On a slow machine some have waited for their ten seconds by now, and are given up.
+    const settled = async () => {
+      const applied = (mesh.registry.known.get("flood")?.version ?? 0) - 1;
+      return applied + (await bridge.metric('device_messages_dropped_total{why="failed"}'));
+    };
+    await eventually(async () => (await settled()) === 1_000, { withinMs: 20_000 });
+    expect(await bridge.metric(dropped)).toBe(500);
   }, 60_000);
 });

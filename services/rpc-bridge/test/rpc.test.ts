@@ -192,6 +192,17 @@ describe("a device call", () => {
     expect(performance.now() - startedAt).toBeLessThan(1_000);
   });
 
+  test("ends as device_offline when its device is deleted, of which presence tells nothing", async () => {
+    const device = await answering("pump", () => null);
+    const call = failing(mesh.call({ device_id: "pump", timeout_ms: 10_000 }));
+    await device.awaitMessage("pump/rpc");
+    const startedAt = performance.now();
+    mesh.registry.known.delete("pump");
+    await mesh.registry.events.deleted({ id: "pump", timestamp: new Date().toISOString() });
+    expect(await call).toMatchObject({ reason: "device_offline" });
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  });
+
   test("goes on when the news that its device went is older than the device's return", async () => {
     const device = await connect("pump");
     await device.subscribe("pump/rpc");
