@@ -119,6 +119,8 @@ describe("a problem", () => {
     expect(problem.detail).toMatch(/\w.*\.$/);
     expect(problem.detail).not.toMatch(/undefined|Error:|\.ts\b|zod|schema/i);
     if (reason === "invalid_request") expect(problem.errors?.length).toBeGreaterThan(0);
+    // Existing clients show `error.message` alone.
+    if (problem.errors !== undefined) expect(problem.error.message).toContain(problem.errors[0]?.pointer);
     if (reason === "not_writable") expect(problem.pointers).toEqual(["/name"]);
     for (const [name, value] of Object.entries(headers)) expect(answer.headers.get(name)).toBe(value);
   });

@@ -65,9 +65,14 @@ export class RequestRefused extends Error {
 
 /** A request with parameters or members that break their rules; its detail says the first of them. */
 export function invalidRequest(violations: readonly Violation[]): RequestRefused {
-  const [first, ...others] = violations;
-  if (first === undefined) return new RequestRefused("invalid_request");
+  const detail = firstOf(violations);
+  return new RequestRefused("invalid_request", { violations, ...(detail !== undefined && { detail }) });
+}
+
+/** The first violation as a sentence, for callers who read a message alone; undefined where there is none. */
+export function firstOf([first, ...others]: readonly Violation[]): string | undefined {
+  if (first === undefined) return undefined;
   const where = first.pointer === "" ? "The body" : `\`${first.pointer}\``;
   const more = others.length === 0 ? "" : ` (and ${others.length} more, see \`errors\`)`;
-  return new RequestRefused("invalid_request", { violations, detail: `${where}: ${first.detail}${more}.` });
+  return `${where}: ${first.detail}${more}.`;
 }

@@ -2,7 +2,7 @@ import { STATUS_CODES } from "node:http";
 import type { Problem } from "@devmesh/contracts/rest/problem";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { z } from "zod";
-import { gatewayErrors, RequestRefused } from "./gateway-errors.ts";
+import { firstOf, gatewayErrors, RequestRefused } from "./gateway-errors.ts";
 import { httpStatus } from "./http-status.ts";
 
 /** Where each reason is explained; the stem of a problem's `type`. */
@@ -38,9 +38,11 @@ function refusalProblem(refusal: RequestRefused, requestId: string): ProblemAnsw
 
 function serviceProblem(error: ServiceError, requestId: string): ProblemAnswer {
   const status = httpStatus(error.code, error.reason);
-  const detail = error.reason === "internal" ? "The service failed in an unforeseen way." : error.message;
-  const problem = describe(status, error.reason, detail, requestId);
+  const message = error.reason === "internal" ? "The service failed in an unforeseen way." : error.message;
   const violations = Violations.safeParse(error.details);
+  const first = violations.success ? firstOf(violations.data) : undefined;
+  const detail = first === undefined ? message : `${message} ${first}`;
+  const problem = describe(status, error.reason, detail, requestId);
   if (violations.success) problem.errors = violations.data;
   const refused = NotWritable.safeParse(error.details);
   if (refused.success) problem.pointers = refused.data.pointers;
