@@ -7,13 +7,7 @@ import { ServiceError } from "./errors.ts";
 import type { Listening } from "./events.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
 import { ensureConsumer, isMissing, streamManager } from "./streams.ts";
-import {
-  deviceConsumers,
-  mqttRetainedPrefix,
-  mqttRetainedStream,
-  mqttStream,
-  mqttStreamPrefix,
-} from "./subjects.ts";
+import { deviceConsumers, mqttStream, mqttStreamPrefix } from "./subjects.ts";
 import { endSubscription } from "./subscription.ts";
 
 /** Longest wait of one request for messages, in milliseconds; a message ends it at once. */
@@ -283,31 +277,4 @@ export async function provisionDeviceStreams(
       mem_storage: config.storage === StorageType.Memory,
     });
   }
-}
-
-/** Whether the broker keeps what devices publish: its stream and both consumers are there. */
-export async function deviceStreamsReady(bus: Bus): Promise<boolean> {
-  try {
-    const manager = await streamManager(bus);
-    for (const durable of Object.keys(deviceConsumers)) await manager.consumers.info(mqttStream, durable);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Subjects of the retained messages that lie below one of `filters` (NATS subjects), as those of topics. */
-export async function retainedSubjects(bus: Bus, filters: readonly string[]): Promise<readonly string[]> {
-  const manager = await streamManager(bus);
-  const found = new Set<string>();
-  for (const filter of filters) {
-    const wanted = { subjects_filter: `${mqttRetainedPrefix}${filter}` };
-    const info = await manager.streams.info(mqttRetainedStream, wanted).catch((error: unknown) => {
-      if (isMissing(error)) return null;
-      throw error;
-    });
-    for (const subject of Object.keys(info?.state.subjects ?? {}))
-      found.add(subject.slice(mqttRetainedPrefix.length));
-  }
-  return [...found];
 }

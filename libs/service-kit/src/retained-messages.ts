@@ -1,10 +1,7 @@
 import type { Bus } from "./bus.ts";
 import { topicLevels } from "./device-topic.ts";
 import { isMissing, streamManager } from "./streams.ts";
-import { mqttRetainedStream, subjectToken } from "./subjects.ts";
-
-/** Prefix of an MQTT topic, as a subject, inside `$MQTT_rmsgs`. */
-const retainedPrefix = "$MQTT.rmsgs.";
+import { mqttRetainedPrefix, mqttRetainedStream, subjectToken } from "./subjects.ts";
 
 /**
  * MQTT topics below `ID/` and `db/ID/` of which the broker holds a retained message, as its stream has them: what a
@@ -15,7 +12,7 @@ export async function listRetainedTopics(bus: Bus, deviceId: string): Promise<re
   const manager = await streamManager(bus);
   const topics: string[] = [];
   for (const below of [`${id}.>`, `db.${id}`, `db.${id}.>`]) {
-    const options = { subjects_filter: `${retainedPrefix}${below}` };
+    const options = { subjects_filter: `${mqttRetainedPrefix}${below}` };
     const info = await manager.streams.info(mqttRetainedStream, options).catch((error: unknown) => {
       if (isMissing(error)) return null;
       throw error;
@@ -27,6 +24,6 @@ export async function listRetainedTopics(bus: Bus, deviceId: string): Promise<re
 
 /** Unlike a message, a topic to be cleared may hold wildcards: on MQTT they are letters. */
 function topicOf(subject: string): string {
-  const tokens = subject.slice(retainedPrefix.length).split(".");
+  const tokens = subject.slice(mqttRetainedPrefix.length).split(".");
   return tokens.map((token) => topicLevels(token)?.[0] ?? token).join("/");
 }

@@ -88,4 +88,42 @@ describe("connections of devices", () => {
     expect(new Set(connections.map(({ mqttClientId }) => mqttClientId)).size).toBe(600);
     for (const device of many) device.vanish();
   });
+
+  test.each([50, 100])(
+    "of which %i end between two pages hide none of the others, or the list is refused",
+    async (gone) => {
+      const id = `leaving-${gone}`;
+      const many = await Promise.all(
+        Array.from({ length: 600 }, (_, index) => broker.device(id, { clientId: `${id}:${index}` })),
+      );
+      const listed = async (from: Bus) =>
+        (await listDeviceConnections(from, { deviceId: id })).connections.map(
+          ({ connectionId }) => connectionId,
+        );
+      const before = await listed(bus);
+      const oldest = before.toSorted((a, b) => a - b).slice(0, gone);
+      let asked = 0;
+      const connection: Pick<Bus["connection"], "requestMany"> = {
+        async requestMany(...query) {
+          if (++asked === 2) {
+            const [{ serverId } = { serverId: "" }] = (await listDeviceConnections(bus)).connections;
+            await Promise.all(oldest.map((number) => closeDeviceConnection(bus, serverId, number)));
+            await eventually(async () => (await listed(bus)).length === 600 - gone);
+          }
+          return bus.connection.requestMany(...query);
+        },
+      };
+      const disturbed = new Proxy(bus, {
+        get: (target, name) => (name === "connection" ? connection : Reflect.get(target, name, target)),
+      });
+      // Pages overlap by 64.
+      if (gone > 64) await expect(listed(disturbed)).rejects.toMatchObject({ code: "unavailable" });
+      else
+        expect(await listed(disturbed)).toEqual(
+          expect.arrayContaining(before.filter((one) => !oldest.includes(one))),
+        );
+      for (const device of many) device.vanish();
+    },
+    60_000,
+  );
 });

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { awaitAbandonedMessages } from "../src/abandoned-messages.ts";
+import type { Bus } from "../src/bus.ts";
+import { deviceBacklog } from "../src/device-backlog.ts";
+import { provisionDeviceStreams } from "../src/device-stream.ts";
+import { createPuller, type PulledMessage } from "../src/pull.ts";
+import { mqttStream } from "../src/subjects.ts";
+import { startBroker, type TestBroker } from "./broker.ts";
+
+describe("messages that were handed out and not acknowledged", () => {
+  let broker: TestBroker;
+  let bus: Bus;
+  let life: AbortController;
+  beforeAll(async () => {
+    broker = await startBroker();
+    bus = await broker.connect("data.devices");
+  });
+  beforeEach(() => {
+    life = new AbortController();
+  });
+  afterAll(() => broker.stop());
+
+  /** Takes messages as a replica does that may die before it acknowledges them. */
+  async function take(batch: number): Promise<readonly PulledMessage[]> {
+    const puller = createPuller(bus, mqttStream, "data");
+    const { messages } = await puller.pull({ batch, expiresMs: 2_000 }, life.signal);
+    puller.close();
+    expect(messages).toHaveLength(batch);
+    return messages;
+  }
+
+  test("are nobody's matter before there is a consumer, which has no backlog to tell of either", async () => {
+    await awaitAbandonedMessages(bus, "data", life.signal);
+    await expect(deviceBacklog(bus, "data")).rejects.toThrow();
+  });
+
+  test("count to the backlog until they are acknowledged, as do those that were never handed out", async () => {
+    const bridge = await broker.connect("rpc-bridge.devices");
+    await broker.bridge();
+    await provisionDeviceStreams(bridge, { signal: life.signal });
+    await using pump = await broker.device("pump-1");
+    expect(await deviceBacklog(bus, "data")).toBe(0);
+    for (let count = 0; count < 3; count++) await pump.publish("db/pump-1/x", "1", 1);
+    expect(await deviceBacklog(bus, "data")).toBe(3);
+    const taken = await take(2);
+    expect(await deviceBacklog(bus, "data")).toBe(3);
+    for (const message of taken) message.acknowledge();
+    await bus.flush();
+    expect(await deviceBacklog(bus, "data")).toBe(1);
+    for (const message of await take(1)) message.acknowledge();
+  });
+
+  test("are waited for until they have been acknowledged, by whom ever", async () => {
+    await using pump = await broker.device("pump-1");
+    await pump.publish("db/pump-1/x", "1", 1);
+    const [message] = await take(1);
+    const order: string[] = [];
+    const waited = awaitAbandonedMessages(bus, "data", life.signal).then(() => order.push("goes on"));
+    // Longer than it waits between two looks: it has seen the message out.
+    await sleep(600);
+    order.push("acknowledged");
+    message?.acknowledge();
+    await waited;
+    expect(order).toEqual(["acknowledged", "goes on"]);
+  });
+
+  test("are waited for no longer once the start is given up", async () => {
+    await using pump = await broker.device("pump-1");
+    await pump.publish("db/pump-1/x", "1", 1);
+    const [message] = await take(1);
+    const waited = awaitAbandonedMessages(bus, "data", life.signal);
+    life.abort();
+    await waited;
+    expect(await deviceBacklog(bus, "data")).toBe(1);
+    message?.acknowledge();
+  });
+});
