@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { eventually } from "../src/eventually.ts";
+import { freePort } from "../src/free-port.ts";
 import { connectMqttDevice, type MqttDevice } from "../src/mqtt-device.ts";
 import { connectNats, type NatsTestConnection, type WireMessage } from "../src/nats-connection.ts";
 import { startNatsServer, type TestNatsServer } from "../src/nats-server.ts";
@@ -22,6 +23,7 @@ accounts {
       { user: ab, password: t, permissions: {
           publish: { allow: ["ab.>", "db.ab.>"] }
           subscribe: { allow: ["ab.>"] } } }
+      { user: db, password: t, permissions: { publish: ["db.>"], subscribe: ["db.>"] } }
     ]
   }
   SYS { users: [ { user: sys, password: sys } ] }
@@ -45,6 +47,18 @@ afterAll(async () => {
 
 const device = (id: string, clientId = id, clean = true): Promise<MqttDevice> =>
   connectMqttDevice({ url: server.mqttUrl, id, token: id === "app" ? "app" : "t", clientId }, { clean });
+
+/** A PUBLISH at QoS 1 with packet identifier 4711 (MQTT 3.1.1, section 3.3). */
+function publishPacket(topic: string, isDuplicate: boolean): Buffer {
+  const name = Buffer.from(topic);
+  const rest = Buffer.concat([
+    Buffer.from([0, name.length]),
+    name,
+    Buffer.from([0x12, 0x67]),
+    Buffer.from("1"),
+  ]);
+  return Buffer.concat([Buffer.from([isDuplicate ? 0x3a : 0x32, rest.length]), rest]);
+}
 
 /** What arrives on a subject from now on. */
 async function recorded(connection: NatsTestConnection, subject: string): Promise<WireMessage[]> {
@@ -119,6 +133,18 @@ describe("topics and subjects", () => {
     await using anybody = await device("app", "app-internal");
     expect(await anybody.subscribe("$MQTT/sub/#")).toBe(128);
     expect(await anybody.subscribe("$MQTT/sub/x", 1)).toBe(128);
+  });
+
+  test("a device named db, granted its own topics like any other, reads and forges what all devices publish", async () => {
+    await using thief = await device("db");
+    await using pump = await device("pump-1");
+    expect(await thief.subscribe("db/#")).toBe(128);
+    expect(await thief.subscribe("db/+/temp")).toBe(0);
+    await pump.publish("db/pump-1/temp", "21", 1);
+    await thief.awaitMessage("db/pump-1/temp");
+    const seen = await recorded(app, "db.pump-1.>");
+    await thief.publish("db/pump-1/temp", "99", 1);
+    await eventually(() => seen.some(({ payload }) => payload === "99"));
   });
 
   test("a topic level that is a NATS wildcard arrives as a wildcard token", async () => {
@@ -262,6 +288,46 @@ describe("connections and sessions", () => {
   });
 });
 
+describe("a cluster", () => {
+  test("tells DISCONNECT of a connection to another server, and nothing of those of a server that was killed", async () => {
+    const routes = [await freePort(), await freePort()];
+    const member = (at: number) =>
+      startNatsServer({
+        config: ({ port, mqttPort, storeDir }) => `
+          server_name: "member-${at}"
+          listen: "127.0.0.1:${port}"
+          jetstream { store_dir: ${JSON.stringify(storeDir)} }
+          mqtt { listen: "127.0.0.1:${mqttPort}" }
+          cluster { name: facts, listen: "127.0.0.1:${routes[at]}", routes: [${routes.map((port) => `"nats://127.0.0.1:${port}"`)}] }
+          ${config}`,
+      });
+    const [near, far] = await Promise.all([member(0), member(1)]);
+    await using _near = near;
+    await using _far = far;
+    await using watcher = await connectNats({ port: near.port, user: "sys", password: "sys" });
+    const told = await recorded(watcher, "$SYS.ACCOUNT.DEVICES.*");
+    const countOf = (what: string) =>
+      told.filter(({ subject, payload }) => subject.endsWith(`.${what}`) && payload.includes('"mqtt"'))
+        .length;
+    const connect = (clientId: string) =>
+      connectMqttDevice({ url: far.mqttUrl, id: "pump-1", token: "t", clientId });
+    const leaver = await eventually(() => connect("pump-1:leaver"), { withinMs: 20_000, everyMs: 250 });
+    await using stayer = await connect("pump-1:stayer");
+    await eventually(() => countOf("CONNECT") >= 2);
+    const before = countOf("DISCONNECT");
+    await leaver.leave();
+    await eventually(() => countOf("DISCONNECT") === before + 1);
+    const closed = stayer.closed();
+    await far.kill();
+    await closed;
+    const routesLeft = async () =>
+      JSON.parse((await watcher.request("$SYS.REQ.SERVER.PING.VARZ", "{}")).payload).data.routes;
+    await eventually(async () => (await routesLeft()) === 0);
+    await watcher.flush();
+    expect(countOf("DISCONNECT")).toBe(before + 1);
+  }, 60_000);
+});
+
 describe("what was acknowledged", () => {
   const durable = "facts";
   const filter = "$MQTT.msgs.db.>";
@@ -298,6 +364,17 @@ describe("what was acknowledged", () => {
     await pump.publish("db/pump-1/temp", "21", 1);
     await pump.publish("db/pump-1/temp", "22", 2);
     await eventually(async () => (await streamState(app)) === before + 2);
+  });
+
+  test("and is sent again with DUP, as its acknowledgement was lost, stands there twice with nothing that tells", async () => {
+    await using pump = await device("pump-1");
+    await makeConsumer(app);
+    const before = await streamState(app);
+    const seen = await recorded(app, "db.pump-1.dup");
+    for (const isDuplicate of [false, true])
+      pump.client.stream.write(publishPacket("db/pump-1/dup", isDuplicate));
+    await eventually(async () => (await streamState(app)) === before + 2);
+    expect(seen.map(({ headers }) => headers)).toEqual([{ "Nmqtt-Pub": "1" }, { "Nmqtt-Pub": "1" }]);
   });
 
   test("at QoS 0 does not stand there, and its core message says so in a header", async () => {

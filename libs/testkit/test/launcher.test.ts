@@ -64,7 +64,8 @@ describe("a mesh that is up", () => {
     expect(Object.keys(running).sort()).toEqual(services);
     for (const [name, { pid, ops }] of Object.entries(running)) {
       expect(await commandLineOf(pid)).toContain(`services/${name}`);
-      expect((await fetch(`${ops}/readyz`)).status).toBe(200);
+      for (const page of ["healthz", "readyz"]) expect((await fetch(`${ops}/${page}`)).status).toBe(200);
+      expect(await (await fetch(`${ops}/metrics`)).text()).toContain("process_cpu_seconds_total");
     }
   });
 
