@@ -238,6 +238,9 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       const oldest = row?.oldest ?? null;
       return { bytes: Number(row?.bytes), oldest: oldest === null ? null : Number(oldest) };
     },
+    async syncToDisk() {
+      translating(() => store.db.exec("PRAGMA wal_checkpoint(PASSIVE)"));
+    },
     async checkWritable() {
       translating(() => sql.touch.run());
     },

@@ -119,6 +119,8 @@ export interface DataStore {
   /** Deletes the `limit` records that were stored first; tells how many. */
   deleteOldest(limit: number): Promise<number>;
   size(): Promise<StoreSize>;
+  /** Syncs what was stored to the disk: it then survives a power cut as well. Ingestion goes on meanwhile. */
+  syncToDisk(): Promise<void>;
   /** Writes a little. @throws StoreUnavailable while the store takes nothing. */
   checkWritable(): Promise<void>;
   /** Ends reads under way with {@link StoreUnavailable} and lets the store be opened by another process. */

@@ -22,7 +22,10 @@ export interface RetentionOptions {
 export interface Retention {
   /** Deletes all that is beyond the bounds now. */
   sweep(signal: AbortSignal): Promise<void>;
-  /** Sweeps at once and then every 30 s until `signal` aborts; a sweep that fails is logged and tried again. */
+  /**
+   * Sweeps at once and then every 30 s until `signal` aborts, and syncs the store to the disk each time: what a power
+   * cut can take is bounded (api.md, Stored data). What fails is logged and tried again.
+   */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -68,6 +71,7 @@ export function createRetention(options: RetentionOptions): Retention {
       while (!signal.aborted) {
         try {
           await sweep(signal);
+          await store.syncToDisk();
         } catch (error) {
           if (!signal.aborted) log.error({ err: error }, "the store could not be swept");
         }

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
@@ -29,6 +30,24 @@ describeDataStore("SQLite", () => open({ readers: 1 }));
 describeDataStore("SQLite in small segments", () =>
   open({ readers: 2, segmentRecords: 7, segmentBytes: 100_000 }),
 );
+
+test("syncing to the disk folds the write-ahead log into the database file", async () => {
+  const folder = await tempFolder();
+  const path = join(folder.path, "data.db");
+  const store = openSqliteDataStore(path, { readers: 1 });
+  try {
+    const payload = Buffer.from("a message that stands nowhere else");
+    const message = { delivery: null, timestamp: 0, deviceId: "ab", topic: "db/ab/x", payload } as const;
+    await store.append([{ ...message, encoding: "text" }]);
+    const holds = async () => (await readFile(path)).includes(payload);
+    expect(await holds()).toBe(false);
+    await store.syncToDisk();
+    expect(await holds()).toBe(true);
+  } finally {
+    await store.close();
+    await folder.remove();
+  }
+});
 
 describe("the reading threads of SQLite", () => {
   const everything = { skip: 0, limit: 10, maxBytes: 500_000, searchMs: 1_000 };
