@@ -1,8 +1,10 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { commandLineOf } from "@devmesh/scripts/process/command-line";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { eventually } from "../src/eventually.ts";
@@ -32,6 +34,12 @@ async function nothingIsLeft(mesh: LaunchedMesh, pids: readonly number[]): Promi
   for (const port of Object.values(mesh.ports)) await eventually(async () => !(await isListening(port)));
 }
 
+/** Command lines of all processes that name a folder. */
+async function processesThatName(folder: string): Promise<string[]> {
+  const { stdout } = await promisify(execFile)("ps", ["-A", "-ww", "-o", "command="]);
+  return stdout.split("\n").filter((line) => line.includes(folder));
+}
+
 /** The text of every file below a folder. */
 async function everyFile(folder: string): Promise<{ path: string; text: string }[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -48,7 +56,7 @@ async function everyFile(folder: string): Promise<{ path: string; text: string }
 describe("a mesh that is up", () => {
   let mesh: TestMesh;
   beforeAll(async () => {
-    mesh = await startMesh({ through: "start.mjs" });
+    mesh = await startMesh({ through: "start.mjs", env: { LOG_LEVEL: "debug" } });
   }, 120_000);
   afterAll(() => mesh?.stop(), 90_000);
 
@@ -72,6 +80,20 @@ describe("a mesh that is up", () => {
   test("answers over HTTP with the master key", async () => {
     expect(await mesh.http("/api/v2/devices")).toMatchObject({ status: 200, json: [] });
     expect((await mesh.http.as(null)("/api/v2/devices")).status).toBe(401);
+  });
+
+  test("carries the trace of an HTTP request into the log lines of each service it reaches", async () => {
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, "x-request-id": "request-7" };
+    await mesh.http("/api/v2/devices", { headers });
+    for (const service of ["gateway", "devices"]) {
+      const line = await eventually(async () =>
+        (await readFile(join(mesh.dataDir, "logs", `${service}.log`), "utf8"))
+          .split("\n")
+          .find((text) => text.includes(traceId)),
+      );
+      expect(JSON.parse(line)).toMatchObject({ service, trace_id: traceId, request_id: "request-7" });
+    }
   });
 
   test("keeps its secrets for the owner alone, and out of logs, command lines and mesh.json", async () => {
@@ -152,6 +174,33 @@ describe("nothing is left running", () => {
     },
     150_000,
   );
+
+  test.each(["nats-server.pid", "logs/keys.log", "keys.db", "master-key"])(
+    "after SIGKILL in the middle of a start, when there is %s",
+    async (file) => {
+      await using mesh = await launchMesh();
+      await eventually(() => existsSync(join(mesh.dataDir, file)), { withinMs: 30_000, everyMs: 1 });
+      mesh.process.kill("SIGKILL");
+      await mesh.ended();
+      await eventually(async () => (await processesThatName(mesh.dataDir)).length === 0, {
+        withinMs: 30_000,
+        everyMs: 200,
+      });
+    },
+    90_000,
+  );
+
+  test("after Ctrl-C in the middle of a start", async () => {
+    await using mesh = await launchMesh({ through: "start.mjs" });
+    await eventually(() => existsSync(join(mesh.dataDir, "logs", "keys.log")), {
+      withinMs: 30_000,
+      everyMs: 1,
+    });
+    mesh.process.kill("SIGINT");
+    expect(await mesh.ended()).toBe(0);
+    expect(await processesThatName(mesh.dataDir)).toEqual([]);
+    expect(mesh.output()).toBe("");
+  }, 90_000);
 
   test("after a second Ctrl-C, which does not wait", async () => {
     const mesh = await startMesh();
