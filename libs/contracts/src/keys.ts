@@ -161,7 +161,7 @@ export const keys = defineContract({
         customer_not_found,
         customer_read_only: {
           code: "invalid_argument",
-          when: "A member other than `meta` was changed, is unknown, or `meta` is no object.",
+          when: "A member other than `meta` was changed or is unknown, or `meta` is no object or nested too deep.",
           details: z.array(z.object({ pointer: z.string(), detail: z.string() })),
         },
         meta_too_large: { code: "invalid_argument", when: "`meta` exceeds 16 KB." },

@@ -1,16 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Json } from "@devmesh/contracts/model/json";
+import { isDeeperThan, type Json, maxJsonDepth } from "@devmesh/contracts/model/json";
 import { RequestRefused } from "./gateway-errors.ts";
 
 /** Most bytes of a body (api.md, Conventions). */
 const maxBodyBytes = 512 * 1024;
-
-/**
- * Deepest nesting of a body's objects and arrays. Far beyond what any owner takes: it keeps what is written again
- * on the way to one from exhausting the stack.
- */
-const maxBodyDepth = 200;
 
 /** The client went away before its request was complete: there is nobody to answer. */
 export class ClientGone extends Error {
@@ -50,7 +44,7 @@ function parseJson(bytes: Buffer): Json {
     throw new RequestRefused("body_malformed", { cause });
   }
   // Short bodies cannot be that deep, so most are not looked through.
-  if (bytes.length > 2 * maxBodyDepth && isDeeper(value, maxBodyDepth)) {
+  if (bytes.length > 2 * maxJsonDepth && isDeeperThan(value, maxJsonDepth)) {
     throw new RequestRefused("body_too_deep");
   }
   if (surrogateEscape.test(text) && !isWellFormed(value)) {
@@ -69,12 +63,6 @@ function isWellFormed(value: Json): boolean {
   if (typeof value === "string") return value.isWellFormed();
   if (typeof value !== "object" || value === null) return true;
   return Object.entries(value).every(([name, member]) => name.isWellFormed() && isWellFormed(member));
-}
-
-/** Whether objects and arrays are nested deeper than `levels`; looks no further down than that. */
-function isDeeper(value: Json, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
 
 function readBytes(request: IncomingMessage): Promise<Buffer> {

@@ -1,5 +1,5 @@
 import { type Customer, customerMetaBytes } from "@devmesh/contracts/model/customer";
-import { isJsonObject, type JsonObject } from "@devmesh/contracts/model/json";
+import { isDeeperThan, isJsonObject, type JsonObject, maxJsonDepth } from "@devmesh/contracts/model/json";
 
 /** One thing wrong in a posted customer, with a JSON pointer to it. */
 interface CustomerViolation {
@@ -26,19 +26,12 @@ export function readCustomerUpdate(customer: Customer, body: JsonObject): Custom
   });
   const meta = Object.hasOwn(body, "meta") ? body.meta : undefined;
   if (!isJsonObject(meta)) violations.push({ pointer: "/meta", detail: "must be a JSON object" });
-  if (!isJsonObject(meta) || violations.length > 0) return { violations };
-  const text = compactJson(meta);
-  return text === null || Buffer.byteLength(text) > customerMetaBytes ? { tooLarge: true } : { meta: text };
-}
-
-/** Compact JSON of a value; null when it is nested too deep to be written. */
-function compactJson(value: JsonObject): string | null {
-  try {
-    return JSON.stringify(value);
-  } catch (error) {
-    if (error instanceof RangeError) return null;
-    throw error;
+  else if (isDeeperThan(meta, maxJsonDepth)) {
+    violations.push({ pointer: "/meta", detail: `is nested deeper than ${maxJsonDepth} levels` });
   }
+  if (!isJsonObject(meta) || violations.length > 0) return { violations };
+  const text = JSON.stringify(meta);
+  return Buffer.byteLength(text) > customerMetaBytes ? { tooLarge: true } : { meta: text };
 }
 
 function pointerTo(name: string): string {

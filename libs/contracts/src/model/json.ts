@@ -20,3 +20,15 @@ export const JsonObject = z
 
 /** Any JSON value, passed on untouched. */
 export const JsonValue = z.custom<Json>((value) => value !== undefined, "must be a JSON value").meta({});
+
+/**
+ * Deepest nesting of objects and arrays in JSON from outside. Far beyond what any owner takes: it keeps what is written
+ * again on the way to one from exhausting the stack.
+ */
+export const maxJsonDepth = 200;
+
+/** Whether objects and arrays are nested deeper than `levels`; looks no further down than that. */
+export function isDeeperThan(value: Json, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeperThan(member, levels - 1));
+}
