@@ -32,6 +32,8 @@ const env: NodeJS.ProcessEnv = {
   ...process.env,
   TURBO_TELEMETRY_DISABLED: "1",
   TURBO_NO_UPDATE_NOTIFIER: "1",
+  // What a failing suite says is not to drown in what npm says about its script.
+  npm_config_loglevel: "silent",
 };
 let running: ReturnType<typeof spawn> | null = null;
 process.on("SIGTERM", () => {
@@ -106,7 +108,7 @@ async function runPackageTests(narrowed: readonly string[]): Promise<TestCount> 
   const packages = await packagesWithTests(narrowed);
   if (packages === null) return { passed: 0, failed: 1, skipped: 0 };
   await Promise.all(packages.map(({ directory }) => clearResult(join(repository, directory, RESULT))));
-  say(`        running the tests of ${packages.length} packages`);
+  say(`        running the tests of ${packages.length === 1 ? "1 package" : `${packages.length} packages`}`);
   const args = [
     ...turbo("test", narrowed),
     "--continue",
