@@ -23,6 +23,7 @@ const PLATFORM_NODES = {
  * `ownSession`: the script ends its children itself and in order, so a Ctrl-C in the terminal must reach this process alone, which passes it on.
  */
 export async function runOnPlatformNode(script, args, { ownSession }) {
+  stopWithNpm();
   let node;
   try {
     await ensureInstalled(root);
@@ -50,6 +51,21 @@ export async function runOnPlatformNode(script, args, { ownSession }) {
     process.exit(1);
   });
   child.on("exit", (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : code));
+}
+
+/** How often a process that npm runs looks whether npm is still there, in milliseconds. */
+const LOOK_MS = 500;
+
+/** npm passes no signal on that only it got, and ends: what it ran then has to ask itself to stop. */
+function stopWithNpm() {
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const parent = process.ppid;
+  const looking = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(looking);
+    process.kill(process.pid, "SIGTERM");
+  }, LOOK_MS);
+  looking.unref();
 }
 
 /** Path of a Node 24 or newer: the platform's package, else the one that runs this. */

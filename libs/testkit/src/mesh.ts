@@ -23,8 +23,8 @@ export interface MeshOptions {
   readonly args?: readonly string[];
   /** A folder that outlives the mesh; without it one is made and removed by `stop`. */
   readonly dataDir?: string;
-  /** Through `scripts/start.mjs`, as `npm start` does it, rather than the launcher itself. */
-  readonly through?: "start.mjs" | "launch.ts";
+  /** Through `npm start`, or through `scripts/start.mjs` as that does it, rather than the launcher itself. */
+  readonly through?: "npm" | "start.mjs" | "launch.ts";
 }
 
 /** A launcher that was started; whether its mesh comes up is told by {@link LaunchedMesh.ready}. */
@@ -60,32 +60,34 @@ export interface TestMesh extends LaunchedMesh {
   pidOf(part: ServiceName | "nats-server"): Promise<number>;
 }
 
+function commandOf(through: MeshOptions["through"]): [string, ...string[]] {
+  if (through === "npm") return ["npm", "start", "--silent", "--"];
+  const script = join(repository, "scripts", through === "start.mjs" ? "start.mjs" : "src/launch.ts");
+  return [process.execPath, "--disable-warning=ExperimentalWarning", script];
+}
+
 /** Starts the launcher on free ports of 127.0.0.1 and returns at once. */
 export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMesh> {
   const folder = await tempFolder();
   const dataDir = options.dataDir ?? join(folder.path, "data");
   const ports = { http: await freePort(), mqtt: await freePort(), nats: await freePort() };
-  const script = join(repository, "scripts", options.through === "start.mjs" ? "start.mjs" : "src/launch.ts");
-  const child = spawn(
-    process.execPath,
-    ["--disable-warning=ExperimentalWarning", script, ...(options.args ?? [])],
-    {
-      cwd: repository,
-      env: {
-        ...process.env,
-        NATS_URL: undefined,
-        HOST: "127.0.0.1",
-        PORT: String(ports.http),
-        MQTT_PORT: String(ports.mqtt),
-        NATS_PORT: String(ports.nats),
-        DATA_DIR: dataDir,
-        ...options.env,
-      },
-      // The channel makes the launcher end when the test's process does.
-      stdio: ["ignore", "pipe", "pipe", "ipc"],
-      detached: true,
+  const [command, ...before] = commandOf(options.through);
+  const child = spawn(command, [...before, ...(options.args ?? [])], {
+    cwd: repository,
+    env: {
+      ...process.env,
+      NATS_URL: undefined,
+      HOST: "127.0.0.1",
+      PORT: String(ports.http),
+      MQTT_PORT: String(ports.mqtt),
+      NATS_PORT: String(ports.nats),
+      DATA_DIR: dataDir,
+      ...options.env,
     },
-  );
+    // The channel makes the launcher end when the test's process does.
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    detached: true,
+  });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding("utf8").on("data", (text: string) => {

@@ -175,6 +175,14 @@ describe("nothing is left running", () => {
     150_000,
   );
 
+  test("after SIGTERM of npm, which does not pass it on", async () => {
+    const mesh = await startMesh({ through: "npm" });
+    const pids = await pidsOf(mesh);
+    mesh.process.kill("SIGTERM");
+    await nothingIsLeft(mesh, pids);
+    await mesh.stop();
+  }, 150_000);
+
   test.each(["nats-server.pid", "logs/keys.log", "keys.db", "master-key"])(
     "after SIGKILL in the middle of a start, when there is %s",
     async (file) => {
