@@ -205,7 +205,8 @@ describe("an SMTP server that repeats a mail's secrets in its answer", () => {
 describe("an SMTP server that is slow or breaks off", () => {
   test("never greets: given up in bounded time", async () => {
     await using server = await startScriptedServer(() => {});
-    const failure = await failureOf(server.url);
+    const patience = { connectMs: 60_000, greetingMs: 100, silenceMs: 60_000 };
+    const failure = await failureOf(server.url, { patience });
     expect(failure).toBeInstanceOf(MailDelayed);
     expect(failure.message).toMatch(/greeting/i);
   });
