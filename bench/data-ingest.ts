@@ -5,10 +5,11 @@
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inTransaction, openSqlite } from "../libs/store/src/sqlite.ts";
-import { openSqliteDataStore } from "../services/data/src/data-store.sqlite.ts";
-import { migrations, tuneForAppending } from "../services/data/src/sqlite/schema.ts";
+import { openSqliteDataStore } from "@devmesh/data/src/data-store.sqlite.ts";
+import { migrations, tuneForAppending } from "@devmesh/data/src/sqlite/schema.ts";
+import { inTransaction, openSqlite } from "@devmesh/store/sqlite";
 import { batchOf } from "./data-records.ts";
+import { inTurns, tell } from "./measure.ts";
 
 const records = Number(process.argv[2] ?? 200_000);
 const batch = 1_000;
@@ -51,21 +52,16 @@ function withoutSearch(round: number): number {
 }
 
 const megabytes = (name: string) => (statSync(join(folder, name)).size / 1e6).toFixed(0);
-const middle = (rates: readonly number[]) =>
-  rates.toSorted((a, b) => a - b)[Math.floor(rates.length / 2)] ?? Number.NaN;
 
 try {
-  const plain: number[] = [];
-  const searched: number[] = [];
-  // In turns, so that what else the machine does meets both alike.
-  for (let round = 0; round < rounds; round++) {
-    plain.push(withoutSearch(round));
-    searched.push(await withSearch(round));
-  }
-  console.log(`records ${records}, batches of ${batch}, median of ${rounds} rounds`);
-  console.log(`without search: ${middle(plain).toFixed(0)} records/s, ${megabytes("plain-0.db")} MB`);
-  console.log(`with search:    ${middle(searched).toFixed(0)} records/s, ${megabytes("search-0.db")} MB`);
-  console.log(`ratio: ${(middle(searched) / middle(plain)).toFixed(2)}`);
+  let [plainRuns, searchRuns] = [0, 0];
+  const measured = await inTurns(rounds, {
+    "with search": async () => ({ "records/s": await withSearch(searchRuns++) }),
+    "without search": () => ({ "records/s": withoutSearch(plainRuns++) }),
+  });
+  console.log(`records ${records}, batches of ${batch}, median (min–max) of ${rounds} rounds`);
+  tell(measured, { ours: "with search", peer: "without search" });
+  console.log(`MB with search ${megabytes("search-0.db")}, without ${megabytes("plain-0.db")}`);
 } finally {
   rmSync(folder, { recursive: true });
 }

@@ -5,10 +5,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSqliteReader } from "../libs/store/src/sqlite.ts";
-import { openSqliteDataStore } from "../services/data/src/data-store.sqlite.ts";
-import type { PageRequest, RecordSelection } from "../services/data/src/data-store.ts";
+import { openSqliteDataStore } from "@devmesh/data/src/data-store.sqlite.ts";
+import type { PageRequest, RecordSelection } from "@devmesh/data/src/data-store.ts";
+import { openSqliteReader } from "@devmesh/store/sqlite";
 import { batchOf } from "./data-records.ts";
+import { spread } from "./measure.ts";
 
 const records = Number(process.argv[2] ?? 1_000_000);
 const folder = mkdtempSync(join(tmpdir(), "devmesh-bench-"));
@@ -21,20 +22,20 @@ async function query(selection: Partial<RecordSelection>, page: Partial<PageRequ
   return (await store.readPage({ order: "asc", ...selection }, bounds, signal)).items.length;
 }
 
-/** Median of several runs, in milliseconds. */
-async function median(work: () => unknown): Promise<number> {
+/** Of several runs, in milliseconds. */
+async function timesOf(work: () => unknown): Promise<number[]> {
   const times: number[] = [];
   for (let run = 0; run < 7; run++) {
     const begin = performance.now();
     await work();
     times.push(performance.now() - begin);
   }
-  return times.sort((a, b) => a - b)[3] ?? Number.NaN;
+  return times;
 }
 
 async function tell(what: string, work: () => Promise<number>): Promise<void> {
   const found = await work();
-  console.log(`${what}: ${(await median(work)).toFixed(1)} ms, ${found} records`);
+  console.log(`${what}: ${spread(await timesOf(work), 1)} ms, ${found} records`);
 }
 
 try {
@@ -62,22 +63,22 @@ try {
   const scan = reader.prepare(
     "SELECT count(*) AS n FROM records WHERE instr(payload, ?) > 0 OR instr(topic, ?) > 0",
   );
-  const scanned = await median(() => scan.get(Buffer.from(rare), rare));
+  const scanned = await timesOf(() => scan.get(Buffer.from(rare), rare));
   reader.close();
-  console.log(`plain scan for the rare filter: ${scanned.toFixed(1)} ms`);
+  console.log(`plain scan for the rare filter: ${spread(scanned, 1)} ms`);
 
-  const idle = await median(() => store.append(batchOf(records + 1, 0)));
+  const idle = await timesOf(() => store.append(batchOf(records + 1, 0)));
   let next = records + 1;
   const append = async () => {
     await store.append(batchOf(next, 1_000));
     next += 1_000;
   };
-  const alone = await median(append);
+  const alone = await timesOf(append);
   const scans = Array.from({ length: 8 }, () => query({ filter: "~~" }, {}));
-  const beside = await median(append);
+  const beside = await timesOf(append);
   await Promise.all(scans);
   console.log(
-    `a batch of 1,000: ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside long scans (an empty one ${idle.toFixed(2)} ms)`,
+    `a batch of 1,000: ${spread(alone, 1)} ms alone, ${spread(beside, 1)} ms beside long scans (an empty one ${spread(idle, 2)} ms)`,
   );
 } finally {
   await store.close();

@@ -1,7 +1,7 @@
-import type { DataMessage } from "../services/data/src/data-store.ts";
+import type { DataMessage } from "@devmesh/data/src/data-store.ts";
 
 /** A plausible telemetry message: 500 devices, three topics each, about 120 bytes of JSON. */
-export function telemetry(sequence: number): DataMessage {
+function telemetry(sequence: number): DataMessage {
   const deviceId = `pump-${sequence % 500}`;
   const payload = JSON.stringify({
     temperature: (20 + Math.sin(sequence) * 10).toFixed(3),

@@ -1,0 +1,2 @@
+/** What the raw chain asks on. */
+export const rawSubject = "bench.device";

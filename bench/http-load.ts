@@ -1,0 +1,96 @@
+import { connect, type Socket } from "node:net";
+
+/** Requests to send over and over. */
+export interface HttpLoadOptions {
+  readonly url: string;
+  readonly method: "GET" | "POST";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** As many connections, each with one request in flight. */
+  readonly connections: number;
+  readonly forMs: number;
+}
+
+/** What was answered. */
+export interface HttpLoad {
+  readonly requestsPerSecond: number;
+  /** One a request. */
+  readonly latenciesMs: readonly number[];
+}
+
+/**
+ * Sends the same request over keep-alive connections, the next when the answer to the last is there. It reads no more of an answer
+ * than it must, so as to leave the processors to those who are measured. Throws at an answer other than 200.
+ */
+export async function loadHttp(options: HttpLoadOptions): Promise<HttpLoad> {
+  const { hostname, port } = new URL(options.url);
+  const request = requestBytes(options);
+  const latenciesMs: number[] = [];
+  const begin = performance.now();
+  const end = begin + options.forMs;
+  await Promise.all(
+    Array.from({ length: options.connections }, () => {
+      const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+      return repeat(socket, request, end, latenciesMs);
+    }),
+  );
+  return { requestsPerSecond: (latenciesMs.length / (performance.now() - begin)) * 1000, latenciesMs };
+}
+
+function requestBytes({ url, method, headers, body }: HttpLoadOptions): Buffer {
+  const { host, pathname, search } = new URL(url);
+  const all = {
+    Host: host,
+    ...headers,
+    ...(body === undefined
+      ? {}
+      : { "Content-Type": "application/json", "Content-Length": String(Buffer.byteLength(body)) }),
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.from(`${method} ${pathname}${search} HTTP/1.1\r\n${lines.join("")}\r\n${body ?? ""}`);
+}
+
+function repeat(socket: Socket, request: Buffer, end: number, latenciesMs: number[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let received = Buffer.alloc(0);
+    let sentAt = 0;
+    const fail = (error: Error) => {
+      socket.destroy();
+      reject(error);
+    };
+    const send = () => {
+      sentAt = performance.now();
+      socket.write(request);
+    };
+    socket.on("connect", send);
+    socket.on("error", fail);
+    socket.on("close", () => reject(new Error("the server closed a connection")));
+    socket.on("data", (piece) => {
+      received = received.length === 0 ? piece : Buffer.concat([received, piece]);
+      let length: number | null;
+      try {
+        length = answerLength(received);
+      } catch (error) {
+        return fail(error instanceof Error ? error : new Error(String(error)));
+      }
+      if (length === null || received.length < length) return;
+      received = Buffer.alloc(0);
+      const now = performance.now();
+      latenciesMs.push(now - sentAt);
+      if (now < end) return send();
+      resolve();
+      socket.destroy();
+    });
+  });
+}
+
+/** Bytes of the answer that begins here, headers included; null while they are not all there. */
+function answerLength(received: Buffer): number | null {
+  const headEnd = received.indexOf("\r\n\r\n");
+  if (headEnd === -1) return null;
+  const head = received.toString("latin1", 0, headEnd);
+  if (!head.startsWith("HTTP/1.1 200 ")) throw new Error(`answered: ${received.toString("utf8")}`);
+  const length = /^content-length: (\d+)$/im.exec(head)?.[1];
+  if (length === undefined) throw new Error(`an answer without a length: ${head}`);
+  return headEnd + 4 + Number(length);
+}

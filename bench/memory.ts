@@ -1,0 +1,73 @@
+/**
+ * Resident memory of each process of a mesh as `npm start` runs it, idle and with 200 devices connected, against the limit of
+ * 1 GB for all of them. `node bench/memory.ts [devices]`
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { inTurns, type Rounds, spread } from "./measure.ts";
+import { createDevices } from "./mesh-tenant.ts";
+import { residentMemory } from "./process-usage.ts";
+
+const count = Number(process.argv[2] ?? 200);
+const rounds = 3;
+const limitMb = 1_000;
+/** For connections to be told of, and for garbage of their making to be let go. */
+const settleMs = 4_000;
+const all = "all";
+const allShared = "all, shared pages once";
+
+await using mesh = await startMesh();
+const devices = await createDevices(mesh, count);
+
+async function measure(of: TestMesh): Promise<Record<string, number>> {
+  await sleep(settleMs);
+  const { pid, nats_server, services } = await of.parts();
+  const pids = { launcher: pid, "nats-server": nats_server?.pid ?? Number.NaN };
+  const named = [
+    ...Object.entries(pids),
+    ...Object.entries(services).map(([name, part]) => [name, part.pid] as const),
+  ];
+  const figures: Record<string, number> = {};
+  let [rss, pss] = [0, 0];
+  for (const [name, process] of named) {
+    const memory = await residentMemory(process);
+    figures[name] = memory.rss;
+    rss += memory.rss;
+    pss += memory.pss;
+  }
+  return { ...figures, [all]: rss, [allShared]: pss };
+}
+
+async function measureConnected(): Promise<Record<string, number>> {
+  const connected = await Promise.all(
+    devices.map(async ({ id, token }) => {
+      const device = await connectMqttDevice({ url: mesh.mqttUrl, id, token });
+      // What Mongoose OS firmware subscribes.
+      await device.subscribe(`${id}/rpc`);
+      await device.subscribe(`${id}/shadow/delta`, 1);
+      return device;
+    }),
+  );
+  const figures = await measure(mesh);
+  await Promise.all(connected.map((device) => device.leave()));
+  return figures;
+}
+
+const measured: Rounds<string, string> = await inTurns(rounds, {
+  idle: () => measure(mesh),
+  connected: measureConnected,
+});
+const { idle = {}, connected = {} } = measured;
+console.log(`resident MB: idle, and with ${count} devices connected; median (min–max) of ${rounds} rounds`);
+for (const part of Object.keys(idle))
+  console.log(`  ${part}: ${spread(idle[part] ?? [])}, ${spread(connected[part] ?? [])}`);
+const share = (figures: readonly number[] = []) =>
+  spread(
+    figures.map((mb) => mb / limitMb),
+    2,
+  );
+console.log(
+  `  ratio of all to the limit of ${limitMb} MB: ${share(idle[all])}, ${share(connected[all])}; ` +
+    `shared pages once: ${share(idle[allShared])}, ${share(connected[allShared])}`,
+);

@@ -1,0 +1,32 @@
+import type { TestMesh } from "@devmesh/testkit/mesh";
+
+/** What a device logs in with. */
+export interface Credentials {
+  readonly id: string;
+  readonly token: string;
+}
+
+/** Creates devices `bench-0`, `bench-1`, … over REST, some at a time. */
+export async function createDevices(mesh: TestMesh, count: number): Promise<Credentials[]> {
+  const created: Credentials[] = [];
+  const next = numbers(count);
+  const work = async () => {
+    for (const nth of next) {
+      const id = `bench-${nth}`;
+      const { status, text, json } = await mesh.http("/api/v2/devices", { body: { id } });
+      if (status !== 201 || !hasToken(json)) throw new Error(`creating ${id}: ${status} ${text}`);
+      created.push({ id, token: json.token });
+    }
+  };
+  await Promise.all(Array.from({ length: 10 }, work));
+  return created;
+}
+
+/** One sequence that all who iterate it share. */
+export function* numbers(count: number): Generator<number> {
+  for (let nth = 0; nth < count; nth++) yield nth;
+}
+
+function hasToken(json: unknown): json is { readonly token: string } {
+  return typeof json === "object" && json !== null && "token" in json && typeof json.token === "string";
+}

@@ -1,0 +1,96 @@
+/**
+ * Logins of devices, each decided by `keys` through the auth callout and told to presence, against those of a user who stands in the
+ * broker's configuration, on the same broker of a real mesh. `node bench/mqtt-logins.ts [logins]`
+ */
+import { connect } from "node:net";
+import { dataFolder } from "@devmesh/scripts/mesh/data-folder";
+import { readInstallation } from "@devmesh/scripts/mesh/installation";
+import { startMesh } from "@devmesh/testkit/mesh";
+import { generate, parser } from "mqtt-packet";
+import { inTurns, median, tell } from "./measure.ts";
+import { createDevices, numbers } from "./mesh-tenant.ts";
+import { cpuSeconds } from "./process-usage.ts";
+
+/** As many a round, and not more: each leaves a local port behind that is free again only after a minute. */
+const logins = Number(process.argv[2] ?? 1_000);
+const rounds = 5;
+const atATime = 20;
+const staticUser = "rpc-bridge.devices";
+
+await using mesh = await startMesh();
+const devices = await createDevices(mesh, 100);
+const installation = await readInstallation(dataFolder(mesh.dataDir).installation);
+const staticPassword = installation?.passwords[staticUser];
+if (staticPassword === undefined) throw new Error(`the broker has no user ${staticUser}`);
+
+interface Login {
+  readonly user: string;
+  readonly password: string;
+  readonly clientId: string;
+}
+
+/** Connects, logs in, leaves; resolves with how long the broker took to accept it, in milliseconds. */
+function logIn({ user, password, clientId }: Login): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const begin = performance.now();
+    const socket = connect({ host: "127.0.0.1", port: mesh.ports.mqtt, noDelay: true });
+    const answers = parser({ protocolVersion: 4 });
+    socket.on("error", reject);
+    socket.on("close", () => reject(new Error(`the broker refused ${user}`)));
+    socket.on("data", (piece) => answers.parse(piece));
+    answers.on("packet", (packet) => {
+      if (packet.cmd !== "connack" || packet.returnCode !== 0)
+        return reject(new Error(`the broker refused ${user}`));
+      resolve(performance.now() - begin);
+      socket.end(generate({ cmd: "disconnect" }));
+    });
+    socket.write(
+      generate({
+        cmd: "connect",
+        protocolId: "MQTT",
+        protocolVersion: 4,
+        clean: true,
+        keepalive: 60,
+        clientId,
+        username: user,
+        password: Buffer.from(password),
+      }),
+    );
+  });
+}
+
+async function measure(login: (nth: number) => Login) {
+  const { nats_server, services } = await mesh.parts();
+  const pids = [nats_server?.pid ?? Number.NaN, ...Object.values(services).map(({ pid }) => pid)];
+  const before = await cpuSeconds(pids);
+  const begin = performance.now();
+  const latencies: number[] = [];
+  const next = numbers(logins);
+  const work = async () => {
+    for (const nth of next) latencies.push(await logIn(login(nth)));
+  };
+  await Promise.all(Array.from({ length: atATime }, work));
+  const seconds = (performance.now() - begin) / 1000;
+  return {
+    "logins/s": logins / seconds,
+    "logins per CPU second of broker and services": logins / ((await cpuSeconds(pids)) - before),
+    "p50, ms": median(latencies),
+  };
+}
+
+const measured = await inTurns(rounds, {
+  "devices, by callout": () =>
+    measure((nth) => {
+      const device = devices[nth % devices.length];
+      if (!device) throw new Error("there are no devices");
+      return { user: device.id, password: device.token, clientId: device.id };
+    }),
+  "static user": () =>
+    measure((nth) => ({
+      user: staticUser,
+      password: staticPassword,
+      clientId: `_bench-${nth % devices.length}`,
+    })),
+});
+console.log(`${atATime} at a time, median (min–max) of ${rounds} rounds of ${logins} logins`);
+tell(measured, { ours: "devices, by callout", peer: "static user", digits: 1 });
