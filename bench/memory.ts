@@ -3,9 +3,10 @@
  * 1 GB for all of them. `node bench/memory.ts [devices]`
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { startMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { inTurns, type Rounds, spread } from "./measure.ts";
+import { meshProcesses } from "./mesh-processes.ts";
 import { createDevices } from "./mesh-tenant.ts";
 import { residentMemory } from "./process-usage.ts";
 
@@ -20,18 +21,12 @@ const allShared = "all, shared pages once";
 await using mesh = await startMesh();
 const devices = await createDevices(mesh, count);
 
-async function measure(of: TestMesh): Promise<Record<string, number>> {
+async function measure(): Promise<Record<string, number>> {
   await sleep(settleMs);
-  const { pid, nats_server, services } = await of.parts();
-  const pids = { launcher: pid, "nats-server": nats_server?.pid ?? Number.NaN };
-  const named = [
-    ...Object.entries(pids),
-    ...Object.entries(services).map(([name, part]) => [name, part.pid] as const),
-  ];
   const figures: Record<string, number> = {};
   let [rss, pss] = [0, 0];
-  for (const [name, process] of named) {
-    const memory = await residentMemory(process);
+  for (const [name, pid] of Object.entries(await meshProcesses(mesh))) {
+    const memory = await residentMemory(pid);
     figures[name] = memory.rss;
     rss += memory.rss;
     pss += memory.pss;
@@ -49,13 +44,13 @@ async function measureConnected(): Promise<Record<string, number>> {
       return device;
     }),
   );
-  const figures = await measure(mesh);
+  const figures = await measure();
   await Promise.all(connected.map((device) => device.leave()));
   return figures;
 }
 
 const measured: Rounds<string, string> = await inTurns(rounds, {
-  idle: () => measure(mesh),
+  idle: measure,
   connected: measureConnected,
 });
 const { idle = {}, connected = {} } = measured;

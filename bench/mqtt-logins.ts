@@ -8,6 +8,7 @@ import { readInstallation } from "@devmesh/scripts/mesh/installation";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { generate, parser } from "mqtt-packet";
 import { inTurns, median, tell } from "./measure.ts";
+import { meshProcesses } from "./mesh-processes.ts";
 import { createDevices, numbers } from "./mesh-tenant.ts";
 import { cpuSeconds } from "./process-usage.ts";
 
@@ -60,8 +61,7 @@ function logIn({ user, password, clientId }: Login): Promise<number> {
 }
 
 async function measure(login: (nth: number) => Login) {
-  const { nats_server, services } = await mesh.parts();
-  const pids = [nats_server?.pid ?? Number.NaN, ...Object.values(services).map(({ pid }) => pid)];
+  const pids = Object.values(await meshProcesses(mesh));
   const before = await cpuSeconds(pids);
   const begin = performance.now();
   const latencies: number[] = [];
@@ -73,7 +73,7 @@ async function measure(login: (nth: number) => Login) {
   const seconds = (performance.now() - begin) / 1000;
   return {
     "logins/s": logins / seconds,
-    "logins per CPU second of broker and services": logins / ((await cpuSeconds(pids)) - before),
+    "logins per CPU second of the mesh": logins / ((await cpuSeconds(pids)) - before),
     "p50, ms": median(latencies),
   };
 }

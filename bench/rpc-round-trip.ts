@@ -9,7 +9,9 @@ import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startChild } from "./child.ts";
 import { loadHttp } from "./http-load.ts";
 import { inTurns, median, tell } from "./measure.ts";
+import { meshProcesses } from "./mesh-processes.ts";
 import { createDevices } from "./mesh-tenant.ts";
+import { cpuSeconds } from "./process-usage.ts";
 
 const forMs = Number(process.argv[2] ?? 3) * 1000;
 const rounds = 5;
@@ -58,12 +60,16 @@ function askDirectly(deviceId: string): Promise<void> {
 /** Rates and latencies of one side, with one call in flight and with 100. */
 async function measure(side: (inFlight: number) => Promise<readonly number[]>) {
   const alone = await side(1);
+  const pids = Object.values(await meshProcesses(mesh));
+  const before = await cpuSeconds(pids);
   const begin = performance.now();
   const crowded = await side(100);
+  const seconds = (performance.now() - begin) / 1000;
   return {
     "p50 alone, ms": median(alone),
     "p50 with 100 in flight, ms": median(crowded),
-    "calls/s with 100 in flight": (crowded.length / (performance.now() - begin)) * 1000,
+    "calls/s with 100 in flight": crowded.length / seconds,
+    "calls per CPU second of the mesh": crowded.length / ((await cpuSeconds(pids)) - before),
   };
 }
 
