@@ -9,5 +9,5 @@ export default {
     ],
   },
   testMatch: ["<rootDir>/**/*.test.ts"],
-  testTimeout: 30_000,
+  testTimeout: 45_000,
 };

@@ -174,7 +174,7 @@ test("200 calls answered out of order each get their own answer", async () => {
   expect(answers.map(({ json }) => json)).toEqual(Array.from({ length: 200 }, (_, at) => ({ at })));
   await shuffled.leave();
   await eventually(async () => !(await master.get("devices/rival")).json.online);
-}, 40_000);
+});
 
 test("a reply forged by another device is ignored", async () => {
   const forger = await rival.connect();

@@ -8,11 +8,11 @@ export interface Patience {
 
 /**
  * Repeats a check until it neither throws nor answers `false`, `null` or `undefined`, and returns its answer. For conditions that no event tells.
- * Throws after the bound (5 s unless told), with the last failure as `cause`.
+ * Throws after the bound (15 s unless told: these tests run beside others), with the last failure as `cause`.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
-  { withinMs = 5_000, everyMs = 25 }: Patience = {},
+  { withinMs = 15_000, everyMs = 25 }: Patience = {},
 ): Promise<Exclude<T, false | null | undefined>> {
   const end = performance.now() + withinMs;
   for (;;) {

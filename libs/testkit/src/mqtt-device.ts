@@ -33,7 +33,7 @@ export interface MqttDevice extends AsyncDisposable {
   subscribe(topic: string, qos?: 0 | 1): Promise<number>;
   /** Publishes; at QoS 1 and 2 waits until the broker has acknowledged. */
   publish(topic: string, payload: unknown, qos?: 0 | 1 | 2, retain?: boolean): Promise<void>;
-  /** The first message, received already or within the bound (5 s unless told), that fits. */
+  /** The first message, received already or within the bound (15 s unless told), that fits. */
   awaitMessage(
     fits: string | ((message: DeviceMessage) => boolean),
     withinMs?: number,
@@ -88,7 +88,7 @@ export async function connectMqttDevice(
         typeof payload === "string" || Buffer.isBuffer(payload) ? payload : JSON.stringify(payload);
       await client.publishAsync(topic, body, { qos, retain });
     },
-    awaitMessage(wanted, withinMs = 5_000) {
+    awaitMessage(wanted, withinMs = 15_000) {
       const fits = typeof wanted === "string" ? (message: DeviceMessage) => message.topic === wanted : wanted;
       const already = messages.find(fits);
       if (already) return Promise.resolve(already);

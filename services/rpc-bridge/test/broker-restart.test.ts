@@ -10,7 +10,7 @@ let bridge: BridgeProcess;
 beforeAll(async () => {
   mesh = await startTestMesh();
   bridge = await startBridge(mesh);
-}, 30_000);
+});
 
 afterAll(async () => {
   await bridge?.[Symbol.asyncDispose]();

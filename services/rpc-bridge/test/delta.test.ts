@@ -10,7 +10,7 @@ const connected: MqttDevice[] = [];
 beforeAll(async () => {
   mesh = await startTestMesh();
   bridge = await startBridge(mesh);
-}, 30_000);
+});
 
 afterEach(async () => {
   await Promise.all(connected.splice(0).map((device) => device.leave()));
@@ -140,7 +140,7 @@ describe("the delta of a shadow", () => {
     await device.subscribe("lamp/shadow/delta");
     await mesh.registry.events.online({ id: "lamp", timestamp: now() });
     await device.awaitMessage(({ payload }) => payload.includes('"version":21'));
-  }, 30_000);
+  });
 
   test("that changed while no bridge ran reaches a device that stayed connected, and a device that is not waits", async () => {
     const shadow = mesh.registry.add("mast", { version: 30 });
@@ -158,7 +158,7 @@ describe("the delta of a shadow", () => {
     expect(await away.subscribe("away/shadow/delta")).toBe(0);
     await device.publish("mast/shadow/get", "");
     expect(away.messages).toEqual([]);
-  }, 30_000);
+  });
 
   test("is the newest in the end also when two replicas publish side by side", async () => {
     const shadow = mesh.registry.add("fan", { version: 1_000 });
@@ -176,5 +176,5 @@ describe("the delta of a shadow", () => {
       return await device.awaitMessage(({ retained }) => retained, 100);
     });
     expect(JSON.parse(retained.payload)).toMatchObject({ version: 1_100 });
-  }, 30_000);
+  });
 });

@@ -7,7 +7,7 @@ let mesh: TestMesh;
 
 beforeAll(async () => {
   mesh = await startTestMesh();
-}, 30_000);
+});
 
 afterAll(async () => {
   await mesh?.[Symbol.asyncDispose]();
@@ -32,7 +32,7 @@ describe("a bridge that is stopped", () => {
     expect(await next).toBe("next");
     expect(await first.exited).toBe(0);
     expect(await second.end("SIGTERM")).toBe(0);
-  }, 30_000);
+  });
 
   test("tells the calls that still wait near the end of the drain that it restarts", async () => {
     await using bridge = await startBridge(mesh, { DRAIN_MS: "1500" });
@@ -45,7 +45,7 @@ describe("a bridge that is stopped", () => {
     expect(isReason(await call, "bridge_restarting")).toBe(true);
     expect(performance.now() - startedAt).toBeLessThan(1_500);
     expect(await bridge.exited).toBe(0);
-  }, 30_000);
+  });
 
   test("that is killed leaves the call to its time", async () => {
     await using bridge = await startBridge(mesh);
@@ -55,5 +55,5 @@ describe("a bridge that is stopped", () => {
     await device.awaitMessage("pump/rpc");
     await bridge.end("SIGKILL");
     expect(isReason(await call, "deadline_exceeded")).toBe(true);
-  }, 30_000);
+  });
 });

@@ -9,7 +9,7 @@ let bridge: BridgeProcess;
 beforeAll(async () => {
   mesh = await startTestMesh();
   bridge = await startBridge(mesh, { RPC_MAX_IN_FLIGHT: "2", RPC_MAX_FRAME_BYTES: "256" });
-}, 30_000);
+});
 
 afterAll(async () => {
   await bridge?.[Symbol.asyncDispose]();

@@ -12,7 +12,7 @@ const connected: MqttDevice[] = [];
 beforeAll(async () => {
   mesh = await startTestMesh();
   bridge = await startBridge(mesh);
-}, 30_000);
+});
 
 afterEach(async () => {
   await Promise.all(connected.splice(0).map((device) => device.leave()));

@@ -12,7 +12,7 @@ const connected: MqttDevice[] = [];
 beforeAll(async () => {
   mesh = await startTestMesh();
   bridge = await startBridge(mesh);
-}, 30_000);
+});
 
 afterEach(async () => {
   await Promise.all(connected.splice(0).map((device) => device.leave()));
@@ -158,7 +158,7 @@ describe("a shadow update of a device", () => {
     await eventually(() => mesh.registry.patches.length === 100);
     for (const { id } of devices)
       expect(mesh.registry.known.get(id)).toMatchObject({ reported: { n: 49 }, version: 51 });
-  }, 20_000);
+  });
 
   test("waits in its order while the registry is away", async () => {
     const device = await connect("pump");
@@ -171,7 +171,7 @@ describe("a shadow update of a device", () => {
       device.messages.map(({ payload }) => (JSON.parse(payload) as { clientToken: string }).clientToken),
     ).toEqual(["1", "2", "3"]);
     expect(mesh.registry.known.get("pump")).toMatchObject({ reported: { n: 3 }, version: 4 });
-  }, 20_000);
+  }, 45_000);
 
   test("that always fails is given up, and what comes after it is applied", async () => {
     const device = await connect("pump");
@@ -191,7 +191,7 @@ describe("a shadow update of a device", () => {
     });
     mesh.registry.beforePatch = () => undefined;
     expect(await answerTo(device, reported(2))).toMatchObject({ kind: "accepted", version: 2 });
-  }, 20_000);
+  });
 
   test("that was acknowledged survives a bridge that is killed before it was applied", async () => {
     const device = await connect("pump");

@@ -9,7 +9,7 @@ let bridge: BridgeProcess;
 beforeAll(async () => {
   mesh = await startTestMesh();
   bridge = await startBridge(mesh);
-}, 30_000);
+});
 
 afterAll(async () => {
   await bridge?.[Symbol.asyncDispose]();
@@ -67,12 +67,12 @@ describe("wiping a device", () => {
     expect((await neighbour.awaitMessage("pump2/status")).payload).toBe("stays");
     await valve.leave();
     await neighbour.leave();
-  }, 30_000);
+  });
 
   test("may be done twice, and to a device that left nothing", async () => {
     await wipe("pump", []);
     await wipe("pump", ["pump"]);
-  }, 30_000);
+  });
 
   test("clears hundreds of retained messages", async () => {
     const writer = await mesh.connect("pump2");
@@ -85,7 +85,7 @@ describe("wiping a device", () => {
     await later.awaitMessage("db/pump2/sign");
     expect(later.messages).toHaveLength(1);
     await later.leave();
-  }, 30_000);
+  });
 
   test("leaves no delta of the device behind when one was on its way", async () => {
     mesh.registry.add("valve", { desired: { on: true } });
@@ -98,7 +98,7 @@ describe("wiping a device", () => {
     await later.publish("valve/sign", "x", 1);
     expect(later.messages).toEqual([]);
     await later.leave();
-  }, 30_000);
+  });
 });
 
 test("ingestion is ready once the bridge is", async () => {
