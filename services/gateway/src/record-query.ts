@@ -37,12 +37,29 @@ function later(one: string | undefined, other: string | undefined): string | und
 export function startOf(since: string, now: Date): string {
   if (!since.startsWith("P")) return new Date(since).toISOString();
   // A duration may be longer than time: the first moment of Unix time is early enough for any record.
-  return new Date(Math.max(0, now.getTime() - durationMs(since))).toISOString();
+  return new Date(Math.max(0, timeBefore(now, since))).toISOString();
 }
 
-const duration = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
+const duration =
+  /^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
 
-function durationMs(text: string): number {
-  const [, days = 0, hours = 0, minutes = 0, seconds = 0] = duration.exec(text) ?? [];
-  return (((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
+/** Unix ms of the moment a duration before `now`: first back along the calendar of UTC, then by the clock. */
+function timeBefore(now: Date, text: string): number {
+  const amounts = duration.exec(text)?.slice(1) ?? [];
+  const [years = 0, months = 0, weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0] = amounts.map(
+    (amount) => Number(amount ?? 0),
+  );
+  const ms = ((((weeks * 7 + days) * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000;
+  return monthsBefore(now, years * 12 + months) - ms;
+}
+
+/** Unix ms of the same day and time some months before; of that month's last day where it has no such day. */
+function monthsBefore(now: Date, months: number): number {
+  const month = now.getUTCFullYear() * 12 + now.getUTCMonth() - months;
+  if (month < 1970 * 12) return 0;
+  const [year, monthOfYear] = [Math.floor(month / 12), month % 12];
+  const lastDay = new Date(Date.UTC(year, monthOfYear + 1, 0)).getUTCDate();
+  const start = new Date(now);
+  start.setUTCFullYear(year, monthOfYear, Math.min(now.getUTCDate(), lastDay));
+  return start.getTime();
 }

@@ -33,9 +33,9 @@ export const TopicFilter = z
   .refine(isTopicFilter, "must be an MQTT topic filter: `+` and `#` are whole levels, `#` the last one")
   .meta({ example: "temp/#" });
 
-const duration = /^P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?$/;
+const duration = /^P(?=\d|T\d)(\d+Y)?(\d+M)?(\d+W)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?$/;
 
-/** An ISO 8601 duration of days and smaller, counted back from now. */
+/** An ISO 8601 duration, counted back from now in UTC; only seconds take a fraction. */
 export const Duration = z.string().regex(duration, "must be an ISO 8601 duration such as PT24H").max(64);
 
 /** A vendor's stored query, run by the holder of a device's public key (api.md, Device public key and the ACL). */
