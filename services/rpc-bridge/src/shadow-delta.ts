@@ -12,6 +12,11 @@ import { withRetries } from "./retry.ts";
 export interface DeltaPublisher {
   /** The device's shadow may have changed, or the device may have missed a change. Returns at once. */
   refresh(deviceId: string): void;
+  /**
+   * The device has connected and is about to subscribe. Like `refresh`, and a delta that changed around that time is
+   * published once more when the device has had the time to subscribe. Returns at once.
+   */
+  welcome(deviceId: string): void;
   /** Forgets what was published for a device: the broker holds nothing of it any more. */
   forget(deviceId: string): void;
   /** Resolves when nothing is under way. */
@@ -37,6 +42,12 @@ const maxRemembered = 100_000;
 /** Wait after the broker was not there to publish to, in milliseconds. */
 const retryAfterMs = 500;
 
+/**
+ * Time in which a device that has connected subscribes, in milliseconds. nats-server looks up the retained message and
+ * adds the subscription in two steps: what is published between them, the device would not get.
+ */
+const subscribeWithinMs = 2_000;
+
 type Published = Pick<ShadowDelta, "version" | "timestamp">;
 
 /**
@@ -48,6 +59,8 @@ type Published = Pick<ShadowDelta, "version" | "timestamp">;
 export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPublisher {
   const { devices, link, clock, log, signal } = options;
   const published = new Map<string, Published>();
+  /** Devices whose delta is to be published again if it changed since, in Unix milliseconds. */
+  const unsettled = new Map<string, number>();
   const waiting = new Set<string>();
   const active = new Set<string>();
   const idlers: (() => void)[] = [];
@@ -78,14 +91,17 @@ export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPubli
     for (let wrote = false; ; wrote = true) {
       const delta = await readDelta(deviceId);
       const last = published.get(deviceId);
+      const since = unsettled.get(deviceId) ?? Number.POSITIVE_INFINITY;
       published.delete(deviceId);
+      unsettled.delete(deviceId);
       if (delta === null) {
         // Written while the device was being deleted: a later device of that id must not find it.
         if (!wrote || (await publish(deviceId, ""))) return;
         continue;
       }
       // The timestamp tells a device from an earlier one of the same id.
-      const isPublished = last?.version === delta.version && last.timestamp === delta.timestamp;
+      const isPublished =
+        last?.version === delta.version && last.timestamp === delta.timestamp && delta.timestamp < since;
       if (isPublished || (await publish(deviceId, JSON.stringify(delta)))) remember(deviceId, delta);
       if (isPublished) return;
     }
@@ -124,11 +140,22 @@ export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPubli
     if (published.size > maxRemembered && oldest !== undefined) published.delete(oldest);
   }
 
+  function refresh(deviceId: string): void {
+    if (signal.aborted) return;
+    waiting.add(deviceId);
+    startWaiting();
+  }
+
   return {
-    refresh(deviceId) {
-      if (signal.aborted) return;
-      waiting.add(deviceId);
-      startWaiting();
+    refresh,
+    welcome(deviceId) {
+      refresh(deviceId);
+      const since = clock.now().getTime() - subscribeWithinMs;
+      clock.schedule(subscribeWithinMs, () => {
+        if (signal.aborted) return;
+        unsettled.set(deviceId, since);
+        refresh(deviceId);
+      });
     },
     forget(deviceId) {
       published.delete(deviceId);

@@ -89,7 +89,7 @@ export async function startBridge(
       bus,
       { events: deviceEvents, names: ["online", "updated", "created"] },
       {
-        online: ({ id }) => deltas.refresh(id),
+        online: ({ id }) => deltas.welcome(id),
         updated: ({ id }) => deltas.refresh(id),
         created: ({ id }) => deltas.refresh(id),
       },

@@ -91,6 +91,18 @@ describe("the delta of a shadow", () => {
     expect(bodies(device).map(({ version }) => version)).toEqual([1, 2, 3]);
   });
 
+  test("that changed while the device connected is published once more when it has had the time to subscribe", async () => {
+    mesh.registry.add("valve", { desired: { open: true }, version: 2, timestamp: Date.now() });
+    const device = await connect("valve");
+    await device.subscribe("valve/shadow/delta");
+    await mesh.registry.tellUpdated("valve");
+    await eventually(() => bodies(device).at(-1)?.version === 2);
+    device.forget();
+    await mesh.registry.events.online({ id: "valve", timestamp: now() });
+    const { payload } = await device.awaitMessage("valve/shadow/delta");
+    expect(JSON.parse(payload)).toMatchObject({ state: { open: true }, version: 2 });
+  });
+
   test("never goes back to an older version under many quick changes, and ends at the newest", async () => {
     const shadow = mesh.registry.add("pump", { version: 100 });
     const device = await connect("pump");
