@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -31,7 +31,7 @@ const memory = ":memory:";
  * or when the schema is newer than this program.
  */
 export function openSqlite(path: string, options: SqliteOptions): SqliteStore {
-  if (path !== memory) mkdirSync(dirname(path), { recursive: true });
+  if (path !== memory) makeFolder(dirname(path));
   const lock = path === memory ? null : holdLock(path);
   try {
     const db = new DatabaseSync(path);
@@ -73,6 +73,17 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
     if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
   }
+}
+
+/**
+ * Makes a folder and those above it that are missing. Node's own `recursive` does not come to an end where the system says
+ * that a folder is missing and cannot be made, as below `/proc`.
+ */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  const above = dirname(path);
+  if (above !== path) makeFolder(above);
+  mkdirSync(path);
 }
 
 /** An open transaction on a file of its own: the system ends it with the process, however that ends. */

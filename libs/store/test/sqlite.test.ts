@@ -88,3 +88,8 @@ test("a folder that cannot be made is an error that names it", () => {
   writeFileSync(file, "");
   expect(() => openSqlite(join(file, "below", "things.db"), options)).toThrow(file);
 });
+
+test("a folder that the system says is missing and cannot be made is an error, not a wait without end", () => {
+  const noSuchFileSystem = process.platform === "linux" ? "/proc/nowhere/deep" : "/dev/null/nowhere";
+  expect(() => openSqlite(join(noSuchFileSystem, "things.db"), options)).toThrow(/ENOENT|ENOTDIR/);
+});

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, open, rename, rm, writeFile } from "node:fs/promises";
+import { open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StartFailure } from "../process/running-process.ts";
 import { systemErrorCode } from "../process/system-error.ts";
+import { makeFolder } from "./make-folder.ts";
 
 /** The files and folders of one mesh's data folder. */
 export interface DataFolder {
@@ -39,8 +40,8 @@ export function dataFolder(path: string): DataFolder {
 /** Makes the folder (mode 0700) and sees whether it can be written. Throws a {@link StartFailure}. */
 export async function prepareDataFolder(folder: DataFolder): Promise<void> {
   try {
-    await mkdir(folder.path, { recursive: true, mode: 0o700 });
-    await mkdir(dirname(folder.logOf("any")), { recursive: true, mode: 0o700 });
+    await makeFolder(folder.path);
+    await makeFolder(dirname(folder.logOf("any")));
     const probe = join(folder.path, `.probe-${randomUUID()}`);
     await writeFile(probe, "");
     await rm(probe);

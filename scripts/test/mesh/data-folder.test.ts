@@ -24,6 +24,11 @@ describe("the data folder", () => {
     );
   });
 
+  test("below a folder where none can be made is the same sentence, and at once", async () => {
+    const data = dataFolder(process.platform === "linux" ? "/proc/nowhere/data" : "/dev/null/data");
+    await expect(prepareDataFolder(data)).rejects.toThrow(/cannot be written \((ENOENT|ENOTDIR)\)/);
+  });
+
   test("belongs to one mesh at a time", async () => {
     await using folder = await tempFolder();
     const data = dataFolder(folder.path);
