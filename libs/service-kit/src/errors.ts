@@ -1,5 +1,6 @@
 import type { Code, ErrorDeclaration } from "@devmesh/contracts/contract";
 import { codes } from "@devmesh/contracts/contract";
+import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import { z } from "zod";
 
@@ -184,5 +185,5 @@ export function violationsOf(error: z.ZodError): Violation[] {
 }
 
 function pointerTo(path: readonly PropertyKey[]): string {
-  return path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+  return path.map(pointerToken).join("");
 }

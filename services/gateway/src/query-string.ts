@@ -1,3 +1,4 @@
+import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 import { invalidRequest, type Violation } from "./gateway-errors.ts";
 
 /** The parameters of a query string, decoded. */
@@ -35,7 +36,7 @@ export function parseQuery(text: string): QueryParameters {
 }
 
 function queryPointer(name: string): string {
-  return `/query/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  return `/query${pointerToken(name)}`;
 }
 
 function decode(text: string): string | undefined {

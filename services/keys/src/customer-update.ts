@@ -1,5 +1,6 @@
 import { type Customer, customerMetaBytes } from "@devmesh/contracts/model/customer";
 import { isDeeperThan, isJsonObject, type JsonObject, maxJsonDepth } from "@devmesh/contracts/model/json";
+import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 
 /** One thing wrong in a posted customer, with a JSON pointer to it. */
 interface CustomerViolation {
@@ -21,8 +22,8 @@ export function readCustomerUpdate(customer: Customer, body: JsonObject): Custom
   const known = new Map<string, unknown>(Object.entries(customer));
   const violations = Object.entries(body).flatMap(([name, value]) => {
     if (name === "meta") return [];
-    if (!known.has(name)) return [{ pointer: pointerTo(name), detail: "is not known here" }];
-    return known.get(name) === value ? [] : [{ pointer: pointerTo(name), detail: "cannot be changed" }];
+    if (!known.has(name)) return [{ pointer: pointerToken(name), detail: "is not known here" }];
+    return known.get(name) === value ? [] : [{ pointer: pointerToken(name), detail: "cannot be changed" }];
   });
   const meta = Object.hasOwn(body, "meta") ? body.meta : undefined;
   if (!isJsonObject(meta)) violations.push({ pointer: "/meta", detail: "must be a JSON object" });
@@ -32,8 +33,4 @@ export function readCustomerUpdate(customer: Customer, body: JsonObject): Custom
   if (!isJsonObject(meta) || violations.length > 0) return { violations };
   const text = JSON.stringify(meta);
   return Buffer.byteLength(text) > customerMetaBytes ? { tooLarge: true } : { meta: text };
-}
-
-function pointerTo(name: string): string {
-  return `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
