@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { z } from "zod";
 import { findNatsServer } from "./nats-server/find-nats-server.ts";
-import { closingLine, readTestCount, sumOf, type TestCount } from "./test-results.ts";
+import { closingLine, failureLine, readTestOutcome, sumOf, type TestCount } from "./test-results.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 const RESULT = join(".test-results", "jest.json");
@@ -42,6 +42,8 @@ process.on("SIGTERM", () => {
 });
 
 const counts: TestCount[] = [];
+/** Told once more at the end: of a long run, often only the last lines are kept. */
+const failures: string[] = [];
 if (await natsServerIsThere()) {
   counts.push(await runChecks(filters));
   counts.push(await runPackageTests(filters));
@@ -50,6 +52,7 @@ if (await natsServerIsThere()) {
 }
 const total = sumOf(counts);
 say("");
+for (const line of failures) say(line);
 say(closingLine(total));
 process.exit(total.failed === 0 ? 0 : 1);
 
@@ -76,7 +79,7 @@ async function natsServerIsThere(): Promise<boolean> {
     say(`nats-server: ${found.path} (${found.from})`);
     return true;
   } catch (error) {
-    say(`FAILED  nats-server: ${error instanceof Error ? error.message : error}`);
+    failures.push(`FAILED nats-server: ${error instanceof Error ? error.message : error}`);
     return false;
   }
 }
@@ -97,7 +100,10 @@ async function runChecks(narrowed: readonly string[]): Promise<TestCount> {
   for (const [name, command, args] of checks) {
     const { ok, output, seconds } = await run(command, args);
     say(`${ok ? "ok     " : "FAILED "} ${name} (${seconds.toFixed(1)} s)`);
-    if (!ok) say(output.trimEnd());
+    if (!ok) {
+      say(output.trimEnd());
+      failures.push(`FAILED ${name}`);
+    }
     outcomes.push({ passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 });
   }
   return sumOf(outcomes);
@@ -122,15 +128,19 @@ async function runPackageTests(narrowed: readonly string[]): Promise<TestCount> 
   const { ok, output } = await run("turbo", args);
   const counts: TestCount[] = [];
   for (const { name, directory } of packages) {
-    const count = await readTestCount(join(repository, directory, RESULT));
-    counts.push(count);
-    const verdict = count.failed === 0 ? "ok     " : "FAILED ";
-    say(`${verdict} ${name}: ${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
+    const outcome = await readTestOutcome(join(repository, directory, RESULT));
+    counts.push(outcome);
+    const verdict = outcome.failed === 0 ? "ok     " : "FAILED ";
+    say(`${verdict} ${name}: ${outcome.passed} passed, ${outcome.failed} failed, ${outcome.skipped} skipped`);
+    failures.push(...outcome.failures.map((failure) => failureLine(name, failure)));
   }
   const total = sumOf(counts);
   if (!ok) say(output.trimEnd());
-  // A suite that ended badly although each of its tests passed: an open handle, a crash on the way out.
-  return ok || total.failed > 0 ? total : { ...total, failed: 1 };
+  if (ok || total.failed > 0) return total;
+  failures.push(
+    "FAILED a suite ended badly although each of its tests passed: an open handle, or a crash on the way out",
+  );
+  return { ...total, failed: 1 };
 }
 
 async function packagesWithTests(
@@ -144,9 +154,8 @@ async function packagesWithTests(
       .filter(({ command }) => command !== "<NONEXISTENT>")
       .map(({ package: name, directory }) => ({ name, directory }));
   } catch (error) {
-    say(
-      `FAILED  which packages have tests: ${error instanceof Error ? error.message : error}\n${output.trimEnd()}`,
-    );
+    say(output.trimEnd());
+    failures.push(`FAILED which packages have tests: ${error instanceof Error ? error.message : error}`);
     return null;
   }
 }
