@@ -72,11 +72,18 @@ export function serviceEnvironment(
   return env;
 }
 
-/** SQLite serves one service a file, so a `sqlite:` URL given for the mesh names the folder of those files. */
+/**
+ * Each service has a store of its own: a `sqlite:` URL given for the mesh names the folder of their files, a database in a
+ * `mongodb:` URL the beginning of their databases' names.
+ */
 function storeUrl(service: ServiceName, { storeUrl: given }: MeshSettings, folder: DataFolder): string {
-  const sqliteFolder = given && /^sqlite:(?:\/\/)?(?<path>.+)$/.exec(given)?.groups?.path;
+  if (given === undefined) return folder.storeUrlOf(service);
+  const sqliteFolder = /^sqlite:(?:\/\/)?(?<path>.+)$/.exec(given)?.groups?.path;
   if (sqliteFolder) return `sqlite:${join(sqliteFolder, `${service}.db`)}`;
-  return given ?? folder.storeUrlOf(service);
+  return given.replace(
+    /^(?<hosts>mongodb(?:\+srv)?:\/\/[^/?]+)\/?(?<name>[^/?]*)/,
+    (_, hosts, name) => `${hosts}/${name || "devmesh"}_${service}`,
+  );
 }
 
 function ownSettings(

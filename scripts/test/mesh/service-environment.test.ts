@@ -57,10 +57,13 @@ describe("a service's environment", () => {
     expect(names.filter((name) => environmentOf(name)[variable] !== undefined)).toEqual(owners);
   });
 
-  test("has a store of its own: a file of the data folder, of the folder that STORE_URL names, or the given server", () => {
+  test("has a store of its own: a file of the data folder, of the folder that STORE_URL names, or a database of the server", () => {
     expect(environmentOf("data").STORE_URL).toBe("sqlite:/data/data.db");
     expect(environmentOf("data", { STORE_URL: "sqlite:/fast" }).STORE_URL).toBe("sqlite:/fast/data.db");
-    expect(environmentOf("keys", { STORE_URL: "mongodb://db/x" }).STORE_URL).toBe("mongodb://db/x");
+    expect(environmentOf("keys", { STORE_URL: "mongodb://u:p@a:1,b/x?tls=true" }).STORE_URL).toBe(
+      "mongodb://u:p@a:1,b/x_keys?tls=true",
+    );
+    expect(environmentOf("data", { STORE_URL: "mongodb://db" }).STORE_URL).toBe("mongodb://db/devmesh_data");
   });
 
   test("inherits what the launcher does not hand out itself", () => {

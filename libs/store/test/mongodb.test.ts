@@ -1,0 +1,107 @@
+import { findMongodb, type TestDatabase, withoutMongodb } from "@devmesh/testkit/mongodb";
+import { startTcpProxy, type TcpProxy } from "@devmesh/testkit/tcp-proxy";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { isDuplicateKey, type MongoStore, openMongo } from "../src/mongodb.ts";
+import { StoreUnavailable } from "../src/store-unavailable.ts";
+import { type MongoUrl, parseStoreUrl } from "../src/store-url.ts";
+
+const mongodb = await findMongodb();
+const never = new AbortController().signal;
+const things = [{ name: "things", indexes: [{ name: "by_size", key: { size: 1 }, unique: true }] }];
+
+interface Thing {
+  readonly _id: string;
+  readonly size: number;
+}
+
+afterAll(async () => {
+  await mongodb?.[Symbol.asyncDispose]();
+});
+
+(mongodb === null ? describe.skip : describe)(
+  `a MongoDB store${mongodb === null ? ` (${withoutMongodb})` : ""}`,
+  () => {
+    let database: TestDatabase;
+    let proxy: TcpProxy;
+    let url: MongoUrl;
+    const opened: MongoStore[] = [];
+
+    async function open(collections = things): Promise<MongoStore> {
+      const store = await openMongo(url, collections, never);
+      opened.push(store);
+      return store;
+    }
+
+    beforeEach(async () => {
+      if (mongodb === null) return;
+      database = mongodb.newDatabase();
+      const { port } = new URL(mongodb.url.replace(/^mongodb/, "http"));
+      proxy = await startTcpProxy(Number(port || 27_017));
+      const direct = `mongodb://127.0.0.1:${proxy.port}/${database.name}?directConnection=true`;
+      url = parseStoreUrl(direct) as MongoUrl;
+    });
+    afterEach(async () => {
+      for (const store of opened.splice(0)) await store.close();
+      await proxy.close();
+      await database[Symbol.asyncDispose]();
+    });
+
+    test("has its indexes from the start, and opening it again changes nothing", async () => {
+      await open();
+      const { db } = await open();
+      expect((await db.collection("things").indexes()).map(({ name }) => name)).toEqual(["_id_", "by_size"]);
+    });
+
+    test("tells a write that a unique index refused from other errors, by the index", async () => {
+      const { db, run } = await open();
+      const collection = db.collection<Thing>("things");
+      await collection.insertOne({ _id: "a", size: 1 });
+      const refused = await run(never, () => collection.insertOne({ _id: "b", size: 1 })).catch(
+        (error) => error,
+      );
+      expect(isDuplicateKey(refused)).toBe(true);
+      expect(isDuplicateKey(refused, "by_size")).toBe(true);
+      expect(isDuplicateKey(refused, "_id_")).toBe(false);
+      expect(isDuplicateKey(new Error("11000"))).toBe(false);
+    });
+
+    test("is unavailable while its server is away, and works again once it is back, without being opened anew", async () => {
+      const store = await open();
+      proxy.cut();
+      await expect(store.ping(never)).rejects.toThrow(StoreUnavailable);
+      await expect(
+        store.run(never, () => store.db.collection<Thing>("things").insertOne({ _id: "a", size: 1 })),
+      ).rejects.toThrow(StoreUnavailable);
+      proxy.restore();
+      await store.ping(never);
+      await store.run(never, () => store.db.collection<Thing>("things").insertOne({ _id: "a", size: 1 }));
+      expect(await store.db.collection<Thing>("things").countDocuments()).toBe(1);
+    });
+
+    test("ends a call at its deadline although the server says nothing", async () => {
+      const store = await open();
+      await store.ping(never);
+      proxy.stall();
+      const late = new Error("too late");
+      const deadline = new AbortController();
+      const waiting = store.run(deadline.signal, () =>
+        store.db.collection<Thing>("things").updateOne({ _id: "a" }, { $set: { size: 1 } }),
+      );
+      deadline.abort(late);
+      await expect(waiting).rejects.toBe(late);
+      await expect(store.run(deadline.signal, async () => 1)).rejects.toBe(late);
+    });
+
+    test("passes on an error that is not the server's being away", async () => {
+      const { db, run } = await open();
+      await expect(
+        run(never, () => db.collection("things").updateOne({}, { $nonsense: { a: 1 } })),
+      ).rejects.not.toThrow(StoreUnavailable);
+    });
+
+    test("cannot be opened while no server answers", async () => {
+      proxy.cut();
+      await expect(open()).rejects.toThrow(StoreUnavailable);
+    });
+  },
+);

@@ -1,0 +1,67 @@
+import { randomBytes } from "node:crypto";
+import { type MongodbContainer, startMongodbContainer } from "@devmesh/scripts/mongodb-container";
+import { MongoClient } from "mongodb";
+
+/** A real server that speaks MongoDB's protocol, for tests. */
+export interface TestMongodb extends AsyncDisposable {
+  /** Its URL, without a database. */
+  readonly url: string;
+  /** `STORE_URL` of a database of that name. */
+  storeUrlOf(database: string): string;
+  /** A database of the test's own; it is there once something is written to it. */
+  newDatabase(): TestDatabase;
+  /** Drops the databases whose names begin so. */
+  dropDatabases(prefix: string): Promise<void>;
+}
+
+/** A database that only one test uses; disposing of it drops it. */
+export interface TestDatabase extends AsyncDisposable {
+  readonly name: string;
+  readonly storeUrl: string;
+}
+
+/** Why suites over MongoDB are skipped where {@link findMongodb} answers null. */
+export const withoutMongodb = "no MONGODB_URL, and no Docker to start one";
+
+/**
+ * The server to test against: that of `MONGODB_URL`, else one in a container, which ends with its disposal; null where
+ * neither is to be had. Suites are then skipped by name: `const mongodb = await findMongodb()` at the top of a test file, and
+ * `(mongodb === null ? describe.skip : describe)(…)`.
+ */
+export async function findMongodb(): Promise<TestMongodb | null> {
+  const given = process.env.MONGODB_URL;
+  const container: MongodbContainer | null = given ? null : await startMongodbContainer();
+  const url = given || container?.url;
+  if (!url) return null;
+  const storeUrlOf = (database: string) => withDatabase(url, database);
+  const drop = (isMeant: (name: string) => boolean) => dropDatabases(url, isMeant);
+  return {
+    url,
+    storeUrlOf,
+    newDatabase() {
+      const name = `devmesh_test_${randomBytes(6).toString("hex")}`;
+      return {
+        name,
+        storeUrl: storeUrlOf(name),
+        [Symbol.asyncDispose]: () => drop((found) => found === name),
+      };
+    },
+    dropDatabases: (prefix) => drop((found) => found.startsWith(prefix)),
+    async [Symbol.asyncDispose]() {
+      await container?.stop();
+    },
+  };
+}
+
+/** `url` with a database in its path; its options stay. */
+function withDatabase(url: string, database: string): string {
+  const { base, options } = /^(?<base>[^?]*?)\/?(?<options>\?.*)?$/.exec(url)?.groups ?? {};
+  const hosts = base?.replace(/^(mongodb(?:\+srv)?:\/\/[^/]+).*$/, "$1");
+  return `${hosts}/${database}${options ?? ""}`;
+}
+
+async function dropDatabases(url: string, isMeant: (name: string) => boolean): Promise<void> {
+  await using client = new MongoClient(url);
+  const { databases } = await client.db("admin").admin().listDatabases({ nameOnly: true });
+  for (const { name } of databases) if (isMeant(name)) await client.db(name).dropDatabase();
+}
