@@ -19,6 +19,18 @@ export interface BrokerUser {
   readonly permissions: UserPermissions;
 }
 
+/**
+ * A value that nats-server takes from its environment when it reads the configuration, so that the text holds no secret. The
+ * variable's content is read as a value of the configuration language: a password must stand there in double quotes.
+ */
+export class EnvironmentVariable {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
 /** Files of a certificate and its key, as paths on the broker's machine. */
 export interface TlsFiles {
   readonly certFile: string;
@@ -41,20 +53,20 @@ export interface BrokerConfigOptions {
   /** Folder of JetStream's files. */
   readonly storeDir: string;
   /** Password of each user that `brokerUsers` names. */
-  readonly users: Readonly<Record<string, string>>;
+  readonly users: Readonly<Record<string, string | EnvironmentVariable>>;
   /** Public half of the seed that `answerAuthCallout` signs with. */
-  readonly issuerPublicKey: string;
+  readonly issuerPublicKey: string | EnvironmentVariable;
   /** For MQTT and its WebSocket. */
   readonly tls?: TlsFiles;
   /** Unique in a cluster. Default `devmesh`. */
-  readonly serverName?: string;
+  readonly serverName?: string | EnvironmentVariable;
   readonly cluster?: {
     readonly name: string;
     readonly port: number;
     /** `nats-route://HOST:PORT` of the servers. */
-    readonly routes: readonly string[];
+    readonly routes: readonly (string | EnvironmentVariable)[];
     readonly user: string;
-    readonly password: string;
+    readonly password: string | EnvironmentVariable;
   };
   /** Most that JetStream stores, in bytes. Default 16 GB. */
   readonly maxFileStore?: number;
@@ -77,8 +89,8 @@ export function brokerUsers(mesh: Mesh): readonly BrokerUser[] {
 
 /**
  * Text of nats-server.conf: accounts MESH, DEVICES and SYS, a user for each service with the permissions of its
- * declaration, MQTT logins decided by the auth callout. It holds passwords: write it with mode 0600. Throws when a
- * password is missing.
+ * declaration, MQTT logins decided by the auth callout. It holds the passwords that are
+ * given as text: write it with mode 0600 then. Throws when a password is missing.
  */
 export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
   const { host, ports, storeDir, issuerPublicKey, tls, cluster, serverName = "devmesh" } = options;
@@ -127,7 +139,7 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
             name: cluster.name,
             host,
             port: cluster.port,
-            routes: [...cluster.routes],
+            routes: cluster.routes.map((route) => withCredentials(route, cluster)),
             authorization: { user: cluster.user, password: cluster.password },
           },
         }),
@@ -167,7 +179,7 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
 
 function userEntry(
   { user, permissions }: BrokerUser,
-  passwords: Readonly<Record<string, string>>,
+  passwords: Readonly<Record<string, string | EnvironmentVariable>>,
 ): ConfigMap {
   const password = passwords[user];
   if (password === undefined || password === "") throw new Error(`no password for the broker user ${user}`);
@@ -190,11 +202,19 @@ function allowance({ allow, deny }: UserPermissions["publish"]): ConfigMap {
   return deny.length === 0 ? { allow: [...allow] } : { allow: [...allow], deny: [...deny] };
 }
 
+/** A server shows the others what it asks of them; without it in the route it is refused. */
+function withCredentials(route: string, { user, password }: { user: string; password: string }): string {
+  const url = new URL(route);
+  url.username = encodeURIComponent(user);
+  url.password = encodeURIComponent(password);
+  return url.href;
+}
+
 function tlsEntry({ certFile, keyFile, caFile }: TlsFiles): ConfigMap {
   return { cert_file: certFile, key_file: keyFile, ...(caFile === undefined ? {} : { ca_file: caFile }) };
 }
 
-type ConfigValue = string | number | boolean | readonly ConfigValue[] | ConfigMap;
+type ConfigValue = string | number | boolean | EnvironmentVariable | readonly ConfigValue[] | ConfigMap;
 interface ConfigMap {
   readonly [member: string]: ConfigValue;
 }
@@ -208,6 +228,7 @@ function render(map: ConfigMap): string {
 /** The broker's configuration language reads JSON's literals: quoted strings are never variables or durations gone wrong. */
 function literal(value: ConfigValue, indent: string): string {
   if (typeof value !== "object") return JSON.stringify(value);
+  if (value instanceof EnvironmentVariable) return `$${value.name}`;
   const inner = `${indent}  `;
   const lines = Array.isArray(value)
     ? value.map((item: ConfigValue) => `${inner}${literal(item, inner)}`)
