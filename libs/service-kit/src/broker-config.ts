@@ -63,7 +63,7 @@ export interface BrokerConfigOptions {
   readonly cluster?: {
     readonly name: string;
     readonly port: number;
-    /** `nats-route://HOST:PORT` of the servers. */
+    /** `nats-route://HOST:PORT` of the servers; in a variable with user and password. */
     readonly routes: readonly (string | EnvironmentVariable)[];
     readonly user: string;
     readonly password: string | EnvironmentVariable;
@@ -203,7 +203,14 @@ function allowance({ allow, deny }: UserPermissions["publish"]): ConfigMap {
 }
 
 /** A server shows the others what it asks of them; without it in the route it is refused. */
-function withCredentials(route: string, { user, password }: { user: string; password: string }): string {
+function withCredentials(
+  route: string | EnvironmentVariable,
+  { user, password }: Pick<NonNullable<BrokerConfigOptions["cluster"]>, "user" | "password">,
+): string | EnvironmentVariable {
+  if (route instanceof EnvironmentVariable) return route;
+  if (password instanceof EnvironmentVariable) {
+    throw new Error("a route in clear cannot hold a password from the environment: make it a variable, too");
+  }
   const url = new URL(route);
   url.username = encodeURIComponent(user);
   url.password = encodeURIComponent(password);
