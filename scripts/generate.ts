@@ -3,9 +3,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { z } from "zod";
+import { brokerDocuments } from "./src/deployment/broker-documents.ts";
 import { subjectDocument } from "./src/subject-document.ts";
 
-// Writes the documents that are derived from the contracts; with `--check` names those that are stale and fails instead.
+// Writes the documents and configurations that are derived from the contracts; with `--check` names those that are stale and fails instead.
 
 const root = new URL("../", import.meta.url);
 const gatewayDescription = fileURLToPath(new URL("services/gateway/src/describe.ts", root));
@@ -17,6 +18,7 @@ const { stdout } = await promisify(execFile)(process.execPath, [gatewayDescripti
 const documents: Readonly<Record<string, string>> = {
   ...z.record(z.string(), z.string()).parse(JSON.parse(stdout)),
   "docs/subjects.md": subjectDocument(),
+  ...brokerDocuments(),
 };
 
 const check = process.argv.includes("--check");

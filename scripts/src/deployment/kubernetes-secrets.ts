@@ -1,0 +1,88 @@
+import type { ServiceName } from "@devmesh/contracts/mesh";
+import { serviceNames } from "../mesh/mesh.ts";
+import { storeOwners } from "../mesh/service-environment.ts";
+import { brokerPasswordVariables, issuerVariable } from "./broker-variables.ts";
+import {
+  brokerCredentials,
+  type DeploymentSecrets,
+  mongodbStoreUrl,
+  mongodbUsers,
+} from "./deployment-secrets.ts";
+
+/** The replica set of `k8s/components/mongodb`. */
+const mongodbHosts = ["mongodb-0.mongodb", "mongodb-1.mongodb", "mongodb-2.mongodb"].join(",");
+const mongodbOptions = "replicaSet=rs0&authSource=admin&w=majority";
+
+/** What the Secrets are made from. */
+export interface KubernetesSecretsOptions {
+  readonly secrets: DeploymentSecrets;
+  /** The server that takes mail, with its password. */
+  readonly smtpUrl: string;
+  /** Whether MongoDB runs beside the services (`k8s/components/mongodb`); otherwise `STORE_URL` comes from elsewhere. */
+  readonly withMongodb: boolean;
+}
+
+/** A Secret of Kubernetes. */
+export interface KubernetesSecret {
+  readonly apiVersion: "v1";
+  readonly kind: "Secret";
+  readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
+  readonly stringData: Readonly<Record<string, string>>;
+}
+
+/**
+ * The Secrets that the manifests name: `nats`, one for each service, and with MongoDB `mongodb` and `<service>-store`. Each holds what
+ * one workload needs and nothing of another's.
+ */
+export function kubernetesSecrets(options: KubernetesSecretsOptions): readonly KubernetesSecret[] {
+  const { secrets, withMongodb } = options;
+  return [
+    secret("nats", { ...natsEnvironment(secrets), ROUTE_PASSWORD: secrets.routePassword }),
+    ...serviceNames.map((service) => secret(service, serviceSecrets(service, options))),
+    ...(withMongodb ? mongodbSecrets(secrets) : []),
+  ];
+}
+
+/** nats-server reads a variable as a value of its configuration language: in double quotes it is a string whatever it holds. */
+function natsEnvironment(secrets: DeploymentSecrets): Record<string, string> {
+  const passwords = [...brokerPasswordVariables].map(([variable, user]) => [
+    variable,
+    JSON.stringify(secrets.brokerPassword(user)),
+  ]);
+  return { ...Object.fromEntries(passwords), [issuerVariable]: JSON.stringify(secrets.issuer.public_key) };
+}
+
+function serviceSecrets(
+  service: ServiceName,
+  { secrets, smtpUrl }: KubernetesSecretsOptions,
+): Record<string, string> {
+  const credentials = brokerCredentials(service, secrets);
+  if (service === "mailer") return { ...credentials, SMTP_URL: smtpUrl };
+  if (service !== "keys") return credentials;
+  return {
+    ...credentials,
+    KEY_ENCRYPTION_KEY: secrets.keyEncryptionKey,
+    AUTH_ISSUER_SEED: secrets.issuer.seed,
+  };
+}
+
+function mongodbSecrets(secrets: DeploymentSecrets): KubernetesSecret[] {
+  const passwords = mongodbUsers.map((user) => [`${user}-password`, secrets.mongodbPassword(user)]);
+  return [
+    secret("mongodb", { ...Object.fromEntries(passwords), "member-key": secrets.mongodbMemberKey }),
+    ...[...storeOwners].map((service) =>
+      secret(`${service}-store`, {
+        STORE_URL: mongodbStoreUrl(service, mongodbHosts, mongodbOptions, secrets),
+      }),
+    ),
+  ];
+}
+
+function secret(name: string, stringData: Readonly<Record<string, string>>): KubernetesSecret {
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name, labels: { "app.kubernetes.io/part-of": "devmesh" } },
+    stringData,
+  };
+}

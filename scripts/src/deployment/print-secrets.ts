@@ -1,0 +1,79 @@
+import { parseArgs } from "node:util";
+import { z } from "zod";
+import { StartFailure } from "../process/running-process.ts";
+import { composeEnvironment } from "./compose-environment.ts";
+import { type DeploymentSecrets, deploymentSecrets } from "./deployment-secrets.ts";
+import { kubernetesSecrets } from "./kubernetes-secrets.ts";
+
+const usage = `Usage: npm run --silent secrets -- compose > .env
+       npm run --silent secrets -- kubernetes [--without-mongodb] | kubectl apply -n NAMESPACE -f -
+
+Prints the secrets of a deployment, as a file .env for compose or as Secrets for Kubernetes (with SMTP_URL from the environment). They
+are kept in installation.json (mode 0600), another with --installation FILE, and made where that file does not have them yet: keep it
+safe, apart from the backups of the stores, which cannot be read without it.
+
+  --without-mongodb    for SQLite, or a MongoDB of your own: leaves out its Secrets and those with STORE_URL`;
+
+const SmtpUrl = z.url({ protocol: /^smtps?$/ });
+
+/** What the command line asks for; `wrong` is what is amiss with it. */
+type Wanted =
+  | { readonly kind: "compose" | "kubernetes"; readonly file: string; readonly withMongodb: boolean }
+  | { readonly kind: "help" }
+  | { readonly kind: "wrong"; readonly reason: string };
+
+function wanted(args: string[]): Wanted {
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        installation: { type: "string", default: "installation.json" },
+        "without-mongodb": { type: "boolean", default: false },
+        help: { type: "boolean", short: "h" },
+      },
+    });
+    if (values.help) return { kind: "help" };
+    const [kind, ...others] = positionals;
+    if ((kind !== "compose" && kind !== "kubernetes") || others.length > 0) {
+      return { kind: "wrong", reason: "Say compose or kubernetes." };
+    }
+    return { kind, file: values.installation, withMongodb: !values["without-mongodb"] };
+  } catch (error) {
+    return { kind: "wrong", reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** The Secrets in the form of a List, which is JSON and so YAML, too. */
+function kubernetesList(secrets: DeploymentSecrets, withMongodb: boolean): string {
+  const smtpUrl = SmtpUrl.safeParse(process.env.SMTP_URL);
+  if (!smtpUrl.success) {
+    throw new StartFailure("Set SMTP_URL to the server that takes mail, such as smtps://USER:PASSWORD@HOST.");
+  }
+  const items = kubernetesSecrets({ secrets, smtpUrl: smtpUrl.data, withMongodb });
+  return `${JSON.stringify({ apiVersion: "v1", kind: "List", items }, null, 2)}\n`;
+}
+
+async function run(): Promise<number> {
+  const asked = wanted(process.argv.slice(2));
+  if (asked.kind === "help") {
+    process.stdout.write(`${usage}\n`);
+    return 0;
+  }
+  if (asked.kind === "wrong") {
+    process.stderr.write(`${asked.reason}\n\n${usage}\n`);
+    return 2;
+  }
+  const secrets = await deploymentSecrets(asked.file);
+  process.stdout.write(
+    asked.kind === "compose" ? composeEnvironment(secrets) : kubernetesList(secrets, asked.withMongodb),
+  );
+  return 0;
+}
+
+try {
+  process.exitCode = await run();
+} catch (error) {
+  process.stderr.write(`${error instanceof StartFailure ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}
