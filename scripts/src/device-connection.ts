@@ -4,7 +4,7 @@ import { connect, type IClientOptions, type MqttClient, type OnMessageCallback }
 
 /** How a device logs in: its id as user name, its `dt_` token as password (api.md, MQTT). */
 export interface DeviceLogin {
-  /** `mqtt://host:port` or `mqtts://`; `ws://` or `wss://` for MQTT over WebSocket. */
+  /** `mqtt://host:port` or `mqtts://`; `ws://` or `wss://` for MQTT over WebSocket. Several, comma-separated, are tried in turn. */
   readonly url: string;
   readonly id: string;
   readonly token: string;
@@ -25,7 +25,8 @@ export async function connectDevice(
   options: IClientOptions = {},
 ): Promise<MqttClient> {
   const tls = login.tlsCert === undefined ? {} : pinnedCertificate(login.tlsCert);
-  const client = connect(login.url, {
+  const servers = login.url.split(",");
+  const client = connect(servers[0] ?? "", {
     ...tls,
     wsOptions: tls,
     protocolVersion: 4,
@@ -34,6 +35,7 @@ export async function connectDevice(
     clientId: login.clientId ?? login.id,
     connectTimeout: 5_000,
     reconnectPeriod: 0,
+    ...(servers.length > 1 && { servers: servers.map(listenerOf) }),
     ...options,
   });
   // Before the login: what was queued for a session comes in one piece with the broker's welcome.
@@ -56,4 +58,14 @@ export async function connectDevice(
       resolve(client);
     });
   });
+}
+
+function listenerOf(url: string) {
+  const { protocol, hostname, port } = new URL(url);
+  const secure = protocol === "mqtts:";
+  return {
+    protocol: secure ? "mqtts" : "mqtt",
+    host: hostname,
+    port: Number(port || (secure ? 8883 : 1883)),
+  } as const;
 }

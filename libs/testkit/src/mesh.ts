@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { ServiceName } from "@devmesh/contracts/mesh";
 import { type MeshFile, readMeshFile } from "@devmesh/scripts/mesh/mesh-file";
+import { startCluster, type TestCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { type HttpClient, httpClient } from "./http.ts";
@@ -23,6 +24,8 @@ export interface MeshOptions {
   readonly args?: readonly string[];
   /** A folder that outlives the mesh; without it one is made and removed by `stop`. */
   readonly dataDir?: string;
+  /** The nats-server that the launcher starts, or a cluster of three. Default: `DEVMESH_E2E_BROKER`, or the launcher's. */
+  readonly broker?: "own" | "cluster";
   /** Through `npm start`, or through `scripts/start.mjs` as that does it, rather than the launcher itself. */
   readonly through?: "npm" | "start.mjs" | "launch.ts";
 }
@@ -35,6 +38,8 @@ export interface LaunchedMesh extends AsyncDisposable {
   readonly mqttUrl: string;
   readonly ports: { readonly http: number; readonly mqtt: number; readonly nats: number };
   readonly process: ChildProcess;
+  /** What it runs on; null for a nats-server of its own. `mqttUrl` is that of the first server, which "nats-server" means. */
+  readonly cluster: TestCluster | null;
   /** All that the launcher printed so far, on both outputs, as it came. */
   output(): string;
   /** Resolves with the `ready` line; rejects with the output when the launcher ends without it. */
@@ -70,7 +75,14 @@ function commandOf(through: MeshOptions["through"]): [string, ...string[]] {
 export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMesh> {
   const folder = await tempFolder();
   const dataDir = options.dataDir ?? join(folder.path, "data");
-  const ports = { http: await freePort(), mqtt: await freePort(), nats: await freePort() };
+  const wantsCluster = (options.broker ?? process.env.DEVMESH_E2E_BROKER) === "cluster";
+  const cluster = wantsCluster ? await startCluster(dataDir) : null;
+  const [first] = cluster?.servers ?? [];
+  const ports = {
+    http: await freePort(),
+    mqtt: first?.mqttPort ?? (await freePort()),
+    nats: first?.port ?? (await freePort()),
+  };
   const [command, ...before] = commandOf(options.through);
   const child = spawn(command, [...before, ...(options.args ?? [])], {
     cwd: repository,
@@ -82,6 +94,7 @@ export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMes
       MQTT_PORT: String(ports.mqtt),
       NATS_PORT: String(ports.nats),
       DATA_DIR: dataDir,
+      ...cluster?.env,
       ...options.env,
     },
     // The channel makes the launcher end when the test's process does.
@@ -102,12 +115,14 @@ export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMes
     const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
     await closed;
     clearTimeout(timer);
+    await cluster?.stop();
     await folder.remove();
   }
   return {
     dataDir,
     url: `http://127.0.0.1:${ports.http}`,
     mqttUrl: `mqtt://127.0.0.1:${ports.mqtt}`,
+    cluster,
     ports,
     process: child,
     output: () => output,
@@ -143,7 +158,9 @@ export async function startMesh(options: MeshOptions = {}): Promise<TestMesh> {
     throw error;
   }
   const masterKey = (await readFile(join(launched.dataDir, "master-key"), "utf8")).trim();
+  const [first] = launched.cluster?.servers ?? [];
   const pidOf = async (part: ServiceName | "nats-server") => {
+    if (part === "nats-server" && first) return first.pid;
     const parts = await launched.parts();
     const running = part === "nats-server" ? parts.nats_server : parts.services[part];
     if (!running) throw new Error(`${part} does not run now`);
@@ -155,6 +172,7 @@ export async function startMesh(options: MeshOptions = {}): Promise<TestMesh> {
     http: httpClient(launched.url, masterKey),
     pidOf,
     async kill(part, signal = "SIGKILL") {
+      if (part === "nats-server" && first) return await launched.cluster?.crash(first, signal);
       process.kill(await pidOf(part), signal);
     },
     async restarted(part, formerPid) {

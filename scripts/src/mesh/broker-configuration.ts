@@ -11,10 +11,10 @@ export function installationOf(path: string): Promise<Installation> {
   return ensureInstallation(path, users, createAccountKeyPair);
 }
 
-/** Where the mesh's nats-server listens and stores. */
-export type BrokerPlace = Pick<BrokerConfigOptions, "host" | "ports" | "storeDir" | "tls">;
+/** Where one of the mesh's nats-servers listens and stores, and which others it belongs to. */
+export type BrokerPlace = Omit<BrokerConfigOptions, "users" | "issuerPublicKey">;
 
-/** The configuration of the mesh's nats-server: each service a user of its own. It holds passwords. */
+/** The configuration of one of the mesh's nats-servers: each service a user of its own. It holds passwords. */
 export function meshBrokerConfig(place: BrokerPlace, installation: Installation): string {
   return brokerConfig(mesh, {
     ...place,

@@ -55,7 +55,7 @@ export async function startBroker(
 }
 
 /** Waits until something accepts connections on each address; rejects after `withinMs` or when `signal` fires. */
-export async function awaitListening(
+async function awaitListening(
   addresses: readonly Address[],
   withinMs: number,
   signal: AbortSignal,
@@ -64,6 +64,18 @@ export async function awaitListening(
   for (const address of addresses) {
     while (!(await accepts(address))) await sleep(25, undefined, { signal: bound });
   }
+}
+
+/** Waits until something accepts connections on one of the addresses; rejects after `withinMs` or when `signal` fires. */
+export async function awaitAnyListening(
+  addresses: readonly Address[],
+  withinMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const found = new AbortController();
+  const either = AbortSignal.any([signal, found.signal]);
+  await Promise.any(addresses.map((address) => awaitListening([address], withinMs, either)));
+  found.abort();
 }
 
 function accepts({ host, port }: Address): Promise<boolean> {

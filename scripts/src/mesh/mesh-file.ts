@@ -15,6 +15,7 @@ export const MeshFile = z.object({
   /** Process id of the launcher. */
   pid: z.int(),
   url: z.string(),
+  /** One or more, comma-separated, as is `nats_url`. */
   mqtt_url: z.string(),
   /** Path of the certificate that MQTT shows; null without TLS. */
   mqtt_tls_cert: z.string().nullable(),

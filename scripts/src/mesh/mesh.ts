@@ -5,7 +5,7 @@ import { endByCommandLine } from "../process/command-line.ts";
 import { type RunningProcess, StartFailure } from "../process/running-process.ts";
 import { type Supervision, type SupervisionReport, supervise } from "../process/supervision.ts";
 import { installationOf, writeBrokerConfig } from "./broker-configuration.ts";
-import { awaitListening, endLeftoverBroker, startBroker } from "./broker-process.ts";
+import { type Address, awaitAnyListening, endLeftoverBroker, startBroker } from "./broker-process.ts";
 import { type DataFolder, dataFolder, lockDataFolder, prepareDataFolder } from "./data-folder.ts";
 import type { Installation } from "./installation.ts";
 import { type MeshFile, meshFileWriter, readMeshFile } from "./mesh-file.ts";
@@ -110,24 +110,38 @@ interface MeshParts {
 }
 
 interface BrokerAddresses {
-  readonly host: string;
-  readonly natsPort: number;
+  /** NATS listeners; one of them is enough. */
+  readonly servers: readonly Address[];
+  /** One or more, comma-separated, as are those of MQTT. */
   readonly natsUrl: string;
   readonly mqttUrl: string;
 }
 
 /** Where the services reach the broker: on this machine, or where NATS_URL says. */
 function brokerAddresses(settings: MeshSettings): BrokerAddresses {
-  const given = settings.natsUrl ? new URL(settings.natsUrl) : null;
-  const host = given?.hostname ?? reachable(settings.host);
-  const natsPort = settings.natsPort;
-  const bracketed = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+  const own = bracketed(reachable(settings.host));
+  const natsUrls =
+    settings.natsUrls.length > 0 ? settings.natsUrls : [`nats://${own}:${String(settings.natsPort)}`];
+  const servers = natsUrls.map((url) => new URL(url));
+  const mqttProtocol = settings.mqttTls ? "mqtts" : "mqtt";
+  const mqttUrls =
+    settings.mqttUrls.length > 0
+      ? settings.mqttUrls
+      : [`${mqttProtocol}://${servers[0]?.hostname ?? own}:${String(settings.mqttPort)}`];
   return {
-    host: host.replace(/^\[|\]$/g, ""),
-    natsPort,
-    natsUrl: given ? `${given.protocol}//${bracketed}:${natsPort}` : `nats://${bracketed}:${natsPort}`,
-    mqttUrl: `${settings.mqttTls ? "mqtts" : "mqtt"}://${bracketed}:${settings.mqttPort}`,
+    servers: servers.map(({ hostname, port }) => ({
+      host: hostname.replace(/^\[|\]$/g, ""),
+      port: Number(port || 4222),
+    })),
+    natsUrl: servers
+      .map(({ protocol, hostname, port }) => `${protocol}//${hostname}:${port || "4222"}`)
+      .join(","),
+    mqttUrl: mqttUrls.join(","),
   };
+}
+
+function bracketed(host: string): string {
+  return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
 }
 
 /** An address that stands for all of them is listened on, but connected to by the loopback. */
@@ -138,7 +152,7 @@ function reachable(host: string): string {
 
 function wantedPorts(settings: MeshSettings, without: ReadonlySet<ServiceName>): WantedPort[] {
   const ports: WantedPort[] = without.has("gateway") ? [] : [{ variable: "PORT", port: settings.port }];
-  if (settings.natsUrl) return ports;
+  if (settings.natsUrls.length > 0) return ports;
   ports.push(
     { variable: "MQTT_PORT", port: settings.mqttPort },
     { variable: "NATS_PORT", port: settings.natsPort },
@@ -173,8 +187,7 @@ async function bringUpBroker(
   const found = await findNatsServer({ env, say, signal });
   if (found.kind === "running") {
     say(`Using the nats-server at ${addresses.natsUrl}; it must run with ${folder.brokerConfig}.`);
-    const server = { host: addresses.host, port: addresses.natsPort };
-    await awaitListening([server], 10_000, signal).catch((cause) => {
+    await awaitAnyListening(addresses.servers, 10_000, signal).catch((cause) => {
       throw new StartFailure(
         `Nothing answers at ${addresses.natsUrl}, which NATS_URL names; start nats-server there with --config ${folder.brokerConfig}.`,
         { cause },
@@ -184,10 +197,11 @@ async function bringUpBroker(
   }
   const log = brokerLog(folder.logOf("nats-server"), complain);
   parts.logs.push(log);
+  const host = reachable(settings.host);
   const listeners = [
-    { host: addresses.host, port: settings.natsPort },
-    { host: addresses.host, port: settings.mqttPort },
-    ...(settings.mqttWebsocketPort ? [{ host: addresses.host, port: settings.mqttWebsocketPort }] : []),
+    { host, port: settings.natsPort },
+    { host, port: settings.mqttPort },
+    ...(settings.mqttWebsocketPort ? [{ host, port: settings.mqttWebsocketPort }] : []),
   ];
   const part = {
     name: "nats-server",

@@ -7,6 +7,12 @@ const Port = z.coerce.number(aPort).int(aPort).min(1, aPort).max(65_535, aPort);
 /** An empty variable counts as one that is not set. */
 const optional = <T extends z.ZodType>(schema: T) =>
   z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
+/** One or more addresses, comma-separated. */
+const addresses = (protocol: RegExp) =>
+  z
+    .string()
+    .transform((text) => text.split(",").map((address) => address.trim()))
+    .pipe(z.array(z.url({ protocol })));
 const withDefault = <T extends z.ZodType>(schema: T, value: string) =>
   z.preprocess((given) => (given === undefined || given === "" ? value : given), schema);
 
@@ -21,7 +27,8 @@ const Environment = z.object({
   MQTT_TLS_KEY: optional(z.string()),
   DATA_DIR: withDefault(z.string(), "./.data"),
   PUBLIC_URL: optional(z.url({ protocol: /^https?$/ })),
-  NATS_URL: optional(z.url({ protocol: /^(nats|tls)$/ })),
+  NATS_URL: optional(addresses(/^(nats|tls)$/)),
+  MQTT_URL: optional(addresses(/^mqtts?$/)),
   STORE_URL: optional(z.string()),
   SMTP_URL: optional(z.string()),
   MASTER_KEY: optional(z.string()),
@@ -35,7 +42,7 @@ export interface MeshSettings {
   readonly host: string;
   readonly port: number;
   readonly mqttPort: number;
-  /** Of `natsUrl` where that is set. */
+  /** Of the first of `natsUrls`, if there are any. */
   readonly natsPort: number;
   /** MQTT over WebSocket; none without it. */
   readonly mqttWebsocketPort: number | undefined;
@@ -44,8 +51,10 @@ export interface MeshSettings {
   readonly dataDir: string;
   /** For links in mails, without a slash at its end. */
   readonly publicUrl: string;
-  /** A nats-server that somebody else runs. */
-  readonly natsUrl: string | undefined;
+  /** Servers that somebody else runs: one, or those of a cluster. Empty: the mesh starts its own. */
+  readonly natsUrls: readonly string[];
+  /** Their MQTT listeners. Empty: on the host of the first, at `mqttPort`. */
+  readonly mqttUrls: readonly string[];
   readonly storeUrl: string | undefined;
   readonly smtpUrl: string | undefined;
   readonly masterKey: string | undefined;
@@ -59,18 +68,24 @@ export interface MeshSettings {
 export function meshSettings(env: NodeJS.ProcessEnv): MeshSettings {
   const parsed = Environment.safeParse(env);
   if (!parsed.success) {
-    const wrong = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+    const wrong = parsed.error.issues.map(({ path, message }) => `${String(path[0])}: ${message}`);
     throw new StartFailure(`The environment is not right: ${wrong.join("; ")}.`);
   }
   const values = parsed.data;
   if ((values.MQTT_TLS_CERT === undefined) !== (values.MQTT_TLS_KEY === undefined)) {
     throw new StartFailure("MQTT_TLS_CERT and MQTT_TLS_KEY go together: one of them is not set.");
   }
+  if (values.MQTT_URL !== undefined && values.NATS_URL === undefined) {
+    throw new StartFailure(
+      "MQTT_URL names the listeners of the servers that NATS_URL names, which is not set.",
+    );
+  }
+  const [firstServer] = values.NATS_URL ?? [];
   return {
     host: values.HOST,
     port: values.PORT,
     mqttPort: values.MQTT_PORT,
-    natsPort: values.NATS_URL ? Number(new URL(values.NATS_URL).port || 4222) : values.NATS_PORT,
+    natsPort: firstServer === undefined ? values.NATS_PORT : Number(new URL(firstServer).port || 4222),
     mqttWebsocketPort: values.MQTT_WS_PORT,
     mqttTls:
       values.MQTT_TLS_CERT && values.MQTT_TLS_KEY
@@ -78,7 +93,8 @@ export function meshSettings(env: NodeJS.ProcessEnv): MeshSettings {
         : undefined,
     dataDir: resolve(values.DATA_DIR),
     publicUrl: (values.PUBLIC_URL ?? httpUrl(values.HOST, values.PORT)).replace(/\/+$/, ""),
-    natsUrl: values.NATS_URL,
+    natsUrls: values.NATS_URL ?? [],
+    mqttUrls: values.MQTT_URL ?? [],
     storeUrl: values.STORE_URL,
     smtpUrl: values.SMTP_URL,
     masterKey: values.MASTER_KEY,

@@ -38,6 +38,15 @@ describe("the launcher's environment", () => {
     expect(told).not.toContain("secret-of-somebody");
   });
 
+  test("names one or several servers that run already, and their MQTT listeners", () => {
+    const settings = meshSettings({ NATS_URL: "nats://a:4222, tls://b", MQTT_URL: "mqtt://a,mqtt://b:1884" });
+    expect(settings.natsUrls).toEqual(["nats://a:4222", "tls://b"]);
+    expect(settings.mqttUrls).toEqual(["mqtt://a", "mqtt://b:1884"]);
+    expect(meshSettings({}).natsUrls).toEqual([]);
+    expect(() => meshSettings({ NATS_URL: "nats://a,http://b" })).toThrow(/NATS_URL/);
+    expect(() => meshSettings({ MQTT_URL: "mqtt://a" })).toThrow(/NATS_URL/);
+  });
+
   test("half a TLS set-up is refused", () => {
     expect(() => meshSettings({ MQTT_TLS_CERT: "cert.pem" })).toThrow(/go together/);
   });

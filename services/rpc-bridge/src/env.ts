@@ -6,11 +6,15 @@ const wholeNumber = (fallback: number, min: number, max: number) =>
 
 /** The environment of the bridge. */
 export const RpcBridgeEnv = ServiceEnv.extend({
-  /** The broker's MQTT listener. */
+  /** The broker's MQTT listener; those of a cluster, comma-separated. */
   MQTT_URL: z
     .string()
-    .regex(/^mqtts?:\/\/[^\s/@]+$/, "must be mqtt://HOST:PORT")
-    .default("mqtt://127.0.0.1:1883"),
+    .regex(
+      /^mqtts?:\/\/[^\s/@,]+(\s*,\s*mqtts?:\/\/[^\s/@,]+)*$/,
+      "must be mqtt://HOST:PORT, or several of it with commas between",
+    )
+    .default("mqtt://127.0.0.1:1883")
+    .transform((urls) => urls.split(",").map((url) => url.trim())),
   /** PEM file of the one certificate that an `mqtts:` listener may show; without it, one for the host of `MQTT_URL`. */
   MQTT_TLS_CERT: z.string().optional(),
   /** Of the user `rpc-bridge.devices`, for NATS and for MQTT. */

@@ -6,11 +6,11 @@ import { connect, type MqttClient } from "mqtt";
 
 /** How the bridge logs in to the broker's MQTT listener: as a static user of account DEVICES, past the auth callout. */
 export interface BrokerLogin {
-  /** `mqtt://host:port` or `mqtts://`. */
-  readonly url: string;
+  /** `mqtt://host:port` or `mqtts://`, at least one: the listeners of a cluster's servers, of which any will do. */
+  readonly urls: readonly string[];
   readonly user: string;
   readonly password: string;
-  /** PEM file of the one certificate to accept, whatever host it names; otherwise one for the host of `url`. */
+  /** PEM file of the one certificate to accept, whatever host it names; otherwise one for the host of each of `urls`. */
   readonly tlsCert?: string | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface MqttLinkOptions {
   readonly log: Logger;
 }
 
-/** A connection to the broker's MQTT listener that is replaced whenever it is lost. */
+/** A connection to one of the broker's MQTT listeners that is replaced whenever it is lost, by one to the next listener. */
 export interface MqttLink {
   /** Whether messages reach the broker and come from it now. */
   readonly connected: boolean;
@@ -63,30 +63,33 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
   let connected = false;
   let closed = false;
   let cancelReconnect: () => void = () => undefined;
+  /** Begins anywhere, so that replicas and their links spread over the servers. */
+  let turn = Math.floor(Math.random() * login.urls.length);
 
   function connectLater(): void {
     if (!closed) cancelReconnect = clock.schedule(reconnectAfterMs * (0.5 + Math.random()), connectOnce);
   }
 
   function connectOnce(): void {
+    const url = login.urls[turn++ % login.urls.length] ?? "";
     let connection: MqttClient;
     try {
-      connection = connectMqtt(login, clientId);
+      connection = connectMqtt(login, url, clientId);
     } catch (error) {
       // The file of the certificate may be missing for the moment of its renewal.
-      log.warn({ err: error, client_id: clientId }, "MQTT connection failed");
+      log.warn({ err: error, client_id: clientId, url }, "MQTT connection failed");
       connectLater();
       return;
     }
     client = connection;
     if (options.onMessage) connection.on("message", options.onMessage);
     connection.on("error", (error) =>
-      log.warn({ err: error, client_id: clientId }, "MQTT connection failed"),
+      log.warn({ err: error, client_id: clientId, url }, "MQTT connection failed"),
     );
     connection.on("close", () => {
       if (client !== connection) return;
       client = null;
-      if (connected) log.warn({ client_id: clientId }, "lost the MQTT connection to the broker");
+      if (connected) log.warn({ client_id: clientId, url }, "lost the MQTT connection to the broker");
       connected = false;
       connection.end(true);
       connectLater();
@@ -96,7 +99,7 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
         () => {
           if (client !== connection) return;
           connected = true;
-          log.info({ client_id: clientId }, "connected to the broker by MQTT");
+          log.info({ client_id: clientId, url }, "connected to the broker by MQTT");
           ready.resolve();
           options.onConnect?.();
         },
@@ -134,10 +137,14 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
 }
 
 /**
- * One connection that begins without a session and is not replaced when lost. Small packets leave at once
+ * One connection, to the listener at `url`, that begins without a session and is not replaced when lost. Small packets leave at once
  * (TCP_NODELAY): otherwise each acknowledgement costs 40 ms. The caller listens to its `error`.
  */
-export function connectMqtt({ url, user, password, tlsCert }: BrokerLogin, clientId: string): MqttClient {
+export function connectMqtt(
+  { user, password, tlsCert }: Omit<BrokerLogin, "urls">,
+  url: string,
+  clientId: string,
+): MqttClient {
   const client = connect(url, {
     ...(tlsCert === undefined ? {} : pinnedCertificate(tlsCert)),
     protocolVersion: 4,

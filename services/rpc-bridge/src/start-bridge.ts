@@ -37,7 +37,7 @@ export async function startBridge(
   const life = new AbortController();
   const common = { clock, log, signal: life.signal };
   const login = {
-    url: env.MQTT_URL,
+    urls: env.MQTT_URL,
     user: `${env.NATS_USER ?? bus.name}.devices`,
     password: env.NATS_DEVICES_PASSWORD,
     tlsCert: env.MQTT_TLS_CERT,

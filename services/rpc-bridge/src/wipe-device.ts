@@ -68,12 +68,31 @@ export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
   };
 }
 
+/** Any server of a cluster ends the session, whichever holds it: the first that lets the bridge in. Throws when none does. */
+async function endSession(login: BrokerLogin, clientId: string, signal: AbortSignal): Promise<void> {
+  const failures: unknown[] = [];
+  for (const url of login.urls) {
+    try {
+      return await takeOver(login, url, clientId, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      failures.push(error);
+    }
+  }
+  throw new AggregateError(failures, "no server of the broker ends a session");
+}
+
 /**
  * A login with a clean session takes a client id over from whoever holds it and drops the session with its queue; its
  * own ends with the connection.
  */
-async function endSession(login: BrokerLogin, clientId: string, signal: AbortSignal): Promise<void> {
-  const client = connectMqtt(login, clientId);
+async function takeOver(
+  login: BrokerLogin,
+  url: string,
+  clientId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const client = connectMqtt(login, url, clientId);
   try {
     await new Promise<void>((resolve, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });
