@@ -54,9 +54,10 @@ function ofOneForm(schema: JsonSchema): Alternative[] {
 }
 
 function ofType(type: TypeName, schema: JsonSchema): Alternative[] {
-  // Of strings it holds several patterns, which are compared as a whole.
-  if (schema.allOf !== undefined && type !== "string")
+  const onlyPatterns = schema.allOf?.every((one) => Object.keys(one).join() === "pattern") ?? true;
+  if (!onlyPatterns || (schema.allOf !== undefined && type !== "string")) {
     throw new TypeError("an intersection cannot be compared");
+  }
   switch (type) {
     case "null":
       return [{ kind: "value", value: null, schema }];

@@ -67,7 +67,11 @@ class Comparison {
     if (narrow.kind !== wide.kind) return null;
     switch (narrow.kind) {
       case "string":
-        return [...rules, ...this.#boundBreaks(narrow.schema, wide.schema, stringBounds, pointer)];
+        return [
+          ...rules,
+          ...this.#boundBreaks(narrow.schema, wide.schema, stringBounds, pointer),
+          ...this.#patternBreaks(narrow.schema, wide.schema, pointer),
+        ];
       case "number":
         return [...rules, ...this.#boundBreaks(narrow.schema, wide.schema, numberBounds, pointer)];
       case "array":
@@ -103,6 +107,17 @@ class Comparison {
       const [before, after] = this.#taken ? [inner, outer] : [outer, inner];
       return [{ pointer, problem: `${keyword} ${wordsOf(before)} became ${wordsOf(after)}` }];
     });
+  }
+
+  /** Whether one pattern is within another cannot be known in general: what fits must fit the very same ones. */
+  #patternBreaks(narrow: JsonSchema, wide: JsonSchema, pointer: string): Break[] {
+    const kept = new Set(patternsOf(narrow));
+    return patternsOf(wide)
+      .filter((pattern) => !kept.has(pattern))
+      .map((pattern) => ({
+        pointer,
+        problem: this.#taken ? `must match ${pattern} now` : `does not surely match ${pattern} any more`,
+      }));
   }
 
   #objectBreaks(narrow: JsonSchema, wide: JsonSchema, pointer: string, rules: Break[]): Break[] | null {
@@ -179,14 +194,11 @@ interface Bound {
 
 const atLeast = (inner: unknown, outer: unknown) => Number(inner) >= Number(outer);
 const atMost = (inner: unknown, outer: unknown) => Number(inner) <= Number(outer);
-/** Whether one pattern is within another cannot be known in general. */
 const never = () => false;
 
 const stringBounds: readonly Bound[] = [
   { keyword: "minLength", within: atLeast },
   { keyword: "maxLength", within: atMost },
-  { keyword: "pattern", within: never },
-  { keyword: "allOf", within: never },
   { keyword: "format", within: never },
 ];
 const numberBounds: readonly Bound[] = [
@@ -213,7 +225,7 @@ function valueFits(value: Json, { kind, schema, ...rest }: Alternative): boolean
     return (
       length >= (schema.minLength ?? 0) &&
       length <= (schema.maxLength ?? Number.POSITIVE_INFINITY) &&
-      (schema.pattern === undefined || new RegExp(schema.pattern, "u").test(value))
+      patternsOf(schema).every((pattern) => new RegExp(pattern, "u").test(value))
     );
   }
   if (kind !== "number" || typeof value !== "number") return false;
@@ -225,6 +237,11 @@ function valueFits(value: Json, { kind, schema, ...rest }: Alternative): boolean
     value < (schema.exclusiveMaximum ?? Number.POSITIVE_INFINITY) &&
     schema.multipleOf === undefined
   );
+}
+
+/** Several patterns stand in an `allOf`; nothing else does, or the schema would not have come this far. */
+function patternsOf({ pattern, allOf = [] }: JsonSchema): string[] {
+  return [pattern, ...allOf.map((one) => one.pattern)].filter((one) => one !== undefined);
 }
 
 /** Two variants of a union are told apart by a member that has another fixed value in each. */
