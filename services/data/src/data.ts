@@ -49,8 +49,11 @@ export function createData({ store, purges, clock }: DataDeps): Implementation<t
       return {};
     },
 
-    async admitDevice({ device_id }) {
-      await available(store.admitDevice(device_id, clock.now().getTime()));
+    async admitDevice({ device_id }, { signal }) {
+      const moment = clock.now().getTime();
+      await available(store.admitDevice(device_id, moment));
+      // The broker's times are in milliseconds: what is published after the answer must not be of the one just refused.
+      while (clock.now().getTime() === moment) await clock.sleep(1, signal);
       return {};
     },
   };

@@ -5,7 +5,7 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type CallOptions, type DataCaller, dataCaller } from "./data-caller.ts";
-import { startDataProcess } from "./data-process.ts";
+import { type DataProcess, startDataProcess } from "./data-process.ts";
 import { type DeviceBroker, startDeviceBroker } from "./device-broker.ts";
 
 let broker: DeviceBroker;
@@ -18,18 +18,23 @@ afterAll(async () => {
   await broker[Symbol.asyncDispose]();
 });
 
-/** A service on a store of its own, which outlives its process. */
+/**
+ * A service on a store of its own, which outlives its process. In the end it is stopped in order: what one that is killed
+ * has not acknowledged yet would be delivered into the store of the next test.
+ */
 async function withService(
   run: (start: () => ReturnType<typeof startDataProcess>, path: string) => Promise<void>,
 ) {
   await using folder = await tempFolder();
   const path = join(folder.path, "data.db");
   await using started = new AsyncDisposableStack();
-  await run(
-    async () =>
-      started.use(await startDataProcess({ ...broker.serviceEnvironment, STORE_URL: `sqlite:${path}` })),
-    path,
-  );
+  const services: DataProcess[] = [];
+  await run(async () => {
+    const service = await startDataProcess({ ...broker.serviceEnvironment, STORE_URL: `sqlite:${path}` });
+    services.push(started.use(service));
+    return service;
+  }, path);
+  for (const service of services) await service.end("SIGTERM");
 }
 
 async function recordsOf(query: CallOptions, atLeast: number): Promise<DataRecord[]> {
@@ -38,9 +43,11 @@ async function recordsOf(query: CallOptions, atLeast: number): Promise<DataRecor
       const records = await caller.allRecords(query);
       return records.length >= atLeast ? records : null;
     },
-    { withinMs: 20_000, everyMs: 50 },
+    { everyMs: 50 },
   );
 }
+
+const metricsOf = async ({ ops }: { readonly ops: string }) => await (await fetch(`${ops}/metrics`)).text();
 
 describe("ingestion from the broker", () => {
   test("stores what a device publishes at QoS 0, 1 and 2, each once, with its topic as it was", async () => {
@@ -58,10 +65,11 @@ describe("ingestion from the broker", () => {
       expect(records.every((record) => Math.abs(Date.parse(record.timestamp) - Date.now()) < 60_000)).toBe(
         true,
       );
-      const metrics = await (await fetch(`${service.ops}/metrics`)).text();
+      const metrics = await metricsOf(service);
       expect(metrics).toMatch(/data_records_stored_total\{qos="0"\} 3/);
       expect(metrics).toMatch(/data_records_stored_total\{qos="1"\} 5/);
-      expect(metrics).toMatch(/data_backlog_messages 0/);
+      // What is stored is acknowledged behind that, and the broker takes its time to count it.
+      await eventually(async () => /data_backlog_messages 0/.test(await metricsOf(service)));
       await device.leave();
     });
   });
@@ -79,7 +87,7 @@ describe("ingestion from the broker", () => {
       expect(records.map(({ topic }) => topic)).toEqual(["db/pump/largest", "db/pump/binary"]);
       expect(records[0]?.message).toHaveLength(256 * 1024);
       expect(records[1]).toMatchObject({ message: "/wA=", encoding: "base64" });
-      const metrics = await (await fetch(`${service.ops}/metrics`)).text();
+      const metrics = await metricsOf(service);
       expect(metrics).toMatch(/data_messages_dropped_total\{reason="no_name"\} 1/);
       expect(metrics).toMatch(/data_messages_dropped_total\{reason="too_large"\} 1/);
       await device.leave();
@@ -103,7 +111,7 @@ describe("ingestion from the broker", () => {
       const publishers = Array.from({ length: 50 }, publisher);
       for (let kill = 0; kill < 3; kill++) {
         const before = acknowledged.length;
-        await eventually(() => acknowledged.length > before + 2_000, { withinMs: 20_000 });
+        await eventually(() => acknowledged.length > before + 2_000);
         await service.end("SIGKILL");
         service = await start();
       }
@@ -117,7 +125,7 @@ describe("ingestion from the broker", () => {
       expect(await service.end("SIGTERM")).toBe(0);
       await device.leave();
     });
-  }, 90_000);
+  }, 180_000);
 
   test("a store that takes nothing turns readiness red, and what came meanwhile is stored when it is back", async () => {
     await withService(async (start, path) => {
@@ -145,9 +153,7 @@ describe("ingestion from the broker", () => {
       await caller.client.purgeDevice({ device_id: "pump" }, caller.call());
       expect((await caller.allRecords({})).map((record) => record.message)).toEqual(["other"]);
       await device.publish("db/pump/x", "refused", 1);
-      await eventually(async () =>
-        /reason="device_deleted"\} 1/.test(await (await fetch(`${service.ops}/metrics`)).text()),
-      );
+      await eventually(async () => /reason="device_deleted"\} 1/.test(await metricsOf(service)));
       await caller.client.admitDevice({ device_id: "pump" }, caller.call());
       await device.publish("db/pump/x", "after", 1);
       const records = await recordsOf({ device_id: "pump" }, 1);

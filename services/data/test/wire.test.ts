@@ -185,6 +185,20 @@ describe("queries over the wire", () => {
     ]);
   });
 
+  test("what a device publishes as soon as it is admitted again is taken", async () => {
+    const { client, call } = callers[0];
+    for (let round = 0; round < 20; round++) {
+      await client.purgeDevice({ device_id: "again" }, call());
+      await client.admitDevice({ device_id: "again" }, call());
+      const published = { timestamp: Date.now(), deviceId: "again", topic: "db/again/x" } as const;
+      const messages: DataMessage[] = [
+        { ...published, delivery: null, payload: Buffer.from("at once"), encoding: "text" },
+      ];
+      expect(await temp.store.append(messages)).toMatchObject({ stored: 1 });
+    }
+    await client.purgeDevice({ device_id: "again" }, call());
+  });
+
   test("a purged device is gone for good, and admitting it twice is admitting it once", async () => {
     const { client, call } = callers[1];
     await client.purgeDevice({ device_id: "busy" }, call());
