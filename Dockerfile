@@ -1,0 +1,40 @@
+# syntax=docker/dockerfile:1
+# One image for each service: docker build --build-arg SERVICE=gateway --tag devmesh-gateway .
+# Each stage works below its own folder and on relative paths alone, so that a test takes the same steps in a folder of its own.
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
+
+FROM ${NODE_IMAGE} AS prune
+ARG SERVICE
+RUN npm install --global --ignore-scripts turbo@2.11.11
+WORKDIR /repository
+COPY . .
+RUN turbo prune "@devmesh/$SERVICE" --docker --production --out-dir pruned
+# What only development needs, this Node among it, then stands in no package.json, so that npm does not look for it.
+RUN cd pruned/json && npm pkg delete devDependencies optionalDependencies --workspaces --include-workspace-root
+
+FROM ${NODE_IMAGE} AS install
+WORKDIR /app
+COPY --from=prune /repository/pruned/json/ .
+# The packages of this repository stay links: Node strips no types below node_modules.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+COPY --from=prune /repository/pruned/full/ .
+# The lean package.json again, and nothing that only tools read.
+COPY --from=prune /repository/pruned/json/ .
+RUN rm -f package-lock.json turbo.json
+
+FROM ${NODE_IMAGE}
+ARG SERVICE
+RUN test -n "$SERVICE"
+ENV NODE_ENV=production \
+    NODE_OPTIONS=--disable-warning=ExperimentalWarning \
+    SERVICE=$SERVICE \
+    OPS_HOST=0.0.0.0 \
+    OPS_PORT=9090
+WORKDIR /app
+COPY --from=install /app/ .
+USER 10001:10001
+EXPOSE 9090
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.OPS_PORT}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+# The shell only names the service and is gone then: Node itself is process 1 and gets SIGTERM.
+CMD ["sh", "-c", "exec node \"services/$SERVICE/src/main.ts\""]
