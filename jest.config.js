@@ -9,5 +9,6 @@ export default {
     ],
   },
   testMatch: ["<rootDir>/**/*.test.ts"],
-  testTimeout: 45_000,
+  // Above what a test waits for one thing, which says more when it fails (libs/testkit/src/eventually.ts).
+  testTimeout: 90_000,
 };

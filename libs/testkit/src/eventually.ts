@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+/**
+ * The longest that a test waits for one thing unless told, in milliseconds. It costs nothing while tests pass, and suites
+ * run beside others on machines that are busy with more than tests.
+ */
+export const defaultPatienceMs = 30_000;
+
 /** How long {@link eventually} tries, and how often; milliseconds. */
 export interface Patience {
   readonly withinMs?: number;
@@ -8,11 +14,11 @@ export interface Patience {
 
 /**
  * Repeats a check until it neither throws nor answers `false`, `null` or `undefined`, and returns its answer. For conditions that no event tells.
- * Throws after the bound (15 s unless told: these tests run beside others), with the last failure as `cause`.
+ * Throws after the bound, with the last failure as `cause`.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
-  { withinMs = 15_000, everyMs = 25 }: Patience = {},
+  { withinMs = defaultPatienceMs, everyMs = 25 }: Patience = {},
 ): Promise<Exclude<T, false | null | undefined>> {
   const end = performance.now() + withinMs;
   for (;;) {

@@ -1,5 +1,6 @@
 import { connectDevice, type DeviceLogin } from "@devmesh/scripts/device-connection";
 import type { IClientOptions, MqttClient, OnMessageCallback } from "mqtt";
+import { defaultPatienceMs } from "./eventually.ts";
 
 /** What a device received, in order of arrival. */
 export interface DeviceMessage {
@@ -33,7 +34,7 @@ export interface MqttDevice extends AsyncDisposable {
   subscribe(topic: string, qos?: 0 | 1): Promise<number>;
   /** Publishes; at QoS 1 and 2 waits until the broker has acknowledged. */
   publish(topic: string, payload: unknown, qos?: 0 | 1 | 2, retain?: boolean): Promise<void>;
-  /** The first message, received already or within the bound (15 s unless told), that fits. */
+  /** The first message, received already or within the bound ({@link defaultPatienceMs} unless told), that fits. */
   awaitMessage(
     fits: string | ((message: DeviceMessage) => boolean),
     withinMs?: number,
@@ -68,7 +69,7 @@ export async function connectMqttDevice(
     messages.push(message);
     for (const look of waiting) look(message);
   };
-  const client = await connectDevice(login, take, options);
+  const client = await connectDevice(login, take, { connectTimeout: defaultPatienceMs, ...options });
 
   const device: MqttDevice = {
     id: login.id,
@@ -88,7 +89,7 @@ export async function connectMqttDevice(
         typeof payload === "string" || Buffer.isBuffer(payload) ? payload : JSON.stringify(payload);
       await client.publishAsync(topic, body, { qos, retain });
     },
-    awaitMessage(wanted, withinMs = 15_000) {
+    awaitMessage(wanted, withinMs = defaultPatienceMs) {
       const fits = typeof wanted === "string" ? (message: DeviceMessage) => message.topic === wanted : wanted;
       const already = messages.find(fits);
       if (already) return Promise.resolve(already);

@@ -85,7 +85,7 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
         for (const port of ports) if (!(await isListening(port))) return false;
         return "listens";
       },
-      { withinMs: 15_000, everyMs: 10 },
+      { everyMs: 10 },
     );
     if (hasEnded(server)) throw new Error(`nats-server did not start:\n${log}`);
   }

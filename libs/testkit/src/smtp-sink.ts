@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import PostalMime, { type Email } from "postal-mime";
 import { SMTPServer, type SMTPServerDataStream } from "smtp-server";
+import { defaultPatienceMs } from "./eventually.ts";
 import { testCertificate } from "./test-certificate.ts";
 
 /** A mail that was accepted. */
@@ -49,7 +50,7 @@ export interface SmtpSink extends AsyncDisposable {
   behave(rule: (attempt: DeliveryAttempt) => DeliveryBehaviour): void;
   /** Answers the naming of a recipient with this SMTP code; null accepts, as at first all are. No attempt is counted. */
   refuseRecipients(rule: (address: string) => number | null): void;
-  /** The first mail, received already or within the bound (10 s unless told), that fits. */
+  /** The first mail, received already or within the bound ({@link defaultPatienceMs} unless told), that fits. */
   awaitMail(fits?: (mail: ReceivedMail) => boolean, withinMs?: number): Promise<ReceivedMail>;
   stop(): Promise<void>;
 }
@@ -130,7 +131,7 @@ export async function startSmtpSink({ login, tls }: SmtpSinkOptions = {}): Promi
     refuseRecipients(newRule) {
       recipientRule = newRule;
     },
-    awaitMail(fits = () => true, withinMs = 10_000) {
+    awaitMail(fits = () => true, withinMs = defaultPatienceMs) {
       return new Promise((resolve, reject) => {
         const look = () => {
           const mail = mails.find(fits);

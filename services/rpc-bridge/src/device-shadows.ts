@@ -68,7 +68,7 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
     return DeviceView.parse(device).shadow;
   }
 
-  /** The shadow, if a redelivered update is known to be in it already. */
+  /** The shadow, if an update that was tried before is known to be in it already. */
   async function appliedBefore(deviceId: string, { patch }: ShadowUpdate, signal: AbortSignal) {
     const shadow = await readShadow(deviceId, signal);
     const { desired = {}, reported = {} } = shadow.state;
@@ -80,14 +80,18 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
     request: ShadowUpdate,
     signal: AbortSignal,
   ): Promise<ShadowView> {
-    const { deviceId, redelivered } = message;
+    let mayBeApplied = message.redelivered;
     return await withRetries(
       async () => {
         try {
           return await apply(message, request, signal);
         } catch (error) {
-          if (!redelivered || !isReason(error, "version_conflict")) throw error;
-          const shadow = await appliedBefore(deviceId, request, signal);
+          if (!mayBeApplied || !isReason(error, "version_conflict")) {
+            // What is tried again after a failure may have been applied before its answer was lost.
+            mayBeApplied = true;
+            throw error;
+          }
+          const shadow = await appliedBefore(message.deviceId, request, signal);
           if (shadow === null) throw error;
           return shadow;
         }

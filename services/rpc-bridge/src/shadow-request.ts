@@ -61,7 +61,7 @@ export function rejectionOf(error: unknown): Pick<Rejection, "code" | "message">
 }
 
 /**
- * Whether a merge patch (RFC 7396) would leave `target` as it is. By it a redelivered update whose `version` no longer
+ * Whether a merge patch (RFC 7396) would leave `target` as it is. By it an update that is tried again and whose `version` no longer
  * matches is known to have been applied before.
  */
 export function isMergedIn(target: Json | undefined, patch: Json): boolean {

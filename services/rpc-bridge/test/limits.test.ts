@@ -48,18 +48,17 @@ describe("the bridge's limits", () => {
     await mesh.registry.stopServing();
     for (let n = 0; n < 1_500; n++)
       void flooding.publish("flood/shadow/update", { state: { reported: { n } } });
-    const dropped = 'device_messages_dropped_total{why="overload"}';
-    await eventually(async () => (await bridge.metric(dropped)) === 500, { withinMs: 9_000 });
+    const dropped = () => bridge.metric('device_messages_dropped_total{why="overload"}');
+    const givenUp = () => bridge.metric('device_messages_dropped_total{why="failed"}');
+    await eventually(async () => (await dropped()) > 0);
     for (let n = 0; n < 20; n++) await calm.publish("calm/shadow/update", { state: { reported: { n } } }, 1);
     mesh.registry.serveAgain();
-    await eventually(() => mesh.registry.known.get("calm")?.version === 21, { withinMs: 20_000 });
+    await eventually(() => mesh.registry.known.get("calm")?.version === 21);
     expect(mesh.registry.known.get("calm")?.reported).toEqual({ n: 19 });
-    // On a slow machine some have waited for their ten seconds by now, and are given up.
-    const settled = async () => {
-      const applied = (mesh.registry.known.get("flood")?.version ?? 0) - 1;
-      return applied + (await bridge.metric('device_messages_dropped_total{why="failed"}'));
-    };
-    await eventually(async () => (await settled()) === 1_000, { withinMs: 20_000 });
-    expect(await bridge.metric(dropped)).toBe(500);
-  }, 60_000);
+    const applied = () => (mesh.registry.known.get("flood")?.version ?? 0) - 1;
+    await eventually(async () => applied() + (await givenUp()) + (await dropped()) === 1_500);
+    // On a slow machine some have waited for their ten seconds before all had come: each leaves room for another.
+    expect(await dropped()).toBeGreaterThanOrEqual(500 - (await givenUp()));
+    expect(await dropped()).toBeLessThanOrEqual(500);
+  });
 });

@@ -32,6 +32,8 @@ export interface RegistryStandIn extends AsyncDisposable {
   tellUpdated(id: string): Promise<void>;
   /** Runs before each patch is applied and may throw or wait. */
   beforePatch: (id: string) => void | Promise<void>;
+  /** Runs when a patch is applied, before that is answered, and may throw or wait. */
+  afterPatch: (id: string) => void | Promise<void>;
   /** Runs before presence is answered. */
   beforePresence: (id: string) => void | Promise<void>;
   /** Answers nothing until `serveAgain`. */
@@ -129,6 +131,7 @@ export async function startRegistryStandIn(
       patches.push(patch);
       takenAt.push(taken_at);
       await standIn.tellUpdated(id);
+      await standIn.afterPatch(id);
       return { etag: '"1"', device: view(id) };
     },
   };
@@ -142,6 +145,7 @@ export async function startRegistryStandIn(
     takenAt,
     events,
     beforePatch: () => undefined,
+    afterPatch: () => undefined,
     beforePresence: () => undefined,
     add(id, given = {}) {
       const device = {

@@ -26,7 +26,7 @@ export interface TestMesh extends AsyncDisposable {
   /** A connection that may hear the bridge's events. */
   readonly tester: Bus;
   readonly bridge: Pick<Client<typeof rpcBridge>, "call" | "wipeDevice" | "awaitIngestion">;
-  /** Calls with a time of its own; `timeout_ms` is 5,000 unless given. */
+  /** Calls with a time of its own; `timeout_ms` is 30,000 unless given. */
   call(input: Partial<CallInput<typeof rpcBridge, "call">> & { device_id: string }): Promise<unknown>;
   /** Makes the device known and logs it in by MQTT. */
   connect(id: string, options?: IClientOptions & { clientId?: string }): Promise<MqttDevice>;
@@ -87,7 +87,7 @@ export async function startTestMesh(): Promise<TestMesh> {
     registry,
     tester,
     bridge,
-    async call({ device_id, method = "Sys.GetInfo", timeout_ms = 5_000, params }) {
+    async call({ device_id, method = "Sys.GetInfo", timeout_ms = 30_000, params }) {
       using call = createCallContext({ timeoutMs: timeout_ms + 1_000 });
       const input = { device_id, method, timeout_ms, ...(params === undefined ? {} : { params }) };
       return (await bridge.call(input, call)).result;
@@ -172,13 +172,19 @@ export async function startBridge(
   };
 }
 
-/** Resolves with the address of its health and metrics. */
+/** How long a bridge may take until it is ready, in milliseconds. */
+const readyMs = 60_000;
+
+/** Resolves with the address of its health and metrics. A bridge that is not ready in time is ended. */
 async function ready(child: ChildProcess, log: () => string): Promise<string> {
   return await new Promise<string>((resolve, reject) => {
     child.on("message", (message: { type: string; ops: string }) => {
       if (message.type === "ready") resolve(message.ops);
     });
     child.once("exit", () => reject(new Error(`the bridge ended:\n${log()}`)));
-    setTimeout(() => reject(new Error(`the bridge was not ready in time:\n${log()}`)), 20_000).unref();
+    setTimeout(() => {
+      child.kill("SIGKILL");
+      reject(new Error(`the bridge was not ready in time:\n${log()}`));
+    }, readyMs).unref();
   });
 }
