@@ -71,6 +71,10 @@ export function createPuller(bus: Bus, stream: string, consumer: string): Puller
       return new Promise<PullResult>((resolve) => {
         const messages: PulledMessage[] = [];
         const replyTo = `${inbox}.${nuid.next()}`;
+        const beats = expiresMs > 2 * heartbeatMs;
+        /** How many messages there will be, once the broker has said so. */
+        let expected = batch;
+        let outcome: PullFailure | null = null;
         const finish = (failure: PullFailure | null) => {
           current = null;
           clearTimeout(timer);
@@ -80,7 +84,11 @@ export function createPuller(bus: Bus, stream: string, consumer: string): Puller
         };
         const onAbort = () => finish(null);
         // The broker ends the request itself; the timer is for one that died in the middle of it.
-        const timer = setTimeout(() => finish("disconnected"), expiresMs + 1_000);
+        let timer = setTimeout(() => finish("disconnected"), beats ? silenceMs : expiresMs + 1_000);
+        const awaitNext = (ms: number, failure: PullFailure | null) => {
+          clearTimeout(timer);
+          timer = setTimeout(() => finish(failure), ms);
+        };
         const offDisconnect = bus.onDisconnect(() => finish("disconnected"));
         signal.addEventListener("abort", onAbort, { once: true });
         current = {
@@ -88,10 +96,16 @@ export function createPuller(bus: Bus, stream: string, consumer: string): Puller
           take(msg) {
             if (isDelivery(msg)) {
               messages.push(pulled(msg));
-              if (messages.length === batch) finish(null);
+              if (messages.length >= expected) finish(outcome);
+              else if (beats && expected === batch) awaitNext(silenceMs, "disconnected");
             } else if (msg.subject === replyTo) {
               const failure = failureOf(msg.headers?.code ?? 0, msg.headers?.description ?? "");
-              if (failure !== "heartbeat") finish(failure);
+              if (failure === "heartbeat") return awaitNext(silenceMs, "disconnected");
+              // A consumer of several replicas agrees with them on each delivery, but not on a status: that overtakes.
+              outcome = failure;
+              expected = batch - undelivered(msg, batch);
+              if (messages.length >= expected) finish(outcome);
+              else awaitNext(followWithinMs, outcome);
             }
           },
         };
@@ -99,7 +113,13 @@ export function createPuller(bus: Bus, stream: string, consumer: string): Puller
         if (!bus.connected) return finish("disconnected");
         bus.connection.publish(
           subject,
-          JSON.stringify({ batch, expires: nanos(expiresMs), no_wait: untilAny, max_bytes: maxBytes }),
+          JSON.stringify({
+            batch,
+            expires: nanos(expiresMs),
+            no_wait: untilAny,
+            max_bytes: maxBytes,
+            ...(beats ? { idle_heartbeat: nanos(heartbeatMs) } : {}),
+          }),
           { reply: replyTo },
         );
       });
@@ -109,6 +129,13 @@ export function createPuller(bus: Bus, stream: string, consumer: string): Puller
     },
   };
 }
+
+/** How often a request that waits for long is to show that it is served, in milliseconds. */
+const heartbeatMs = 1_000;
+/** After this long without a sign of life it is not: its server died, or leads the consumer no more. */
+const silenceMs = 2_500;
+/** How long messages that a status announced may take to follow it, in milliseconds. */
+const followWithinMs = 2_000;
 
 const ackPrefix = "$JS.ACK.";
 
@@ -136,6 +163,13 @@ function pulled(msg: Msg): PulledMessage {
   };
 }
 
+/** How much of its batch a request did not get, as the status that ends it says; one that says nothing got nothing. */
+function undelivered(msg: Msg, batch: number): number {
+  const text = msg.headers?.get("Nats-Pending-Messages") ?? "";
+  const count = Number(text);
+  return text !== "" && Number.isInteger(count) && count >= 0 && count <= batch ? count : batch;
+}
+
 /** Unsaid on a closed connection: the broker delivers the message again, as it does when the words are lost. */
 function say(msg: Msg, word: string): void {
   try {
@@ -146,8 +180,8 @@ function say(msg: Msg, word: string): void {
 }
 
 /**
- * Status of ADR-13: 404 and 408 end a request in peace, as does 409 where the next message would exceed its bytes; 503
- * says nobody serves the consumer.
+ * Status of ADR-13: 404 and 408 end a request in peace, as does 409 where the batch is complete or the next message would
+ * exceed its bytes; 503 says nobody serves the consumer.
  */
 function failureOf(status: number, description: string): PullFailure | "heartbeat" | null {
   switch (status) {
@@ -157,7 +191,7 @@ function failureOf(status: number, description: string): PullFailure | "heartbea
     case 408:
       return null;
     case 409:
-      return /exceeds maxbytes/i.test(description) ? null : "refused";
+      return /exceeds maxbytes|batch completed/i.test(description) ? null : "refused";
     case 503:
       return "missing";
     default:
