@@ -71,7 +71,7 @@ describe("beside a mesh that runs without its data service", () => {
     const keys = command("dev.mjs", [], mesh.dataDir, "services/keys");
     expect(await keys.ended()).toBe(1);
     expect(keys.output()).toBe(
-      "The mesh runs keys already, and an SQLite file serves one process: start the mesh with npm start -- --without keys.\n",
+      "The mesh runs keys already, and an SQLite file serves one process: start the mesh with npm start -- --without keys, or give both a MongoDB by STORE_URL.\n",
     );
     const docs = command("dev.mjs", [], mesh.dataDir, "docs");
     expect(await docs.ended()).toBe(1);

@@ -49,6 +49,11 @@ export const GatewayEnv = ServiceEnv.extend({
   KEY_CACHE_MS: wholeNumber(60_000, 1, 60_000),
   /** Longest that a request may take, in milliseconds; device calls and streams have their own bounds. */
   REQUEST_TIMEOUT: wholeNumber(15_000, 100, 600_000),
+  /**
+   * How long a gateway that stops goes on taking requests, not ready any more, so that who spreads requests over gateways learns
+   * of it before the port closes; in milliseconds, a part of `DRAIN_MS`.
+   */
+  LAME_DUCK_MS: wholeNumber(0, 0, 60_000),
   /** Longest silence of a connection in the middle of a request or an answer, in milliseconds. */
   SOCKET_TIMEOUT: wholeNumber(120_000, 70_000, 3_600_000),
 });

@@ -24,7 +24,7 @@ export interface GatewayOptions {
 export interface Gateway {
   /** `http://HOST:PORT`. */
   readonly url: string;
-  /** Lets running requests finish, within `DRAIN_MS`. */
+  /** Takes requests for `LAME_DUCK_MS` yet, each ending its connection; then lets those finish that run. All within `DRAIN_MS`. */
   stop(): Promise<void>;
 }
 
@@ -62,8 +62,10 @@ export async function startGateway({
   return {
     url: server.url,
     async stop() {
+      const lameDuckMs = stopping ? 0 : Math.min(env.LAME_DUCK_MS, env.DRAIN_MS);
       stopping = true;
-      await server.stop(env.DRAIN_MS);
+      if (lameDuckMs > 0) await clock.sleep(lameDuckMs);
+      await server.stop(env.DRAIN_MS - lameDuckMs);
       forgetAll();
       await revocations.stop();
     },

@@ -138,7 +138,7 @@ describe("over HTTP", () => {
     const { answer, problem } = await call("?timeout=100");
     expect(answer.status).toBe(504);
     expect(problem.reason).toBe("deadline_exceeded");
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 
   test("the parameters of a device call are passed on as they are, and the result comes bare", async () => {

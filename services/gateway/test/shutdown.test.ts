@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { expect, test } from "@jest/globals";
 import { startFixture } from "./gateway-fixture.ts";
@@ -58,4 +59,20 @@ test("idle connections are closed at once", async () => {
   socket.resume();
   await mesh.stopGateway();
   await closed;
+});
+
+test("requests are still taken for LAME_DUCK_MS, and end their connections", async () => {
+  const clock = new ManualClock();
+  await using mesh = await startFixture({ env: { LAME_DUCK_MS: "5000" }, clock });
+  let stopped = false;
+  const stopping = mesh.stopGateway().then(() => {
+    stopped = true;
+  });
+  const answer = await mesh.fetch("/api/v2/openapi.json");
+  expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
+  await answer.arrayBuffer();
+  expect(stopped).toBe(false);
+  await clock.advance(5_000);
+  await stopping;
+  await expect(fetch(`${mesh.url}/docs`)).rejects.toThrow();
 });
