@@ -4,10 +4,15 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { PINNED_VERSION } from "./supported-version.ts";
 
-/** Where the pinned nats-server is kept between starts, shared by all meshes of one user: `XDG_CACHE_HOME`/devmesh, else `~/.cache/devmesh`. */
-export function cachedBinary(env: NodeJS.ProcessEnv): string {
+/** Folder of what is kept between starts and shared by all meshes of one user: `XDG_CACHE_HOME`/devmesh, else `~/.cache/devmesh`. */
+export function cacheFolder(env: NodeJS.ProcessEnv): string {
   const cacheHome = env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache");
-  return join(cacheHome, "devmesh", `nats-server-v${PINNED_VERSION}`);
+  return join(cacheHome, "devmesh");
+}
+
+/** Where the pinned nats-server is kept. */
+export function cachedBinary(env: NodeJS.ProcessEnv): string {
+  return join(cacheFolder(env), `nats-server-v${PINNED_VERSION}`);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { systemErrorCode } from "../process/system-error.ts";
 import { cachedBinary, putIntoCache } from "./binary-cache.ts";
-import { goInstall } from "./go-install.ts";
+import { type GoProgram, goInstall } from "./go-install.ts";
 import { executablesOnPath, isExecutable } from "./path-search.ts";
 import { RELEASE_URL, releaseArchive } from "./release-archive.ts";
 import { type DownloadPatience, downloadRelease } from "./release-download.ts";
@@ -26,6 +26,11 @@ export interface LookUp {
   /** Ends the look-up: what it downloads or builds is given up, and it rejects. */
   readonly signal?: AbortSignal;
 }
+
+const GO_PROGRAM: GoProgram = {
+  module: `github.com/nats-io/nats-server/v2@v${PINNED_VERSION}`,
+  binary: "nats-server",
+};
 
 /** No nats-server can be had; the message is one sentence a user can act on. */
 export class NatsServerNotFound extends Error {
@@ -111,7 +116,7 @@ async function built(
   say(`Building nats-server ${PINNED_VERSION} with ${go} (once, about a minute).`);
   return attempt(failures, say, signal, () =>
     putIntoCache(cached, async (unfinished) => {
-      await goInstall(go, unfinished, env, signal);
+      await goInstall(go, GO_PROGRAM, unfinished, env, signal);
       await mustBeFit(unfinished);
     }),
   );

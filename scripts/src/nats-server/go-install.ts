@@ -2,26 +2,33 @@ import { spawn } from "node:child_process";
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PINNED_VERSION } from "./supported-version.ts";
 
-/** Longest that building nats-server may take, in milliseconds: the module download and about 40 s of compiling. */
+/** Longest that building a program may take, in milliseconds: the module download and a minute or two of compiling. */
 const BUILD_MS = 10 * 60_000;
 
+/** A program of a Go module. */
+export interface GoProgram {
+  /** As `go install` takes it, with its version: `example.com/module/cmd/program@v1.2.3`. */
+  readonly module: string;
+  /** The name that Go gives the binary. */
+  readonly binary: string;
+}
+
 /**
- * Builds the pinned nats-server from its Go module, whose content Go itself checks against the public checksum
- * database, and writes it to `target`. Throws with the last lines of Go's own message. `signal` ends Go and all it has started.
+ * Builds a program from its Go module, whose content Go itself checks against the public checksum database, and writes it to
+ * `target`. Throws with the last lines of Go's own message. `signal` ends Go and all it has started.
  */
 export async function goInstall(
   go: string,
+  program: GoProgram,
   target: string,
   env: NodeJS.ProcessEnv,
   signal?: AbortSignal,
 ): Promise<void> {
   const bin = await mkdtemp(join(tmpdir(), "devmesh-go-"));
   try {
-    const module = `github.com/nats-io/nats-server/v2@v${PINNED_VERSION}`;
-    await runGo(go, ["install", module], { ...env, GOBIN: bin, CGO_ENABLED: "0" }, signal);
-    await copyFile(join(bin, "nats-server"), target);
+    await runGo(go, ["install", program.module], { ...env, GOBIN: bin, CGO_ENABLED: "0" }, signal);
+    await copyFile(join(bin, program.binary), target);
   } finally {
     await rm(bin, { recursive: true, force: true });
   }

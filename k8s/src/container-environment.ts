@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { type Container, type KubernetesObject, ofKind } from "./manifest.ts";
+
+/** Content of the Secrets that an operator has made, by name. */
+export type SecretContents = ReadonlyMap<string, Readonly<Record<string, string>>>;
+
+/** The environment that the kubelet gives a container. Throws when something that it names is not there. */
+export function containerEnvironment(
+  container: Container,
+  objects: readonly KubernetesObject[],
+  secrets: SecretContents,
+  podName: string,
+): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const { configMapRef, secretRef } of container.envFrom) {
+    if (configMapRef) Object.assign(env, configMapData(objects, configMapRef.name));
+    if (secretRef) Object.assign(env, secretData(secrets, secretRef.name));
+  }
+  for (const { name, value, valueFrom } of container.env) {
+    if (value !== undefined) env[name] = expanded(value, env);
+    if (valueFrom?.secretKeyRef) {
+      const { name: secret, key } = valueFrom.secretKeyRef;
+      env[name] = present(secretData(secrets, secret)[key], `${key} of the Secret ${secret}`);
+    }
+    if (valueFrom?.fieldRef?.fieldPath === "metadata.name") env[name] = podName;
+  }
+  return env;
+}
+
+/** The content of a ConfigMap. Throws when there is none of that name. */
+export function configMapData(objects: readonly KubernetesObject[], name: string): Record<string, string> {
+  const found = ofKind(objects, "ConfigMap").find(({ metadata }) => metadata.name === name);
+  return z.record(z.string(), z.string()).parse(present(found, `the ConfigMap ${name}`).data ?? {});
+}
+
+/** The content of a Secret. Throws when there is none of that name. */
+export function secretData(secrets: SecretContents, name: string): Readonly<Record<string, string>> {
+  return present(secrets.get(name), `the Secret ${name}`);
+}
+
+/** `$(NAME)` is replaced where the variable is set before; otherwise it stays. */
+function expanded(value: string, env: Readonly<Record<string, string>>): string {
+  return value.replaceAll(/\$\((\w+)\)/g, (reference, name: string) => env[name] ?? reference);
+}
+
+function present<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw new Error(`${what} is not there`);
+  return value;
+}

@@ -1,0 +1,30 @@
+import { join } from "node:path";
+import { cacheFolder, putIntoCache } from "@devmesh/scripts/nats-server/binary-cache";
+import { type GoProgram, goInstall } from "@devmesh/scripts/nats-server/go-install";
+import { executablesOnPath, isExecutable } from "@devmesh/scripts/nats-server/path-search";
+
+/** Builds manifests out of the folders of `k8s/`. */
+export const kustomize: GoProgram = {
+  module: "sigs.k8s.io/kustomize/kustomize/v5@v5.8.1",
+  binary: "kustomize",
+};
+
+/** Reads compose files as `docker compose config` does. */
+export const composeConfig: GoProgram = {
+  module: "github.com/compose-spec/compose-go/v2/cmd@v2.16.2",
+  binary: "cmd",
+};
+
+/**
+ * Path of a program, built once and kept in the cache of nats-server; null where Go is not installed to build it. Throws with Go's
+ * own words when the build fails.
+ */
+export async function findGoProgram(name: string, program: GoProgram): Promise<string | null> {
+  const version = program.module.split("@")[1];
+  const cached = join(cacheFolder(process.env), `${name}-${version}`);
+  if (await isExecutable(cached)) return cached;
+  const [go] = await executablesOnPath("go", process.env.PATH);
+  if (go === undefined) return null;
+  await putIntoCache(cached, (unfinished) => goInstall(go, program, unfinished, process.env));
+  return cached;
+}

@@ -1,0 +1,157 @@
+import { execFile } from "node:child_process";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { parseAllDocuments } from "yaml";
+import { z } from "zod";
+
+/** Root of the repository. */
+export const repository = resolve(import.meta.dirname, "../..");
+
+/** The overlays, by the folder's name. */
+export const overlays = ["single", "production"] as const;
+
+const Names = z.record(z.string(), z.string());
+const KeyOf = z.object({ name: z.string(), key: z.string() });
+
+const EnvironmentEntry = z.object({
+  name: z.string(),
+  value: z.string().optional(),
+  valueFrom: z
+    .object({
+      secretKeyRef: KeyOf.optional(),
+      configMapKeyRef: KeyOf.optional(),
+      fieldRef: z.object({ fieldPath: z.string() }).optional(),
+    })
+    .optional(),
+});
+
+const Probe = z.object({
+  httpGet: z.object({ path: z.string(), port: z.union([z.string(), z.number()]) }).optional(),
+  exec: z.object({ command: z.array(z.string()) }).optional(),
+  tcpSocket: z.object({ port: z.union([z.string(), z.number()]) }).optional(),
+});
+/** A question that the kubelet asks a container. */
+export type Probe = z.infer<typeof Probe>;
+
+const Resources = z.object({ requests: Names.default({}), limits: Names.default({}) });
+
+/** A container as far as the checks look at it. */
+export const Container = z.object({
+  name: z.string(),
+  image: z.string(),
+  command: z.array(z.string()).optional(),
+  env: z.array(EnvironmentEntry).default([]),
+  envFrom: z
+    .array(
+      z.object({
+        configMapRef: z.object({ name: z.string() }).optional(),
+        secretRef: z.object({ name: z.string() }).optional(),
+      }),
+    )
+    .default([]),
+  ports: z.array(z.object({ name: z.string(), containerPort: z.number() })).default([]),
+  startupProbe: Probe.optional(),
+  readinessProbe: Probe.optional(),
+  livenessProbe: Probe.optional(),
+  resources: Resources.optional(),
+  securityContext: z
+    .object({
+      allowPrivilegeEscalation: z.boolean().optional(),
+      readOnlyRootFilesystem: z.boolean().optional(),
+      privileged: z.boolean().optional(),
+      capabilities: z
+        .object({ drop: z.array(z.string()).default([]), add: z.array(z.string()).default([]) })
+        .optional(),
+    })
+    .optional(),
+  volumeMounts: z
+    .array(
+      z.object({
+        name: z.string(),
+        mountPath: z.string(),
+        subPath: z.string().optional(),
+        readOnly: z.boolean().optional(),
+      }),
+    )
+    .default([]),
+});
+export type Container = z.infer<typeof Container>;
+
+const Items = z.array(z.object({ key: z.string(), path: z.string() })).optional();
+
+/** A pod as far as the checks look at it. */
+export const PodTemplate = z.object({
+  metadata: z.object({ labels: Names.default({}) }).default({ labels: {} }),
+  spec: z.object({
+    serviceAccountName: z.string().optional(),
+    automountServiceAccountToken: z.boolean().optional(),
+    terminationGracePeriodSeconds: z.number().optional(),
+    hostNetwork: z.boolean().optional(),
+    hostPID: z.boolean().optional(),
+    securityContext: z
+      .object({
+        runAsNonRoot: z.boolean().optional(),
+        runAsUser: z.number().optional(),
+        runAsGroup: z.number().optional(),
+        seccompProfile: z.object({ type: z.string() }).optional(),
+      })
+      .optional(),
+    containers: z.array(Container),
+    initContainers: z.array(Container).default([]),
+    volumes: z
+      .array(
+        z.object({
+          name: z.string(),
+          configMap: z.object({ name: z.string(), items: Items }).optional(),
+          secret: z.object({ secretName: z.string(), items: Items }).optional(),
+          persistentVolumeClaim: z.object({ claimName: z.string() }).optional(),
+          emptyDir: z.looseObject({}).optional(),
+          hostPath: z.looseObject({}).optional(),
+        }),
+      )
+      .default([]),
+  }),
+});
+export type PodTemplate = z.infer<typeof PodTemplate>;
+
+/** Any object of Kubernetes. */
+const KubernetesObject = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({ name: z.string(), namespace: z.string().optional(), labels: Names.optional() }),
+});
+export type KubernetesObject = z.infer<typeof KubernetesObject>;
+
+/** What runs pods. */
+export interface Workload {
+  readonly kind: "Deployment" | "StatefulSet" | "Job";
+  readonly name: string;
+  readonly template: PodTemplate;
+  readonly object: KubernetesObject;
+}
+
+/** What `kustomize build` makes of a folder below `k8s/`. Throws with kustomize's words when it fails. */
+export async function buildManifests(
+  kustomize: string,
+  folder: string,
+): Promise<readonly KubernetesObject[]> {
+  const { stdout } = await promisify(execFile)(kustomize, ["build", join(repository, "k8s", folder)], {
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return parseAllDocuments(stdout).map((document) => KubernetesObject.parse(document.toJS()));
+}
+
+/** The objects of one kind. */
+export function ofKind(objects: readonly KubernetesObject[], kind: string): readonly KubernetesObject[] {
+  return objects.filter((object) => object.kind === kind);
+}
+
+/** Everything that runs pods. */
+export function workloadsOf(objects: readonly KubernetesObject[]): readonly Workload[] {
+  return objects.flatMap((object) => {
+    const { kind } = object;
+    if (kind !== "Deployment" && kind !== "StatefulSet" && kind !== "Job") return [];
+    const { template } = z.object({ template: PodTemplate }).parse(object.spec);
+    return [{ kind, name: object.metadata.name, template, object }];
+  });
+}

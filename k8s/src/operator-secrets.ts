@@ -1,0 +1,24 @@
+import { join } from "node:path";
+import { deploymentSecrets } from "@devmesh/scripts/deployment/deployment-secrets";
+import { kubernetesSecrets } from "@devmesh/scripts/deployment/kubernetes-secrets";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { foreignCertificate } from "@devmesh/testkit/test-certificate";
+import type { SecretContents } from "./container-environment.ts";
+
+/** A master key as the bootstrap Job makes one, for tests alone. */
+export const masterKey = `mk_${"0123456789abcdef".repeat(2)}`;
+
+/** The Secrets of an operator who followed docs/operations.md, new and worth nothing. */
+export async function makeOperatorSecrets(): Promise<SecretContents> {
+  await using folder = await tempFolder();
+  const secrets = await deploymentSecrets(join(folder.path, "installation.json"));
+  const smtpUrl = "smtps://devmesh:not-a-password@mail.example.com";
+  const made = kubernetesSecrets({ secrets, smtpUrl, withMongodb: true });
+  const certificate = { "tls.crt": foreignCertificate.cert, "tls.key": foreignCertificate.key };
+  return new Map<string, Readonly<Record<string, string>>>([
+    ...made.map(({ metadata, stringData }) => [metadata.name, stringData] as const),
+    ["mqtt-tls", certificate],
+    ["http-tls", certificate],
+    ["master-key", { MASTER_KEY: masterKey }],
+  ]);
+}

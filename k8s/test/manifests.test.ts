@@ -1,0 +1,87 @@
+import { readEnv } from "@devmesh/service-kit/env";
+import { beforeAll, describe, expect, test } from "@jest/globals";
+import { containerEnvironment, type SecretContents } from "../src/container-environment.ts";
+import { findGoProgram, kustomize } from "../src/go-program.ts";
+import { findKubernetesSchemas } from "../src/kubernetes-schemas.ts";
+import {
+  buildManifests,
+  type Container,
+  type KubernetesObject,
+  overlays,
+  workloadsOf,
+} from "../src/manifest.ts";
+import { makeOperatorSecrets } from "../src/operator-secrets.ts";
+import { policyFindings } from "../src/policy.ts";
+import { environmentSchema } from "../src/service-environments.ts";
+
+const builder = await findGoProgram("kustomize", kustomize);
+const schemas = builder === null ? null : await findKubernetesSchemas();
+const withBuilder = builder === null ? describe.skip : describe;
+const withSchemas = schemas === null ? test.skip : test;
+
+/** The oldest version of Kubernetes that has all that is used, and the newest whose schemas are at hand. */
+const kubernetesVersions = ["1.30.0", "1.37.0"];
+
+/** Variables that Node reads itself. */
+const ofNode = new Set(["NODE_EXTRA_CA_CERTS"]);
+
+let secrets: SecretContents;
+beforeAll(async () => {
+  secrets = await makeOperatorSecrets();
+});
+
+/** The program of ours that a container runs, by its image; null for images of others. */
+function programOf({ image, command }: Container): string | null {
+  const service = /devmesh-(?<service>[a-z-]+):/.exec(image)?.groups?.service;
+  if (service === undefined) return null;
+  return command?.find((word) => word.endsWith("main.ts")) ?? `services/${service}/src/main.ts`;
+}
+
+withBuilder("the manifests of", () => {
+  describe.each(overlays)("%s", (overlay) => {
+    let objects: readonly KubernetesObject[];
+    beforeAll(async () => {
+      objects = await buildManifests(builder ?? "", `overlays/${overlay}`);
+    });
+
+    withSchemas.each(kubernetesVersions)("fit the schemas of Kubernetes %s", async (version) => {
+      expect(await schemas?.(objects, version)).toEqual([]);
+    });
+
+    test("keep to the policy", () => {
+      // Which Secrets of the manifests the Job fills, and which the operator makes.
+      const made = [...secrets.keys()].filter((name) => name !== "master-key");
+      expect(policyFindings(objects, new Set(made))).toEqual([]);
+    });
+
+    test("give every program each variable that it needs, and none that it does not know", async () => {
+      const programs = workloadsOf(objects).flatMap(({ name, template }) =>
+        template.spec.containers.map((container) => ({ name, container, program: programOf(container) })),
+      );
+      const ours = programs.filter(({ program }) => program !== null);
+      expect(ours.map(({ name }) => name).sort()).toEqual(
+        ["bootstrap", "data", "devices", "gateway", "keys", "mailer", "rpc-bridge"].sort(),
+      );
+      for (const { name, container, program } of ours) {
+        const schema = await environmentSchema(program ?? "");
+        const env = containerEnvironment(container, objects, secrets, `${name}-7d4b9c6f5-x2x7q`);
+        const reading = readEnv(schema, env);
+        expect({ name, problems: "problems" in reading ? reading.problems : [] }).toEqual({
+          name,
+          problems: [],
+        });
+        const unknown = Object.keys(env).filter(
+          (variable) => !(variable in schema.shape || ofNode.has(variable)),
+        );
+        expect({ name, unknown }).toEqual({ name, unknown: [] });
+      }
+    });
+
+    test("name no Secret that the operator's tool makes in vain", () => {
+      const text = JSON.stringify(objects);
+      const unused = [...secrets.keys()].filter((name) => !text.includes(`"${name}"`));
+      // SQLite needs none of a database.
+      expect(unused.filter((name) => overlay !== "single" || !/^mongodb$|-store$/.test(name))).toEqual([]);
+    });
+  });
+});
