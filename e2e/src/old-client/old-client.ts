@@ -1,0 +1,77 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Json } from "@devmesh/contracts/model/json";
+import type { TestMesh } from "@devmesh/testkit/mesh";
+import { connectNats, type NatsTestConnection } from "@devmesh/testkit/nats-connection";
+import { z } from "zod";
+import { filledIn, type MadeUp, valueAt } from "./made-up.ts";
+import type { RecordedCall } from "./recording.ts";
+
+/** An answer as it came: the bytes of a reply as JSON, or the error that its headers mark. */
+type RawAnswer =
+  | { readonly reply: Json }
+  | { readonly error: string; readonly code: string; readonly details: Json | undefined };
+
+/**
+ * The other end of a contract without any of this release's code: it sends what was recorded, as the broker's user of the
+ * service that sent it then, and reads bytes.
+ */
+export interface OldClient extends AsyncDisposable {
+  /** What the mesh made up, for requests to come. */
+  readonly madeUp: MadeUp;
+  /** Makes a recorded call and keeps what it says to keep. */
+  call(subject: string, recorded: RecordedCall): Promise<RawAnswer>;
+  /** The connection of a service's user, for what is no call. */
+  connectionOf(service: string): Promise<NatsTestConnection>;
+}
+
+const WireError = z.looseObject({ code: z.string(), reason: z.string(), details: z.json().optional() });
+const Passwords = z.object({ passwords: z.record(z.string(), z.string()) });
+
+/** Longest wait for an answer, in milliseconds: above any deadline that is recorded here. */
+const ANSWER_MS = 30_000;
+
+/** A client of a mesh that runs. */
+export async function oldClient(mesh: TestMesh, madeUp: MadeUp): Promise<OldClient> {
+  const { passwords } = Passwords.parse(
+    JSON.parse(await readFile(join(mesh.dataDir, "installation.json"), "utf8")),
+  );
+  const connections = new Map<string, NatsTestConnection>();
+  const connectionOf = async (user: string) => {
+    const known = connections.get(user);
+    if (known !== undefined) return known;
+    const opened = await connectNats({
+      port: mesh.ports.nats,
+      user,
+      ...(passwords[user] !== undefined && { password: passwords[user] }),
+      inbox: `_INBOX_${user}.old`,
+    });
+    connections.set(user, opened);
+    return opened;
+  };
+  return {
+    madeUp,
+    connectionOf,
+    async call(subject, { caller, request, keep = {} }) {
+      const connection = await connectionOf(caller);
+      const { headers, payload } = await connection.request(
+        subject,
+        JSON.stringify(filledIn(request, madeUp)),
+        ANSWER_MS,
+      );
+      const body: Json = z.json().parse(JSON.parse(payload));
+      if (headers["Nats-Service-Error-Code"] !== undefined) {
+        const { code, reason, details } = WireError.parse(body);
+        return { error: reason, code, details };
+      }
+      for (const [name, pointer] of Object.entries(keep)) {
+        const value = valueAt(body, pointer);
+        if (value !== undefined) madeUp.set(name, value);
+      }
+      return { reply: body };
+    },
+    async [Symbol.asyncDispose]() {
+      for (const opened of connections.values()) await opened.close();
+    },
+  };
+}

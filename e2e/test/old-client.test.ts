@@ -1,0 +1,181 @@
+import { mesh as services } from "@devmesh/contracts/mesh";
+import type { Json } from "@devmesh/contracts/model/json";
+import type { ServiceDeclaration } from "@devmesh/contracts/topology";
+import type { JsonSchema } from "@devmesh/scripts/contract-surface/json-schema";
+import { eventually } from "@devmesh/testkit/eventually";
+import { repository } from "@devmesh/testkit/mesh";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { type KnownContract, knownContracts } from "../src/old-client/known-contracts.ts";
+import { filledIn } from "../src/old-client/made-up.ts";
+import { type OldClient, oldClient } from "../src/old-client/old-client.ts";
+import { missingFrom, shapeOf } from "../src/old-client/shape.ts";
+import { recordedSurroundings, type Surroundings } from "../src/old-client/surroundings.ts";
+import { enrolDevice } from "../src/tenant.ts";
+
+/** Clients of the released contracts, replayed from what they once sent, against the services of now (ADR 15). */
+const known = await knownContracts(repository);
+const byName = known.map((contract) => [contract.service, contract] as const);
+
+/** What keeps a value from being what a released contract says, by pointer; empty when nothing does. */
+const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+function strangeIn(value: Json, schema: JsonSchema): string[] {
+  const validate = ajv.compile(schema);
+  if (validate(value)) return [];
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
+describe("the recording of", () => {
+  test.each(byName)("%s has every method of its contract, each once with an answer", (_, contract) => {
+    const answered = contract.recording.calls.filter(({ reply }) => reply !== undefined);
+    expect([...new Set(answered.map(({ method }) => method))].sort()).toEqual(
+      Object.keys(contract.surface.methods).sort(),
+    );
+  });
+
+  test.each(byName)("%s has a job of each queue whose jobs it does", (_, { recording, surface }) => {
+    expect(recording.jobs.map(({ queue }) => queue).sort()).toEqual(Object.keys(surface.consumes).sort());
+  });
+
+  test.each(byName)("%s holds no word of a secret", (_, { recording }) => {
+    expect(JSON.stringify(recording.calls.map(({ reply }) => reply))).not.toMatch(/(mk|dk|ck|pk|dt)_/);
+  });
+});
+
+describe("against the services of now", () => {
+  let surroundings: Surroundings;
+  let client: OldClient;
+  const heard = new Map<string, Json[]>();
+
+  beforeAll(async () => {
+    surroundings = await recordedSurroundings();
+    client = await oldClient(surroundings.mesh, surroundings.madeUp);
+    await listen();
+  }, 120_000);
+  afterAll(async () => {
+    await client?.[Symbol.asyncDispose]();
+    await surroundings?.[Symbol.asyncDispose]();
+  }, 90_000);
+
+  /** As each service that hears events, to those it hears. */
+  async function listen(): Promise<void> {
+    for (const [listener, { subscribes }] of Object.entries<ServiceDeclaration>(services)) {
+      for (const { events, names } of subscribes) {
+        const surface = known.find(({ service }) => service === events.service)?.surface;
+        for (const name of names) {
+          const subject = surface?.events[name]?.subject;
+          if (subject === undefined) throw new Error(`${events.service} says nothing of ${name}`);
+          const payloads: Json[] = [];
+          heard.set(`${events.service}.${name}`, payloads);
+          const connection = await client.connectionOf(listener);
+          await connection.subscribe(subject, ({ payload }) => payloads.push(JSON.parse(payload)));
+        }
+      }
+    }
+  }
+
+  describe.each(byName)(
+    "a client of the released contract of %s",
+    (_, { surface, recording }: KnownContract) => {
+      const calls = recording.calls.map(
+        (call) => [call.method, call.error ?? "what it expects", call] as const,
+      );
+      test.each(calls)("calls %s and gets %s", async (name, __, recorded) => {
+        const method = surface.methods[name];
+        if (method === undefined) throw new Error(`${name} is not in the contract`);
+        expect(strangeIn(filledIn(recorded.request, client.madeUp), method.input)).toEqual([]);
+        const answer = await client.call(method.subject, recorded);
+        if ("reply" in answer) {
+          expect(recorded.error ?? "an answer").toBe("an answer");
+          expect(strangeIn(answer.reply, method.output)).toEqual([]);
+          expect(missingFrom(recorded.reply ?? null, answer.reply)).toEqual([]);
+        } else {
+          expect(answer.error).toBe(recorded.error);
+          const declared = method.errors[answer.error];
+          expect(answer.code).toBe(declared?.code);
+          if (declared?.details) expect(strangeIn(answer.details ?? null, declared.details)).toEqual([]);
+          if (recorded.details !== undefined)
+            expect(missingFrom(recorded.details, answer.details)).toEqual([]);
+        }
+      });
+    },
+  );
+
+  describe.each(byName)(
+    "a producer of the released contract of %s",
+    (_, { surface, recording }: KnownContract) => {
+      if (recording.jobs.length === 0) return;
+      test.each(recording.jobs.map((job) => [job.queue, job] as const))(
+        "has its %s done",
+        async (queue, recorded) => {
+          const mailsTo = (address: string) =>
+            surroundings.mail.mails.filter(({ to }) => to.includes(address)).length;
+          const before = mailsTo("kim@example.com");
+          const job = filledIn(recorded.job, client.madeUp);
+          const consumed = surface.consumes[queue];
+          if (consumed === undefined) throw new Error(`${queue} is not in the contract`);
+          expect(strangeIn(job, consumed.job)).toEqual([]);
+          const producer = await client.connectionOf(recorded.producer);
+          await producer.requestJson(consumed.subject, job);
+          await eventually(() => mailsTo("kim@example.com") === before + 1);
+        },
+      );
+    },
+  );
+
+  describe("a listener of the released contract understands each", () => {
+    // Calls led to all other events; this is what only devices do.
+    beforeAll(async () => {
+      const visitor = await enrolDevice(surroundings.mesh, "old-visitor");
+      await (await visitor.connect()).leave();
+    });
+
+    const events = known.flatMap(({ service, surface }) =>
+      Object.entries(surface.events)
+        .filter(([name]) => isHeard(service, name))
+        .map(([name, { payload }]) => [`${service}.${name}`, payload] as const),
+    );
+    test.each(events)(
+      "%s",
+      async (name, payload) => {
+        // The last step of a deletion is told some seconds after the first.
+        const payloads = await eventually(() => (heard.get(name)?.length ? heard.get(name) : null), {
+          withinMs: 40_000,
+        });
+        for (const one of payloads) expect(strangeIn(one, payload)).toEqual([]);
+      },
+      60_000,
+    );
+  });
+});
+
+function isHeard(service: string, event: string): boolean {
+  return Object.values<ServiceDeclaration>(services).some(({ subscribes }) =>
+    subscribes.some(({ events, names }) => events.service === service && names.includes(event)),
+  );
+}
+
+describe("an old client notices", () => {
+  const recorded = shapeOf({ id: "a", tags: [{ n: 1 }], owner: null, acl: { read: [] } });
+  test.each<[string, Json, string[]]>([
+    [
+      "nothing where there is more",
+      { id: "b", tags: [{ n: 2, m: 3 }, { n: 4 }], owner: null, acl: { read: ["x"] }, more: 1 },
+      [],
+    ],
+    ["a member that is gone", { tags: [{ n: 1 }], owner: null, acl: { read: [] } }, ["/id"]],
+    [
+      "a member deep inside that is gone",
+      { id: "a", tags: [{ n: 1 }, {}], owner: null, acl: {} },
+      ["/tags/1", "/acl/read"],
+    ],
+    [
+      "another type",
+      { id: 1, tags: [{ n: 1 }], owner: "x", acl: { read: {} } },
+      ["/id", "/owner", "/acl/read"],
+    ],
+    ["a list that is empty now", { id: "a", tags: [], owner: null, acl: { read: [] } }, ["/tags/*"]],
+  ])("%s", (_, answer, missing) => {
+    expect(missingFrom(recorded, answer)).toEqual(missing);
+  });
+});
