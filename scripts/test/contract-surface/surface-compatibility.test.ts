@@ -348,6 +348,8 @@ describe("what readers get stays within what they knew when", () => {
     ["bounds are narrower", output(z.int().min(0).max(9)), output(z.int().min(1).max(8))],
     ["a pattern is new", output(z.string()), output(z.string().regex(/^a/))],
     ["a second pattern is new", output(z.string().regex(/^a/)), output(z.string().regex(/^a/).regex(/b$/))],
+    ["a strict object became lenient", output(z.strictObject({ on: z.boolean() })), output(on)],
+    ["a lenient object became strict", output(on), output(z.strictObject({ on: z.boolean() }))],
     ["a rule is new", output(z.string()), output(z.string().refine(Boolean, "must hold something"))],
     ["a union lost a variant", output(z.union([z.int(), z.string()])), output(z.int())],
     ["any JSON became an object", output(JsonValue), output(JsonObject)],
