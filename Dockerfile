@@ -20,7 +20,7 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY --from=prune /repository/pruned/full/ .
 # The lean package.json again, and nothing that only tools read.
 COPY --from=prune /repository/pruned/json/ .
-RUN rm -f package-lock.json turbo.json
+RUN rm -f package-lock.json turbo.json .npmrc
 
 FROM ${NODE_IMAGE}
 ARG SERVICE

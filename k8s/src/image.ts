@@ -1,0 +1,161 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { copyBuildContext } from "./build-context.ts";
+import { assignment, type Instruction, parseDockerfile, withVariables } from "./dockerfile.ts";
+import { repository } from "./manifest.ts";
+
+/** What a Dockerfile makes: the files that it adds to its base image, and how a container of it starts. */
+export interface Image {
+  /** Folder that stands for `/` of the image. */
+  readonly root: string;
+  readonly base: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly workdir: string;
+  readonly user: string;
+  readonly command: readonly string[];
+  readonly healthcheck: readonly string[];
+  readonly exposedPorts: readonly number[];
+}
+
+/** Longest that one step may take, in milliseconds. */
+const STEP_MS = 5 * 60_000;
+
+/** A stage at work. */
+interface StageState {
+  readonly root: string;
+  readonly env: Record<string, string>;
+  readonly args: Record<string, string>;
+  workdir: string;
+  user: string;
+  command: string[];
+  healthcheck: string[];
+  readonly exposedPorts: number[];
+}
+
+/**
+ * Takes the steps of the Dockerfile in folders below `folder`, one a stage, in place of containers: its own RUN and COPY lines, in
+ * their order. The base image is what this machine has: Node, npm and a shell. Throws with the output of a step that fails.
+ */
+export async function buildImage(service: string, folder: string): Promise<Image> {
+  const dockerfile = parseDockerfile(await readFile(join(repository, "Dockerfile"), "utf8"));
+  const context = join(folder, "context");
+  await copyBuildContext(repository, context);
+  const stages = new Map<string, StageState>();
+  const state = (name: string) => {
+    const known = stages.get(name);
+    if (known === undefined) throw new Error(`there is no stage ${name}`);
+    return known;
+  };
+  let last: { base: string; state: StageState } | undefined;
+  for (const [at, { name, base, instructions }] of dockerfile.stages.entries()) {
+    const root = join(folder, name ?? `stage-${at}`);
+    await mkdir(root, { recursive: true });
+    const stage: StageState = {
+      root,
+      env: {},
+      args: {},
+      workdir: "/",
+      user: "0",
+      command: [],
+      healthcheck: [],
+      exposedPorts: [],
+    };
+    for (const instruction of instructions) {
+      await take(instruction, stage, service, (from) => (from === null ? context : state(from).root));
+    }
+    if (name !== null) stages.set(name, stage);
+    last = { base, state: stage };
+  }
+  if (last === undefined) throw new Error("the Dockerfile has no stage");
+  const { root, env, workdir, user, command, healthcheck, exposedPorts } = last.state;
+  return { root, base: last.base, env, workdir, user, command, healthcheck, exposedPorts };
+}
+
+async function take(
+  { name, rest }: Instruction,
+  stage: StageState,
+  service: string,
+  rootOf: (stage: string | null) => string,
+): Promise<void> {
+  switch (name) {
+    case "ARG": {
+      const [argument, fallback] = assignment(rest);
+      stage.args[argument] = argument === "SERVICE" ? service : fallback;
+      return;
+    }
+    case "ENV":
+      for (const word of rest.split(/\s+/)) {
+        const [variable, value] = assignment(word);
+        stage.env[variable] = withVariables(value, { ...stage.args, ...stage.env });
+      }
+      return;
+    case "WORKDIR":
+      stage.workdir = rest;
+      await mkdir(join(stage.root, rest), { recursive: true });
+      return;
+    case "COPY":
+      return await copy(rest, stage, rootOf);
+    case "RUN":
+      return await run(rest, stage);
+    case "USER":
+      stage.user = rest;
+      return;
+    case "EXPOSE":
+      stage.exposedPorts.push(Number(rest));
+      return;
+    case "CMD":
+      stage.command = words(rest);
+      return;
+    case "HEALTHCHECK":
+      stage.healthcheck = words(rest.slice(rest.indexOf("CMD") + 3));
+      return;
+    default:
+      throw new Error(`${name} is more than this knows of a Dockerfile`);
+  }
+}
+
+/** The exec form: a JSON array. */
+function words(text: string): string[] {
+  const parsed: unknown = JSON.parse(text);
+  if (!Array.isArray(parsed)) throw new Error(`${text} is not in exec form`);
+  return parsed.map(String);
+}
+
+async function copy(
+  rest: string,
+  stage: StageState,
+  rootOf: (stage: string | null) => string,
+): Promise<void> {
+  const [, from = null, sources = ""] = /^(?:--from=(\S+)\s+)?(.*)$/.exec(rest) ?? [];
+  const [source = "", target = ""] = sources.split(/\s+/);
+  await cp(join(rootOf(from), source), join(stage.root, stage.workdir, target), {
+    recursive: true,
+    verbatimSymlinks: true,
+  });
+}
+
+async function run(command: string, stage: StageState): Promise<void> {
+  const global = join(stage.root, "usr", "local");
+  const env: NodeJS.ProcessEnv = {
+    HOME: process.env.HOME,
+    PATH: `${join(global, "bin")}:${process.env.PATH}`,
+    ...stage.env,
+    ...stage.args,
+    // What the step installs globally goes into the image, and what npm has fetched before is not fetched again.
+    npm_config_prefix: global,
+    npm_config_prefer_offline: "true",
+    npm_config_update_notifier: "false",
+    TURBO_TELEMETRY_DISABLED: "1",
+  };
+  await promisify(execFile)("sh", ["-c", command], {
+    cwd: join(stage.root, stage.workdir),
+    env,
+    timeout: STEP_MS,
+    maxBuffer: 16 * 1024 * 1024,
+  }).catch((cause: unknown) => {
+    const { stderr = "", stdout = "" } = cause as { stderr?: string; stdout?: string };
+    throw new Error(`the step ${command} failed:\n${stdout}${stderr}`, { cause });
+  });
+}

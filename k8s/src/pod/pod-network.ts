@@ -1,0 +1,71 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** The network of the pods: an address is this and the number of the pod. */
+const prefix = "10.77.0.";
+
+/** A network of its own for pods, which nothing outside reaches and whose every port is free. */
+export interface PodNetwork extends AsyncDisposable {
+  /** Process in whose network namespace the bridge is. */
+  readonly switchPid: number;
+  /** A file in the form of `/etc/hosts` with every name given so far, for all pods. */
+  readonly hostsFile: string;
+  /** A new address, under these names. */
+  join(names: readonly string[]): Promise<string>;
+}
+
+/** Whether this process may make namespaces for networks and mounts, as root of the machine or of a container; not where it lacks a tool. */
+export async function canRunPods(): Promise<boolean> {
+  if (process.getuid?.() !== 0) return false;
+  const trial =
+    "ip link add pods type bridge && mount -t tmpfs x /mnt && command -v nsenter setpriv chroot wget >/dev/null";
+  return await run("unshare", ["--net", "--mount", "sh", "-c", trial]).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Makes a network; its files are in `folder`. Disposing of it ends what still runs there. */
+export async function startPodNetwork(folder: string): Promise<PodNetwork> {
+  const hostsFile = join(folder, "hosts");
+  const hosts = ["127.0.0.1 localhost"];
+  let addresses = 10;
+  await writeFile(hostsFile, `${hosts.join("\n")}\n`);
+  // Ends with this process, whatever happens to it: its input is closed then.
+  const bridge = [
+    "ip link set lo up",
+    "ip link add pods type bridge",
+    `ip address add ${prefix}1/24 dev pods`,
+    "ip link set pods up",
+    "echo up",
+    "cat",
+  ].join(" && ");
+  const holder: ChildProcess = spawn("unshare", ["--net", "sh", "-c", bridge], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  if (holder.stdout === null || holder.pid === undefined) throw new Error("unshare could not be run");
+  const up = await Promise.race([once(holder.stdout, "data"), once(holder, "exit")]);
+  if (!String(up[0]).includes("up")) throw new Error("no bridge could be made");
+  const switchPid = holder.pid;
+  return {
+    switchPid,
+    hostsFile,
+    async join(names) {
+      const address = `${prefix}${addresses}`;
+      addresses += 1;
+      hosts.push(`${address} ${names.join(" ")}`);
+      await writeFile(hostsFile, `${hosts.join("\n")}\n`);
+      return address;
+    },
+    async [Symbol.asyncDispose]() {
+      const ended = once(holder, "exit");
+      holder.stdin?.end();
+      await ended;
+    },
+  };
+}

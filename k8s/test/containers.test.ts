@@ -1,0 +1,300 @@
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { findNatsServer } from "@devmesh/scripts/nats-server/find-nats-server";
+import { eventually } from "@devmesh/testkit/eventually";
+import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
+import { foreignCertificate } from "@devmesh/testkit/test-certificate";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { z } from "zod";
+import type { SecretContents } from "../src/container-environment.ts";
+import { findGoProgram, kustomize } from "../src/go-program.ts";
+import { buildImage, type Image } from "../src/image.ts";
+import {
+  buildManifests,
+  type KubernetesObject,
+  repository,
+  type Workload,
+  workloadsOf,
+} from "../src/manifest.ts";
+import { makeOperatorSecrets, masterKey } from "../src/operator-secrets.ts";
+import { type Pod, type PodImage, startPod } from "../src/pod/pod.ts";
+import { canRunPods, type PodNetwork, startPodNetwork } from "../src/pod/pod-network.ts";
+
+const services = ["gateway", "keys", "devices", "data", "rpc-bridge", "mailer"] as const;
+const builder = await findGoProgram("kustomize", kustomize);
+const withPods = builder !== null && (await canRunPods()) ? describe : describe.skip;
+
+/** Longest that all images take to build, and a mesh to come up, in milliseconds. */
+const BUILD_MS = 10 * 60_000;
+const MESH_MS = 3 * 60_000;
+
+let folder: TempFolder;
+const images = new Map<string, Image>();
+
+beforeAll(async () => {
+  folder = await tempFolder();
+  // Containers run as other users.
+  await chmod(folder.path, 0o755);
+  for (const service of services) {
+    const place = join(folder.path, "images", service);
+    await mkdir(place, { recursive: true });
+    images.set(service, await buildImage(service, place));
+  }
+}, BUILD_MS);
+
+afterAll(async () => {
+  await folder?.remove();
+});
+
+function imageOf(service: string): Image {
+  const image = images.get(service);
+  if (image === undefined) throw new Error(`no image was built of ${service}`);
+  return image;
+}
+
+/** Files of an image below `/app`, without what npm installed. */
+async function ownFiles(image: Image): Promise<string[]> {
+  const app = join(image.root, "app");
+  const entries = await readdir(app, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(app.length + 1))
+    .filter((path) => !path.startsWith("node_modules/"));
+}
+
+const Dependencies = z.object({
+  dependencies: z.record(z.string(), z.string()).default({}),
+  devDependencies: z.record(z.string(), z.string()).default({}),
+  optionalDependencies: z.record(z.string(), z.string()).default({}),
+});
+
+async function dependenciesOf(packageFolder: string): Promise<z.infer<typeof Dependencies>> {
+  return Dependencies.parse(JSON.parse(await readFile(join(packageFolder, "package.json"), "utf8")));
+}
+
+/** Bytes of all files below a folder. */
+async function sizeOf(place: string): Promise<number> {
+  const entries = await readdir(place, { recursive: true, withFileTypes: true });
+  const sizes = entries
+    .filter((entry) => entry.isFile())
+    .map(async (entry) => (await stat(join(entry.parentPath, entry.name))).size);
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+describe.each(services)("the image of %s", (service) => {
+  test("holds its own source, that of the libraries it uses, and no other file of the repository", async () => {
+    const strange = (await ownFiles(imageOf(service))).filter(
+      (path) =>
+        path !== "package.json" &&
+        !new RegExp(
+          `^(services/${service}|libs/(contracts|service-kit|store))/(src/.+|package\\.json)$`,
+        ).test(path),
+    );
+    expect(strange).toEqual([]);
+    const tests = (await ownFiles(imageOf(service))).filter((path) =>
+      /(^|\/)test(ing)?\/|\.test\.ts$/.test(path),
+    );
+    expect(tests).toEqual([]);
+  });
+
+  test("holds what runs in production and nothing of development, not even a Node", async () => {
+    const app = join(imageOf(service).root, "app");
+    const installed = new Set(
+      (await readdir(join(app, "node_modules"), { recursive: true })).filter(
+        (path) => !path.includes("/bin"),
+      ),
+    );
+    const root = await dependenciesOf(repository);
+    const own = await dependenciesOf(join(repository, "services", service));
+    for (const name of Object.keys(own.dependencies)) expect(installed).toContain(name);
+    const unwanted = { ...root.devDependencies, ...root.optionalDependencies, ...own.devDependencies };
+    for (const name of [...Object.keys(unwanted), "@devmesh/scripts", "testcontainers"]) {
+      if (!(name in own.dependencies) && !(await isNeeded(app, name))) expect(installed).not.toContain(name);
+    }
+    const others = services.filter((other) => other !== service).map((other) => `@devmesh/${other}`);
+    for (const other of others) expect(installed).not.toContain(other);
+  });
+
+  test("stays below 80 MB", async () => {
+    const bytes = await sizeOf(join(imageOf(service).root, "app"));
+    process.stdout.write(`image of ${service}: ${(bytes / 1_000_000).toFixed(1)} MB beside its base\n`);
+    expect(bytes).toBeLessThan(80_000_000);
+  });
+
+  test("runs as a user by number and by a pinned Node of the version that is developed with", () => {
+    const { user, base, workdir, env } = imageOf(service);
+    expect(user).toMatch(/^[1-9]\d+:[1-9]\d+$/);
+    expect(base).toMatch(/^node:24\.\d+\.\d+-[a-z]+-slim@sha256:[0-9a-f]{64}$/);
+    expect({ workdir, service: env.SERVICE }).toEqual({ workdir: "/app", service });
+  });
+});
+
+/** Whether something that runs in production needs a package, too. */
+async function isNeeded(app: string, name: string): Promise<boolean> {
+  const lock = z
+    .object({
+      packages: z.record(
+        z.string(),
+        z.object({ dependencies: z.record(z.string(), z.string()).default({}) }),
+      ),
+    })
+    .parse(JSON.parse(await readFile(join(app, "node_modules", ".package-lock.json"), "utf8")));
+  return Object.values(lock.packages).some(({ dependencies }) => name in dependencies);
+}
+
+test("the Dockerfile takes the turbo that is developed with", async () => {
+  const { devDependencies } = await dependenciesOf(repository);
+  const dockerfile = await readFile(join(repository, "Dockerfile"), "utf8");
+  expect(dockerfile).toContain(` turbo@${devDependencies.turbo}\n`);
+});
+
+/** A mesh out of manifests: its pods by name. */
+interface RunningOverlay extends AsyncDisposable {
+  readonly network: PodNetwork;
+  readonly pods: ReadonlyMap<string, Pod>;
+  start(workload: string, names?: readonly [string, ...string[]]): Promise<Pod>;
+}
+
+async function runOverlay(overlay: string): Promise<RunningOverlay> {
+  const objects: readonly KubernetesObject[] = await buildManifests(builder ?? "", `overlays/${overlay}`);
+  const secrets: SecretContents = await makeOperatorSecrets();
+  const place = join(folder.path, overlay);
+  await mkdir(place);
+  await using undo = new AsyncDisposableStack();
+  const network = undo.use(await startPodNetwork(place));
+  const pods = new Map<string, Pod>();
+  const natsServer = await natsServerImage();
+  const workloads = new Map(workloadsOf(objects).map((workload) => [workload.name, workload]));
+  const running = undo.move();
+  return {
+    network,
+    pods,
+    async start(name, names = [`${name}-7d4b9c6f5-x2x7q`, name]) {
+      const workload: Workload | undefined = workloads.get(name);
+      if (workload === undefined) throw new Error(`there is no workload ${name}`);
+      const podFolder = join(place, names[0]);
+      await mkdir(podFolder);
+      const image = name === "nats" ? natsServer : serviceImage(imageOf(name));
+      const pod = running.use(
+        await startPod(workload, { network, objects, secrets, image, folder: podFolder, names }),
+      );
+      pods.set(names[0], pod);
+      return pod;
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+function serviceImage({ root, env, workdir, command }: Image): PodImage {
+  return {
+    files: { [workdir]: join(root, workdir), "/opt/bin/node": process.execPath },
+    env,
+    workdir,
+    command,
+  };
+}
+
+async function natsServerImage(): Promise<PodImage> {
+  const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined } });
+  if (found.kind !== "binary") throw new Error("a test needs a nats-server of its own");
+  return { files: { "/opt/bin/nats-server": found.path }, env: {}, workdir: "/", command: [] };
+}
+
+/** Waits until all three probes of a pod pass; throws with its log when they do not. */
+async function expectHealthy(pod: Pod): Promise<void> {
+  for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"] as const) {
+    await eventually(() => pod.passes(probe), { withinMs: 90_000, everyMs: 250 }).catch((cause: unknown) => {
+      throw new Error(`the ${probe} does not pass:\n${pod.log()}`, { cause });
+    });
+  }
+}
+
+/** A process as the manifests' security contexts ask for it. */
+async function expectConfined(pod: Pod, uid: number): Promise<void> {
+  const status = await readFile(`/proc/${pod.pid}/status`, "utf8");
+  expect(status).toMatch(new RegExp(`^Uid:\\t${uid}\\t${uid}\\t${uid}\\t${uid}$`, "m"));
+  expect(status).toMatch(/^CapBnd:\t0+$/m);
+  expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+  const mounts = await readFile(`/proc/${pod.pid}/mountinfo`, "utf8");
+  expect(mounts).toMatch(/^\d+ \d+ \S+ \S+ \/ ro\b/m);
+}
+
+withPods("each container runs as a process, exactly as the manifests say", () => {
+  test(
+    "a whole mesh of the overlay single: probes, HTTP, MQTT with TLS, and an orderly end",
+    async () => {
+      await using mesh = await runOverlay("single");
+      const nats = await mesh.start("nats", ["nats-0", "nats"]);
+      await expectHealthy(nats);
+      for (const service of services) await mesh.start(service);
+      for (const pod of mesh.pods.values()) await expectHealthy(pod);
+      await expectConfined(nats, 1000);
+
+      const gateway = mesh.pods.get("gateway-7d4b9c6f5-x2x7q");
+      if (gateway === undefined) throw new Error("the gateway was not started");
+      await expectConfined(gateway, 10001);
+      const api = "http://127.0.0.1:8080/api/v2";
+      const ask = async (path: string, body?: object) =>
+        JSON.parse(
+          await gateway.execute("wget", [
+            ...["-q", "-O", "-", `--header=Authorization: Bearer ${masterKey}`],
+            ...(body === undefined
+              ? []
+              : ["--header=Content-Type: application/json", `--post-data=${JSON.stringify(body)}`]),
+            `${api}${path}`,
+          ]),
+        );
+      const { token } = await ask("/devices", { id: "pump-1" });
+      const tlsCert = join(folder.path, "tls.crt");
+      await writeFile(tlsCert, foreignCertificate.cert);
+      const device = join(import.meta.dirname, "device.ts");
+      const warnings = "--disable-warning=ExperimentalWarning";
+      for (const url of [`mqtts://${nats.address}:8883`, `wss://${nats.address}:8443/mqtt`]) {
+        const said = await gateway.execute(process.execPath, [
+          warnings,
+          device,
+          url,
+          "pump-1",
+          token,
+          tlsCert,
+        ]);
+        expect({ url, said }).toEqual({ url, said: "acknowledged" });
+      }
+      const stored = await eventually(async () => {
+        const records: unknown[] = await ask("/data?filter=db/pump-1/");
+        return records.length === 2 ? records : null;
+      });
+      expect(stored).toMatchObject([{ message: "21.5" }, { message: "21.5" }]);
+
+      const [node = "", ...healthcheck] = imageOf("gateway").healthcheck;
+      expect(node).toBe("node");
+      await gateway.execute("env", ["OPS_PORT=9090", process.execPath, ...healthcheck]);
+
+      for (const [name, pod] of [...mesh.pods].reverse()) {
+        const code = await pod.stop();
+        expect({ name, code, log: code === 0 ? "" : pod.log() }).toEqual({ name, code: 0, log: "" });
+      }
+    },
+    MESH_MS,
+  );
+
+  test(
+    "the cluster of the overlay production finds together, and services without a store run on it",
+    async () => {
+      await using mesh = await runOverlay("production");
+      for (const at of [0, 1, 2]) {
+        await mesh.start("nats", [`nats-${at}`, `nats-${at}.nats-cluster`, ...(at === 0 ? ["nats"] : [])]);
+      }
+      for (const pod of mesh.pods.values()) await expectHealthy(pod);
+      for (const service of ["rpc-bridge", "mailer", "gateway"])
+        await expectHealthy(await mesh.start(service));
+      const servers = JSON.parse(
+        (await mesh.pods.get("nats-0")?.execute("wget", ["-q", "-O", "-", "http://127.0.0.1:8222/routez"])) ??
+          "{}",
+      );
+      const others = new Set(servers.routes.map(({ remote_name }: { remote_name: string }) => remote_name));
+      expect([...others].sort()).toEqual(["nats-1", "nats-2"]);
+    },
+    MESH_MS,
+  );
+});
