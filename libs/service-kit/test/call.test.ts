@@ -36,7 +36,7 @@ describe("a call", () => {
   });
   afterAll(() => buses.stop());
 
-  const call = (timeoutMs = 1_000) => createCallContext({ timeoutMs });
+  const call = (timeoutMs = 30_000) => createCallContext({ timeoutMs });
   const failure = async (answer: Promise<unknown>) => {
     const error = await answer.then(
       () => undefined,
@@ -82,7 +82,7 @@ describe("a call", () => {
   });
 
   test("that is not JSON is refused by the service itself", async () => {
-    const reply = await calling.connection.request("mesh.greeter.v1.greet", "{nope", { timeout: 1_000 });
+    const reply = await calling.connection.request("mesh.greeter.v1.greet", "{nope", { timeout: 30_000 });
     expect(reply.headers?.get("Nats-Service-Error-Code")).toBe("400");
     expect(reply.headers?.get("Nats-Service-Error")).toBe("invalid_request");
     expect(reply.json()).toMatchObject({
@@ -93,7 +93,7 @@ describe("a call", () => {
 
   test.each([1, 3])("whose handler throws (%s) is internal, without a word of the cause", async (ms) => {
     const reply = await calling.connection.request("mesh.greeter.v1.relay", JSON.stringify({ ms }), {
-      timeout: 1_000,
+      timeout: 30_000,
     });
     expect(reply.json()).toEqual({ code: "internal", reason: "internal" });
   });
@@ -119,7 +119,7 @@ describe("a call", () => {
 
   test("hands on trace and request id", async () => {
     const trace = startTrace();
-    const context = createCallContext({ timeoutMs: 1_000, trace, requestId: "r-1" });
+    const context = createCallContext({ timeoutMs: 30_000, trace, requestId: "r-1" });
     const answer = await createClient(calling, everyMethod).relay({ ms: 0 }, context);
     expect(answer).toMatchObject({ traceId: trace.traceId, requestId: "r-1" });
   });

@@ -57,7 +57,7 @@ describe("discovery after ADR-32", () => {
 
   test("$SRV.STATS counts requests and errors and names the last one", async () => {
     const client = createClient(asking, everyMethod);
-    const call = () => createCallContext({ timeoutMs: 1_000 });
+    const call = () => createCallContext({ timeoutMs: 30_000 });
     await client.greet({ name: "Ada" }, call());
     await client.greet({ name: "nobody" }, call()).catch(() => undefined);
     const stats = (await ask("$SRV.STATS")).map((reply) => ServiceStats.parse(reply));

@@ -29,11 +29,11 @@ describe("draining", () => {
       }),
     );
     await serving.flush();
-    const running = client.wait({ ms: 1 }, createCallContext({ timeoutMs: 2_000 }));
+    const running = client.wait({ ms: 1 }, createCallContext({ timeoutMs: 30_000 }));
     await begun.promise;
     const drained = served.drain(5_000);
     await serving.flush();
-    await expect(client.wait({ ms: 1 }, createCallContext({ timeoutMs: 2_000 }))).rejects.toMatchObject({
+    await expect(client.wait({ ms: 1 }, createCallContext({ timeoutMs: 30_000 }))).rejects.toMatchObject({
       reason: "unavailable",
     });
     go.resolve();
@@ -57,7 +57,7 @@ describe("draining", () => {
       }),
     );
     await serving.flush();
-    const running = client.wait({ ms: 1 }, createCallContext({ timeoutMs: 2_000 }));
+    const running = client.wait({ ms: 1 }, createCallContext({ timeoutMs: 30_000 }));
     await begun.promise;
     const [unfinished] = await Promise.all([
       served.drain(20),

@@ -50,7 +50,7 @@ describe("events", () => {
     const heard = Promise.withResolvers<ReceivedEvent>();
     subscribe(bus, arrivals, { arrived: (_, event) => heard.resolve(event) }, { mode: "each" });
     await bus.flush();
-    const call = createCallContext({ timeoutMs: 1_000 });
+    const call = createCallContext({ timeoutMs: 30_000 });
     await publisher.arrived({ id: "bob", at: 2 }, { call });
     const event = await heard.promise;
     expect(event).toMatchObject({ name: "arrived", key: "bob", trace: { traceId: call.trace.traceId } });

@@ -11,7 +11,7 @@ export const greeter = defineContract({
     greet: {
       in: z.strictObject({ name: z.string().min(1), again: z.object({ times: z.int() }).optional() }),
       out: z.object({ text: z.string() }),
-      deadlineMs: 1_000,
+      deadlineMs: 30_000,
       idempotent: true,
       errors: {
         nobody_here: { code: "not_found", when: "There is nobody of that name." },
@@ -25,7 +25,7 @@ export const greeter = defineContract({
     wait: {
       in: z.object({ ms: z.int() }),
       out: z.object({ waitedMs: z.number() }),
-      deadlineMs: 2_000,
+      deadlineMs: 30_000,
       idempotent: false,
       errors: {},
     },
@@ -39,7 +39,7 @@ export const greeter = defineContract({
     fill: {
       in: z.object({ bytes: z.int() }),
       out: z.object({ text: z.string() }),
-      deadlineMs: 1_000,
+      deadlineMs: 30_000,
       idempotent: true,
       errors: {},
     },

@@ -41,11 +41,11 @@ describe("interceptors", () => {
     await serving.flush();
     const { greet, relay, wait } = createClient(calling, everyMethod);
     const trace = startTrace();
-    const call = (timeoutMs = 1_000) => createCallContext({ timeoutMs, trace, requestId: "r-7" });
+    const call = (timeoutMs = 30_000) => createCallContext({ timeoutMs, trace, requestId: "r-7" });
     await greet({ name: "Ada" }, call());
     const silent = () => undefined;
     await greet({ name: "nobody" }, call()).catch(silent);
-    await calling.connection.request("mesh.greeter.v1.greet", "{}", { timeout: 1_000 });
+    await calling.connection.request("mesh.greeter.v1.greet", "{}", { timeout: 30_000 });
     await relay({ ms: 0 }, call()).catch(silent);
     await wait({ ms: 500 }, call(30)).catch(silent);
     await eventually(() => lines.length === 5);
@@ -84,7 +84,7 @@ describe("interceptors", () => {
     serve(serving, greeter, greetings(), [named("outer"), named("inner", '{"text":"from inside"}')]);
     await serving.flush();
     const { greet } = createClient(await buses.connect("caller"), everyMethod);
-    expect(await greet({ name: "Ada" }, createCallContext({ timeoutMs: 1_000 }))).toEqual({
+    expect(await greet({ name: "Ada" }, createCallContext({ timeoutMs: 30_000 }))).toEqual({
       text: "from inside",
     });
     expect(order).toEqual(["outer", "inner"]);

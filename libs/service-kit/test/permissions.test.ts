@@ -86,7 +86,7 @@ describe("the user of a service", () => {
     expect(
       await createClient(as("caller"), everyMethod).greet(
         { name: "Ada" },
-        createCallContext({ timeoutMs: 1_000 }),
+        createCallContext({ timeoutMs: 30_000 }),
       ),
     ).toEqual({ text: "hello Ada" });
     await publisher.visited({ id: "pump-1", at: 1 });

@@ -149,7 +149,7 @@ describe("a work queue", () => {
         () => false,
       ),
     );
-    await eventually(() => done.includes("after"), { withinMs: 15_000 });
+    await eventually(() => done.includes("after"));
     await consuming.stop();
   });
 });

