@@ -19,7 +19,6 @@ type Variant = Pick<BrokerConfigOptions, "ports" | "tls" | "serverName" | "clust
 
 const variants: Readonly<Record<string, Variant>> = {
   "compose/nats-server.conf": { ports: plainPorts },
-  "compose/nats-server.tls.conf": { ports: tlsPorts, tls },
   "k8s/components/nats/nats-server.conf": {
     ports: tlsPorts,
     tls,
@@ -33,6 +32,7 @@ const variants: Readonly<Record<string, Variant>> = {
       password: new EnvironmentVariable("CLUSTER_PASSWORD"),
     },
   },
+  // For compose with TLS, too.
   "k8s/components/nats-single/nats-server.conf": { ports: tlsPorts, tls },
 };
 

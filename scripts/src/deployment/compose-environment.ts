@@ -11,6 +11,7 @@ export function composeEnvironment(secrets: DeploymentSecrets): string {
     [issuerVariable, secrets.issuer.public_key],
     ["AUTH_ISSUER_SEED", secrets.issuer.seed],
     ["KEY_ENCRYPTION_KEY", secrets.keyEncryptionKey],
+    ["MASTER_KEY", secrets.masterKey],
     ...mongodbUsers.map((user): [string, string] => [
       `MONGODB_PASSWORD_${user.toUpperCase()}`,
       secrets.mongodbPassword(user),

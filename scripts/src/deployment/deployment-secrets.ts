@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
 import { brokerUsers } from "@devmesh/service-kit/broker-config";
 import { createAccountKeyPair } from "@devmesh/service-kit/nkey";
@@ -10,6 +11,7 @@ export const mongodbUsers: readonly string[] = ["root", ...storeOwners];
 /** Names below which `passwords` of an installation keeps what is no password of a user of the broker. */
 const routeName = "nats.route";
 const memberName = "mongodb.member";
+const masterKeyName = "master-key";
 const mongodbName = (user: string) => `mongodb.${user}`;
 
 /** Every secret of one deployment. */
@@ -20,6 +22,8 @@ export interface DeploymentSecrets {
   readonly routePassword: string;
   readonly issuer: Installation["issuer"];
   readonly keyEncryptionKey: string;
+  /** The first master key, where no Job makes one. */
+  readonly masterKey: string;
   readonly mongodbPassword: (user: string) => string;
   /** With it the members of a replica set know each other (`--keyFile`). */
   readonly mongodbMemberKey: string;
@@ -34,6 +38,7 @@ export async function deploymentSecrets(file: string): Promise<DeploymentSecrets
     ...brokerUsers(mesh).map(({ user }) => user),
     routeName,
     memberName,
+    masterKeyName,
     ...mongodbUsers.map(mongodbName),
   ];
   const { passwords, issuer, key_encryption_key } = await ensureInstallation(
@@ -47,6 +52,8 @@ export async function deploymentSecrets(file: string): Promise<DeploymentSecrets
     routePassword: made(routeName),
     issuer,
     keyEncryptionKey: key_encryption_key,
+    // 32 hex digits are 128 bits, and letters and digits alone.
+    masterKey: `mk_${createHash("sha256").update(made(masterKeyName)).digest("hex").slice(0, 32)}`,
     mongodbPassword: (user) => made(mongodbName(user)),
     // mongod takes base64 only; what differs are the two characters of base64url.
     mongodbMemberKey: made(memberName).replaceAll("-", "+").replaceAll("_", "/"),

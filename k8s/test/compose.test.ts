@@ -1,0 +1,144 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { composeEnvironment } from "@devmesh/scripts/deployment/compose-environment";
+import { deploymentSecrets } from "@devmesh/scripts/deployment/deployment-secrets";
+import { findNatsServer } from "@devmesh/scripts/nats-server/find-nats-server";
+import { readEnv } from "@devmesh/service-kit/env";
+import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { type ComposeService, readCompose, requiredVariables } from "../src/compose.ts";
+import { composeConfig, findGoProgram } from "../src/go-program.ts";
+import { repository } from "../src/manifest.ts";
+import { environmentSchema } from "../src/service-environments.ts";
+
+const reader = await findGoProgram("compose-config", composeConfig);
+const withReader = reader === null ? describe.skip : describe;
+
+const variants = [
+  { name: "compose.yaml", files: ["compose.yaml"], published: ["gateway 8080", "nats 1883"] },
+  {
+    name: "compose.yaml and compose.tls.yaml",
+    files: ["compose.yaml", "compose.tls.yaml"],
+    published: ["gateway 8080", "nats 8883", "nats 8443"],
+  },
+];
+/** What the operator says besides the secrets, for TLS. */
+const certificate = { MQTT_TLS_CERT: "/srv/tls/cert.pem", MQTT_TLS_KEY: "/srv/tls/key.pem" };
+/** Runs once, as root, to hand a volume over. */
+const helper = "volumes";
+
+let folder: TempFolder;
+let variables: Record<string, string>;
+
+beforeAll(async () => {
+  folder = await tempFolder();
+  const text = composeEnvironment(await deploymentSecrets(join(folder.path, "installation.json")));
+  variables = Object.fromEntries(
+    text
+      .trim()
+      .split("\n")
+      .map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
+  );
+});
+
+afterAll(async () => {
+  await folder.remove();
+});
+
+test("the tool for secrets gives exactly the variables that compose.yaml asks for", async () => {
+  expect(Object.keys(variables).sort()).toEqual(await requiredVariables(["compose.yaml"]));
+  expect(Object.values(variables).filter((value) => !/^[A-Za-z0-9_+/=-]+$/.test(value))).toEqual([]);
+});
+
+test("the same installation gives the same secrets again", async () => {
+  const file = join(folder.path, "installation.json");
+  expect(composeEnvironment(await deploymentSecrets(file))).toBe(
+    composeEnvironment(await deploymentSecrets(file)),
+  );
+});
+
+test("nats-server takes its configuration with the variables as compose.yaml quotes them", async () => {
+  const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined } });
+  if (found.kind !== "binary") throw new Error("a test needs a nats-server of its own");
+  const config = join(repository, "compose", "nats-server.conf");
+  const quoted = Object.entries(variables).map(([name, value]) => [name, `"${value}"`]);
+  const check = promisify(execFile)(found.path, ["-t", "--config", config], {
+    env: Object.fromEntries(quoted),
+  });
+  expect((await check).stderr).toContain("is valid");
+  await expect(promisify(execFile)(found.path, ["-t", "--config", config], { env: {} })).rejects.toThrow(
+    /variable reference .* can not be found/i,
+  );
+});
+
+withReader.each(variants)("$name", ({ name, files, published }) => {
+  let services: Readonly<Record<string, ComposeService>>;
+  beforeAll(async () => {
+    const place = join(folder.path, name.replaceAll(" ", "-"));
+    services = await readCompose(reader ?? "", files, { ...variables, ...certificate }, place);
+  });
+
+  test("publishes HTTP and MQTT and nothing else", () => {
+    const open = Object.entries(services).flatMap(([service, { ports }]) =>
+      ports.map(({ target }) => `${service} ${target}`),
+    );
+    expect(open.sort()).toEqual([...published].sort());
+  });
+
+  test("confines every container", () => {
+    for (const [service, container] of Object.entries(services)) {
+      expect({ service, read_only: container.read_only }).toEqual({ service, read_only: true });
+      expect(container.cap_drop).toEqual(["ALL"]);
+      expect(container.security_opt).toEqual(["no-new-privileges:true"]);
+      expect(container.mem_limit).toBeDefined();
+      expect(container.privileged).toBe(false);
+      if (service === helper) expect(container.network_mode).toBe("none");
+      else expect(container.user ?? "of the image").not.toMatch(/^(0|root)\b/);
+    }
+  });
+
+  test("pins the images that it does not build, and asks what runs for its health", () => {
+    for (const [service, { image, healthcheck }] of Object.entries(services)) {
+      if (image === `devmesh-${service}`) continue;
+      expect(image).toMatch(/^(nats|mongo):\d+\.\d+\.\d+/);
+      if (service !== helper) expect(healthcheck?.test.length).toBeGreaterThan(1);
+    }
+  });
+
+  test("gives every service each variable that it needs, and none that it does not know", async () => {
+    const own = Object.entries(services).filter(([service, { image }]) => image === `devmesh-${service}`);
+    expect(own.map(([service]) => service).sort()).toEqual(
+      ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"].sort(),
+    );
+    for (const [service, { environment, depends_on }] of own) {
+      const schema = await environmentSchema(`services/${service}/src/main.ts`);
+      const env = Object.fromEntries(Object.entries(environment).map(([key, value]) => [key, value ?? ""]));
+      const reading = readEnv(schema, env);
+      expect({ service, problems: "problems" in reading ? reading.problems : [] }).toEqual({
+        service,
+        problems: [],
+      });
+      expect({ service, unknown: Object.keys(env).filter((key) => !(key in schema.shape)) }).toEqual({
+        service,
+        unknown: [],
+      });
+      const needed = env.STORE_URL === undefined ? ["nats"] : ["mongodb", "nats"];
+      expect(Object.keys(depends_on).sort()).toEqual(needed);
+      expect(new Set(Object.values(depends_on).map(({ condition }) => condition))).toEqual(
+        new Set(["service_healthy"]),
+      );
+    }
+  });
+
+  test("mounts files that are there", async () => {
+    const sources = Object.values(services).flatMap(({ volumes }) =>
+      volumes.filter(({ type }) => type === "bind").map(({ source }) => source),
+    );
+    const place = join(folder.path, name.replaceAll(" ", "-"));
+    const ours = sources.filter((source) => source.startsWith(place));
+    expect(ours.length).toBeGreaterThan(1);
+    for (const source of ours) await readFile(join(repository, source.slice(place.length)));
+  });
+});
