@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { mesh as services } from "@devmesh/contracts/mesh";
+import { eventually } from "@devmesh/testkit/eventually";
+import { type LaunchedMesh, launchMesh, repository } from "@devmesh/testkit/mesh";
+import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { connectNats, type NatsTestConnection } from "@devmesh/testkit/nats-connection";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { restClient } from "../src/rest-client.ts";
+
+/** A mesh of which nothing runs but the broker; each service is started beside it by the command of README.md. */
+let mesh: LaunchedMesh;
+let operator: NatsTestConnection;
+const started: ChildProcess[] = [];
+const names = Object.keys(services);
+
+beforeAll(async () => {
+  mesh = await launchMesh({ args: names.flatMap((name) => ["--without", name]) });
+  await mesh.ready();
+  const { passwords } = JSON.parse(await readFile(join(mesh.dataDir, "installation.json"), "utf8"));
+  operator = await connectNats({
+    port: mesh.ports.nats,
+    user: "operator",
+    password: passwords.operator,
+    inbox: "_INBOX.operator",
+  });
+}, 120_000);
+afterAll(async () => {
+  await operator?.close();
+  for (const child of started) child.kill("SIGTERM");
+  await Promise.all(started.map((child) => child.exitCode ?? child.signalCode ?? once(child, "close")));
+  await mesh?.stop();
+}, 90_000);
+
+/** `npm run dev -w services/NAME`; what it prints is part of the error when it does not come up. */
+async function runOneService(name: string): Promise<void> {
+  const child = spawn("npm", ["run", "dev", "-w", `services/${name}`], {
+    cwd: repository,
+    env: { ...process.env, DATA_DIR: mesh.dataDir },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  started.push(child);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  await eventually(() => operator.request(`$SRV.PING.${name}`, "", 1_000), { withinMs: 60_000 }).catch(
+    (cause: Error) => {
+      throw new Error(`${name} did not come up:\n${output}`, { cause });
+    },
+  );
+}
+
+// The last first: none may need that those it calls are there already.
+test.each([...names].reverse())(
+  "%s starts by itself beside a mesh that runs",
+  async (name) => {
+    await expect(operator.request(`$SRV.PING.${name}`)).rejects.toThrow("nobody answers");
+    await runOneService(name);
+  },
+  70_000,
+);
+
+test("services that were started one by one are a whole mesh", async () => {
+  const masterKey = (await readFile(join(mesh.dataDir, "master-key"), "utf8")).trim();
+  const master = restClient(mesh.url, masterKey);
+  const created = await eventually(async () => {
+    const answer = await master.post("devices", { id: "lamp" });
+    return answer.status === 201 ? answer.json : null;
+  });
+  const device = await eventually(
+    () => connectMqttDevice({ url: mesh.mqttUrl, id: "lamp", token: created.token }),
+    { withinMs: 30_000 },
+  );
+  await device.answerRpc(({ params }) => ({ result: params }));
+  await device.publish("db/lamp/temp", "21.5", 1);
+  await eventually(async () => (await master.post("devices/lamp/rpc/Echo", [1])).text === "[1]");
+  await eventually(async () => (await master.get("data")).json?.[0]?.message === "21.5");
+  await device.leave();
+}, 90_000);
