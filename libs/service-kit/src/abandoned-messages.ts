@@ -10,25 +10,29 @@ const pollMs = 250;
 const marginMs = 500;
 
 /**
- * Before the first pull of a process: resolves when messages that were handed to one that died come again, so that
- * nothing newer overtakes them. At once when none are out; at the latest when their time to be acknowledged has
- * passed, since other replicas have some out all the time; and when `signal` aborts. Waits for a broker that cannot be asked.
+ * For a replica that messages have just begun to come to, and who holds `held` of them: resolves when those come again that were
+ * handed to one who died, so that nothing newer overtakes them. At once, with false, when none are out; at the latest when their
+ * time to be acknowledged has passed; and when `signal` aborts. Waits for a broker that cannot be asked.
  */
 export async function awaitAbandonedMessages(
   bus: Bus,
   durable: keyof typeof deviceConsumers,
+  held: number,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const startedAt = systemClock.monotonicMs();
+  let someOut = false;
   while (!signal.aborted) {
     const out = await readOutstanding(bus, durable);
-    if (out === "missing") return;
+    if (out === "missing") break;
     if (out !== "unknown") {
       const waitedMs = systemClock.monotonicMs() - startedAt;
-      if (out.messages === 0 || waitedMs >= out.ackWaitMs + marginMs) return;
+      if (out.messages <= held || waitedMs >= out.ackWaitMs + marginMs) break;
+      someOut = true;
     }
     await systemClock.sleep(pollMs, signal).catch(() => undefined);
   }
+  return someOut;
 }
 
 async function readOutstanding(bus: Bus, durable: string) {

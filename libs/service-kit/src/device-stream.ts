@@ -1,5 +1,6 @@
 import { AckPolicy, DeliverPolicy, DiscardPolicy, StorageType } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
+import { awaitAbandonedMessages } from "./abandoned-messages.ts";
 import type { Bus } from "./bus.ts";
 import { systemClock } from "./clock.ts";
 import { topicLevels } from "./device-topic.ts";
@@ -7,11 +8,15 @@ import { ServiceError } from "./errors.ts";
 import type { Listening } from "./events.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
 import { ensureConsumer, isMissing, streamManager } from "./streams.ts";
-import { deviceConsumers, mqttStream, mqttStreamPrefix } from "./subjects.ts";
+import { deviceConsumers, mqttStream, mqttStreamPrefix, replicaGroup } from "./subjects.ts";
 import { endSubscription } from "./subscription.ts";
 
 /** Longest wait of one request for messages, in milliseconds; a message ends it at once. */
-const pollMs = 5_000;
+const pollMs = 2_000;
+/** After this long without a request the broker gives the messages of a consumer to another replica; in milliseconds. */
+const pinMs = 5_000;
+/** How often a replica that gets no messages looks whether it is its turn, in milliseconds. */
+const standbyMs = 250;
 /** The broker delivers a message again when it was not acknowledged for this long; in milliseconds. */
 const ackWaitMs = 10_000;
 /** Waits after a batch that could not be handled, in milliseconds; the last one repeats. */
@@ -47,12 +52,18 @@ export interface PullDeviceMessagesOptions {
   readonly maxBytes?: number;
   /** How long a batch that is not full waits for more, in milliseconds. 0: not at all. */
   readonly maxWaitMs: number;
+  /**
+   * When messages begin to come here, wait until those come again that another replica had been given and did not finish: up to
+   * 10 s after a crash. Without it, newer messages may come first then.
+   */
+  readonly awaitAbandoned?: boolean;
   /** Ends the pulling; a batch being handled is finished and acknowledged first. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Hands over what devices published, in the broker's order, strictly one batch at a time. Each message is acknowledged
+ * Hands over what devices published, in the broker's order, strictly one batch at a time over all replicas: the others get
+ * nothing until the one that does leaves, at once, or dies, within {@link pinMs}. Each message is acknowledged
  * when `handleBatch` resolves; when it rejects, all of the batch comes again after a wait. Outlives broker restarts
  * and a consumer that is not there yet. Resolves once `signal` has aborted and nothing is under way.
  */
@@ -62,7 +73,7 @@ export async function pullDeviceMessages(
   handleBatch: (messages: readonly DeviceMessage[]) => Promise<void>,
 ): Promise<void> {
   const { durable, batch, maxWaitMs, signal, maxBytes = 32 * 1024 * 1024 } = options;
-  const puller = createPuller(bus, mqttStream, durable);
+  const puller = createPuller(bus, mqttStream, durable, { pinnedIn: replicaGroup });
   let streamCreated: string | null = null;
   let connections = 0;
   let failures = 0;
@@ -76,6 +87,7 @@ export async function pullDeviceMessages(
       streamCreated ??= await readStreamCreated(bus, signal);
       if (streamCreated === null) continue;
       const connection = connections;
+      const wasPinned = puller.isPinned;
       const pulled = await pullBatch(puller, { batch, maxBytes, maxWaitMs }, signal);
       if (signal.aborted || connection !== connections) {
         for (const message of pulled.messages) message.reject(0);
@@ -84,6 +96,14 @@ export async function pullDeviceMessages(
       }
       if (pulled.failure === "missing") streamCreated = null;
       if (pulled.messages.length > 0) {
+        using _ = keepHolding(puller, pulled.messages);
+        const { length: held } = pulled.messages;
+        const isTakeover = !wasPinned && options.awaitAbandoned === true;
+        if (isTakeover && (await awaitAbandonedMessages(bus, durable, held, signal))) {
+          // They come again, behind those that were waited for.
+          for (const message of pulled.messages) message.reject(0);
+          continue;
+        }
         const handled = await handle(bus, durable, pulled.messages, streamCreated ?? "", handleBatch);
         failures = handled ? 0 : failures + 1;
         if (!handled) await waitFor(bus, backOff(failures), signal);
@@ -91,10 +111,13 @@ export async function pullDeviceMessages(
       if (pulled.failure !== null) {
         bus.log.debug({ durable, failure: pulled.failure }, "device messages cannot be pulled");
         await waitFor(bus, 500, signal);
+      } else if (!puller.isPinned) {
+        await waitFor(bus, standbyMs, signal);
       }
     }
-    // The acknowledgements are on their way before the caller may close the bus.
+    // The acknowledgements are on their way before the caller may close the bus, and before others get messages.
     if (bus.connected) await bus.flush().catch(() => undefined);
+    await puller.unpin();
   } finally {
     offReconnect();
     puller.close();
@@ -111,13 +134,23 @@ async function pullBatch(
   const missing = batch - first.messages.length;
   const bytesLeft = maxBytes - first.messages.reduce((sum, { payload }) => sum + payload.length, 0);
   const isFull = missing === 0 || bytesLeft < largestMessageBytes;
-  if (first.messages.length === 0 || isFull || maxWaitMs === 0 || first.failure !== null) {
-    // The broker turns a one-shot request away while another replica's waits: not so fast again.
-    if (first.messages.length === 0 && first.failure === null) await systemClock.sleep(5);
-    return first;
-  }
+  if (first.messages.length === 0 || isFull || maxWaitMs === 0 || first.failure !== null) return first;
   const rest = await puller.pull({ batch: missing, maxBytes: bytesLeft, expiresMs: maxWaitMs }, signal);
   return { messages: [...first.messages, ...rest.messages], failure: rest.failure };
+}
+
+/** Until disposed of: neither the messages nor the ones behind them go to another replica. */
+function keepHolding(puller: Puller, messages: readonly PulledMessage[]): Disposable {
+  const extending = setInterval(() => {
+    for (const message of messages) message.extend();
+  }, ackWaitMs / 3);
+  const keeping = setInterval(() => puller.keepPin(), pinMs / 4);
+  return {
+    [Symbol.dispose]() {
+      clearInterval(extending);
+      clearInterval(keeping);
+    },
+  };
 }
 
 async function handle(
@@ -145,9 +178,6 @@ async function handle(
       redelivered: message.deliveries > 1,
     });
   }
-  const alive = setInterval(() => {
-    for (const message of pulled) message.extend();
-  }, ackWaitMs / 3);
   try {
     if (messages.length > 0) await handleBatch(messages);
   } catch (error) {
@@ -155,8 +185,6 @@ async function handle(
     bus.log.error({ err: error, consumer, messages: messages.length }, "device messages were not handled");
     for (const message of pulled) message.reject(0);
     return false;
-  } finally {
-    clearInterval(alive);
   }
   for (const message of pulled) message.acknowledge();
   bus.metrics.deviceMessages.inc({ consumer, outcome: "ok" }, messages.length);
@@ -274,6 +302,9 @@ export async function provisionDeviceStreams(
       max_deliver: -1,
       // Also the most that can be lost to a batch of a replica that died, for `ack_wait`.
       max_ack_pending: 1_000,
+      priority_groups: [replicaGroup],
+      priority_policy: "pinned_client",
+      priority_timeout: nanos(pinMs),
       mem_storage: config.storage === StorageType.Memory,
     });
   }

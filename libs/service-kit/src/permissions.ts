@@ -145,6 +145,7 @@ function devicesPermissions(name: string, { rights }: ServiceDeclaration): UserP
 function pulling(durable: keyof typeof deviceConsumers): string[] {
   return [
     `$JS.API.CONSUMER.MSG.NEXT.${mqttStream}.${durable}`,
+    `$JS.API.CONSUMER.UNPIN.${mqttStream}.${durable}`,
     `$JS.API.CONSUMER.INFO.${mqttStream}.${durable}`,
     `$JS.ACK.${mqttStream}.${durable}.>`,
   ];
@@ -177,6 +178,7 @@ const brokerInternals = [
   `${inboxPrefix("data")}.>`,
   `$JS.ACK.${mqttStream}.data.>`,
   `$JS.API.CONSUMER.MSG.NEXT.${mqttStream}.data`,
+  `$JS.API.CONSUMER.UNPIN.${mqttStream}.data`,
   "$JS.API.INFO",
   "$JS.API.ACCOUNT.>",
   "$JS.API.DIRECT.>",
@@ -195,13 +197,14 @@ const brokerInternals = [
     "LEADER",
     "TEMPLATE",
   ].flatMap((verb) => [`$JS.API.STREAM.${verb}`, `$JS.API.STREAM.${verb}.>`]),
-  ...["CREATE", "DELETE", "LIST", "NAMES", "LEADER", "PAUSE", "UNPIN", "RESET"].map(
+  ...["CREATE", "DELETE", "LIST", "NAMES", "LEADER", "PAUSE", "RESET"].map(
     (verb) => `$JS.API.CONSUMER.${verb}.>`,
   ),
   ...["$MQTT_sess", "$MQTT_rmsgs", "$MQTT_qos2in", "$MQTT_out"].flatMap((stream) => [
     `$JS.API.STREAM.UPDATE.${stream}`,
     `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.>`,
     `$JS.API.CONSUMER.MSG.NEXT.${stream}.>`,
+    `$JS.API.CONSUMER.UNPIN.${stream}.>`,
     `$JS.ACK.${stream}.>`,
   ]),
 ];

@@ -30,6 +30,15 @@ export interface PullResult {
   readonly failure: PullFailure | null;
 }
 
+/** How a puller shares its consumer with others. */
+export interface PullerOptions {
+  /**
+   * The consumer's priority group of the policy `pinned_client` (ADR-42): all its messages go to one puller, until that leaves
+   * or asks no more. The others find nothing meanwhile, at once and however long they would wait.
+   */
+  readonly pinnedIn?: string;
+}
+
 /** How many messages to ask for, and how long to wait for the last of them. */
 export interface PullRequest {
   readonly batch: number;
@@ -44,6 +53,12 @@ export interface PullRequest {
 export interface Puller {
   /** Resolves when the batch is full, `expiresMs` have passed, the consumer refuses, the bus is lost, or `signal` aborts. */
   pull(request: PullRequest, signal: AbortSignal): Promise<PullResult>;
+  /** Whether the group's messages come here, as far as is known. */
+  readonly isPinned: boolean;
+  /** Tells the broker that this puller is at work with what it got, and wants to stay the one. */
+  keepPin(): void;
+  /** Leaves the group's messages to the next puller that asks. */
+  unpin(): Promise<void>;
   close(): void;
 }
 
@@ -51,14 +66,22 @@ export interface Puller {
  * A puller that speaks the pull protocol of ADR-37 itself: the client library asks for the consumer's info first and
  * waits at least a second, and here both the subjects needed and the waits must be exact.
  */
-export function createPuller(bus: Bus, stream: string, consumer: string): Puller {
+export function createPuller(
+  bus: Bus,
+  stream: string,
+  consumer: string,
+  { pinnedIn: group }: PullerOptions = {},
+): Puller {
   const inbox = createInbox(bus.inboxPrefix);
   const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`;
   let current: { readonly replyTo: string; readonly take: (msg: Msg) => void } | null = null;
+  let pin: string | undefined;
 
   const subscription = bus.connection.subscribe(`${inbox}.*`, {
     callback: (error, msg) => {
       if (error !== null) return;
+      if (isDelivery(msg)) pin = msg.headers?.get(pinHeader) || undefined;
+      else if (msg.headers?.code === pinMismatch) pin = undefined;
       if (current !== null) current.take(msg);
       // Left over from a request that was given up: whoever asks next shall have it at once.
       else if (isDelivery(msg)) say(msg, "-NAK");
@@ -71,7 +94,8 @@ export function createPuller(bus: Bus, stream: string, consumer: string): Puller
       return new Promise<PullResult>((resolve) => {
         const messages: PulledMessage[] = [];
         const replyTo = `${inbox}.${nuid.next()}`;
-        const beats = expiresMs > 2 * heartbeatMs;
+        const waits = group === undefined || pin !== undefined;
+        const beats = waits && expiresMs > 2 * heartbeatMs;
         /** How many messages there will be, once the broker has said so. */
         let expected = batch;
         let outcome: PullFailure | null = null;
@@ -115,8 +139,10 @@ export function createPuller(bus: Bus, stream: string, consumer: string): Puller
           subject,
           JSON.stringify({
             batch,
-            expires: nanos(expiresMs),
-            no_wait: untilAny,
+            group,
+            id: pin,
+            // A request that waits without a pin would have those of the pinned one turned away.
+            ...(waits ? { expires: nanos(expiresMs), no_wait: untilAny } : { no_wait: true }),
             max_bytes: maxBytes,
             ...(beats ? { idle_heartbeat: nanos(heartbeatMs) } : {}),
           }),
@@ -124,11 +150,35 @@ export function createPuller(bus: Bus, stream: string, consumer: string): Puller
         );
       });
     },
+    get isPinned() {
+      return pin !== undefined;
+    },
+    keepPin() {
+      if (pin === undefined || !bus.connected) return;
+      // No message is as small as that: the request is refused, and counts.
+      const request = { batch: 1, max_bytes: 1, no_wait: true, group, id: pin };
+      bus.connection.publish(subject, JSON.stringify(request), { reply: `${inbox}.pin` });
+    },
+    async unpin() {
+      if (pin === undefined || !bus.connected) return;
+      pin = undefined;
+      const unpin = `$JS.API.CONSUMER.UNPIN.${stream}.${consumer}`;
+      await bus.connection
+        .request(unpin, JSON.stringify({ group }), { timeout: unpinMs })
+        .catch(() => undefined);
+    },
     close() {
       subscription.unsubscribe();
     },
   };
 }
+
+/** Names, on a message, the pin of the puller that it was given to. */
+const pinHeader = "Nats-Pin-Id";
+/** Status for a pin that holds no more. */
+const pinMismatch = 423;
+/** How long the broker may take to note that a puller left, in milliseconds; it finds out by itself, a little later. */
+const unpinMs = 1_000;
 
 /** How often a request that waits for long is to show that it is served, in milliseconds. */
 const heartbeatMs = 1_000;
@@ -189,6 +239,7 @@ function failureOf(status: number, description: string): PullFailure | "heartbea
       return "heartbeat";
     case 404:
     case 408:
+    case pinMismatch:
       return null;
     case 409:
       return /exceeds maxbytes|batch completed/i.test(description) ? null : "refused";

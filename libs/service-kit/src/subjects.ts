@@ -113,5 +113,8 @@ export const deviceConsumers = {
   ],
 } as const;
 
+/** The one priority group of each of them: within it, one replica gets all messages (ADR 17). */
+export const replicaGroup = "replicas";
+
 /** Prefix of an MQTT topic, as a subject, inside `$MQTT_rmsgs`. */
 export const mqttRetainedPrefix = "$MQTT.rmsgs.";

@@ -8,6 +8,8 @@ import {
   subscribeDeviceTopics,
   type TransientDeviceMessage,
 } from "../src/device-stream.ts";
+import { streamManager } from "../src/streams.ts";
+import { mqttStream } from "../src/subjects.ts";
 import { startBroker, type TestBroker } from "./broker.ts";
 
 const text = (payload: Uint8Array) => Buffer.from(payload).toString();
@@ -182,7 +184,7 @@ describe("messages of devices", () => {
     await broker.server.kill();
     gate.resolve();
     await broker.server.restart();
-    await eventually(() => new Set(seen).size >= 30, { withinMs: 20_000 });
+    await eventually(() => new Set(seen).size >= 30);
     expect([...new Set(seen)].sort()).toEqual(
       Array.from({ length: 30 }, (_, count) => `kill-${count}`).sort(),
     );
@@ -190,3 +192,121 @@ describe("messages of devices", () => {
     await pulling;
   });
 });
+
+describe("two replicas that pull the same messages", () => {
+  let broker: TestBroker;
+  let provisioner: Bus;
+  let feeder: AbortController;
+  beforeAll(async () => {
+    broker = await startBroker();
+    provisioner = await broker.connect("rpc-bridge.devices");
+    feeder = new AbortController();
+    const provisioned = provisionDeviceStreams(provisioner, { maxBytes: 10_000_000, signal: feeder.signal });
+    await broker.bridge();
+    await provisioned;
+  });
+  afterAll(() => broker.stop());
+
+  interface PullingReplica {
+    readonly bus: Bus;
+    readonly seen: string[];
+    stop(): Promise<void>;
+    /** Keeps what it was given and says nothing any more, as a process that was killed. */
+    die(): Promise<void>;
+  }
+
+  async function startPulling(
+    before: (message: string) => Promise<void> = async () => undefined,
+    awaitAbandoned = false,
+  ): Promise<PullingReplica> {
+    const bus = await broker.connect("data.devices");
+    const seen: string[] = [];
+    const life = new AbortController();
+    const options = {
+      durable: "data",
+      batch: 10,
+      maxWaitMs: 0,
+      awaitAbandoned,
+      signal: life.signal,
+    } as const;
+    const pulling = pullDeviceMessages(bus, options, async (messages) => {
+      for (const { payload } of messages) await before(text(payload));
+      seen.push(...messages.map(({ payload }) => text(payload)));
+    });
+    return {
+      bus,
+      seen,
+      async stop() {
+        life.abort();
+        await pulling;
+        await bus.close();
+      },
+      async die() {
+        await bus.connection.close();
+        life.abort();
+      },
+    };
+  }
+
+  test("do not share them: one gets all, and the other takes over at once when that one leaves", async () => {
+    const replicas = [await startPulling(), await startPulling()];
+    await using pump = await broker.device("pump-1");
+    for (let count = 0; count < 40; count++) await pump.publish("db/pump-1/x", String(count), 1);
+    await eventually(() => replicas.some(({ seen }) => seen.length === 40));
+    expect(replicas.map(({ seen }) => seen.length).sort()).toEqual([0, 40]);
+    const [other, first] = replicas.sort((a, b) => a.seen.length - b.seen.length);
+    await first?.stop();
+    for (let count = 40; count < 50; count++) await pump.publish("db/pump-1/x", String(count), 1);
+    await eventually(() => other?.seen.length === 10, { withinMs: 4_000 });
+    expect(other?.seen).toEqual(Array.from({ length: 10 }, (_, count) => String(count + 40)));
+    await other?.stop();
+  });
+
+  test("stay as they are while the one is long at work with a batch", async () => {
+    let go: () => void = () => undefined;
+    const going = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    const slow = await startPulling(() => going);
+    await using pump = await broker.device("pump-1");
+    await pump.publish("db/pump-1/x", "first", 1);
+    await eventually(async () => (await deviceBacklogOut(provisioner)) === 1);
+    const other = await startPulling();
+    await pump.publish("db/pump-1/x", "second", 1);
+    // Longer than the broker waits for a replica that says nothing.
+    await new Promise((resolve) => setTimeout(resolve, 7_000));
+    expect(other.seen).toEqual([]);
+    go();
+    await eventually(() => slow.seen.length === 2);
+    expect(slow.seen).toEqual(["first", "second"]);
+    await slow.stop();
+    await other.stop();
+  });
+
+  test("keep the order over the death of one, where that is asked for", async () => {
+    let taken = 0;
+    let end: () => void = () => undefined;
+    const dying = await startPulling(async () => {
+      taken++;
+      await new Promise<void>((resolve) => {
+        end = resolve;
+      });
+    }, true);
+    await using pump = await broker.device("pump-1");
+    await pump.publish("db/pump-1/x", "old", 1);
+    await eventually(() => taken === 1);
+    const heir = await startPulling(undefined, true);
+    await dying.die();
+    await pump.publish("db/pump-1/x", "new", 1);
+    await eventually(() => heir.seen.length === 2, { withinMs: 40_000 });
+    expect(heir.seen).toEqual(["old", "new"]);
+    end();
+    await heir.stop();
+  }, 60_000);
+});
+
+/** How many messages are handed out and not acknowledged. */
+async function deviceBacklogOut(bus: Bus): Promise<number> {
+  const manager = await streamManager(bus);
+  return (await manager.consumers.info(mqttStream, "data")).num_ack_pending;
+}

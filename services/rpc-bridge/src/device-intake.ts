@@ -1,4 +1,3 @@
-import { awaitAbandonedMessages } from "@devmesh/service-kit/abandoned-messages";
 import type { Bus } from "@devmesh/service-kit/bus";
 import {
   type DeviceMessage,
@@ -42,8 +41,14 @@ export function startDeviceIntake({ bus, messages, stopping, signal }: DeviceInt
   );
 
   async function pull(): Promise<void> {
-    await awaitAbandonedMessages(bus, durable, stopping);
-    const options = { durable, batch: maxBatch, maxWaitMs: 0, signal: stopping } as const;
+    // What a device said last must be what is kept of it last.
+    const options = {
+      durable,
+      batch: maxBatch,
+      maxWaitMs: 0,
+      awaitAbandoned: true,
+      signal: stopping,
+    } as const;
     await pullDeviceMessages(bus, options, async (batch) => {
       await Promise.all(batch.map((message) => messages.handleKept(keptMessage(message), signal)));
     });
