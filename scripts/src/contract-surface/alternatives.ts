@@ -32,12 +32,16 @@ export function resolve(schema: JsonSchema, document: SchemaDocument): JsonSchem
   return resolve(joined(definition, beside), document);
 }
 
-/** Both must hold: only keywords of which one of the two says nothing can be joined. */
+/** Both must hold: only rules, and keywords of which one of the two says nothing, can be joined. */
 function joined(one: JsonSchema, other: JsonSchema): JsonSchema {
-  const twice = Object.keys(other).filter((keyword) => keyword !== "default" && Object.hasOwn(one, keyword));
-  if (twice.length > 0)
+  const twice = Object.keys(other).filter(
+    (keyword) => keyword !== "default" && keyword !== "x-rules" && Object.hasOwn(one, keyword),
+  );
+  if (twice.length > 0) {
     throw new TypeError(`${twice.join(", ")} on both sides of a union or reference cannot be compared`);
-  return { ...one, ...other };
+  }
+  const rules = new Set([...(one["x-rules"] ?? []), ...(other["x-rules"] ?? [])]);
+  return { ...one, ...other, ...(rules.size > 0 && { "x-rules": [...rules] }) };
 }
 
 function ofOneForm(schema: JsonSchema): Alternative[] {

@@ -151,10 +151,9 @@ class Comparison {
 
   /** Callers that leave the member out mean what was said to stand for it. */
   #defaultBreaks(before: JsonSchema, after: JsonSchema, pointer: string): Break[] {
-    if (!this.#taken || before.default === undefined || isDeepStrictEqual(before.default, after.default))
-      return [];
-    const problem = `left out it meant ${wordsOf(before.default)} and means ${wordsOf(after.default)} now`;
-    return [{ pointer, problem }];
+    const [was, is] = [resolve(before, this.#released).default, resolve(after, this.#current).default];
+    if (!this.#taken || was === undefined || isDeepStrictEqual(was, is)) return [];
+    return [{ pointer, problem: `left out it meant ${wordsOf(was)} and means ${wordsOf(is)} now` }];
   }
 
   #addedMemberBreaks(before: JsonSchema, added: JsonSchema, pointer: string): Break[] {
@@ -179,10 +178,14 @@ class Comparison {
   }
 
   #nameBreaks(narrow: JsonSchema, wide: JsonSchema, pointer: string): Break[] {
-    if (wide.propertyNames === undefined || typeof otherMembers(narrow) !== "object") return [];
-    return this.#between(narrow.propertyNames ?? { type: "string" }, wide.propertyNames, `${pointer}/*`).map(
-      (one) => ({ ...one, problem: `as a name: ${one.problem}` }),
-    );
+    if (wide.propertyNames === undefined) return [];
+    const carries = typeof otherMembers(narrow) === "object";
+    const declared = Object.keys(narrow.properties ?? {}).filter((name) => !memberDeclared(wide, name));
+    const names = carries ? (narrow.propertyNames ?? { type: "string" }) : { enum: declared };
+    return this.#between(names, wide.propertyNames, `${pointer}/*`).map((one) => ({
+      ...one,
+      problem: `as a name: ${one.problem}`,
+    }));
   }
 }
 

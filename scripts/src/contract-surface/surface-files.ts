@@ -33,9 +33,11 @@ export async function planSurfaces(
 ): Promise<SurfacePlan> {
   const documents: Record<string, string> = {};
   const problems: string[] = [];
-  for (const [service, declaration] of Object.entries(services)) {
+  for (const service of new Set([...Object.keys(services), ...(await servicesIn(root))])) {
+    const declaration = services[service];
     const released = await readReleasedSurfaces(root, service);
-    const current = surfaceOf(service, declaration) ?? emptied(service, released);
+    const surface = declaration === undefined ? null : surfaceOf(service, declaration);
+    const current = surface ?? emptied(service, released);
     if (current === null) continue;
     const broken = released.flatMap((earlier) =>
       incompatibilities(earlier, current).map((what) => `${service} v${earlier.version}: ${what}`),
@@ -55,13 +57,18 @@ export async function planSurfaces(
 export async function readReleasedSurfaces(root: string, service: string): Promise<ContractSurface[]> {
   const folder = join(root, "services", service, "contract", "released");
   const surfaces: ContractSurface[] = [];
-  for (const file of await filesIn(folder)) surfaces.push(await readSurface(join(folder, file)));
+  for (const file of await entriesOf(folder)) surfaces.push(await readSurface(join(folder, file)));
   return surfaces.sort((one, other) => one.version - other.version);
 }
 
-async function filesIn(folder: string): Promise<string[]> {
+/** Also those that are no part of the mesh any more: what they promised went with them. */
+async function servicesIn(root: string): Promise<string[]> {
+  return await entriesOf(join(root, "services"));
+}
+
+async function entriesOf(folder: string): Promise<string[]> {
   try {
-    return (await readdir(folder)).filter((file) => file.endsWith(".json"));
+    return await readdir(folder);
   } catch (error) {
     if (systemErrorCode(error) === "ENOENT") return [];
     throw error;

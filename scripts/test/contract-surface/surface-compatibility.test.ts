@@ -17,6 +17,7 @@ const problemsOf = (released: LampContract, current: LampContract) =>
 const input = (schema: z.ZodType): LampContract => ({ input: schema });
 const output = (schema: z.ZodType): LampContract => ({ output: schema });
 const on = z.object({ on: z.boolean() });
+const named = (id: string) => on.refine(Boolean, "must be a lamp").meta({ id });
 const withMode = (mode: z.ZodType) => z.object({ on: z.boolean(), mode });
 
 describe("of a method, callers of the released contract do not notice that", () => {
@@ -322,6 +323,26 @@ describe("what callers send would be refused or mean something else when", () =>
       "/on left out it meant true and means nothing now",
     ],
     [
+      "a default inside a named type is another",
+      input(z.object({ mode: z.string().default("a").meta({ id: "Mode1" }) })),
+      input(z.object({ mode: z.string().default("b").meta({ id: "Mode2" }) })),
+      '/mode left out it meant "a" and means "b" now',
+    ],
+    [
+      "a union or a named type got a rule",
+      input(z.object({ lamp: z.union([on.meta({ id: "Lamp3" }), z.string()]) })),
+      input(
+        z.object({ lamp: z.union([on.meta({ id: "Lamp4" }), z.string()]).refine(Boolean, "must shine") }),
+      ),
+      '/lamp is refused now by the rule "must shine"',
+    ],
+    [
+      "an object with members became a record of shorter names",
+      input(z.object({ bright: z.int() })),
+      input(z.record(z.string().max(3), z.int())),
+      '/* as a name: "bright" is accepted no more',
+    ],
+    [
       "a member deep inside a named type is narrower",
       input(z.object({ lamp: on.extend({ mode: z.enum(["a", "b"]) }).meta({ id: "Lamp1" }) })),
       input(z.object({ lamp: on.extend({ mode: z.enum(["a"]) }).meta({ id: "Lamp2" }) })),
@@ -352,6 +373,8 @@ describe("what readers get stays within what they knew when", () => {
     ["a lenient object became strict", output(on), output(z.strictObject({ on: z.boolean() }))],
     ["a rule is new", output(z.string()), output(z.string().refine(Boolean, "must hold something"))],
     ["a union lost a variant", output(z.union([z.int(), z.string()])), output(z.int())],
+    ["a record became an object", output(z.record(z.string(), z.boolean())), output(on)],
+    ["a named type got a rule", output(named("Lamp5")), output(named("Lamp6").refine(Boolean, "must shine"))],
     ["any JSON became an object", output(JsonValue), output(JsonObject)],
     ["any object became one with members", output(JsonObject), output(on)],
     [

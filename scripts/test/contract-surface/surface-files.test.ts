@@ -110,6 +110,14 @@ test("a service that says nothing any more has broken all it said", async () => 
   });
 });
 
+test("a service that is no part of the mesh any more has broken all it said, as long as its files are there", async () => {
+  await generate({ input: on });
+  expect(await planSurfaces(root, {}, false)).toEqual({
+    documents: {},
+    problems: ["lamp v1: switch is gone"],
+  });
+});
+
 test("a service that never said anything has no files", async () => {
   const silent = { ...lampService(), serves: null, publishes: null };
   expect(await planSurfaces(root, { lamp: silent }, true)).toEqual({ documents: {}, problems: [] });
