@@ -6,7 +6,7 @@ export interface Instruction {
 }
 
 /** One stage of a Dockerfile. */
-export interface Stage {
+interface Stage {
   /** Of `AS`; the last stage may have none. */
   readonly name: string | null;
   readonly base: string;

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /** A Secret as the API server keeps it. */
-export interface KeptSecret {
+interface KeptSecret {
   metadata: { name: string; namespace: string; resourceVersion: string; labels?: Record<string, string> };
   data?: Record<string, string>;
 }
