@@ -8,7 +8,14 @@ import { type LaunchedMesh, launchMesh, repository } from "@devmesh/testkit/mesh
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { connectNats, type NatsTestConnection } from "@devmesh/testkit/nats-connection";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { z } from "zod";
+import { knownContracts } from "../src/old-client/known-contracts.ts";
 import { restClient } from "../src/rest-client.ts";
+
+const ServiceInfo = z.looseObject({
+  version: z.string(),
+  endpoints: z.array(z.looseObject({ subject: z.string() })),
+});
 
 /** A mesh of which nothing runs but the broker; each service is started beside it by the command of README.md. */
 let mesh: LaunchedMesh;
@@ -64,6 +71,19 @@ test.each([...names].reverse())(
   },
   70_000,
 );
+
+test.each(names)("%s tells the version and the methods that its committed surface has", async (name) => {
+  const surface = (await knownContracts(repository)).find(({ service }) => service === name)?.surface;
+  const { version, endpoints } = ServiceInfo.parse(
+    JSON.parse((await operator.request(`$SRV.INFO.${name}`)).payload),
+  );
+  expect(version).toBe(`${surface?.version ?? 1}.0.0`);
+  expect(endpoints.map(({ subject }) => subject).sort()).toEqual(
+    Object.values(surface?.methods ?? {})
+      .map(({ subject }) => subject)
+      .sort(),
+  );
+});
 
 test("services that were started one by one are a whole mesh", async () => {
   const masterKey = (await readFile(join(mesh.dataDir, "master-key"), "utf8")).trim();
