@@ -8,7 +8,7 @@ import { z } from "zod";
 export const repository = resolve(import.meta.dirname, "../..");
 
 /** The overlays, by the folder's name. */
-export const overlays = ["single", "production"] as const;
+export const overlays = ["single", "production", "external"] as const;
 
 const Names = z.record(z.string(), z.string());
 const KeyOf = z.object({ name: z.string(), key: z.string() });
