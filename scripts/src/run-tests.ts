@@ -4,11 +4,28 @@ import { mkdir, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { z } from "zod";
+import { type MongodbContainer, startMongodbContainer } from "./mongodb-container.ts";
 import { findNatsServer } from "./nats-server/find-nats-server.ts";
-import { closingLine, failureLine, readTestOutcome, sumOf, type TestCount } from "./test-results.ts";
+import {
+  closingLine,
+  failureLine,
+  readTestOutcome,
+  sumOf,
+  type TestCount,
+  type TestOutcome,
+} from "./test-results.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 const RESULT = join(".test-results", "jest.json");
+
+/** The end-to-end suite runs once more on what a cluster runs on, but for the tests that bring their own mesh or only try commands. */
+const CLUSTER = {
+  name: "@devmesh/e2e over MongoDB and three nats-servers",
+  package: "@devmesh/e2e",
+  result: join(".test-results", "cluster.json"),
+  env: { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluster" },
+  without: ["clients", "cluster", "old-client", "readme", "replicas", "single-service"],
+};
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 /** How one step ended, with all that it printed. */
@@ -44,12 +61,15 @@ process.on("SIGTERM", () => {
 const counts: TestCount[] = [];
 /** Told once more at the end: of a long run, often only the last lines are kept. */
 const failures: string[] = [];
+let container: MongodbContainer | null = null;
 if (await natsServerIsThere()) {
+  container = await startMongodb();
   counts.push(await runChecks(filters));
   counts.push(await runPackageTests(filters));
 } else {
   counts.push({ passed: 0, failed: 1, skipped: 0 });
 }
+await container?.stop();
 const total = sumOf(counts);
 say("");
 for (const line of failures) say(line);
@@ -81,6 +101,28 @@ async function natsServerIsThere(): Promise<boolean> {
   } catch (error) {
     failures.push(`FAILED nats-server: ${error instanceof Error ? error.message : error}`);
     return false;
+  }
+}
+
+/** The server of `MONGODB_URL`, else one in a container for all suites; without both, those over MongoDB are skipped. */
+async function startMongodb(): Promise<MongodbContainer | null> {
+  if (env.MONGODB_URL) {
+    say("MongoDB: that of MONGODB_URL");
+    return null;
+  }
+  try {
+    const started = await startMongodbContainer();
+    if (started) env.MONGODB_URL = started.url;
+    say(
+      started
+        ? "MongoDB: in a container"
+        : "MongoDB: none (no MONGODB_URL, no Docker); its suites are skipped",
+    );
+    return started;
+  } catch (error) {
+    failures.push(`FAILED MongoDB in a container: ${error instanceof Error ? error.message : error}`);
+    counts.push({ passed: 0, failed: 1, skipped: 0 });
+    return null;
   }
 }
 
@@ -126,15 +168,14 @@ async function runPackageTests(narrowed: readonly string[]): Promise<TestCount> 
     "--passWithNoTests",
   ];
   const { ok, output } = await run("turbo", args);
-  const counts: TestCount[] = [];
+  const outcomes: TestOutcome[] = [];
   for (const { name, directory } of packages) {
     const outcome = await readTestOutcome(join(repository, directory, RESULT));
-    counts.push(outcome);
-    const verdict = outcome.failed === 0 ? "ok     " : "FAILED ";
-    say(`${verdict} ${name}: ${outcome.passed} passed, ${outcome.failed} failed, ${outcome.skipped} skipped`);
-    failures.push(...outcome.failures.map((failure) => failureLine(name, failure)));
+    outcomes.push(outcome);
+    tell(name, outcome);
+    if (name === CLUSTER.package) outcomes.push(await runOnCluster(directory, outcome));
   }
-  const total = sumOf(counts);
+  const total = sumOf(outcomes);
   if (!ok) say(output.trimEnd());
   if (ok || total.failed > 0) return total;
   failures.push(
@@ -143,10 +184,42 @@ async function runPackageTests(narrowed: readonly string[]): Promise<TestCount> 
   return { ...total, failed: 1 };
 }
 
+function tell(name: string, outcome: TestOutcome): void {
+  const verdict = outcome.failed === 0 ? "ok     " : "FAILED ";
+  say(`${verdict} ${name}: ${outcome.passed} passed, ${outcome.failed} failed, ${outcome.skipped} skipped`);
+  failures.push(...outcome.failures.map((failure) => failureLine(name, failure)));
+}
+
+/** The end-to-end suite for the second time; without MongoDB as many tests are skipped as there were in the first. */
+async function runOnCluster(directory: string, first: TestOutcome): Promise<TestOutcome> {
+  const { name, package: filter, result, without } = CLUSTER;
+  if (!env.MONGODB_URL) {
+    const skipped = { passed: 0, failed: 0, skipped: first.passed + first.failed, failures: [] };
+    tell(name, skipped);
+    return skipped;
+  }
+  const file = join(repository, directory, result);
+  await clearResult(file);
+  const args = [
+    ...turbo("test", [`--filter=${filter}`]),
+    "--output-logs=errors-only",
+    "--",
+    "--json",
+    `--outputFile=${result}`,
+    "--maxWorkers=2",
+    `--testPathIgnorePatterns=/(${without.join("|")}).test.ts$`,
+  ];
+  const { output } = await run("turbo", args, { with: CLUSTER.env });
+  const outcome = await readTestOutcome(file);
+  tell(name, outcome);
+  if (outcome.failed > 0) say(output.trimEnd());
+  return outcome;
+}
+
 async function packagesWithTests(
   narrowed: readonly string[],
 ): Promise<{ name: string; directory: string }[] | null> {
-  const { ok, output } = await run("turbo", [...turbo("test", narrowed), "--dry=json"], "stdout");
+  const { ok, output } = await run("turbo", [...turbo("test", narrowed), "--dry=json"], { keep: "stdout" });
   try {
     if (!ok) throw new Error("turbo failed");
     const { tasks } = DryRun.parse(JSON.parse(output));
@@ -171,11 +244,26 @@ function turbo(task: string, narrowed: readonly string[]): string[] {
   return ["run", task, ...narrowed, "--force", "--env-mode=loose", "--no-color"];
 }
 
-function run(command: string, args: readonly string[], keep: "all" | "stdout" = "all"): Promise<StepOutcome> {
+interface RunOptions {
+  /** What of the output is kept. */
+  readonly keep?: "all" | "stdout";
+  /** Beside the environment of all steps. */
+  readonly with?: NodeJS.ProcessEnv;
+}
+
+function run(
+  command: string,
+  args: readonly string[],
+  { keep = "all", with: more = {} }: RunOptions = {},
+): Promise<StepOutcome> {
   const startedAt = performance.now();
   const tool = command === process.execPath ? command : join(repository, "node_modules", ".bin", command);
   return new Promise((resolve) => {
-    const child = spawn(tool, args, { cwd: repository, env, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(tool, args, {
+      cwd: repository,
+      env: { ...env, ...more },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     running = child;
     const pieces: string[] = [];
     child.stdout.setEncoding("utf8").on("data", (text: string) => pieces.push(text));

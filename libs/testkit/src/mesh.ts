@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -8,6 +9,7 @@ import { startCluster, type TestCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { type HttpClient, httpClient } from "./http.ts";
+import { findMongodb, testDatabasePrefix, withoutMongodb } from "./mongodb.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 /** Root of the repository. */
@@ -26,6 +28,8 @@ export interface MeshOptions {
   readonly dataDir?: string;
   /** The nats-server that the launcher starts, or a cluster of three. Default: `DEVMESH_E2E_BROKER`, or the launcher's. */
   readonly broker?: "own" | "cluster";
+  /** Its own SQLite files, or databases of its own in MongoDB. Default: `DEVMESH_E2E_STORE`, or SQLite. */
+  readonly store?: "sqlite" | "mongodb";
   /** Through `npm start`, or through `scripts/start.mjs` as that does it, rather than the launcher itself. */
   readonly through?: "npm" | "start.mjs" | "launch.ts";
 }
@@ -40,6 +44,8 @@ export interface LaunchedMesh extends AsyncDisposable {
   readonly process: ChildProcess;
   /** What it runs on; null for a nats-server of its own. `mqttUrl` is that of the first server, which "nats-server" means. */
   readonly cluster: TestCluster | null;
+  /** `STORE_URL` as the launcher got it; undefined for SQLite files in the data folder. */
+  readonly storeUrl: string | undefined;
   /** All that the launcher printed so far, on both outputs, as it came. */
   output(): string;
   /** Resolves with the `ready` line; rejects with the output when the launcher ends without it. */
@@ -77,6 +83,8 @@ export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMes
   const dataDir = options.dataDir ?? join(folder.path, "data");
   const wantsCluster = (options.broker ?? process.env.DEVMESH_E2E_BROKER) === "cluster";
   const cluster = wantsCluster ? await startCluster(dataDir) : null;
+  const database =
+    (options.store ?? process.env.DEVMESH_E2E_STORE) === "mongodb" ? await databaseOf(dataDir) : null;
   const [first] = cluster?.servers ?? [];
   const ports = {
     http: await freePort(),
@@ -94,6 +102,7 @@ export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMes
       MQTT_PORT: String(ports.mqtt),
       NATS_PORT: String(ports.nats),
       DATA_DIR: dataDir,
+      ...(database === null ? {} : { STORE_URL: database.storeUrl }),
       ...cluster?.env,
       ...options.env,
     },
@@ -116,6 +125,7 @@ export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMes
     await closed;
     clearTimeout(timer);
     await cluster?.stop();
+    if (options.dataDir === undefined) await database?.drop();
     await folder.remove();
   }
   return {
@@ -123,6 +133,7 @@ export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMes
     url: `http://127.0.0.1:${ports.http}`,
     mqttUrl: `mqtt://127.0.0.1:${ports.mqtt}`,
     cluster,
+    storeUrl: options.env?.STORE_URL ?? database?.storeUrl,
     ports,
     process: child,
     output: () => output,
@@ -146,6 +157,14 @@ export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMes
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** The databases of a mesh in MongoDB, the same each time for a data folder. */
+async function databaseOf(dataDir: string): Promise<{ storeUrl: string; drop(): Promise<void> }> {
+  const mongodb = await findMongodb();
+  if (mongodb === null) throw new Error(`a mesh over MongoDB needs one: ${withoutMongodb}`);
+  const name = `${testDatabasePrefix}_${createHash("sha256").update(dataDir).digest("hex").slice(0, 12)}`;
+  return { storeUrl: mongodb.storeUrlOf(name), drop: () => mongodb.dropDatabases(`${name}_`) };
 }
 
 /** Starts a whole mesh and waits until it is ready. Throws with the launcher's output when it does not come up. */

@@ -20,6 +20,9 @@ export interface TestDatabase extends AsyncDisposable {
   readonly storeUrl: string;
 }
 
+/** Begins the name of each database that tests make, with the run's own part, so that what a run left behind can be dropped. */
+export const testDatabasePrefix = `devmesh_test_${process.env.DEVMESH_TEST_RUN ?? process.pid}`;
+
 /** Why suites over MongoDB are skipped where {@link findMongodb} answers null. */
 export const withoutMongodb = "no MONGODB_URL, and no Docker to start one";
 
@@ -39,7 +42,7 @@ export async function findMongodb(): Promise<TestMongodb | null> {
     url,
     storeUrlOf,
     newDatabase() {
-      const name = `devmesh_test_${randomBytes(6).toString("hex")}`;
+      const name = `${testDatabasePrefix}_${randomBytes(6).toString("hex")}`;
       return {
         name,
         storeUrl: storeUrlOf(name),
