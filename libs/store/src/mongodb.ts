@@ -41,7 +41,7 @@ export interface MongoStore {
  * How long a call looks for a server that takes writes, in milliseconds, before it ends as {@link StoreUnavailable}: callers are to
  * hear of a store that is away before their own deadline passes.
  */
-const serverSelectionMs = 2_000;
+const serverSelectionMs = 1_500;
 
 /** What a server says of itself while it cannot serve: stepping down, shutting down, starting, not yet a primary. */
 const awayCodes: ReadonlySet<number> = new Set([

@@ -185,6 +185,11 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       }));
     },
 
+    async ping(signal) {
+      signal.throwIfAborted();
+      queries.has.get("");
+    },
+
     async close() {
       commits.flush();
       sqlite.close();

@@ -85,6 +85,8 @@ export interface DeviceStore {
   remove(id: string, token: string, signal: AbortSignal): Promise<boolean>;
   /** Every marked device. */
   listMarked(signal: AbortSignal): Promise<MarkedDevice[]>;
+  /** Resolves when the store can be read now. */
+  ping(signal: AbortSignal): Promise<void>;
   /** Ends the work under way and lets go of the database. */
   close(): Promise<void>;
 }

@@ -3,6 +3,6 @@ import { z } from "zod";
 
 /** The environment of the service `devices`. */
 export const DevicesEnv = ServiceEnv.extend({
-  /** Where devices are kept: `sqlite:<path>`. */
+  /** Where devices are kept: `sqlite:<path>` or `mongodb://<hosts>/<database>`. */
   STORE_URL: z.string().min(1),
 });

@@ -1,5 +1,7 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import { runService } from "@devmesh/service-kit/run-service";
+import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { Background } from "./background.ts";
 import { createBrokerConnections } from "./broker-connections.ts";
 import { createDeviceNotices } from "./device-notices.ts";
@@ -9,12 +11,15 @@ import { openDeviceStore } from "./open-device-store.ts";
 import { registerPresenceMetrics } from "./presence-metrics.ts";
 import { watchPresence } from "./presence-watch.ts";
 
+/** How long the store may take to show that it is there, in milliseconds. */
+const readinessTimeoutMs = 1_000;
+
 await runService({
   name: "devices",
   declaration: mesh.devices,
   env: DevicesEnv,
   async start({ env, bus, publisher, clients, log, clock, metrics, signal }) {
-    const store = openDeviceStore(env.STORE_URL);
+    const store = await openDeviceStore(env.STORE_URL, signal);
     const background = new Background({ clock, signal, log });
     const connections = createBrokerConnections(bus);
     const presence = await watchPresence({ store, connections, publisher, background, clock });
@@ -31,9 +36,12 @@ await runService({
       clock,
     });
     return {
-      implementation,
+      implementation: unavailableWhen(implementation, (error) => error instanceof StoreUnavailable),
+      ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
       async stop() {
-        await presence.stop();
+        await presence.stop().catch((error: unknown) => {
+          log.warn({ err: error }, "the last changes of presence were not stored");
+        });
         await background.settled();
       },
       close: () => store.close(),

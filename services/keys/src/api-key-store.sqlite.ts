@@ -34,22 +34,32 @@ export function createSqliteApiKeyStore(db: DatabaseSync): ApiKeyStore {
     "UPDATE api_key SET last_used = ?1 WHERE id = ?2 AND coalesce(last_used, 0) < ?1",
   );
 
+  function store(key: StoredApiKey): boolean {
+    const { id, digest, sealed, device, name, createdAt, lastUsed, expiresAt } = key;
+    const { changes } = insert.run(
+      id,
+      digest,
+      sealed,
+      device?.id ?? null,
+      device?.epoch ?? null,
+      name,
+      createdAt,
+      lastUsed,
+      expiresAt,
+    );
+    return changes === 1;
+  }
+
   return {
     async insert(key, signal) {
       signal.throwIfAborted();
-      const { id, digest, sealed, device, name, createdAt, lastUsed, expiresAt } = key;
-      const { changes } = insert.run(
-        id,
-        digest,
-        sealed,
-        device?.id ?? null,
-        device?.epoch ?? null,
-        name,
-        createdAt,
-        lastUsed,
-        expiresAt,
-      );
-      return changes === 1;
+      return store(key);
+    },
+    async insertMasterIfNone(key, now, signal) {
+      signal.throwIfAborted();
+      const valid = apiKeyOf(validMasters.get(now, 1));
+      if (valid === null) store(key);
+      return valid ?? key;
     },
     async findByDigest(digest, signal) {
       signal.throwIfAborted();
@@ -58,10 +68,6 @@ export function createSqliteApiKeyStore(db: DatabaseSync): ApiKeyStore {
     async list(after, limit, signal) {
       signal.throwIfAborted();
       return list.all(after ?? "", limit).flatMap((row) => apiKeyOf(row) ?? []);
-    },
-    async findOldestMaster(now, signal) {
-      signal.throwIfAborted();
-      return apiKeyOf(validMasters.get(now, 1));
     },
     async delete(id, now, signal) {
       signal.throwIfAborted();

@@ -1,6 +1,6 @@
 /** A master or device key as it is stored. Times are Unix milliseconds. */
 export interface StoredApiKey {
-  /** Ascends in the order of creation. */
+  /** Ascends in the order of creation; of keys that several replicas make, as exactly as their clocks agree. */
   readonly id: string;
   /** SHA-256 of the secret; unique. */
   readonly digest: Uint8Array;
@@ -27,12 +27,15 @@ type KeyDeletion = "deleted" | "not_found" | "last_master_key";
 export interface ApiKeyStore {
   /** Stores a new key; false, and nothing stored, when its digest is there already. */
   insert(key: StoredApiKey, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Stores a master key that never expires unless one is valid at `now`; answers the oldest valid one after it. Of several such
+   * calls at the same time one stores its key.
+   */
+  insertMasterIfNone(key: StoredApiKey, now: number, signal: AbortSignal): Promise<StoredApiKey>;
   /** The key of that digest, expired or not. */
   findByDigest(digest: Uint8Array, signal: AbortSignal): Promise<StoredApiKey | null>;
   /** Keys in ascending order of id, behind `after`, at most `limit`. */
   list(after: string | null, limit: number, signal: AbortSignal): Promise<StoredApiKey[]>;
-  /** The oldest master key that is valid at `now`. */
-  findOldestMaster(now: number, signal: AbortSignal): Promise<StoredApiKey | null>;
   /**
    * Deletes a key, except a master key valid at `now` when no other is: of several such calls at the same time at least
    * one valid master key is left over. A store without transactions marks the key first, looks for a valid unmarked one,

@@ -1,6 +1,6 @@
 /** A customer as it is stored. Times are Unix milliseconds. */
 export interface StoredCustomer {
-  /** Ascends in the order of creation. */
+  /** Ascends in the order of creation, over several replicas as exactly as their clocks agree. */
   readonly id: string;
   /** Unique. */
   readonly email: string;

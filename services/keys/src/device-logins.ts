@@ -3,8 +3,8 @@ import type { Bus } from "@devmesh/service-kit/bus";
 import type { Listening } from "@devmesh/service-kit/events";
 import type { DecideMqttLogin } from "./mqtt-login.ts";
 
-/** How long a decision may take, in milliseconds: the broker gives a login up after two seconds. */
-const decisionTimeoutMs = 2_000;
+/** How long a decision may take, in milliseconds: the broker gives a login up after two seconds, and is to hear of it before. */
+const decisionTimeoutMs = 1_800;
 
 /** Answers the broker's question about each MQTT login. */
 export function answerDeviceLogins(bus: Bus, issuerSeed: string, decide: DecideMqttLogin): Listening {

@@ -14,7 +14,7 @@ function decodeKey(text: string): Uint8Array | null {
 
 /** The environment of this service (README, Environment). */
 export const KeysEnv = ServiceEnv.extend({
-  /** `sqlite:<path>`. */
+  /** `sqlite:<path>` or `mongodb://<hosts>/<database>`. */
   STORE_URL: z.string(),
   /** Seals every secret in the store; without it the store is worthless, so keep it apart from its backups. */
   KEY_ENCRYPTION_KEY: z.string().transform((text, context) => {

@@ -7,8 +7,12 @@ import { mailWindowMs } from "./mail-allowance.ts";
 /** How often the store is swept, in milliseconds. What a sweep removes counts as removed before: it only frees space. */
 const sweepMs = 10 * 60 * 1000;
 
+/** How long one sweep may take, in milliseconds. */
+const sweepTimeoutMs = 60 * 1000;
+
 /** Removes customers whose invitation is over, mail slots nobody counts, and device keys that a crash left over. */
-async function sweep(store: KeyStore, clock: Clock, signal: AbortSignal): Promise<void> {
+async function sweep(store: KeyStore, clock: Clock, stopping: AbortSignal): Promise<void> {
+  const signal = AbortSignal.any([stopping, AbortSignal.timeout(sweepTimeoutMs)]);
   const now = clock.now().getTime();
   await store.customers.deleteUnconfirmed(now - invitationMs, signal);
   await store.mailSlots.prune(now - mailWindowMs, signal);

@@ -22,6 +22,13 @@ export function createKeyUses(store: ApiKeyStore, clock: Clock, log: Logger): Ke
   let waiting = new Map<string, number>();
   let cancel: (() => void) | null = null;
   let writing: Promise<void> = Promise.resolve();
+  let closed = false;
+
+  function writeSoon(): void {
+    cancel ??= clock.schedule(gatherMs, () => {
+      writing = write();
+    });
+  }
 
   async function write(): Promise<void> {
     const uses = [...waiting].map(([id, at]) => ({ id, at }));
@@ -31,7 +38,16 @@ export function createKeyUses(store: ApiKeyStore, clock: Clock, log: Logger): Ke
     try {
       await store.recordUses(uses, AbortSignal.timeout(minuteMs));
     } catch (error) {
-      log.warn({ err: error, keys: uses.length }, "times of last use were lost");
+      if (closed) {
+        log.warn({ err: error, keys: uses.length }, "times of last use were lost");
+        return;
+      }
+      log.warn(
+        { err: error, keys: uses.length },
+        "times of last use could not be written and are tried again",
+      );
+      for (const { id, at } of uses) if (!waiting.has(id)) waiting.set(id, at);
+      writeSoon();
     }
   }
 
@@ -42,11 +58,10 @@ export function createKeyUses(store: ApiKeyStore, clock: Clock, log: Logger): Ke
       if (minutes.size >= rememberedKeys) minutes.clear();
       minutes.set(keyId, minute);
       waiting.set(keyId, minute);
-      cancel ??= clock.schedule(gatherMs, () => {
-        writing = write();
-      });
+      writeSoon();
     },
     async close() {
+      closed = true;
       cancel?.();
       await writing;
       await write();

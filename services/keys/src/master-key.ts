@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "@devmesh/service-kit/clock";
@@ -28,23 +29,20 @@ export interface MasterKeyOptions {
 export async function ensureMasterKey(options: MasterKeyOptions): Promise<void> {
   const { store, clock, preset, file, signal } = options;
   if (preset !== undefined) {
-    await addMasterKey(options, preset);
+    await store.apiKeys.insert(newMasterKey(options, preset), signal);
     if (!(await isValidMaster(options, preset)))
       throw new Error("MASTER_KEY has expired: choose another one");
   }
-  const oldest = await store.apiKeys.findOldestMaster(clock.now().getTime(), signal);
-  const secret =
-    preset ??
-    (oldest === null
-      ? await addMasterKey(options, createSecret("master"))
-      : openApiKey(options.sealer, oldest));
+  // Of replicas that start at the same time on an empty store, one makes the key that all of them find.
+  const made = newMasterKey(options, createSecret("master"));
+  const oldest = await store.apiKeys.insertMasterIfNone(made, clock.now().getTime(), signal);
+  const secret = preset ?? openApiKey(options.sealer, oldest);
   if (file !== undefined) await writeMasterKey(options, file, secret);
 }
 
-async function addMasterKey(options: MasterKeyOptions, secret: string): Promise<string> {
-  const { store, sealer, clock, newId, signal } = options;
+function newMasterKey({ sealer, clock, newId }: MasterKeyOptions, secret: string): StoredApiKey {
   const id = newId();
-  const added: StoredApiKey = {
+  return {
     id,
     digest: digestSecret(secret),
     sealed: sealApiKey(sealer, id, secret),
@@ -54,8 +52,6 @@ async function addMasterKey(options: MasterKeyOptions, secret: string): Promise<
     lastUsed: null,
     expiresAt: null,
   };
-  await store.apiKeys.insert(added, signal);
-  return secret;
 }
 
 /** A file that holds a valid master key is left as it is, so that an operator's choice among several stands. */
@@ -70,11 +66,14 @@ async function writeMasterKey(options: MasterKeyOptions, file: string, secret: s
       return;
     }
     await mkdir(dirname(file), { recursive: true });
-    // Never half a key, and never readable by others, not even for a moment.
-    const draft = `${file}.new`;
-    await rm(draft, { force: true });
-    await writeFile(draft, `${secret}\n`, { mode: 0o600, flag: "wx", flush: true });
-    await rename(draft, file);
+    // Never half a key, and never readable by others, not even for a moment; replicas may share the folder.
+    const draft = `${file}.${randomUUID()}.new`;
+    try {
+      await writeFile(draft, `${secret}\n`, { mode: 0o600, flag: "wx", flush: true });
+      await rename(draft, file);
+    } finally {
+      await rm(draft, { force: true });
+    }
   } catch (cause) {
     throw new Error(`MASTER_KEY_FILE ${file} cannot be written (${errorCode(cause) ?? "unknown error"})`, {
       cause,

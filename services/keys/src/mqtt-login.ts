@@ -2,6 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { keyPrefixes, secretPattern } from "@devmesh/contracts/model/api-key";
 import { DeviceId } from "@devmesh/contracts/model/device-id";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { CredentialStore, StoredLogin } from "./credential-store.ts";
 import type { IngestionGate } from "./ingestion-gate.ts";
 import type { LoginThrottle } from "./login-throttle.ts";
@@ -35,7 +36,8 @@ type LoginRefusal =
   | "bad_user_name"
   | "bad_credentials"
   | "foreign_client_id"
-  | "ingestion_not_ready";
+  | "ingestion_not_ready"
+  | "store_unavailable";
 
 /** A decided login. */
 type LoginDecision =
@@ -47,7 +49,7 @@ type LoginDecision =
     }
   | { readonly admitted: false; readonly refusal: LoginRefusal };
 
-/** Decides a login; rejects only when the store fails. */
+/** Decides a login; rejects only when the store fails otherwise than by being away for now. */
 export type DecideMqttLogin = (login: MqttLogin, signal: AbortSignal) => Promise<LoginDecision>;
 
 /** What deciding logins needs. */
@@ -69,6 +71,16 @@ export function createMqttLogin(dependencies: MqttLoginDependencies): DecideMqtt
   const { credentials, throttle, gate, clock, random = Math.random } = dependencies;
 
   return async (login, signal) => {
+    try {
+      return await decide(login, signal);
+    } catch (error) {
+      // No failure of the device's: it may try again at once when the store is back.
+      if (error instanceof StoreUnavailable || signal.aborted) return refuse("store_unavailable");
+      throw error;
+    }
+  };
+
+  async function decide(login: MqttLogin, signal: AbortSignal): Promise<LoginDecision> {
     if (!login.isMqtt) return refuse("not_mqtt");
     const deviceId = parseUserName(login.userName);
     if (!throttle.admitsAddress(login.address)) return refuse("throttled");
@@ -104,7 +116,7 @@ export function createMqttLogin(dependencies: MqttLoginDependencies): DecideMqtt
     }
     const expiresAt = new Date(now + admissionMs - random() * jitterMs);
     return { admitted: true, deviceId, permissions: mqttPermissions(deviceId), expiresAt };
-  };
+  }
 }
 
 /** The device id of a user name; what follows the first `?` is an SDK's own (AWS SDKs append their version). */

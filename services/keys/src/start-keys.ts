@@ -8,19 +8,20 @@ import type { Publisher } from "@devmesh/service-kit/events";
 import type { Client, Implementation } from "@devmesh/service-kit/implementation";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { createProducer } from "@devmesh/service-kit/queue";
-import { parseStoreUrl } from "@devmesh/store/store-url";
+import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { answerDeviceLogins } from "./device-logins.ts";
 import { checkEncryptionKey } from "./encryption-key-check.ts";
 import type { KeysEnv } from "./env.ts";
 import { keepSweeping } from "./housekeeping.ts";
 import { createIngestionGate } from "./ingestion-gate.ts";
-import { openSqliteKeyStore } from "./key-store.sqlite.ts";
 import { createKeyUses } from "./key-uses.ts";
 import { createKeys } from "./keys.ts";
 import { createLoginThrottle } from "./login-throttle.ts";
 import { createMailAllowance } from "./mail-allowance.ts";
 import { ensureMasterKey } from "./master-key.ts";
 import { createMqttLogin } from "./mqtt-login.ts";
+import { openKeyStore } from "./open-key-store.ts";
 import { createAnnouncer } from "./revocation.ts";
 import { createSealer } from "./sealing.ts";
 import { createIdSource } from "./sortable-id.ts";
@@ -60,7 +61,7 @@ export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
   const { env, bus, publisher, clients, log, clock, signal } = parts;
   const sealer = createSealer(env.KEY_ENCRYPTION_KEY);
   const newId = createIdSource(clock);
-  const store = openSqliteKeyStore(parseStoreUrl(env.STORE_URL).path);
+  const store = await openKeyStore(env.STORE_URL, signal);
   try {
     await checkEncryptionKey(store, sealer, signal);
     await ensureMasterKey({
@@ -103,7 +104,7 @@ export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
     );
     const sweeping = keepSweeping(store, clock, log, signal);
     return {
-      implementation,
+      implementation: unavailableWhen(implementation, (error) => error instanceof StoreUnavailable),
       ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
       async stop() {
         await logins.stop();

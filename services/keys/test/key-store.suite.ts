@@ -115,7 +115,21 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
         expect(await store.apiKeys.delete(expired.id, now, signal)).toBe("deleted");
         expect(await store.apiKeys.delete(ofDevice.id, now, signal)).toBe("deleted");
         expect(await store.apiKeys.delete("nobody", now, signal)).toBe("not_found");
-        expect((await store.apiKeys.findOldestMaster(now, signal))?.id).toBe(master.id);
+        expect((await store.apiKeys.list(null, 10, signal)).map(({ id }) => id)).toEqual([master.id]);
+      });
+
+      test("made where no master key is valid are one, however many are made at once", async () => {
+        const others = [apiKey({ expiresAt: now }), apiKey({ device: { id: "d", epoch: "e" } })];
+        for (const key of others) await store.apiKeys.insert(key, signal);
+        const made = await Promise.all(
+          Array.from({ length: 8 }, () => store.apiKeys.insertMasterIfNone(apiKey(), now, signal)),
+        );
+        expect(new Set(made.map(({ id }) => id)).size).toBe(1);
+        expect(await store.apiKeys.list(null, 10, signal)).toHaveLength(3);
+        const added = apiKey();
+        await store.apiKeys.insert(added, signal);
+        expect(await store.apiKeys.delete(made[0]?.id ?? "", now, signal)).toBe("deleted");
+        expect((await store.apiKeys.insertMasterIfNone(apiKey(), now, signal)).id).toBe(added.id);
       });
 
       test("of a device whose credentials have another epoch are orphans", async () => {

@@ -1,0 +1,37 @@
+/** How a database would answer a query, from what `explain` told. */
+export interface QueryPlan {
+  /** Names of the indexes that it looks into. */
+  readonly indexes: readonly string[];
+  /** Whether it reads the whole collection. */
+  readonly scansCollection: boolean;
+  /** Whether it sorts what it found, because no index holds it in that order. */
+  readonly sorts: boolean;
+}
+
+/** Reads the answer of `explain`, MongoDB's own or PostgreSQL's, which servers on top of that give. */
+export function readQueryPlan(explained: object): QueryPlan {
+  const { queryPlanner } = explained as { readonly queryPlanner?: { readonly winningPlan?: unknown } };
+  const indexes = new Set<string>();
+  const stages = new Set<string>();
+  const visit = (node: unknown): void => {
+    if (typeof node !== "object" || node === null) return;
+    const step = node as Readonly<Record<string, unknown>>;
+    for (const stage of [step.stage, step["Node Type"]]) if (typeof stage === "string") stages.add(stage);
+    // A look-up by `_id` alone has no scan, and so names no index.
+    if (step.stage === "IDHACK" || step.stage === "EXPRESS_IXSCAN") indexes.add("_id_");
+    for (const index of [step.indexName, step["Index Name"]]) {
+      // PostgreSQL's form lists every index it weighed, too, with what each would cost.
+      if (typeof index === "string" && ("stage" in step || "Node Type" in step)) indexes.add(index);
+    }
+    for (const below of Object.values(step)) {
+      if (Array.isArray(below)) below.forEach(visit);
+      else visit(below);
+    }
+  };
+  visit(queryPlanner?.winningPlan ?? queryPlanner ?? explained);
+  return {
+    indexes: [...indexes].sort(),
+    scansCollection: stages.has("COLLSCAN") || stages.has("Seq Scan"),
+    sorts: stages.has("SORT") || stages.has("Sort"),
+  };
+}
