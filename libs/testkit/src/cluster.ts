@@ -20,6 +20,8 @@ export interface TestCluster extends AsyncDisposable {
   readonly env: { readonly NATS_URL: string; readonly MQTT_URL: string; readonly STREAM_REPLICAS: string };
   /** The server that leads a stream now; waits through an election. */
   leaderOf(account: "MESH" | "DEVICES", stream: string): Promise<TestNatsServer>;
+  /** How many servers hold a copy of a stream now. */
+  replicasOf(account: "MESH" | "DEVICES", stream: string): Promise<number>;
   /** Resolves when each server says that it holds all that it should: after that another one may go. */
   caughtUp(): Promise<void>;
   /** Kills a server (SIGKILL unless told) and starts it again after a second; resolves when it is dead. */
@@ -78,6 +80,15 @@ export async function startCluster(dataDir: string): Promise<TestCluster> {
     );
   }
 
+  async function copiesOf(account: string, stream: string): Promise<(StreamCopy | undefined)[]> {
+    const reports = (await ask(`/jsz?acc=${account}&streams=true`)) as (AccountReport | null)[];
+    return reports.map((report) =>
+      (report?.account_details ?? [])
+        .flatMap(({ stream_detail = [] }) => stream_detail)
+        .find(({ name }) => name === stream),
+    );
+  }
+
   async function caughtUp() {
     await eventually(async () => (await ask("/healthz")).every((health) => health !== null), {
       withinMs: 60_000,
@@ -109,18 +120,22 @@ export async function startCluster(dataDir: string): Promise<TestCluster> {
     leaderOf: (account, stream) =>
       eventually(
         async () => {
-          const leaders = (await ask(`/jsz?acc=${account}&streams=true`)).map((report) =>
-            leaderIn(report as AccountReport | null, stream),
-          );
-          const at = members.findIndex(({ name }) => leaders.includes(name));
-          return servers[at];
+          const copies = await copiesOf(account, stream);
+          // Only its own word counts: the others go on naming one that has just died.
+          return servers[members.findIndex(({ name }, at) => copies[at]?.cluster?.leader === name)];
         },
         { withinMs: 30_000, everyMs: 100 },
       ),
+    async replicasOf(account, stream) {
+      return (await copiesOf(account, stream)).filter((copy) => copy !== undefined).length;
+    },
     caughtUp,
     async crash(server, signal = "SIGKILL") {
       await server.kill(signal);
-      const back = sleep(AWAY_MS).then(() => (stopped ? undefined : server.restart()));
+      // One that does not come back is missed by the test that needs it.
+      const back = sleep(AWAY_MS)
+        .then(() => (stopped ? undefined : server.restart()))
+        .catch(() => undefined);
       returning.add(back);
       void back.finally(() => returning.delete(back));
     },
@@ -129,17 +144,12 @@ export async function startCluster(dataDir: string): Promise<TestCluster> {
   };
 }
 
-/** The members of `/jsz` that tell the leader of each stream. */
-interface AccountReport {
-  readonly account_details?: readonly {
-    readonly stream_detail?: readonly {
-      readonly name: string;
-      readonly cluster?: { readonly leader?: string };
-    }[];
-  }[];
+/** What `/jsz` tells of a server's copy of a stream. */
+interface StreamCopy {
+  readonly name: string;
+  readonly cluster?: { readonly leader?: string };
 }
 
-function leaderIn(report: AccountReport | null, stream: string): string | undefined {
-  const streams = (report?.account_details ?? []).flatMap(({ stream_detail = [] }) => stream_detail);
-  return streams.find(({ name }) => name === stream)?.cluster?.leader;
+interface AccountReport {
+  readonly account_details?: readonly { readonly stream_detail?: readonly StreamCopy[] }[];
 }

@@ -55,10 +55,10 @@ export interface MqttLink {
 const reconnectAfterMs = 500;
 
 /**
- * How long a login may take, in milliseconds; in a cluster less. A server that begins a login while the broker's streams have no
- * leader never answers it, and the next one, begun after the election, is answered at once.
+ * How long a login may take, in milliseconds. A server of a cluster that begins one while its streams have no leader never answers
+ * it; the next one, begun after the election, is answered at once.
  */
-const loginMs = { alone: 5_000, inCluster: 2_000 };
+const loginMs = 2_500;
 
 /** Opens a link; it is not connected yet. A refused login is logged and tried again. */
 export function openMqttLink(options: MqttLinkOptions): MqttLink {
@@ -147,7 +147,7 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
  * (TCP_NODELAY): otherwise each acknowledgement costs 40 ms. The caller listens to its `error`.
  */
 export function connectMqtt(
-  { urls, user, password, tlsCert }: BrokerLogin,
+  { user, password, tlsCert }: Omit<BrokerLogin, "urls">,
   url: string,
   clientId: string,
 ): MqttClient {
@@ -159,7 +159,7 @@ export function connectMqtt(
     clientId,
     clean: true,
     keepalive: 30,
-    connectTimeout: urls.length > 1 ? loginMs.inCluster : loginMs.alone,
+    connectTimeout: loginMs,
     reconnectPeriod: 0,
     resubscribe: false,
     queueQoSZero: false,

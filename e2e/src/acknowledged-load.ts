@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+
+/** How many messages a sender has on the way at once, and how long it pauses between, in milliseconds: no more than is stored at once. */
+const AT_ONCE = 10;
+const PAUSE_MS = 50;
+
+/** A device that publishes numbers at QoS 1 for as long as it is told to, and remembers which were acknowledged. */
+export interface Sender {
+  readonly id: string;
+  readonly topic: string;
+  /** Each number is published once: one without acknowledgement is given up, never sent again. */
+  readonly acknowledged: ReadonlySet<number>;
+  /** Resolves when nothing is on the way any more. */
+  stop(): Promise<void>;
+}
+
+/** Starts a sender that connects to one listener after the other whenever its connection is lost. */
+export function startSender(device: { id: string; token: string }, listeners: readonly string[]): Sender {
+  const topic = `db/${device.id}/count`;
+  const acknowledged = new Set<number>();
+  let next = 0;
+  let turn = Math.floor(Math.random() * listeners.length);
+  let sending = true;
+
+  async function send() {
+    while (sending) {
+      const url = listeners[turn++ % listeners.length] ?? "";
+      const connection = await connectMqttDevice({ url, ...device }).catch(() => null);
+      if (!connection) {
+        await sleep(100);
+        continue;
+      }
+      const closed = connection.closed();
+      while (sending && connection.client.connected) {
+        const numbers = Array.from({ length: AT_ONCE }, () => next++);
+        const published = numbers.map(async (number) => {
+          await connection.publish(topic, String(number), 1);
+          acknowledged.add(number);
+        });
+        await Promise.race([Promise.allSettled(published), closed]);
+        await sleep(PAUSE_MS);
+      }
+      await connection.client.endAsync(true).catch(() => undefined);
+    }
+  }
+
+  const running = send();
+  return {
+    id: device.id,
+    topic,
+    acknowledged,
+    async stop() {
+      sending = false;
+      await running;
+    },
+  };
+}
