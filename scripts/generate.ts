@@ -5,9 +5,10 @@ import { parseArgs, promisify } from "node:util";
 import { mesh } from "@devmesh/contracts/mesh";
 import { z } from "zod";
 import { planSurfaces } from "./src/contract-surface/surface-files.ts";
+import { brokerDocuments } from "./src/deployment/broker-documents.ts";
 import { subjectDocument } from "./src/subject-document.ts";
 
-// Writes the documents that are derived from the contracts; with `--check` names those that are stale and fails instead. A
+// Writes the documents and configurations that are derived from the contracts; with `--check` names those that are stale and fails instead. A
 // contract that breaks its released surface is refused both ways; `--release` makes the surfaces of now the released ones.
 
 const { values: options } = parseArgs({
@@ -24,6 +25,7 @@ const surfaces = await planSurfaces(fileURLToPath(root), mesh, options.release);
 const documents: Readonly<Record<string, string>> = {
   ...z.record(z.string(), z.string()).parse(JSON.parse(stdout)),
   "docs/subjects.md": subjectDocument(),
+  ...brokerDocuments(),
   ...surfaces.documents,
 };
 
