@@ -30,7 +30,9 @@ export function createDataMetrics(
     help: "What the stored records occupy, indexes included.",
     registers,
     async collect() {
-      this.set((await store.size()).bytes);
+      const size = await store.size().catch(() => null);
+      if (size === null) this.reset();
+      else this.set(size.bytes);
     },
   });
   new Gauge({
@@ -38,9 +40,9 @@ export function createDataMetrics(
     help: "When the broker took the oldest record; absent while there is none.",
     registers,
     async collect() {
-      const { oldest } = await store.size();
-      if (oldest === null) this.reset();
-      else this.set(oldest / 1000);
+      const size = await store.size().catch(() => null);
+      if (size === null || size.oldest === null) this.reset();
+      else this.set(size.oldest / 1000);
     },
   });
   new Gauge({

@@ -1,13 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { inTransaction, openSqlite } from "@devmesh/store/sqlite";
-import {
-  type AppendOutcome,
-  type DataMessage,
-  type DataStore,
-  type RecordPage,
-  StoreUnavailable,
-} from "./data-store.ts";
-import { cursorOf, type Position, startOf } from "./sqlite/position.ts";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import type { AppendOutcome, DataMessage, DataStore, RecordPage } from "./data-store.ts";
+import { cursorOf, type Position, startOf } from "./position.ts";
 import { openRecordReader, type RecordReader } from "./sqlite/record-reader.ts";
 import {
   createSearchTable,
@@ -237,6 +232,14 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       const row = sql.size.get();
       const oldest = row?.oldest ?? null;
       return { bytes: Number(row?.bytes), oldest: oldest === null ? null : Number(oldest) };
+    },
+    async awaitIngestionTurn(signal) {
+      signal.throwIfAborted();
+      // No other process can have the store open.
+      return { lost: new AbortController().signal, async end() {} };
+    },
+    async ping() {
+      // A file does not go away by itself; that it takes nothing shows when something is stored.
     },
     async syncToDisk() {
       translating(() => store.db.exec("PRAGMA wal_checkpoint(PASSIVE)"));

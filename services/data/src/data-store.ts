@@ -1,4 +1,5 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 
 /** The most that a payload may weigh, in bytes (api.md, Stored data). */
 export const maxPayloadBytes = 256 * 1024;
@@ -74,14 +75,23 @@ export class InvalidCursor extends Error {
   override readonly name = "InvalidCursor";
 }
 
-/** The store cannot do it now, whatever the input (full, locked, broken), but may be able to again: nothing was changed. */
-export class StoreUnavailable extends Error {
-  override readonly name = "StoreUnavailable";
+/**
+ * Whether a batch was stored cannot be found out now. One whose messages have a {@link DeliveryKey} is tried again like any that
+ * the store could not take; of one without, that could make two records of a message.
+ */
+export class OutcomeUnknown extends StoreUnavailable {}
+
+/** The right of one process to pull from the broker, so that one device's messages are stored in the order they came. */
+export interface IngestionTurn {
+  /** Aborts when the right may have gone to another process: nothing more is to be pulled. */
+  readonly lost: AbortSignal;
+  /** Gives the right up, once nothing is under way. Never rejects. */
+  end(): Promise<void>;
 }
 
 /** How the store stands; for metrics and retention. */
 interface StoreSize {
-  /** What it occupies, indexes included and reusable space excluded. */
+  /** What its records occupy, indexes included and reusable space excluded. */
   readonly bytes: number;
   /** Timestamp of the record taken by the broker first, Unix milliseconds; null when empty. */
   readonly oldest: number | null;
@@ -89,12 +99,15 @@ interface StoreSize {
 
 /**
  * Where records are kept. Record ids are given by the store and ascend in the order of storing, so that who has read
- * up to one has missed none below it; an id is never used twice. One writer at a time.
+ * up to one has missed none below it; an id is never used twice. A store may be shared by several processes, each with an
+ * adapter of its own.
  */
 export interface DataStore {
   /**
-   * Stores a batch, in its order, whole or not at all; the same batch again stores nothing.
-   * @throws StoreUnavailable when the store is to blame; another error means that one of the messages is.
+   * Stores a batch, in its order, whole or not at all; the same batch again stores nothing. One batch at a time, over all
+   * processes.
+   * @throws StoreUnavailable when the store is to blame: nothing was stored, or, as {@link OutcomeUnknown}, perhaps all; another
+   * error means that one of the messages is.
    */
   append(messages: readonly DataMessage[]): Promise<AppendOutcome>;
   /**
@@ -102,7 +115,13 @@ export interface DataStore {
    * @throws InvalidCursor for a foreign `after`; StoreUnavailable when reading broke off.
    */
   readPage(selection: RecordSelection, page: PageRequest, signal: AbortSignal): Promise<RecordPage>;
-  /** From now on {@link append} refuses the device's messages. Twice is once. */
+  /**
+   * Resolves when it is this process's turn to pull from the broker. When a process that had it has died without a word, its turn
+   * passes to another only after the broker has let go of what it had pulled.
+   * @throws the signal's reason once that has aborted. While the store is away it waits.
+   */
+  awaitIngestionTurn(signal: AbortSignal): Promise<IngestionTurn>;
+  /** Once it resolves, {@link append} refuses the device's messages, also in a batch that was under way. Twice is once. */
   refuseDevice(deviceId: string): Promise<void>;
   /** Deletes up to `limit` records of the device and tells how many; 0 when none is left. */
   deleteRecordsOf(deviceId: string, limit: number): Promise<number>;
@@ -119,7 +138,9 @@ export interface DataStore {
   /** Deletes the `limit` records that were stored first; tells how many. */
   deleteOldest(limit: number): Promise<number>;
   size(): Promise<StoreSize>;
-  /** Syncs what was stored to the disk: it then survives a power cut as well. Ingestion goes on meanwhile. */
+  /** Resolves when the store can be asked. @throws StoreUnavailable */
+  ping(): Promise<void>;
+  /** What was stored survives a power cut once this resolves. Ingestion goes on meanwhile. */
   syncToDisk(): Promise<void>;
   /** Writes a little. @throws StoreUnavailable while the store takes nothing. */
   checkWritable(): Promise<void>;

@@ -2,10 +2,11 @@ import type { data } from "@devmesh/contracts/data";
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Context } from "@devmesh/service-kit/context";
-import { ServiceError } from "@devmesh/service-kit/errors";
 import type { CallInput, Implementation } from "@devmesh/service-kit/implementation";
 import { MAX_REPLY_BYTES } from "@devmesh/service-kit/reply-limit";
-import { type DataStore, InvalidCursor, type RecordSelection, StoreUnavailable } from "./data-store.ts";
+import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import { type DataStore, InvalidCursor, type RecordSelection } from "./data-store.ts";
 import type { Purges } from "./purge.ts";
 
 /** What the use cases need. */
@@ -25,7 +26,7 @@ const longestSearchMs = 5_000;
 
 /** Stored data: querying it, and forgetting a device. */
 export function createData({ store, purges, clock }: DataDeps): Implementation<typeof data> {
-  return {
+  const implementation: Implementation<typeof data> = {
     async queryRecords(query, context) {
       const selection = selectionOf(query, context);
       const { skip, limit, after } = query;
@@ -37,7 +38,7 @@ export function createData({ store, purges, clock }: DataDeps): Implementation<t
         searchMs: Math.min(longestSearchMs, context.deadline.remainingMs() / 2),
       };
       try {
-        return await available(store.readPage(selection, page, context.signal));
+        return await store.readPage(selection, page, context.signal);
       } catch (error) {
         if (error instanceof InvalidCursor) return context.fail("cursor_invalid");
         throw error;
@@ -45,28 +46,19 @@ export function createData({ store, purges, clock }: DataDeps): Implementation<t
     },
 
     async purgeDevice({ device_id }) {
-      await available(purges.purge(device_id));
+      await purges.purge(device_id);
       return {};
     },
 
     async admitDevice({ device_id }, { signal }) {
       const moment = clock.now().getTime();
-      await available(store.admitDevice(device_id, moment));
+      await store.admitDevice(device_id, moment);
       // The broker's times are in milliseconds: what is published after the answer must not be of the one just refused.
       while (clock.now().getTime() === moment) await clock.sleep(1, signal);
       return {};
     },
   };
-}
-
-/** Tells a caller that it is worth trying again when the store was to blame. */
-async function available<T>(answer: Promise<T>): Promise<T> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof StoreUnavailable) throw ServiceError.of("unavailable", { cause: error });
-    throw error;
-  }
+  return unavailableWhen(implementation, (error) => error instanceof StoreUnavailable);
 }
 
 /** What the caller asked for, cut to what its key may see. */

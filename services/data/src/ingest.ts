@@ -1,7 +1,8 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { DataMetrics, DropReason } from "./data-metrics.ts";
-import { type DataMessage, type DataStore, StoreUnavailable } from "./data-store.ts";
+import type { DataMessage, DataStore } from "./data-store.ts";
 import { checkMessage, type IncomingMessage } from "./message-check.ts";
 
 /** What ingestion needs. */

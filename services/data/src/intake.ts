@@ -6,6 +6,8 @@ import {
   subscribeDeviceTopics,
   type TransientDeviceMessage,
 } from "@devmesh/service-kit/device-stream";
+import type { Logger } from "@devmesh/service-kit/logger";
+import type { DataStore } from "./data-store.ts";
 import type { Ingestion } from "./ingest.ts";
 import type { IncomingMessage } from "./message-check.ts";
 import { gatherQos0Messages } from "./qos0-messages.ts";
@@ -14,6 +16,8 @@ import { gatherQos0Messages } from "./qos0-messages.ts";
 export interface IntakeOptions {
   /** In account DEVICES. */
   readonly bus: Bus;
+  readonly store: Pick<DataStore, "awaitIngestionTurn">;
+  readonly log: Logger;
   readonly ingestion: Ingestion;
   readonly clock: Clock;
   /** The most messages of one batch. */
@@ -32,13 +36,12 @@ export interface Intake {
 
 /**
  * Takes what devices publish below `db/`: at QoS 1 and 2 from the broker's stream, acknowledged once it is stored, one batch in
- * flight so that ids ascend in the order of acknowledging; at QoS 0 as it is told, best effort.
+ * flight and one replica at a time, so that ids ascend in the order the broker took the messages; at QoS 0 as it is told, best effort.
  */
-export function startIntake({ bus, ingestion, clock, batch, waitMs, signal }: IntakeOptions): Intake {
+export function startIntake(options: IntakeOptions): Intake {
+  const { bus, ingestion, clock, batch, waitMs } = options;
   // Rejects for nothing but a defect; then nobody handles it, and the process ends rather than going on deaf.
-  const pulling = pullDeviceMessages(bus, { durable: "data", batch, maxWaitMs: waitMs, signal }, (messages) =>
-    ingestion.take(messages.map(keptMessage)),
-  );
+  const pulling = pullInTurns(options);
   const transient = gatherQos0Messages({ ingestion, clock, batch, waitMs });
   const listening = subscribeDeviceTopics(bus, "db.>", bus.name, (message) =>
     transient.add(qos0Message(message)),
@@ -49,6 +52,26 @@ export function startIntake({ bus, ingestion, clock, batch, waitMs, signal }: In
       await transient.stop();
     },
   };
+}
+
+/** Pulls whenever it is this replica's turn. */
+async function pullInTurns({ bus, store, log, ingestion, batch, waitMs, signal }: IntakeOptions) {
+  while (!signal.aborted) {
+    const turn = await store.awaitIngestionTurn(signal).catch((error: unknown) => {
+      if (signal.aborted) return null;
+      throw error;
+    });
+    if (turn === null) return;
+    log.info("this replica stores what devices publish at QoS 1 and 2");
+    await pullDeviceMessages(
+      bus,
+      { durable: "data", batch, maxWaitMs: waitMs, signal: AbortSignal.any([signal, turn.lost]) },
+      (messages) => ingestion.take(messages.map(keptMessage)),
+    );
+    if (turn.lost.aborted) log.warn({ err: turn.lost.reason }, "this replica stores no more of it for now");
+    await turn.end();
+    if (bus.connection.isClosed()) return;
+  }
 }
 
 function keptMessage({

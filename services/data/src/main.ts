@@ -3,10 +3,10 @@ import { deviceBacklog } from "@devmesh/service-kit/device-backlog";
 import { runService } from "@devmesh/service-kit/run-service";
 import { createData } from "./data.ts";
 import { createDataMetrics } from "./data-metrics.ts";
-import { openSqliteDataStore, segmentBytesFor } from "./data-store.sqlite.ts";
 import { DataEnv } from "./env.ts";
 import { createIngestion } from "./ingest.ts";
 import { startIntake } from "./intake.ts";
+import { openDataStore } from "./open-data-store.ts";
 import { createPurges } from "./purge.ts";
 import { createRetention } from "./retention.ts";
 
@@ -21,17 +21,18 @@ await runService({
       INGEST_BATCH: batch,
       INGEST_WAIT_MS: waitMs,
     } = env;
-    const store = openSqliteDataStore(env.STORE_URL.path, { segmentBytes: segmentBytesFor(maxBytes) });
+    const store = await openDataStore(env.STORE_URL, { days, maxBytes, signal });
     const backlog = () => deviceBacklog(bus, "data");
     const metrics = createDataMetrics(registry, store, backlog);
     const ingestion = createIngestion({ store, metrics, log, clock });
     const purges = createPurges({ store, metrics, log, signal });
     const retention = createRetention({ store, purges, metrics, clock, log, days, maxBytes });
-    const intake = startIntake({ bus, ingestion, clock, batch, waitMs, signal });
+    const intake = startIntake({ bus, store, log, ingestion, clock, batch, waitMs, signal });
     const sweeping = retention.run(signal);
     return {
       implementation: createData({ store, purges, clock }),
       async ready() {
+        await store.ping();
         await ingestion.checkStore();
         // Rejects until the broker keeps for this service what devices publish.
         await backlog();

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { DataMetrics } from "./data-metrics.ts";
-import { type DataStore, StoreUnavailable } from "./data-store.ts";
+import type { DataStore } from "./data-store.ts";
 
 /** Deletes all records of a device, in steps short enough for ingestion to go on between them. */
 export interface Purges {

@@ -1,5 +1,5 @@
 import type { Clock } from "@devmesh/service-kit/clock";
-import { StoreUnavailable } from "./data-store.ts";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { Ingestion } from "./ingest.ts";
 import type { IncomingMessage } from "./message-check.ts";
 

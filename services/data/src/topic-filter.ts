@@ -16,6 +16,8 @@ export interface TopicPattern {
   /** Whether all topics in `range` match, so that `matches` need not be asked. */
   readonly rangeIsExact: boolean;
   matches(topic: string): boolean;
+  /** What `matches` says, as a regular expression of Perl's kind. */
+  readonly expression: string;
 }
 
 /** The pattern of a filter relative to `db/<deviceId>/`. The filter has been checked (`TopicFilter`), the id too (`DeviceId`). */
@@ -23,12 +25,14 @@ export function topicPattern(deviceId: string, filter: string): TopicPattern {
   const levels = ["db", deviceId, ...filter.split("/")];
   const wildcard = levels.findIndex((level) => level === "+" || level === "#");
   const matches = (topic: string) => matchesLevels(levels, topic.split("/"));
-  if (wildcard === -1) return { exact: levels.join("/"), range: null, rangeIsExact: true, matches };
+  const expression = expressionOf(levels);
+  if (wildcard === -1)
+    return { exact: levels.join("/"), range: null, rangeIsExact: true, matches, expression };
   const range = topicsBelow(`${levels.slice(0, wildcard).join("/")}/`);
   const endsHere = levels[wildcard] === "#";
   // `db/ab` is no topic of device `ab`: only what begins `db/ab/` is.
   const exact = endsHere && wildcard > 2 ? levels.slice(0, wildcard).join("/") : null;
-  return { exact, range, rangeIsExact: endsHere, matches };
+  return { exact, range, rangeIsExact: endsHere, matches, expression };
 }
 
 function matchesLevels(filter: readonly string[], topic: readonly string[]): boolean {
@@ -38,6 +42,16 @@ function matchesLevels(filter: readonly string[], topic: readonly string[]): boo
     if (actual === undefined || (level !== "+" && level !== actual)) return false;
   }
   return topic.length === filter.length;
+}
+
+/** `#` takes in the level above it, but for the device's: there is no topic `db/<deviceId>`. */
+function expressionOf(levels: readonly string[]): string {
+  const parts = levels.map((level, at) => {
+    if (level === "#") return at > 2 ? "(?:/.*)?" : "/.*";
+    const separator = at === 0 ? "" : "/";
+    return separator + (level === "+" ? "[^/]*" : level.replace(/[!-/:-@[-`{-~]/g, "\\$&"));
+  });
+  return `(?s)^${parts.join("")}\\z`;
 }
 
 /** The character after `/` ends the range: no topic that begins with the prefix sorts behind it. */

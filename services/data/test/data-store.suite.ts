@@ -125,8 +125,18 @@ function asRegExp(filter: string): RegExp {
   return new RegExp(`^${fixed.join("/")}${open ? "(/.*)?" : ""}$`, "su");
 }
 
+/** How thorough the suite is. */
+export interface SuiteOptions {
+  /** Queries made up at random; fewer where each takes many round trips. */
+  readonly randomQueries?: number;
+}
+
 /** What every adapter of {@link DataStore} must do. */
-export function describeDataStore(adapter: string, open: () => Promise<StoreUnderTest>): void {
+export function describeDataStore(
+  adapter: string,
+  open: () => Promise<StoreUnderTest>,
+  { randomQueries = 400 }: SuiteOptions = {},
+): void {
   /** Runs a test on a store of its own. */
   const withStore = (run: (store: DataStore, under: StoreUnderTest) => Promise<void>) => async () => {
     const under = await open();
@@ -250,7 +260,7 @@ export function describeDataStore(adapter: string, open: () => Promise<StoreUnde
           expect(found).toEqual(naive(all, query).map((record) => record.id));
           expect(found.every((id) => ids.includes(id))).toBe(true);
         }),
-        { numRuns: 400 },
+        { numRuns: randomQueries },
       );
     });
 

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
 import { openSqliteDataStore, type SqliteDataStoreOptions } from "../src/data-store.sqlite.ts";
-import { StoreUnavailable } from "../src/data-store.ts";
 import { describeDataStore } from "./data-store.suite.ts";
 
 /** Opens a store in a folder of its own. */

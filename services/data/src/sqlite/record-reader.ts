@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
-import { type RecordSelection, StoreUnavailable } from "../data-store.ts";
-import type { Position } from "./position.ts";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import type { RecordSelection } from "../data-store.ts";
+import type { Position } from "../position.ts";
 import type { ScanBounds, ScanResult } from "./record-scan.ts";
 
 /** What a reading thread is asked. */

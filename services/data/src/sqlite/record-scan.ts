@@ -1,8 +1,8 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { RecordSelection } from "../data-store.ts";
+import type { Position, ReadPosition, SeekPosition } from "../position.ts";
 import { type TopicPattern, topicPattern } from "../topic-filter.ts";
-import type { Position, ReadPosition, SeekPosition } from "./position.ts";
 import { readSegments, type Segment, searchTable } from "./schema.ts";
 
 /** How much one scan may give and take. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { InvalidCursor, type PageRequest } from "../data-store.ts";
+import { InvalidCursor, type PageRequest } from "./data-store.ts";
 
 /** Reading on in the order asked for. */
 export interface ReadPosition {

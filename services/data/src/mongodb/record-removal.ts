@@ -1,0 +1,118 @@
+import type { MongoStore } from "@devmesh/store/mongodb";
+import type { Filter, Sort } from "mongodb";
+import type { DataStore } from "../data-store.ts";
+import { type Collections, recordIndexes, type StoredDocument } from "./collections.ts";
+import { asWriter } from "./deadline.ts";
+import type { SearchSegments } from "./search-segments.ts";
+
+type PortMethods = Pick<DataStore, "deleteRecordsOf" | "deleteExpired" | "deleteOldest" | "size">;
+
+/**
+ * How long a void stays, in milliseconds, whatever the retention: far longer than any insert can be under way that it is to
+ * keep out.
+ */
+const voidStaysMs = 3_600_000;
+
+interface Selected {
+  readonly where: Filter<StoredDocument>;
+  readonly hint: string;
+  readonly sort: Sort;
+}
+
+/** Deleting records and telling what those that are left take up. */
+export function createRecordRemoval(
+  store: MongoStore,
+  { records }: Collections,
+  segments: SearchSegments,
+): PortMethods {
+  /** Deletes the first `limit` of them. 0 only when there was none: another process may have been faster. */
+  async function remove({ where, hint, sort }: Selected, limit: number): Promise<number> {
+    for (;;) {
+      const found = await asWriter(store, (options) =>
+        records
+          .find(where, { ...options, hint, batchSize: limit })
+          .project<{ _id: number; weight: number }>({ weight: 1 })
+          .sort(sort)
+          .limit(limit)
+          .toArray(),
+      );
+      if (found.length === 0) return 0;
+      const { deletedCount } = await asWriter(store, (options) =>
+        records.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, options),
+      );
+      if (deletedCount === 0) continue;
+      await lightenSegments(found);
+      return deletedCount;
+    }
+  }
+
+  /** Keeps what segments weigh true; a process that dies before leaves them too heavy, until they go as a whole. */
+  async function lightenSegments(gone: readonly { _id: number; weight: number }[]): Promise<void> {
+    const ids = gone.map(({ _id }) => _id);
+    const range = { from: Math.min(...ids), to: Math.max(...ids) };
+    for (const segment of await segments.list(range, never)) {
+      const weight = gone
+        .filter(({ _id }) => _id >= segment._id && _id <= segment.to)
+        .reduce((sum, record) => sum + record.weight, 0);
+      if (weight > 0) await segments.lighten(segment, weight);
+    }
+    const [first] = await asWriter(store, (options) =>
+      records
+        .find(isRecord, { ...options, hint: recordIndexes.id })
+        .project<{ _id: number }>({ _id: 1 })
+        .sort({ _id: 1 })
+        .limit(1)
+        .toArray(),
+    );
+    await segments.dropBefore(first?._id ?? range.to + 1);
+  }
+
+  async function removeOldVoids(): Promise<void> {
+    const before = new Date(Date.now() - voidStaysMs);
+    await asWriter(store, (options) => records.deleteMany({ void: { $lt: before } }, options));
+  }
+
+  return {
+    deleteRecordsOf: (device, limit) =>
+      remove({ where: { device }, hint: recordIndexes.device, sort: { device: 1, _id: 1 } }, limit),
+    async deleteExpired(moment, limit) {
+      const deleted = await remove(
+        { where: { time: { $lt: new Date(moment) } }, hint: recordIndexes.time, sort: { time: 1 } },
+        limit,
+      );
+      if (deleted === 0) await removeOldVoids();
+      return deleted;
+    },
+    deleteOldest: (limit) => remove({ where: isRecord, hint: recordIndexes.id, sort: { _id: 1 } }, limit),
+    async size() {
+      const sealed = await segments.list({ from: 1, to: Number.MAX_SAFE_INTEGER }, never);
+      const [young] = await asWriter(store, (options) =>
+        records
+          .aggregate<{ weight: number }>(
+            [
+              { $match: { _id: { $gt: sealed.at(-1)?.to ?? 0 } } },
+              { $group: { _id: null, weight: { $sum: "$weight" } } },
+            ],
+            { ...options, hint: recordIndexes.id },
+          )
+          .toArray(),
+      );
+      const [oldest] = await asWriter(store, (options) =>
+        records
+          .find({ time: { $gte: new Date(0) } }, { ...options, hint: recordIndexes.time })
+          .project<{ time: Date }>({ time: 1 })
+          .sort({ time: 1 })
+          .limit(1)
+          .toArray(),
+      );
+      return {
+        bytes: sealed.reduce((sum, { weight }) => sum + weight, young?.weight ?? 0),
+        oldest: oldest?.time.getTime() ?? null,
+      };
+    },
+  };
+}
+
+const isRecord = { void: { $exists: false } };
+/** Of reads that no caller waits for; the driver's own bound ends them. */
+const never = new AbortController().signal;

@@ -1,0 +1,98 @@
+import { isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import { Binary } from "mongodb";
+import type { AppendOutcome, DataMessage, DeliveryKey } from "../data-store.ts";
+import { type Collections, type RecordDocument, recordIndexes, weightOf } from "./collections.ts";
+import { asWriter } from "./deadline.ts";
+import type { Refusals } from "./refusals.ts";
+import type { Writer } from "./writer.ts";
+
+/** What storing needs. */
+export interface RecordWritingParts {
+  readonly store: MongoStore;
+  readonly collections: Collections;
+  readonly writer: Writer;
+  readonly refusals: Refusals;
+}
+
+/** Stores a batch in its turn. See {@link DataStore.append}. */
+export function appendRecords(
+  { store, collections: { records }, writer, refusals }: RecordWritingParts,
+  messages: readonly DataMessage[],
+): Promise<AppendOutcome> {
+  return writer.takeTurn(messages.length, async ({ firstId, noteStored }) => {
+    // Whatever is found of earlier batches is committed: the rest was made void when this turn began.
+    const [stored, isAdmitted] = await Promise.all([storedBefore(messages), refusals.admitted(messages)]);
+    const documents: RecordDocument[] = [];
+    let repeated = 0;
+    let refused = 0;
+    for (const [at, message] of messages.entries()) {
+      const key = message.delivery === null ? null : nameOf(message.delivery);
+      if (!isAdmitted(message)) refused++;
+      else if (key !== null && stored.has(key)) repeated++;
+      else {
+        if (key !== null) stored.add(key);
+        documents.push(documentOf(firstId + at, message));
+      }
+    }
+    const last = documents.at(-1);
+    if (last === undefined) return { stored: 0, repeated, refused };
+    try {
+      await asWriter(store, (options) => records.insertMany(documents, options));
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      throw new StoreUnavailable("another process took over, since this one was silent for too long", {
+        cause: error,
+      });
+    }
+    noteStored(last._id);
+    return { stored: documents.length, repeated, refused };
+  });
+
+  /** Which of the messages have a record, by {@link nameOf}. */
+  async function storedBefore(batch: readonly DataMessage[]): Promise<Set<string>> {
+    const sequences = new Map<string, number[]>();
+    for (const { delivery } of batch) {
+      if (delivery === null) continue;
+      const known = sequences.get(delivery.streamCreated);
+      if (known === undefined) sequences.set(delivery.streamCreated, [delivery.sequence]);
+      else known.push(delivery.sequence);
+    }
+    const stored = new Set<string>();
+    for (const [stream, all] of sequences) {
+      const found = await asWriter(store, (options) =>
+        records
+          .find({ stream, sequence: amongAll(all) }, { ...options, hint: recordIndexes.delivery })
+          .project<{ sequence: number }>({ _id: 0, sequence: 1 })
+          .batchSize(all.length + 1)
+          .toArray(),
+      );
+      for (const { sequence } of found) stored.add(nameOf({ streamCreated: stream, sequence }));
+    }
+    return stored;
+  }
+}
+
+/** A batch is mostly one run of sequences; one with wide gaps is asked for one by one, not to find all that lies between. */
+function amongAll(sequences: readonly number[]) {
+  const [low, high] = [Math.min(...sequences), Math.max(...sequences)];
+  return high - low < 2 * sequences.length ? { $gte: low, $lte: high } : { $in: [...sequences] };
+}
+
+function nameOf({ streamCreated, sequence }: DeliveryKey): string {
+  return `${streamCreated}/${sequence}`;
+}
+
+function documentOf(id: number, message: DataMessage): RecordDocument {
+  const { delivery, timestamp, deviceId, topic, payload, encoding } = message;
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
+  return {
+    _id: id,
+    device: deviceId,
+    topic,
+    ...(encoding === "text" ? { text: bytes.toString("utf8") } : { payload: new Binary(bytes) }),
+    time: new Date(timestamp),
+    weight: weightOf(deviceId, topic, bytes.length),
+    ...(delivery === null ? {} : { stream: delivery.streamCreated, sequence: delivery.sequence }),
+  };
+}

@@ -1,0 +1,114 @@
+/**
+ * A bit matrix that tells where a text may stand: rows are runs of record ids, columns are hashes of grams, that is of short
+ * substrings. A row that lacks one gram of a filter holds no match. It is kept by columns, several to a slice, so that a filter
+ * reads a few slices and no rows.
+ */
+export interface SignatureLayout {
+  /** How many ids share a row. */
+  readonly idsPerRow: number;
+  readonly bytesPerColumn: number;
+  readonly columnsPerSlice: number;
+}
+
+/** Rows of the matrix of a full-grown segment. */
+const mostRows = 1_024;
+/** Columns of the matrix. A power of two. */
+const columns = 16_384;
+/** What a slice weighs, in bytes. */
+const sliceBytes = 4_096;
+/** Lengths of grams, in UTF-16 code units: long ones tell numbers apart, short ones are for short filters. */
+const shortGram = 3;
+const longGram = 5;
+/** More grams than this make no filter more precise. */
+const mostGrams = 8;
+
+/** A filter that is shorter is found by reading alone; in UTF-16 code units. */
+export const shortestSearched = shortGram;
+
+/** The layout for a run of so many record ids. */
+export function layoutOf(ids: number): SignatureLayout {
+  const idsPerRow = Math.ceil(ids / mostRows);
+  const bytesPerColumn = Math.ceil(Math.ceil(ids / idsPerRow) / 8);
+  return { idsPerRow, bytesPerColumn, columnsPerSlice: Math.floor(sliceBytes / bytesPerColumn) };
+}
+
+/** A matrix under construction. */
+export interface SignatureBuilder {
+  /** Notes all grams of a text of the id that stands so far behind the first. */
+  add(offset: number, text: string): void;
+  /** The slices, in order; each a view, not a copy. */
+  slices(): Uint8Array[];
+}
+
+/** An empty matrix: 2 MB at most. */
+export function createSignature({
+  idsPerRow,
+  bytesPerColumn,
+  columnsPerSlice,
+}: SignatureLayout): SignatureBuilder {
+  const bits = Buffer.alloc(columns * bytesPerColumn);
+  return {
+    add(offset, text) {
+      const row = Math.floor(offset / idsPerRow);
+      const byte = row >> 3;
+      const bit = 1 << (row & 7);
+      const set = (column: number) => {
+        const at = column * bytesPerColumn + byte;
+        bits[at] = (bits[at] ?? 0) | bit;
+      };
+      for (let end = shortGram; end <= text.length; end++) {
+        set(columnOf(text, end - shortGram, shortGram));
+        if (end >= longGram) set(columnOf(text, end - longGram, longGram));
+      }
+    },
+    slices() {
+      const bytes = columnsPerSlice * bytesPerColumn;
+      return Array.from({ length: Math.ceil(bits.length / bytes) }, (_, at) =>
+        bits.subarray(at * bytes, (at + 1) * bytes),
+      );
+    },
+  };
+}
+
+/** Columns that a row must have set to hold a text with this filter in it; none for one below {@link shortestSearched}. */
+export function columnsOf(filter: string): readonly number[] {
+  const length = filter.length >= longGram ? longGram : shortGram;
+  const grams = Math.max(0, filter.length - length + 1);
+  const stride = Math.max(1, grams / mostGrams);
+  const found = new Set<number>();
+  for (let at = 0; at < grams; at += stride) found.add(columnOf(filter, Math.floor(at), length));
+  return [...found];
+}
+
+/** The number of the slice that holds a column. */
+export function sliceOf(column: number, { columnsPerSlice }: SignatureLayout): number {
+  return Math.floor(column / columnsPerSlice);
+}
+
+/** Rows that are set in all columns, ascending; a column whose slice is not given says nothing. */
+export function rowsInAll(
+  wanted: readonly number[],
+  slices: ReadonlyMap<number, Uint8Array>,
+  layout: SignatureLayout,
+): number[] {
+  const { bytesPerColumn, columnsPerSlice } = layout;
+  const given = wanted.flatMap((column) => {
+    const bits = slices.get(sliceOf(column, layout));
+    return bits === undefined ? [] : [{ bits, offset: (column % columnsPerSlice) * bytesPerColumn }];
+  });
+  const rows: number[] = [];
+  for (let byte = 0; byte < bytesPerColumn; byte++) {
+    let all = 0xff;
+    for (const { bits, offset } of given) all &= bits[offset + byte] ?? 0;
+    for (let bit = 0; bit < 8; bit++) if ((all & (1 << bit)) !== 0) rows.push(byte * 8 + bit);
+  }
+  return rows;
+}
+
+/** FNV-1a over code units, its bits mixed so that the low ones depend on all. */
+function columnOf(text: string, from: number, length: number): number {
+  let hash = 0x811c9dc5 ^ length;
+  for (let at = from; at < from + length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  return (hash ^ (hash >>> 13)) & (columns - 1);
+}

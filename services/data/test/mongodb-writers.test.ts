@@ -1,0 +1,195 @@
+import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import type { MongoUrl } from "@devmesh/store/store-url";
+import { parseStoreUrl } from "@devmesh/store/store-url";
+import { findMongodb, type TestDatabase, withoutMongodb } from "@devmesh/testkit/mongodb";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { openMongoDataStore } from "../src/data-store.mongodb.ts";
+import type { DataMessage, DataStore } from "../src/data-store.ts";
+import { type CommandGate, type HeldHalf, startCommandGate } from "./command-gate.ts";
+
+const mongodb = await findMongodb();
+const never = new AbortController().signal;
+/** Short, so that a test waits little for the turn of an adapter that was cut off. */
+const turnMs = 500;
+
+afterAll(async () => {
+  await mongodb?.[Symbol.asyncDispose]();
+});
+
+function message(sequence: number, deviceId = "pump"): DataMessage {
+  return {
+    delivery: { streamCreated: "2026-01-01T00:00:00Z", sequence },
+    timestamp: 1_767_225_600_000 + sequence,
+    deviceId,
+    topic: `db/${deviceId}/x`,
+    payload: Buffer.from(String(sequence)),
+    encoding: "text",
+  };
+}
+
+const run = (from: number, to: number, deviceId?: string) =>
+  Array.from({ length: to - from + 1 }, (_, at) => message(from + at, deviceId));
+
+/** Reads on behind `after` until there is nothing more. */
+async function readOn(store: DataStore, after: string): Promise<DataRecord[]> {
+  const items: DataRecord[] = [];
+  for (let from = after; ; ) {
+    const bounds = { skip: 0, limit: null, after: from, maxBytes: 10_000, searchMs: 5_000 };
+    const page = await store.readPage({ order: "asc" }, bounds, never);
+    items.push(...page.items);
+    if (page.next === null) return items;
+    from = page.next;
+  }
+}
+
+/** Reads behind the last record it has seen, again and again, as a client that follows the data does. */
+function follow(store: DataStore) {
+  const seen: DataRecord[] = [];
+  let stopped = false;
+  const reading = (async () => {
+    for (;;) {
+      const isLast = stopped;
+      seen.push(...(await readOn(store, String(seen.at(-1)?.id ?? 0))));
+      if (isLast) return;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  })();
+  return {
+    /** Reads once more and tells all that was seen. */
+    async end() {
+      stopped = true;
+      await reading;
+      return seen;
+    },
+  };
+}
+
+const sequencesOf = (records: readonly DataRecord[]) => records.map((record) => Number(record.message));
+const ascending = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
+
+(mongodb === null ? describe.skip : describe)(
+  `several writers of one MongoDB store${mongodb === null ? ` (${withoutMongodb})` : ""}`,
+  () => {
+    let database: TestDatabase;
+    let gate: CommandGate;
+    const opened: DataStore[] = [];
+
+    async function openAt(url: string): Promise<DataStore> {
+      const store = await openMongoDataStore(parseStoreUrl(url) as MongoUrl, never, { turnMs });
+      opened.push(store);
+      return store;
+    }
+
+    beforeEach(async () => {
+      if (mongodb === null) return;
+      database = mongodb.newDatabase();
+      const { port } = new URL(mongodb.url.replace(/^mongodb/, "http"));
+      gate = await startCommandGate(Number(port || 27_017));
+    });
+    afterEach(async () => {
+      gate.release();
+      for (const store of opened.splice(0)) await store.close();
+      await gate[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
+    });
+
+    const openThroughGate = () =>
+      openAt(`mongodb://127.0.0.1:${gate.port}/${database.name}?directConnection=true`);
+
+    test("batches of several at once, also the same ones, are stored once, and a follower misses nothing", async () => {
+      const stores = await Promise.all([1, 2, 3].map(() => openAt(database.storeUrl)));
+      const [first] = stores;
+      if (first === undefined) throw new Error("there are three");
+      const follower = follow(first);
+      let next = 1;
+      const outcomes = await Promise.all(
+        stores.flatMap((store, writer) =>
+          Array.from({ length: 8 }, async () => {
+            // Each writer repeats the end of what the one before it stores.
+            const from = Math.max(1, next - (writer + 1) * 3);
+            next += 10;
+            return await store.append(run(from, next - 1));
+          }),
+        ),
+      );
+      const seen = await follower.end();
+      expect(ascending(sequencesOf(seen))).toEqual(Array.from({ length: next - 1 }, (_, at) => at + 1));
+      expect(outcomes.reduce((sum, { stored }) => sum + stored, 0)).toBe(next - 1);
+      const ids = seen.map((record) => record.id);
+      expect(ids).toEqual(ascending([...new Set(ids)]));
+      expect(await readOn(first, "0")).toEqual(seen);
+    });
+
+    // The commands of a batch: take the turn, look for repeated and refused ones, insert, commit.
+    const steps = [1, 2, 3, 4, 5].flatMap((step) =>
+      (["request", "answer"] as const).map((half): [number, HeldHalf] => [step, half]),
+    );
+
+    test.each(steps)(
+      "a writer that is cut off at its command %i (%s) neither loses, doubles nor hides anything, whenever it comes back",
+      async (step, half) => {
+        const cutOff = await openThroughGate();
+        const other = await openAt(database.storeUrl);
+        await cutOff.append(run(1, 10));
+        const follower = follow(other);
+
+        const held = gate.holdAt(step, half);
+        const lost = cutOff.append(run(11, 20)).catch((error: unknown) => error);
+        await held;
+        // What the broker does with messages that were not acknowledged: another replica gets them, and newer ones.
+        await other.append(run(11, 20));
+        await other.append(run(21, 30));
+        gate.release();
+        const outcome = await lost;
+        // What comes late has arrived by now or never will; then the cut off one goes on.
+        await cutOff.append(run(11, 25));
+        await cutOff.append(run(31, 40));
+        await other.append(run(35, 50));
+
+        const seen = await follower.end();
+        expect(ascending(sequencesOf(seen))).toEqual(Array.from({ length: 50 }, (_, at) => at + 1));
+        const ids = seen.map((record) => record.id);
+        expect(ids).toEqual(ascending([...new Set(ids)]));
+        expect(await readOn(other, "0")).toEqual(seen);
+        if (outcome instanceof Error) expect(outcome.name).toBe("StoreUnavailable");
+      },
+    );
+
+    test("a batch without delivery keys that was cut off is there whole or not at all, and once", async () => {
+      const cutOff = await openThroughGate();
+      const other = await openAt(database.storeUrl);
+      const batch = run(1, 20).map((kept) => ({ ...kept, delivery: null }));
+      // Without keys there is nothing to be looked up for them: turn, refusals, insert, commit.
+      for (const step of [3, 4]) {
+        const held = gate.holdAt(step, "answer");
+        const lost = cutOff.append(batch).then(
+          () => 20,
+          () => 0,
+        );
+        await held;
+        await other.append(run(step * 100, step * 100));
+        const before = (await readOn(other, "0")).length;
+        gate.release();
+        const acknowledged = await lost;
+        const records = await readOn(other, "0");
+        expect(records).toHaveLength(before);
+        expect(records.filter((record) => Number(record.message) <= 20).length % 20).toBe(0);
+        if (acknowledged === 20) expect(records.filter(({ message: text }) => text === "20")).toHaveLength(1);
+      }
+    });
+
+    test("a batch that was checked before a device was refused stores nothing of it afterwards", async () => {
+      const cutOff = await openThroughGate();
+      const other = await openAt(database.storeUrl);
+      const held = gate.holdAt(4, "request");
+      const late = cutOff.append(run(1, 10, "gone")).catch((error: unknown) => error);
+      await held;
+      await other.refuseDevice("gone");
+      gate.release();
+      await late;
+      expect(await readOn(other, "0")).toEqual([]);
+      expect(await cutOff.append(run(1, 10, "gone"))).toMatchObject({ stored: 0, refused: 10 });
+      expect(await readOn(other, "0")).toEqual([]);
+    });
+  },
+);
