@@ -113,6 +113,16 @@ describe("the process", () => {
     );
   });
 
+  test("ends with 1 and one sentence when another replica holds its SQLite store", async () => {
+    const first = startProcess();
+    await first.ready;
+    const second = startProcess();
+    expect(await second.ended).toEqual([1, null]);
+    expect(second.output()).toContain("with SQLite a service runs as one replica");
+    first.child.kill("SIGTERM");
+    expect(await first.ended).toEqual([0, null]);
+  });
+
   test("ends with 1 and one sentence when the encryption key is another's", async () => {
     const first = startProcess();
     await first.ready;

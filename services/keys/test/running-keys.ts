@@ -69,6 +69,8 @@ export interface RunningKeys extends AsyncDisposable {
     method: M,
     input: CallInput<Contract, M>,
   ): Promise<CallOutput<Contract, M>>;
+  /** Resolves when the store can be read, as `/readyz` asks. */
+  ready(): Promise<void>;
   /** Resolves when every event said so far was heard. */
   heard(): Promise<void>;
 }
@@ -129,6 +131,7 @@ export async function startKeysIn(
       ) => Promise<CallOutput<Contract, M>>;
       return await ask(input, call);
     },
+    ready: started.ready,
     async heard() {
       await bus.flush();
       await gateway.flush();
