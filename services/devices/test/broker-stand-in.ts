@@ -46,9 +46,20 @@ export class BrokerStandIn implements DeviceConnections {
     for (const listener of this.#listeners) listener.disconnected(connection);
   }
 
-  /** The process that listened has died. */
-  forgetListeners(): void {
-    this.#listeners.clear();
+  /** The broker as one process of the service sees it; `end` when that has died: it hears nothing any more. */
+  forOneLife(): DeviceConnections & { end(): void } {
+    const mine = new Set<ConnectionListener>();
+    return {
+      follow: (listener) => {
+        mine.add(listener);
+        return this.follow(listener);
+      },
+      list: (call, deviceId) => this.list(call, deviceId),
+      close: (connection) => this.close(connection),
+      end: () => {
+        for (const listener of mine) this.#listeners.delete(listener);
+      },
+    };
   }
 
   /** The service's own connection to the broker was lost and came back. */

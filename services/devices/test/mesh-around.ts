@@ -12,15 +12,16 @@ import { createPublisher, subscribe } from "@devmesh/service-kit/events";
 import type { Client } from "@devmesh/service-kit/implementation";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { serve } from "@devmesh/service-kit/serve";
+import { eventSubject, eventsStream } from "@devmesh/service-kit/subjects";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { Background } from "../src/background.ts";
 import { createDeviceNotices } from "../src/device-notices.ts";
-import { createSqliteDeviceStore } from "../src/device-store.sqlite.ts";
 import type { DeviceStore } from "../src/device-store.ts";
 import { createDevices } from "../src/devices.ts";
+import { openDeviceStore } from "../src/open-device-store.ts";
 import { watchPresence } from "../src/presence-watch.ts";
 import { BrokerStandIn } from "./broker-stand-in.ts";
 import { onlyThese } from "./contract-stand-in.ts";
@@ -49,18 +50,22 @@ export interface MeshAround extends AsyncDisposable {
   /** Calls that the stand-ins answered, as `keys.revokeDevice pump`, in order. */
   readonly calls: string[];
   readonly heard: Heard[];
+  /** How many events of that name about a device the mesh's stream keeps, from which clients are told. */
+  kept(name: "online" | "offline" | "deleted", id: string): Promise<number>;
   /** Devices that the keys stand-in holds credentials for. */
   readonly credentials: Map<string, { token: string; public_key: string }>;
   /** Client ids by device, as logins left them. */
   readonly clientIds: Map<string, string[]>;
   /** Runs before a stand-in does its work and, as `after …`, before it answers; a throw becomes the answer. */
   onCall: (call: string) => void | Promise<void>;
+  /** Starts the service, or one more replica of it where one runs. */
   start(): Promise<ServiceLife>;
   /** Moves the clock on until the check holds. */
   until<T>(check: () => T | Promise<T>): Promise<Exclude<T, false | null | undefined>>;
 }
 
-export async function startMeshAround(): Promise<MeshAround> {
+/** `storeUrl`: where devices are kept, unless in a SQLite file that goes with the mesh. */
+export async function startMeshAround(options: { readonly storeUrl?: string } = {}): Promise<MeshAround> {
   const server = await startNatsServer({ jetstream: true });
   const folder = await tempFolder();
   const buses: Bus[] = [];
@@ -84,17 +89,26 @@ export async function startMeshAround(): Promise<MeshAround> {
     ),
     calls: [],
     heard: [],
+    async kept(name, id) {
+      const subject = eventSubject("devices", name, id);
+      const asked = JSON.stringify({ subjects_filter: subject });
+      const info = await outer.connection.request(`$JS.API.STREAM.INFO.${eventsStream}`, asked);
+      const { state } = info.json<{ state: { subjects?: Record<string, number> } }>();
+      return state.subjects?.[subject] ?? 0;
+    },
     credentials: new Map(),
     clientIds: new Map(),
     onCall: () => undefined,
 
     async start() {
       const bus = await connect("devices");
-      const store = createSqliteDeviceStore(join(folder.path, "devices.db"));
       const stopping = new AbortController();
+      const storeUrl = options.storeUrl ?? `sqlite:${join(folder.path, "devices.db")}`;
+      const store = await openDeviceStore(storeUrl, stopping.signal);
+      const connections = broker.forOneLife();
       const background = new Background({ clock, signal: stopping.signal, log });
       const publisher = await createPublisher(bus, deviceEvents);
-      const presence = await watchPresence({ store, connections: broker, publisher, background, clock });
+      const presence = await watchPresence({ store, connections, publisher, background, clock });
       const implementation = createDevices({
         store,
         keys: createClient(
@@ -110,7 +124,7 @@ export async function startMeshAround(): Promise<MeshAround> {
         ),
         data: createClient(bus, calls(data, ["purgeDevice", "admitDevice"])),
         rpcBridge: createClient(bus, calls(rpcBridge, ["wipeDevice"])),
-        connections: broker,
+        connections,
         presence,
         notices: createDeviceNotices(publisher, clock),
         background,
@@ -123,7 +137,7 @@ export async function startMeshAround(): Promise<MeshAround> {
         async crash() {
           if (!lives.delete(life)) return;
           stopping.abort(new Error("crashed"));
-          broker.forgetListeners();
+          connections.end();
           await bus.connection.close();
           await background.settled();
           await store.close();
