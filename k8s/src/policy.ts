@@ -9,7 +9,7 @@ const CLOSING_S = 5;
 const secretLooks = [
   /\b(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}\b/,
   /\bS[AUN][A-Z2-7]{56}\b/,
-  /:\/\/[^/\s:@]+:(?!\$\(|PASSWORD@)[^/\s@]+@/,
+  /:\/\/[^/\s:@]+:(?!\$[({])[^/\s@]+@/,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
 ];
 

@@ -1,9 +1,10 @@
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { findNatsServer } from "@devmesh/scripts/nats-server/find-nats-server";
 import { eventually } from "@devmesh/testkit/eventually";
+import { findMongodb } from "@devmesh/testkit/mongodb";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
-import { foreignCertificate } from "@devmesh/testkit/test-certificate";
+import { authorisedCertificate, foreignCertificate } from "@devmesh/testkit/test-certificate";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 import type { SecretContents } from "../src/container-environment.ts";
@@ -19,9 +20,12 @@ import {
 import { makeOperatorSecrets, masterKey } from "../src/operator-secrets.ts";
 import { type Pod, type PodImage, startPod } from "../src/pod/pod.ts";
 import { canRunPods, type PodNetwork, startPodNetwork } from "../src/pod/pod-network.ts";
+import { startApiServer } from "./api-server.ts";
 
 const services = ["gateway", "keys", "devices", "data", "rpc-bridge", "mailer"] as const;
 const builder = await findGoProgram("kustomize", kustomize);
+const mongodb = await findMongodb();
+const withMongodb = mongodb === null ? test.skip : test;
 const withPods = builder !== null && (await canRunPods()) ? describe : describe.skip;
 
 /** Longest that all images take to build, and a mesh to come up, in milliseconds. */
@@ -43,6 +47,7 @@ beforeAll(async () => {
 }, BUILD_MS);
 
 afterAll(async () => {
+  await mongodb?.[Symbol.asyncDispose]();
   await folder?.remove();
 });
 
@@ -148,40 +153,69 @@ test("the Dockerfile takes the turbo that is developed with", async () => {
   expect(dockerfile).toContain(` turbo@${devDependencies.turbo}\n`);
 });
 
-/** A mesh out of manifests: its pods by name. */
+/** What an overlay runs, with others' as far as it has none of that name. */
 interface RunningOverlay extends AsyncDisposable {
   readonly network: PodNetwork;
   readonly pods: ReadonlyMap<string, Pod>;
-  start(workload: string, names?: readonly [string, ...string[]]): Promise<Pod>;
+  /** Starts the pod of a workload, under names of which the first is its own. */
+  start(
+    workload: string,
+    names?: readonly [string, ...string[]],
+    serviceAccount?: Readonly<Record<string, string>>,
+  ): Promise<Pod>;
 }
 
-async function runOverlay(overlay: string): Promise<RunningOverlay> {
-  const objects: readonly KubernetesObject[] = await buildManifests(builder ?? "", `overlays/${overlay}`);
-  const secrets: SecretContents = await makeOperatorSecrets();
-  const place = join(folder.path, overlay);
-  await mkdir(place);
+async function runOverlay(
+  overlay: string,
+  { beside = [], secrets }: { beside?: readonly string[]; secrets: SecretContents },
+): Promise<RunningOverlay> {
+  const place = await mkdtemp(join(folder.path, `${overlay}-`));
+  await chmod(place, 0o755);
+  const natsServer = await natsServerImage();
+  const workloads = new Map<string, { workload: Workload; objects: readonly KubernetesObject[] }>();
+  for (const name of [...beside, overlay]) {
+    const objects = await buildManifests(builder ?? "", `overlays/${name}`);
+    for (const workload of workloadsOf(objects)) workloads.set(workload.name, { workload, objects });
+  }
   await using undo = new AsyncDisposableStack();
   const network = undo.use(await startPodNetwork(place));
   const pods = new Map<string, Pod>();
-  const natsServer = await natsServerImage();
-  const workloads = new Map(workloadsOf(objects).map((workload) => [workload.name, workload]));
   const running = undo.move();
   return {
     network,
     pods,
-    async start(name, names = [`${name}-7d4b9c6f5-x2x7q`, name]) {
-      const workload: Workload | undefined = workloads.get(name);
-      if (workload === undefined) throw new Error(`there is no workload ${name}`);
+    async start(name, names = [podNameOf(name), name], serviceAccount = {}) {
+      const found = workloads.get(name);
+      if (found === undefined) throw new Error(`there is no workload ${name}`);
       const podFolder = join(place, names[0]);
       await mkdir(podFolder);
-      const image = name === "nats" ? natsServer : serviceImage(imageOf(name));
-      const pod = running.use(
-        await startPod(workload, { network, objects, secrets, image, folder: podFolder, names }),
-      );
+      const image =
+        name === "nats" ? natsServer : serviceImage(imageOf(name === "bootstrap" ? "keys" : name));
+      const { workload, objects } = found;
+      const options = { network, objects, secrets, image, folder: podFolder, names, serviceAccount };
+      const pod = running.use(await startPod(workload, options));
       pods.set(names[0], pod);
       return pod;
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+function podNameOf(workload: string): string {
+  return `${workload}-7d4b9c6f5-x2x7q`;
+}
+
+/** Asks the API of a gateway's pod from within its network. */
+function apiOf(mesh: RunningOverlay): (path: string, body?: object) => Promise<unknown> {
+  const gateway = mesh.pods.get(podNameOf("gateway"));
+  if (gateway === undefined) throw new Error("the gateway was not started");
+  return async (path, body) => {
+    const posted =
+      body === undefined
+        ? []
+        : ["--header=Content-Type: application/json", `--post-data=${JSON.stringify(body)}`];
+    const asked = ["-q", "-O", "-", `--header=Authorization: Bearer ${masterKey}`, ...posted];
+    return JSON.parse(await gateway.execute("wget", [...asked, `http://127.0.0.1:8080/api/v2${path}`]));
   };
 }
 
@@ -219,56 +253,48 @@ async function expectConfined(pod: Pod, uid: number): Promise<void> {
   expect(mounts).toMatch(/^\d+ \d+ \S+ \S+ \/ ro\b/m);
 }
 
+const Credentials = z.object({ token: z.string() });
+const Routes = z.object({ routes: z.array(z.object({ remote_name: z.string() })) });
+
 withPods("each container runs as a process, exactly as the manifests say", () => {
+  let secrets: SecretContents;
+  beforeAll(async () => {
+    secrets = await makeOperatorSecrets();
+  });
+
   test(
     "a whole mesh of the overlay single: probes, HTTP, MQTT with TLS, and an orderly end",
     async () => {
-      await using mesh = await runOverlay("single");
+      await using mesh = await runOverlay("single", { secrets });
       const nats = await mesh.start("nats", ["nats-0", "nats"]);
       await expectHealthy(nats);
       for (const service of services) await mesh.start(service);
       for (const pod of mesh.pods.values()) await expectHealthy(pod);
       await expectConfined(nats, 1000);
+      for (const [name, pod] of mesh.pods) if (name !== "nats-0") await expectConfined(pod, 10001);
 
-      const gateway = mesh.pods.get("gateway-7d4b9c6f5-x2x7q");
-      if (gateway === undefined) throw new Error("the gateway was not started");
-      await expectConfined(gateway, 10001);
-      const api = "http://127.0.0.1:8080/api/v2";
-      const ask = async (path: string, body?: object) =>
-        JSON.parse(
-          await gateway.execute("wget", [
-            ...["-q", "-O", "-", `--header=Authorization: Bearer ${masterKey}`],
-            ...(body === undefined
-              ? []
-              : ["--header=Content-Type: application/json", `--post-data=${JSON.stringify(body)}`]),
-            `${api}${path}`,
-          ]),
-        );
-      const { token } = await ask("/devices", { id: "pump-1" });
+      const ask = apiOf(mesh);
+      const { token } = Credentials.parse(await ask("/devices", { id: "pump-1" }));
       const tlsCert = join(folder.path, "tls.crt");
       await writeFile(tlsCert, foreignCertificate.cert);
-      const device = join(import.meta.dirname, "device.ts");
-      const warnings = "--disable-warning=ExperimentalWarning";
+      const program = ["--disable-warning=ExperimentalWarning", join(import.meta.dirname, "device.ts")];
       for (const url of [`mqtts://${nats.address}:8883`, `wss://${nats.address}:8443/mqtt`]) {
-        const said = await gateway.execute(process.execPath, [
-          warnings,
-          device,
-          url,
-          "pump-1",
-          token,
-          tlsCert,
-        ]);
+        const said = await nats.execute(process.execPath, [...program, url, "pump-1", token, tlsCert]);
         expect({ url, said }).toEqual({ url, said: "acknowledged" });
       }
-      const stored = await eventually(async () => {
-        const records: unknown[] = await ask("/data?filter=db/pump-1/");
-        return records.length === 2 ? records : null;
+      await eventually(async () => {
+        expect(await ask("/data?filter=db/pump-1/")).toMatchObject([
+          { message: "21.5" },
+          { message: "21.5" },
+        ]);
+        return true;
       });
-      expect(stored).toMatchObject([{ message: "21.5" }, { message: "21.5" }]);
 
-      const [node = "", ...healthcheck] = imageOf("gateway").healthcheck;
+      const [node, ...healthcheck] = imageOf("gateway").healthcheck;
       expect(node).toBe("node");
-      await gateway.execute("env", ["OPS_PORT=9090", process.execPath, ...healthcheck]);
+      await mesh.pods
+        .get(podNameOf("gateway"))
+        ?.execute("env", ["OPS_PORT=9090", process.execPath, ...healthcheck]);
 
       for (const [name, pod] of [...mesh.pods].reverse()) {
         const code = await pod.stop();
@@ -281,20 +307,76 @@ withPods("each container runs as a process, exactly as the manifests say", () =>
   test(
     "the cluster of the overlay production finds together, and services without a store run on it",
     async () => {
-      await using mesh = await runOverlay("production");
-      for (const at of [0, 1, 2]) {
-        await mesh.start("nats", [`nats-${at}`, `nats-${at}.nats-cluster`, ...(at === 0 ? ["nats"] : [])]);
-      }
-      for (const pod of mesh.pods.values()) await expectHealthy(pod);
+      await using mesh = await runOverlay("production", { secrets });
+      await startNatsCluster(mesh);
       for (const service of ["rpc-bridge", "mailer", "gateway"])
         await expectHealthy(await mesh.start(service));
-      const servers = JSON.parse(
-        (await mesh.pods.get("nats-0")?.execute("wget", ["-q", "-O", "-", "http://127.0.0.1:8222/routez"])) ??
-          "{}",
+      const asked = ["-q", "-O", "-", "http://127.0.0.1:8222/routez"];
+      const { routes } = Routes.parse(
+        JSON.parse((await mesh.pods.get("nats-0")?.execute("wget", asked)) ?? ""),
       );
-      const others = new Set(servers.routes.map(({ remote_name }: { remote_name: string }) => remote_name));
-      expect([...others].sort()).toEqual(["nats-1", "nats-2"]);
+      expect([...new Set(routes.map(({ remote_name }) => remote_name))].sort()).toEqual(["nats-1", "nats-2"]);
+    },
+    MESH_MS,
+  );
+
+  withMongodb(
+    "a whole mesh of the overlay external, on a NATS cluster and on MongoDB by URL",
+    async () => {
+      const url = new URL(mongodb?.url ?? "");
+      await using databases = new AsyncDisposableStack();
+      const stores = ["keys", "devices", "data"].map((service) => {
+        const { storeUrl } = databases.use(mongodb?.newDatabase() ?? null) ?? { storeUrl: "" };
+        return [
+          `${service}-store`,
+          { STORE_URL: storeUrl.replace(url.host, "mongodb.example.com:27017") },
+        ] as const;
+      });
+      await using mesh = await runOverlay("external", {
+        beside: ["production"],
+        secrets: new Map([...secrets, ...stores]),
+      });
+      await startNatsCluster(mesh);
+      await mesh.network.admit(["mongodb.example.com"], 27017, {
+        host: url.hostname,
+        port: Number(url.port),
+      });
+      for (const service of services) await mesh.start(service);
+      for (const pod of mesh.pods.values()) await expectHealthy(pod);
+      const ask = apiOf(mesh);
+      await ask("/devices", { id: "pump-1" });
+      expect(await ask("/devices")).toMatchObject([{ id: "pump-1", online: false }]);
+    },
+    MESH_MS,
+  );
+
+  test(
+    "the Job that makes the first master key writes it by the API server",
+    async () => {
+      const path = "/api/v1/namespaces/devmesh/secrets/master-key";
+      await using api = await startApiServer(path, "token-of-the-job");
+      await using mesh = await runOverlay("single", { secrets });
+      await mesh.network.admit(["kubernetes.default.svc"], 443, { host: "127.0.0.1", port: api.port });
+      const job = await mesh.start("bootstrap", ["bootstrap-k4x7z"], {
+        token: "token-of-the-job",
+        namespace: "devmesh",
+        "ca.crt": authorisedCertificate.authority,
+      });
+      expect({ code: await job.ended, log: job.log() }).toEqual({
+        code: 0,
+        log: "The first master key is in the Secret master-key.\n",
+      });
+      expect(api.secret()).toEqual({ MASTER_KEY: expect.stringMatching(/^mk_[0-9A-Za-z]{32}$/) });
     },
     MESH_MS,
   );
 });
+
+/** The three servers of the overlay production, also under the names that the overlay external knows. */
+async function startNatsCluster(mesh: RunningOverlay): Promise<void> {
+  for (const at of [0, 1, 2]) {
+    const aliases = [`nats-${at}.nats-cluster`, `nats-${at}.example.com`, ...(at === 0 ? ["nats"] : [])];
+    await mesh.start("nats", [`nats-${at}`, ...aliases]);
+  }
+  for (const pod of mesh.pods.values()) await expectHealthy(pod);
+}

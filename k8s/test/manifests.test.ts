@@ -1,4 +1,7 @@
+import { readFile, realpath, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { readEnv } from "@devmesh/service-kit/env";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { beforeAll, describe, expect, test } from "@jest/globals";
 import { containerEnvironment, type SecretContents } from "../src/container-environment.ts";
 import { findGoProgram, kustomize } from "../src/go-program.ts";
@@ -8,6 +11,7 @@ import {
   type Container,
   type KubernetesObject,
   overlays,
+  repository,
   workloadsOf,
 } from "../src/manifest.ts";
 import { makeOperatorSecrets } from "../src/operator-secrets.ts";
@@ -43,6 +47,23 @@ function programOf({ image, command }: Container): string | null {
   if (service === undefined) return null;
   return command?.find((word) => word.endsWith("main.ts")) ?? `services/${service}/src/main.ts`;
 }
+
+withBuilder("the host of PUBLIC_URL in an overlay", () => {
+  test.each(overlays)("%s is that of the Ingress and of the links in mails", async (overlay) => {
+    await using folder = await tempFolder();
+    const manifests = join(repository, "k8s");
+    const text = await readFile(join(manifests, "overlays", overlay, "kustomization.yaml"), "utf8");
+    const moved = text
+      .replaceAll("../../", `${relative(await realpath(folder.path), manifests)}/`)
+      .replace("PUBLIC_URL=https://devmesh.example.com", "PUBLIC_URL=https://things.example.org");
+    await writeFile(join(folder.path, "kustomization.yaml"), moved);
+    const objects = await buildManifests(builder ?? "", relative(manifests, folder.path));
+    const built = JSON.stringify(objects);
+    expect(built.match(/"https:\/\/things\.example\.org"/g)).toHaveLength(2);
+    expect(built.match(/"things\.example\.org"/g)).toHaveLength(2);
+    expect(built).not.toContain("devmesh.example.com");
+  });
+});
 
 withBuilder("the manifests of", () => {
   describe.each(overlays)("%s", (overlay) => {

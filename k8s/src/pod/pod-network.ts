@@ -1,7 +1,9 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
+import { pipeline } from "node:stream";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
@@ -17,6 +19,14 @@ export interface PodNetwork extends AsyncDisposable {
   readonly hostsFile: string;
   /** A new address, under these names. */
   join(names: readonly string[]): Promise<string>;
+  /** Lets pods reach a server of this machine, under these names and at this port. */
+  admit(names: readonly string[], port: number, server: Address): Promise<void>;
+}
+
+/** Where a server of this machine listens. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
 }
 
 /** Whether this process may make namespaces for networks and mounts, as root of the machine or of a container; not where it lacks a tool. */
@@ -52,20 +62,65 @@ export async function startPodNetwork(folder: string): Promise<PodNetwork> {
   const up = await Promise.race([once(holder.stdout, "data"), once(holder, "exit")]);
   if (!String(up[0]).includes("up")) throw new Error("no bridge could be made");
   const switchPid = holder.pid;
+  const relays = new AsyncDisposableStack();
+  const name = async (address: string, names: readonly string[]) => {
+    hosts.push(`${address} ${names.join(" ")}`);
+    await writeFile(hostsFile, `${hosts.join("\n")}\n`);
+  };
   return {
     switchPid,
     hostsFile,
     async join(names) {
       const address = `${prefix}${addresses}`;
       addresses += 1;
-      hosts.push(`${address} ${names.join(" ")}`);
-      await writeFile(hostsFile, `${hosts.join("\n")}\n`);
+      await name(address, names);
       return address;
     },
+    async admit(names, port, server) {
+      relays.use(await startRelay(switchPid, `${prefix}1`, port, join(folder, `relay-${port}`), server));
+      await name(`${prefix}1`, names);
+    },
     async [Symbol.asyncDispose]() {
+      await relays.disposeAsync();
       const ended = once(holder, "exit");
       holder.stdin?.end();
       await ended;
+    },
+  };
+}
+
+/** A process in the network listens, and this one, outside it, connects. */
+async function startRelay(
+  switchPid: number,
+  address: string,
+  port: number,
+  socketPath: string,
+  server: Address,
+): Promise<AsyncDisposable> {
+  const outside = createServer((inside) => {
+    const connection = connect(server);
+    pipeline(inside, connection, () => {});
+    pipeline(connection, inside, () => {});
+  });
+  await new Promise<void>((resolve) => outside.listen(socketPath, resolve));
+  const program = [
+    process.execPath,
+    "--disable-warning=ExperimentalWarning",
+    join(import.meta.dirname, "relay.ts"),
+  ];
+  const relay = spawn(
+    "nsenter",
+    ["--target", String(switchPid), "--net", ...program, address, String(port), socketPath],
+    { stdio: ["pipe", "pipe", "inherit"] },
+  );
+  const ended = once(relay, "exit");
+  const said = await Promise.race([once(relay.stdout, "data"), ended]);
+  if (!String(said[0]).includes("listens")) throw new Error(`the relay of port ${port} does not listen`);
+  return {
+    async [Symbol.asyncDispose]() {
+      relay.stdin.end();
+      await ended;
+      await new Promise((resolve) => outside.close(resolve));
     },
   };
 }

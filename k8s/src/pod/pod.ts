@@ -14,6 +14,9 @@ import type { PodNetwork } from "./pod-network.ts";
 /** Where containers find programs: in `/opt/bin` what their image brings, then where Debian's images look. */
 const containerPath = "/opt/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/** Where a pod finds the token of its service account. */
+const serviceAccountFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
+
 /** Longest that a probe may take, in milliseconds. */
 const PROBE_MS = 10_000;
 
@@ -34,6 +37,8 @@ export interface PodOptions {
   readonly image: PodImage;
   /** A folder that the pod may fill; it is the pod's alone. */
   readonly folder: string;
+  /** What the kubelet puts below `/var/run/secrets/kubernetes.io/serviceaccount` for pods that get a token. */
+  readonly serviceAccount?: Readonly<Record<string, string>>;
   /** Its own, and others by which it is found, such as that of its Service. */
   readonly names: readonly [string, ...string[]];
 }
@@ -48,13 +53,15 @@ export interface Pod extends AsyncDisposable {
   passes(probe: "startupProbe" | "readinessProbe" | "livenessProbe"): Promise<boolean>;
   /** Runs a command in the pod's network, as root of the machine; resolves with what it prints. */
   execute(command: string, args: readonly string[]): Promise<string>;
+  /** Resolves with the exit code when the process has ended by itself; null when a signal ended it. */
+  readonly ended: Promise<number | null>;
   /** SIGTERM; resolves with the exit code, null when a signal ended it. */
   stop(): Promise<number | null>;
 }
 
 /** Starts the pod of a workload. It is not healthy yet. */
 export async function startPod(workload: Workload, options: PodOptions): Promise<Pod> {
-  const { network, objects, secrets, image, folder, names } = options;
+  const { network, objects, secrets, image, folder, names, serviceAccount = {} } = options;
   const { template } = workload;
   const [container] = template.spec.containers;
   if (container === undefined) throw new Error(`${workload.name} has no container`);
@@ -66,6 +73,11 @@ export async function startPod(workload: Workload, options: PodOptions): Promise
   const mounts = [
     `${network.hostsFile} /etc/hosts ro`,
     ...Object.entries(image.files).map(([target, source]) => `${source} ${target} ro`),
+    ...(template.spec.automountServiceAccountToken === true
+      ? [
+          `${await filesOf(join(folder, "service-account"), serviceAccount, runAsGroup)} ${serviceAccountFolder} ro`,
+        ]
+      : []),
     ...(await volumeMounts(template, container, { objects, secrets, folder })),
   ];
   await writeFile(`${root}.mounts`, mounts.map((line) => `${line}\n`).join(""));
@@ -93,6 +105,7 @@ export async function startPod(workload: Workload, options: PodOptions): Promise
     address,
     pid,
     log: () => log,
+    ended,
     passes: async (name) => await passes(container[name], container, execute),
     execute,
     async stop() {
@@ -165,12 +178,7 @@ async function volumeMounts(
   for (const { name, mountPath, subPath } of container.volumeMounts) {
     const content = contentOf(template, name, sources);
     const source = join(sources.folder, "volumes", name);
-    for (const [file, text] of Object.entries(content ?? {})) {
-      await mkdir(dirname(join(source, file)), { recursive: true });
-      await writeFile(join(source, file), text, { mode: 0o440 });
-      await chown(join(source, file), 0, runAsGroup);
-    }
-    await mkdir(source, { recursive: true });
+    await filesOf(source, content ?? {}, runAsGroup);
     if (content === null) {
       await chown(source, runAsUser, runAsGroup);
       await chmod(source, 0o770);
@@ -179,6 +187,22 @@ async function volumeMounts(
     lines.push(`${mounted} ${mountPath} ${content === null ? "rw" : "ro"}`);
   }
   return lines;
+}
+
+/** Writes files that a group may read, and answers their folder. */
+async function filesOf(
+  place: string,
+  files: Readonly<Record<string, string>>,
+  group: number,
+): Promise<string> {
+  await mkdir(place, { recursive: true });
+  for (const [name, text] of Object.entries(files)) {
+    const file = join(place, name);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text, { mode: 0o440 });
+    await chown(file, 0, group);
+  }
+  return place;
 }
 
 /** The files of a volume that holds a ConfigMap or a Secret; null for one that the pod writes. */

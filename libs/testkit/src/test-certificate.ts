@@ -51,7 +51,8 @@ HKOilgOTlPcTNhHYeF89ZX01v/Ihp9tiIHHj301bD2fYP9hQ+jiG3j3R
 } as const;
 
 /**
- * A certificate for `localhost` and 127.0.0.1 with its private key, and the authority that signed it, as a client knows one. Everybody
+ * A certificate for `localhost`, 127.0.0.1 and Kubernetes' API server (`kubernetes.default.svc`) with its private key, and the
+ * authority that signed it, as a client knows one. Everybody
  * knows the server's key, nobody the authority's.
  */
 export const authorisedCertificate = {
@@ -68,16 +69,17 @@ RPnVTi6oPT8AU3+aJIYCIEddlw9kdzYjPw+8lfO1R0i1ITs58YtGoBqlRwMKG6Yp
 -----END CERTIFICATE-----
 `,
   cert: `-----BEGIN CERTIFICATE-----
-MIIBzDCCAXKgAwIBAgIUWVe+oJOrb82MmWLGZ587VzmrmF0wCgYIKoZIzj0EAwIw
-ITEfMB0GA1UEAwwWRGV2bWVzaCB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjEwOTAx
-NTlaGA8yMTI2MTAyODA5MDE1OVowFDESMBAGA1UEAwwJbG9jYWxob3N0MFkwEwYH
+MIIB4zCCAYqgAwIBAgIUWVe+oJOrb82MmWLGZ587VzmrmF4wCgYIKoZIzj0EAwIw
+ITEfMB0GA1UEAwwWRGV2bWVzaCB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjEwOTEw
+NDlaGA8yMTI2MTAyODA5MTA0OVowFDESMBAGA1UEAwwJbG9jYWxob3N0MFkwEwYH
 KoZIzj0CAQYIKoZIzj0DAQcDQgAEDM0ecCpUPYbha4QebO3l0pfJLyaYbEPq17Er
-dp1XxoAS3ouP7fk4KhmOdclr+2n9hxcxjRiiaehoswXR8VLfRKOBkjCBjzAaBgNV
-HREEEzARgglsb2NhbGhvc3SHBH8AAAEwDAYDVR0TAQH/BAIwADATBgNVHSUEDDAK
-BggrBgEFBQcDATAOBgNVHQ8BAf8EBAMCB4AwHQYDVR0OBBYEFN1aG6VdSVQs22Pn
-xDPvApCsC+rqMB8GA1UdIwQYMBaAFGrSVvXdNJp97v+L+MKXVlMQNEHKMAoGCCqG
-SM49BAMCA0gAMEUCIAWIdJ3WgBIqMsyEU9rri+oYlooDvmVEkNNT0pG2t2BOAiEA
-1aA6KTNUhQqheFXbRFpcb/gAHqOlaHvQBUSLNcIU2cY=
+dp1XxoAS3ouP7fk4KhmOdclr+2n9hxcxjRiiaehoswXR8VLfRKOBqjCBpzAyBgNV
+HREEKzApgglsb2NhbGhvc3SCFmt1YmVybmV0ZXMuZGVmYXVsdC5zdmOHBH8AAAEw
+DAYDVR0TAQH/BAIwADATBgNVHSUEDDAKBggrBgEFBQcDATAOBgNVHQ8BAf8EBAMC
+B4AwHQYDVR0OBBYEFN1aG6VdSVQs22PnxDPvApCsC+rqMB8GA1UdIwQYMBaAFGrS
+VvXdNJp97v+L+MKXVlMQNEHKMAoGCCqGSM49BAMCA0cAMEQCIE2vjb7F8LtHvHQJ
+VewpcT7vJAiVFQOwTovPBuWx8IgJAiAV2MJB5mCacwBJeW8ADXtNQekNHdMITwd5
+OKZMo0CAJw==
 -----END CERTIFICATE-----
 `,
   key: `-----BEGIN PRIVATE KEY-----
