@@ -24,7 +24,7 @@ export interface PodNetwork extends AsyncDisposable {
 }
 
 /** Where a server of this machine listens. */
-export interface Address {
+interface Address {
   readonly host: string;
   readonly port: number;
 }
