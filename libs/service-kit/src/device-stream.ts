@@ -19,6 +19,8 @@ const pinMs = 5_000;
 const standbyMs = 250;
 /** The broker delivers a message again when it was not acknowledged for this long; in milliseconds. */
 const ackWaitMs = 10_000;
+/** How long the broker's stream may take to tell about itself before it is asked again, in milliseconds. */
+const streamInfoMs = 1_500;
 /** Waits after a batch that could not be handled, in milliseconds; the last one repeats. */
 const retryAfterMs = [100, 250, 500, 1_000, 2_000, 5_000];
 
@@ -194,7 +196,8 @@ async function handle(
 /** Null while the stream is not there or cannot be asked, after a wait. */
 async function readStreamCreated(bus: Bus, signal: AbortSignal): Promise<string | null> {
   try {
-    return (await (await streamManager(bus)).streams.info(mqttStream)).created;
+    const manager = await streamManager(bus, streamInfoMs);
+    return (await manager.streams.info(mqttStream)).created;
   } catch (error) {
     if (!isMissing(error)) bus.log.debug({ err: error }, "the broker's stream cannot be asked");
     await waitFor(bus, 500, signal);
@@ -289,8 +292,15 @@ export async function provisionDeviceStreams(
     if ((await readStreamCreated(bus, signal)) !== null) break;
   }
   const { config } = await manager.streams.info(mqttStream);
-  if (config.max_bytes !== maxBytes || config.discard !== DiscardPolicy.New) {
-    await manager.streams.update(mqttStream, { max_bytes: maxBytes, discard: DiscardPolicy.New });
+  // What a single server has kept, too, is to be on all servers of the cluster it became a part of.
+  const replicas = Math.max(config.num_replicas, bus.streamReplicas);
+  if (
+    config.max_bytes !== maxBytes ||
+    config.discard !== DiscardPolicy.New ||
+    config.num_replicas !== replicas
+  ) {
+    const wanted = { max_bytes: maxBytes, discard: DiscardPolicy.New, num_replicas: replicas };
+    await manager.streams.update(mqttStream, wanted);
   }
   for (const [durable, filters] of Object.entries(deviceConsumers)) {
     await ensureConsumer(bus, mqttStream, {

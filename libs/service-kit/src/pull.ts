@@ -108,7 +108,8 @@ export function createPuller(
         };
         const onAbort = () => finish(null);
         // The broker ends the request itself; the timer is for one that died in the middle of it.
-        let timer = setTimeout(() => finish("disconnected"), beats ? silenceMs : expiresMs + 1_000);
+        const answeredWithinMs = beats || !waits ? silenceMs : expiresMs + 1_000;
+        let timer = setTimeout(() => finish("disconnected"), answeredWithinMs);
         const awaitNext = (ms: number, failure: PullFailure | null) => {
           clearTimeout(timer);
           timer = setTimeout(() => finish(failure), ms);

@@ -66,9 +66,12 @@ export async function ensureDeadLetterStream(bus: Bus, queue: string): Promise<v
   });
 }
 
-/** Requests to JetStream's API; it asks the account for nothing, so that a user needs no right to its overview. */
-export function streamManager(bus: Bus): Promise<JetStreamManager> {
-  return jetstreamManager(bus.connection, { checkAPI: false, timeout: 5_000 });
+/**
+ * Requests to JetStream's API, each with `timeoutMs` for its answer; it asks the account for nothing, so that a user needs no right
+ * to its overview. While a stream has no leader, nobody answers for it: ask again soon rather than wait for long.
+ */
+export function streamManager(bus: Bus, timeoutMs = 5_000): Promise<JetStreamManager> {
+  return jetstreamManager(bus.connection, { checkAPI: false, timeout: timeoutMs });
 }
 
 /** Whether JetStream said that the stream, consumer or message is not there. */
@@ -115,10 +118,13 @@ export async function ensureConsumer(
   });
 }
 
+/** JetStream's error code for too few servers to keep the copies; others of the cluster may be on their way up. */
+const noSuitablePeers = 10_005;
+
 /** How long JetStream may take to come up behind a broker that accepts connections already, in milliseconds. */
 const availableWithinMs = 30_000;
 
-/** Does `work`, again while JetStream is not up yet or has no leader; what it refuses rejects at once. */
+/** Does `work`, again while JetStream is not up yet, has no leader or too few servers; what it refuses rejects at once. */
 async function onceAvailable(bus: Bus, work: (manager: JetStreamManager) => Promise<void>): Promise<void> {
   const manager = await streamManager(bus);
   const giveUpAt = systemClock.monotonicMs() + availableWithinMs;
@@ -126,7 +132,8 @@ async function onceAvailable(bus: Bus, work: (manager: JetStreamManager) => Prom
     try {
       return await work(manager);
     } catch (error) {
-      const refused = error instanceof JetStreamApiError && error.status < 500;
+      const refused =
+        error instanceof JetStreamApiError && error.status < 500 && error.code !== noSuitablePeers;
       if (refused || bus.connection.isClosed() || systemClock.monotonicMs() > giveUpAt) throw error;
       bus.log.debug({ err: error }, "JetStream is not available yet");
       await systemClock.sleep(250);

@@ -1,0 +1,95 @@
+import { deviceEvents } from "@devmesh/contracts/devices";
+import { startCluster, type TestCluster } from "@devmesh/testkit/cluster";
+import { eventually } from "@devmesh/testkit/eventually";
+import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { type Bus, connectBus } from "../src/bus.ts";
+import { type DeviceMessage, provisionDeviceStreams, pullDeviceMessages } from "../src/device-stream.ts";
+import { createPublisher } from "../src/events.ts";
+import { createLogger } from "../src/logger.ts";
+
+describe("three clustered servers", () => {
+  let folder: TempFolder;
+  let cluster: TestCluster;
+  const buses: Bus[] = [];
+  beforeAll(async () => {
+    folder = await tempFolder();
+    cluster = await startCluster(folder.path);
+  }, 90_000);
+  afterAll(async () => {
+    await Promise.all(buses.map((bus) => bus.connection.close()));
+    await cluster?.stop();
+    await folder?.remove();
+  });
+
+  async function connect(user: string): Promise<Bus> {
+    const bus = await connectBus({
+      url: cluster.env.NATS_URL,
+      name: user.replace(/\.devices$/, ""),
+      user,
+      password: cluster.passwords[user] ?? "",
+      streamReplicas: 3,
+      log: createLogger({ service: user, level: "silent" }),
+    });
+    buses.push(bus);
+    return bus;
+  }
+
+  /** The bridge's own user: its logins make the broker's streams, and it may publish where devices do. */
+  const publisherAt = (at: number): Promise<MqttDevice> => {
+    const id = "rpc-bridge.devices";
+    const url = cluster.servers[at]?.mqttUrl ?? "";
+    return connectMqttDevice({ url, id, token: cluster.passwords[id] ?? "", clientId: `_publisher-${at}` });
+  };
+
+  test("a stream is made while servers are still missing, once there are enough to keep its copies", async () => {
+    const [, second, third] = cluster.servers;
+    await Promise.all([second?.kill(), third?.kill()]);
+    const bus = await connect("devices");
+    const making = createPublisher(bus, deviceEvents);
+    await second?.restart();
+    await third?.restart();
+    const publisher = await making;
+    await eventually(() =>
+      publisher.online({ id: "pump-1", timestamp: new Date().toISOString() }).then(() => true),
+    );
+    await eventually(async () => (await cluster.replicasOf("MESH", "EVENTS")) === 3);
+    await cluster.caughtUp();
+  });
+
+  test("messages come whole, in order and once, batch by batch, and go on coming when their server dies", async () => {
+    const first = await publisherAt(0);
+    const done = new AbortController();
+    await provisionDeviceStreams(await connect("rpc-bridge.devices"), { signal: done.signal });
+    const data = await connect("data.devices");
+    const seen: DeviceMessage[] = [];
+    const sizes: number[] = [];
+    const publish = (device: MqttDevice, from: number, count: number) =>
+      Promise.all(
+        Array.from({ length: count }, (_, nth) => device.publish("db/pump-1/n", String(from + nth), 1)),
+      );
+    await publish(first, 0, 1_000);
+    const options = { durable: "data", batch: 200, maxWaitMs: 50, signal: done.signal } as const;
+    const pulling = pullDeviceMessages(data, options, async (messages) => {
+      sizes.push(messages.length);
+      seen.push(...messages);
+    });
+    await eventually(() => seen.length >= 1_000);
+    expect(Math.max(...sizes)).toBe(200);
+    expect(seen.map(({ payload }) => Buffer.from(payload).toString())).toEqual(
+      Array.from({ length: 1_000 }, (_, nth) => String(nth)),
+    );
+    expect(seen.filter(({ redelivered }) => redelivered)).toEqual([]);
+
+    const leader = await cluster.leaderOf("DEVICES", "$MQTT_msgs");
+    await leader.kill();
+    const survivor = cluster.servers.findIndex((server) => server !== leader);
+    const second = await eventually(() => publisherAt(survivor), { withinMs: 30_000, everyMs: 250 });
+    await publish(second, 1_000, 500);
+    await eventually(() => new Set(seen.map(({ sequence }) => sequence)).size === 1_500);
+    done.abort();
+    await pulling;
+    await Promise.all([first, second].map((device) => device[Symbol.asyncDispose]()));
+  });
+});
