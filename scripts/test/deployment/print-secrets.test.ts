@@ -1,0 +1,100 @@
+import { spawnSync } from "node:child_process";
+import { stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { z } from "zod";
+import { tempFolder } from "../temp-folder.ts";
+
+const program = resolve(import.meta.dirname, "../../src/deployment/print-secrets.ts");
+const smtpUrl = "smtps://mesh:a-password@mail.example.com";
+
+let folder: Awaited<ReturnType<typeof tempFolder>>;
+beforeEach(async () => {
+  folder = await tempFolder();
+});
+afterEach(async () => {
+  await folder[Symbol.asyncDispose]();
+});
+
+function print(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ["--disable-warning=ExperimentalWarning", program, ...args],
+    { cwd: folder.path, env: { PATH: process.env.PATH, ...env }, encoding: "utf8" },
+  );
+  return { status, stdout, stderr };
+}
+
+const List = z.object({
+  kind: z.literal("List"),
+  items: z.array(
+    z.object({
+      kind: z.literal("Secret"),
+      metadata: z.object({ name: z.string() }),
+      stringData: z.record(z.string(), z.string()),
+    }),
+  ),
+});
+
+function secretsOf(stdout: string): Map<string, Record<string, string>> {
+  const { items } = List.parse(JSON.parse(stdout));
+  return new Map(items.map(({ metadata, stringData }) => [metadata.name, stringData]));
+}
+
+test("each service gets a Secret of its own with what it needs, and nothing of another's", () => {
+  const secrets = secretsOf(print(["kubernetes"], { SMTP_URL: smtpUrl }).stdout);
+  expect(
+    Object.fromEntries([...secrets].map(([name, data]) => [name, Object.keys(data).sort()])),
+  ).toMatchObject({
+    gateway: ["NATS_PASSWORD"],
+    devices: ["NATS_PASSWORD"],
+    "devices-store": ["STORE_URL"],
+    data: ["NATS_DEVICES_PASSWORD", "NATS_PASSWORD"],
+    "rpc-bridge": ["NATS_DEVICES_PASSWORD", "NATS_PASSWORD"],
+    keys: ["AUTH_ISSUER_SEED", "KEY_ENCRYPTION_KEY", "NATS_PASSWORD"],
+    mailer: ["NATS_PASSWORD", "SMTP_URL"],
+  });
+  // What nats-server reads is the same password, as a string of its language.
+  expect(secrets.get("nats")?.NATS_PASSWORD_DATA_DEVICES).toBe(
+    `"${secrets.get("data")?.NATS_DEVICES_PASSWORD}"`,
+  );
+  const password = secrets.get("mongodb")?.["data-password"];
+  expect(secrets.get("data-store")?.STORE_URL).toMatch(
+    new RegExp(`^mongodb://data:${password}@[^/]+/data\\?`),
+  );
+  const values = [...secrets]
+    .filter(([name]) => name !== "nats" && name !== "mongodb")
+    .flatMap(([, data]) => Object.values(data));
+  expect(new Set(values).size).toBe(values.length);
+});
+
+test("the secrets are kept in a file for the owner alone, and come again from it in each form", async () => {
+  const first = print(["kubernetes"], { SMTP_URL: smtpUrl });
+  expect(print(["kubernetes"], { SMTP_URL: smtpUrl })).toEqual(first);
+  expect((await stat(join(folder.path, "installation.json"))).mode & 0o777).toBe(0o600);
+  const keyEncryptionKey = secretsOf(first.stdout).get("keys")?.KEY_ENCRYPTION_KEY;
+  expect(print(["compose"]).stdout).toContain(`\nKEY_ENCRYPTION_KEY=${keyEncryptionKey}\n`);
+  const other = print(["kubernetes", "--installation", "other.json"], { SMTP_URL: smtpUrl });
+  expect(secretsOf(other.stdout).get("keys")?.KEY_ENCRYPTION_KEY).not.toBe(keyEncryptionKey);
+});
+
+test("the first master key of compose is one", () => {
+  expect(print(["compose"]).stdout).toMatch(/^MASTER_KEY=mk_[0-9A-Za-z]{32}$/m);
+});
+
+test("those of MongoDB are left out on request", () => {
+  const { stdout } = print(["kubernetes", "--without-mongodb"], { SMTP_URL: smtpUrl });
+  expect([...secretsOf(stdout).keys()].sort()).toEqual(
+    ["data", "devices", "gateway", "keys", "mailer", "nats", "rpc-bridge"].sort(),
+  );
+});
+
+test.each([
+  [["kubernetes"], 1, "Set SMTP_URL to the server that takes mail, such as smtps://USER:PASSWORD@HOST.\n"],
+  [["swarm"], 2, "Say compose or kubernetes.\n\nUsage: "],
+  [[], 2, "Say compose or kubernetes.\n\nUsage: "],
+])("%j without more ends with code %i and says what is amiss", (args, status, said) => {
+  const printed = print(args);
+  expect(printed).toMatchObject({ status, stdout: "" });
+  expect(printed.stderr.startsWith(said)).toBe(true);
+});
