@@ -17,8 +17,8 @@ export function readQueryPlan(explained: object): QueryPlan {
     if (typeof node !== "object" || node === null) return;
     const step = node as Readonly<Record<string, unknown>>;
     for (const stage of [step.stage, step["Node Type"]]) if (typeof stage === "string") stages.add(stage);
-    // A look-up by `_id` alone has no scan, and so names no index.
-    if (step.stage === "IDHACK" || step.stage === "EXPRESS_IXSCAN") indexes.add("_id_");
+    // A look-up by `_id` alone names no index.
+    if (step.stage === "IDHACK") indexes.add("_id_");
     for (const index of [step.indexName, step["Index Name"]]) {
       // PostgreSQL's form lists every index it weighed, too, with what each would cost.
       if (typeof index === "string" && ("stage" in step || "Node Type" in step)) indexes.add(index);
