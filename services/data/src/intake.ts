@@ -54,8 +54,15 @@ export function startIntake(options: IntakeOptions): Intake {
   };
 }
 
+/**
+ * What was pulled and not stored goes back to the broker, which gives it out again only after a moment; until then nobody is to pull
+ * what is newer. In milliseconds.
+ */
+const givingBackMs = 500;
+
 /** Pulls whenever it is this replica's turn. */
-async function pullInTurns({ bus, store, log, ingestion, batch, waitMs, signal }: IntakeOptions) {
+async function pullInTurns(options: IntakeOptions): Promise<void> {
+  const { bus, store, log, ingestion, clock, batch, waitMs, signal } = options;
   while (!signal.aborted) {
     const turn = await store.awaitIngestionTurn(signal).catch((error: unknown) => {
       if (signal.aborted) return null;
@@ -69,6 +76,7 @@ async function pullInTurns({ bus, store, log, ingestion, batch, waitMs, signal }
       (messages) => ingestion.take(messages.map(keptMessage)),
     );
     if (turn.lost.aborted) log.warn({ err: turn.lost.reason }, "this replica stores no more of it for now");
+    await clock.sleep(givingBackMs);
     await turn.end();
     if (bus.connection.isClosed()) return;
   }
