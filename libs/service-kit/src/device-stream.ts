@@ -292,7 +292,7 @@ export async function provisionDeviceStreams(
     if ((await readStreamCreated(bus, signal)) !== null) break;
   }
   const { config } = await manager.streams.info(mqttStream);
-  // What a single server has kept, too, is to be on all servers of the cluster it became a part of.
+  // As many copies as all other streams, should the broker be told otherwise: an acknowledgement promises them.
   const replicas = Math.max(config.num_replicas, bus.streamReplicas);
   if (
     config.max_bytes !== maxBytes ||

@@ -88,6 +88,8 @@ describe("three clustered servers", () => {
     const second = await eventually(() => publisherAt(survivor), { withinMs: 30_000, everyMs: 250 });
     await publish(second, 1_000, 500);
     await eventually(() => new Set(seen.map(({ sequence }) => sequence)).size === 1_500);
+    // What names a message for ever is the same whichever server tells it.
+    expect(new Set(seen.map(({ streamCreated }) => streamCreated)).size).toBe(1);
     done.abort();
     await pulling;
     await Promise.all([first, second].map((device) => device[Symbol.asyncDispose]()));
