@@ -171,7 +171,15 @@ async function runOverlay(
 ): Promise<RunningOverlay> {
   const place = await mkdtemp(join(folder.path, `${overlay}-`));
   await chmod(place, 0o755);
-  const natsServer = await natsServerImage();
+  const others: Readonly<Record<string, PodImage>> = {
+    nats: await natsServerImage(),
+    mongodb: {
+      files: { "/opt/bin/docker-entrypoint.sh": mongodbEntrypoint },
+      env: {},
+      workdir: "/",
+      command: [],
+    },
+  };
   const workloads = new Map<string, { workload: Workload; objects: readonly KubernetesObject[] }>();
   for (const name of [...beside, overlay]) {
     const objects = await buildManifests(builder ?? "", `overlays/${name}`);
@@ -189,8 +197,7 @@ async function runOverlay(
       if (found === undefined) throw new Error(`there is no workload ${name}`);
       const podFolder = join(place, names[0]);
       await mkdir(podFolder);
-      const image =
-        name === "nats" ? natsServer : serviceImage(imageOf(name === "bootstrap" ? "keys" : name));
+      const image = others[name] ?? serviceImage(imageOf(name === "bootstrap" ? "keys" : name));
       const { workload, objects } = found;
       const options = { network, objects, secrets, image, folder: podFolder, names, serviceAccount };
       const pod = running.use(await startPod(workload, options));
@@ -200,6 +207,9 @@ async function runOverlay(
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
+
+/** Stands for the entrypoint of MongoDB's image: tells what it was started with. */
+const mongodbEntrypoint = join(import.meta.dirname, "mongodb-entrypoint.sh");
 
 function podNameOf(workload: string): string {
   return `${workload}-7d4b9c6f5-x2x7q`;
@@ -316,6 +326,28 @@ withPods("each container runs as a process, exactly as the manifests say", () =>
         JSON.parse((await mesh.pods.get("nats-0")?.execute("wget", asked)) ?? ""),
       );
       expect([...new Set(routes.map(({ remote_name }) => remote_name))].sort()).toEqual(["nats-1", "nats-2"]);
+    },
+    MESH_MS,
+  );
+
+  test.each([
+    { member: "mongodb-0", root: "root" },
+    { member: "mongodb-1", root: "nobody" },
+  ])(
+    "$member of the overlay production starts with the key of the replica set, and makes the user $root",
+    async ({ member, root }) => {
+      await using mesh = await runOverlay("production", { secrets });
+      const pod = await mesh.start("mongodb", [member]);
+      expect({ code: await pod.ended, log: pod.log() }).toEqual({
+        code: 0,
+        log: [
+          "mongod --replSet rs0 --keyFile /tmp/member-key --bind_ip_all",
+          `makes ${root}`,
+          "key 400 of 999: true",
+          "writes /data/db /data/configdb /tmp",
+          "",
+        ].join("\n"),
+      });
     },
     MESH_MS,
   );

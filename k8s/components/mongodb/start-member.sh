@@ -1,9 +1,7 @@
 #!/bin/bash
 # Starts one member. mongod wants the key in a file that is nobody else's, which a mounted Secret is not.
 set -euo pipefail
-umask 077
-cp /run/secrets/mongodb/member-key /tmp/member-key
-chmod 400 /tmp/member-key
+install --mode=400 /run/secrets/mongodb/member-key /tmp/member-key
 # The first member alone makes the root user: a member that joins must hold no data.
 if [ "$HOSTNAME" = mongodb-0 ]; then
   export MONGO_INITDB_ROOT_USERNAME=root

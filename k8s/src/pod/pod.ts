@@ -89,7 +89,8 @@ export async function startPod(workload: Workload, options: PodOptions): Promise
   const child = spawn(
     "unshare",
     ["--net", "--mount", "sh", script, ...place, image.workdir, containerPath, ...command],
-    { env: { PATH: containerPath, ...env }, stdio: ["ignore", "pipe", "pipe"] },
+    // A container runtime names the pod, too.
+    { env: { PATH: containerPath, HOSTNAME: names[0], ...env }, stdio: ["ignore", "pipe", "pipe"] },
   );
   let log = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -178,12 +179,13 @@ async function volumeMounts(
   for (const { name, mountPath, subPath } of container.volumeMounts) {
     const content = contentOf(template, name, sources);
     const source = join(sources.folder, "volumes", name);
+    const mounted = subPath === undefined ? source : join(source, subPath);
     await filesOf(source, content ?? {}, runAsGroup);
     if (content === null) {
-      await chown(source, runAsUser, runAsGroup);
-      await chmod(source, 0o770);
+      await mkdir(mounted, { recursive: true });
+      await chown(mounted, runAsUser, runAsGroup);
+      await chmod(mounted, 0o770);
     }
-    const mounted = subPath === undefined ? source : join(source, subPath);
     lines.push(`${mounted} ${mountPath} ${content === null ? "rw" : "ro"}`);
   }
   return lines;
