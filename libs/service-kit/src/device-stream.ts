@@ -88,6 +88,8 @@ export async function pullDeviceMessages(
     while (!signal.aborted && !bus.connection.isClosed()) {
       streamCreated ??= await readStreamCreated(bus, signal);
       if (streamCreated === null) continue;
+      // What is pulled now comes from this one, whatever is heard of the stream before it has been handled.
+      const pulledFrom = streamCreated;
       const connection = connections;
       const wasPinned = puller.isPinned;
       const pulled = await pullBatch(puller, { batch, maxBytes, maxWaitMs }, signal);
@@ -106,7 +108,7 @@ export async function pullDeviceMessages(
           for (const message of pulled.messages) message.reject(0);
           continue;
         }
-        const handled = await handle(bus, durable, pulled.messages, streamCreated ?? "", handleBatch);
+        const handled = await handle(bus, durable, pulled.messages, pulledFrom, handleBatch);
         failures = handled ? 0 : failures + 1;
         if (!handled) await waitFor(bus, backOff(failures), signal);
       }
