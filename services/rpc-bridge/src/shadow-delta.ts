@@ -13,7 +13,7 @@ export interface DeltaPublisher {
   /** The device's shadow may have changed, or the device may have missed a change. Returns at once. */
   refresh(deviceId: string): void;
   /**
-   * The device has connected and is about to subscribe. Like `refresh`, and a delta that changed around that time is
+   * The device has connected and is about to subscribe. Like `refresh`, and a delta that went out around that time is
    * published once more when the device has had the time to subscribe. Returns at once.
    */
   welcome(deviceId: string): void;
@@ -48,7 +48,10 @@ const retryAfterMs = 500;
  */
 const subscribeWithinMs = 2_000;
 
-type Published = Pick<ShadowDelta, "version" | "timestamp">;
+/** A delta that the broker has taken, and when it had, in Unix milliseconds. */
+interface Published extends Pick<ShadowDelta, "version" | "timestamp"> {
+  readonly at: number;
+}
 
 /**
  * For one device at a time: read the delta, publish it if it is not what this replica published last, read again.
@@ -59,7 +62,7 @@ type Published = Pick<ShadowDelta, "version" | "timestamp">;
 export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPublisher {
   const { devices, link, clock, log, signal } = options;
   const published = new Map<string, Published>();
-  /** Devices whose delta is to be published again if it changed since, in Unix milliseconds. */
+  /** Devices whose delta is to be published again if it went out since, in Unix milliseconds. */
   const unsettled = new Map<string, number>();
   const waiting = new Set<string>();
   const active = new Set<string>();
@@ -100,10 +103,13 @@ export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPubli
         continue;
       }
       // The timestamp tells a device from an earlier one of the same id.
-      const isPublished =
-        last?.version === delta.version && last.timestamp === delta.timestamp && delta.timestamp < since;
-      if (isPublished || (await publish(deviceId, JSON.stringify(delta)))) remember(deviceId, delta);
-      if (isPublished) return;
+      if (last?.version === delta.version && last.timestamp === delta.timestamp && last.at < since) {
+        remember(deviceId, last);
+        return;
+      }
+      if (await publish(deviceId, JSON.stringify(delta))) {
+        remember(deviceId, { ...delta, at: clock.now().getTime() });
+      }
     }
   }
 
@@ -134,8 +140,8 @@ export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPubli
     }
   }
 
-  function remember(deviceId: string, { version, timestamp }: Published): void {
-    published.set(deviceId, { version, timestamp });
+  function remember(deviceId: string, { version, timestamp, at }: Published): void {
+    published.set(deviceId, { version, timestamp, at });
     const [oldest] = published.keys();
     if (published.size > maxRemembered && oldest !== undefined) published.delete(oldest);
   }
