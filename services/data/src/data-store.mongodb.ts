@@ -63,7 +63,7 @@ export async function openMongoDataStore(
   }
 
   async function seal(): Promise<void> {
-    await segments.seal(await writer.visible(closing.signal));
+    await segments.seal(await writer.visible(closing.signal), closing.signal);
   }
 
   return {

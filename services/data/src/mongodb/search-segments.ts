@@ -42,8 +42,8 @@ export interface SearchSegments {
   ): Promise<readonly IdRange[][]>;
   /** The last id that is in a segment. */
   sealedTo(): Promise<number>;
-  /** Makes segments of what is complete, if it is worth one. */
-  seal(visible: number): Promise<void>;
+  /** Makes segments of what is complete, until there is nothing more or the signal aborts. */
+  seal(visible: number, signal: AbortSignal): Promise<void>;
   /** Forgets segments before the record id `firstId`. */
   dropBefore(firstId: number): Promise<void>;
   /** What a segment was counted to hold has gone. */
@@ -198,8 +198,8 @@ export function createSearchSegments(
       });
     },
     sealedTo,
-    async seal(visible) {
-      for (;;) {
+    async seal(visible, signal) {
+      while (!signal.aborted) {
         const from = (await sealedTo()) + 1;
         const to = await endOfRun(from, visible);
         if (to === null) return;
