@@ -21,7 +21,7 @@ await runService({
       INGEST_BATCH: batch,
       INGEST_WAIT_MS: waitMs,
     } = env;
-    const store = await openDataStore(env.STORE_URL, { days, maxBytes, signal });
+    const store = await openDataStore(env.STORE_URL, { maxBytes, signal });
     const backlog = () => deviceBacklog(bus, "data");
     const metrics = createDataMetrics(registry, store, backlog);
     const ingestion = createIngestion({ store, metrics, log, clock });

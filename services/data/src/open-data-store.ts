@@ -5,8 +5,6 @@ import type { DataStore } from "./data-store.ts";
 
 /** Bounds of a store, by which its layout goes. */
 export interface DataStoreBounds {
-  /** Days that a record is kept. */
-  readonly days: number;
   /** What the store may occupy, in bytes. */
   readonly maxBytes: number;
   /** Ends the opening. */
