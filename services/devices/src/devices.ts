@@ -84,6 +84,11 @@ export function createDevices(deps: DevicesDeps): Implementation<typeof devices>
       return { online: presence.isOnline(id) };
     },
 
+    async readAccess({ id }, ctx) {
+      const device = await store.find(id, ctx.signal);
+      return device === null ? ctx.fail("device_not_found") : { acl: device.acl };
+    },
+
     async authorize({ id, action }, ctx) {
       const device = await store.find(id, ctx.signal);
       if (device === null) return ctx.fail("device_not_found");

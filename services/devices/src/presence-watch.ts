@@ -23,6 +23,8 @@ const reconcileEveryMs = 30_000;
 const askAgainAfterMs = 1_000;
 /** How long reports for the store are collected, in milliseconds: a crash loses no more than these. */
 const recordEveryMs = 1_000;
+/** Reports that the store takes at once. */
+const recordedAtOnce = 1_000;
 const callTimeoutMs = 10_000;
 
 /** Notices that are under way at once: a thousand devices that come back together must not run into timeouts. */
@@ -221,10 +223,13 @@ class Watch implements PresenceWatch {
 
   async #record(signal: AbortSignal): Promise<void> {
     const reports = [...this.#reports.values()];
-    if (reports.length === 0) return;
-    await this.#deps.store.recordPresence(reports, signal);
-    for (const report of reports) {
-      if (this.#reports.get(report.id) === report) this.#reports.delete(report.id);
+    // In portions: what one attempt has no time for is left to the next.
+    for (let from = 0; from < reports.length; from += recordedAtOnce) {
+      const portion = reports.slice(from, from + recordedAtOnce);
+      await this.#deps.store.recordPresence(portion, signal);
+      for (const report of portion) {
+        if (this.#reports.get(report.id) === report) this.#reports.delete(report.id);
+      }
     }
   }
 }

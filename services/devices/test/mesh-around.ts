@@ -90,7 +90,7 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
     calls: [],
     heard: [],
     async kept(name, id) {
-      const subject = eventSubject("devices", name, id);
+      const subject = eventSubject("devices", name, id, {});
       const asked = JSON.stringify({ subjects_filter: subject });
       const info = await outer.connection.request(`$JS.API.STREAM.INFO.${eventsStream}`, asked);
       const { state } = info.json<{ state: { subjects?: Record<string, number> } }>();
