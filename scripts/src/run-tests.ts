@@ -24,7 +24,7 @@ const CLUSTER = {
   package: "@devmesh/e2e",
   result: join(".test-results", "cluster.json"),
   env: { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluster" },
-  without: ["clients", "cluster", "old-client", "readme", "replicas", "single-service"],
+  without: ["backup", "clients", "cluster", "old-client", "readme", "replicas", "single-service"],
 };
 const say = (line: string) => process.stdout.write(`${line}\n`);
 

@@ -66,17 +66,21 @@ export function serviceEnvironment(
   env.NATS_PASSWORD = installation.passwords[service];
   env.NATS_DEVICES_PASSWORD = installation.passwords[`${service}.devices`];
   env.OPS_PORT = "0";
-  if (storeOwners.has(service)) env.STORE_URL = storeUrl(service, settings, folder);
+  if (storeOwners.has(service)) env.STORE_URL = storeUrlOf(service, settings, folder);
   Object.assign(env, ownSettings(service, surroundings));
   for (const [name, value] of Object.entries(env)) if (value === undefined) delete env[name];
   return env;
 }
 
 /**
- * Each service has a store of its own: a `sqlite:` URL given for the mesh names the folder of their files, a database in a
+ * `STORE_URL` of one service. Each has a store of its own: a `sqlite:` URL given for the mesh names the folder of their files, a database in a
  * `mongodb:` URL the beginning of their databases' names.
  */
-function storeUrl(service: ServiceName, { storeUrl: given }: MeshSettings, folder: DataFolder): string {
+export function storeUrlOf(
+  service: ServiceName,
+  { storeUrl: given }: Pick<MeshSettings, "storeUrl">,
+  folder: DataFolder,
+): string {
   if (given === undefined) return folder.storeUrlOf(service);
   const sqliteFolder = /^sqlite:(?:\/\/)?(?<path>.+)$/.exec(given)?.groups?.path;
   if (sqliteFolder) return `sqlite:${join(sqliteFolder, `${service}.db`)}`;
