@@ -18,13 +18,19 @@ export interface MissedChangesOptions {
 /** Changes of shadows that nobody told, because nobody was there to hear of them. */
 export interface MissedChanges {
   /**
-   * Has the deltas of all connected devices brought up to date; those of the others are when they connect. Returns at
-   * once; asked for again while it is at work, it begins once more.
+   * Has the deltas of all connected devices brought up to date, and after a while once more; those of the others are
+   * when they connect. Returns at once; asked for again while it is at work, it begins once more.
    */
   makeUp(): void;
   /** Resolves when nothing is under way. */
   idle(): Promise<void>;
 }
+
+/**
+ * When to look once more, in milliseconds: nobody tells that a device connected that was told to be online before all of
+ * the mesh restarted, and that is back before it was told to be offline.
+ */
+const onceMoreAfterMs = 5_000;
 
 /** How long one page of devices may take, in milliseconds. */
 const pageMs = 10_000;
@@ -56,9 +62,13 @@ export function createMissedChanges(options: MissedChangesOptions): MissedChange
   async function work(): Promise<void> {
     while (wanted && !signal.aborted) {
       wanted = false;
-      await refreshConnected().catch((error: unknown) => {
+      try {
+        await refreshConnected();
+        await clock.sleep(onceMoreAfterMs, signal);
+        await refreshConnected();
+      } catch (error) {
         if (!signal.aborted) log.error({ err: error }, "changes of shadows that were missed stay untold");
-      });
+      }
     }
     working = null;
   }
