@@ -8,6 +8,7 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import { createAuthentication } from "./authenticate.ts";
 import { presentationOf } from "./confirmation-page.ts";
 import { createCrossOrigin } from "./cross-origin.ts";
+import { mountDashboard, readDashboard } from "./dashboard.ts";
 import { createEndpoints } from "./endpoint.ts";
 import type { GatewayEnv } from "./env.ts";
 import { RequestRefused } from "./gateway-errors.ts";
@@ -38,6 +39,7 @@ type AppSettings = Pick<
   | "TRUST_PROXY"
   | "REQUEST_TIMEOUT"
   | "PUBLIC_URL"
+  | "WEB_DIR"
 >;
 
 /** What the application is assembled from. */
@@ -110,7 +112,10 @@ export function createApp({
     present: presentationOf,
   });
   mountReference(app, { endpoint, crossOrigin, publicUrl: settings.PUBLIC_URL });
-  mountPublic(app, "/", () => ({ status: 302, headers: { Location: "/docs" } }), { endpoint, crossOrigin });
+  const dashboard = readDashboard(settings.WEB_DIR);
+  if (dashboard !== null) mountDashboard(app, dashboard, endpoint);
+  else
+    mountPublic(app, "/", () => ({ status: 302, headers: { Location: "/docs" } }), { endpoint, crossOrigin });
   app.use(
     endpoint("(unknown)", () => {
       throw new RequestRefused("route_not_found");

@@ -1,0 +1,115 @@
+import { api, type Operation } from "@devmesh/contracts/rest/api";
+import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
+import { ApiProblem, UnexpectedAnswer, Unreachable } from "./api-problem.ts";
+import type { CallInput, CallResult } from "./route-types.ts";
+
+/** What a client is made with. */
+export interface ApiClientOptions {
+  /** Where the gateway is, without a path; empty for where the page came from. */
+  readonly origin: string;
+  /** The key that goes into each request's `Authorization`. */
+  readonly key: string;
+  /** Told when the key is no longer accepted (401). */
+  readonly onRefusedKey?: () => void;
+}
+
+/** An answer with the headers that some views need: `Link`, `ETag`. */
+interface Answered<T> {
+  readonly body: T;
+  readonly headers: Headers;
+}
+
+/** Calls the public API by operation id; what goes in and comes out is typed by, and checked against, the contract's routes. */
+export interface ApiClient {
+  readonly key: string;
+  readonly origin: string;
+  /** The parsed body of a success. Rejects with an {@link ApiProblem}, {@link Unreachable} or {@link UnexpectedAnswer}; an abort rejects with the signal's reason. */
+  call<O extends Operation>(operation: O, input: CallInput<O>): Promise<CallResult<O>>;
+  /** As `call`, with the headers of the answer. */
+  exchange<O extends Operation>(operation: O, input: CallInput<O>): Promise<Answered<CallResult<O>>>;
+  /** A request as it is, with the key: for what is streamed. Rejects as `call` does; the caller reads the body. */
+  open(pathAndQuery: string, init?: RequestInit): Promise<Response>;
+}
+
+/** Makes a client for one key. */
+export function createApiClient({ origin, key, onRefusedKey }: ApiClientOptions): ApiClient {
+  async function open(pathAndQuery: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    headers.set("Authorization", `Bearer ${key}`);
+    let response: Response;
+    try {
+      response = await fetch(`${origin}${pathAndQuery}`, { ...init, headers, cache: "no-store" });
+    } catch (cause) {
+      init.signal?.throwIfAborted();
+      throw new Unreachable(cause);
+    }
+    if (response.ok) return response;
+    const problem = await ApiProblem.from(response);
+    if (problem.status === 401) onRefusedKey?.();
+    throw problem;
+  }
+
+  async function exchange<O extends Operation>(
+    operation: O,
+    input: CallInput<O>,
+  ): Promise<Answered<CallResult<O>>> {
+    const route: RouteDeclaration = api[operation];
+    const { params, query, body, signal, headers }: LooseInput = input;
+    const response = await open(pathOf(route, params) + queryOf(query), {
+      method: route.method.toUpperCase(),
+      headers: { ...headers, ...(body !== undefined && { "Content-Type": "application/json" }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    });
+    return {
+      body: (await parsedBody(operation, route, response, signal)) as CallResult<O>,
+      headers: response.headers,
+    };
+  }
+
+  return {
+    key,
+    origin,
+    open,
+    exchange,
+    call: async (operation, input) => (await exchange(operation, input)).body,
+  };
+}
+
+/** A {@link CallInput} of any operation. */
+interface LooseInput {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function pathOf({ path }: RouteDeclaration, params: LooseInput["params"] = {}): string {
+  return path.replace(/:(\w+)/g, (_match, name: string) => encodeURIComponent(String(params[name])));
+}
+
+function queryOf(query: LooseInput["query"] = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  if (given.length === 0) return "";
+  return `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+}
+
+async function parsedBody(
+  operation: Operation,
+  route: RouteDeclaration,
+  response: Response,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
+  const schema = route.answers[response.status]?.json;
+  if (schema === undefined) {
+    await response.body?.cancel();
+    return undefined;
+  }
+  try {
+    return schema.parse(await response.json());
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw new UnexpectedAnswer(operation, cause);
+  }
+}

@@ -1,0 +1,38 @@
+import type { api, Operation } from "@devmesh/contracts/rest/api";
+import type { z } from "zod";
+
+type Routes = typeof api;
+
+type Params<R> = R extends { readonly params: infer S extends z.ZodType }
+  ? { readonly params: z.output<S> }
+  : { readonly params?: never };
+
+/** Values as the route understands them; they are written as text into the URL. */
+type Query<R> = R extends { readonly query: infer S extends z.ZodType }
+  ? Partial<z.output<S>> extends z.output<S>
+    ? { readonly query?: z.output<S> }
+    : { readonly query: z.output<S> }
+  : { readonly query?: never };
+
+type Body<R> = R extends {
+  readonly body: { readonly schema: infer S extends z.ZodType; readonly optional: infer O };
+}
+  ? O extends true
+    ? { readonly body?: z.input<S> | undefined }
+    : { readonly body: z.input<S> }
+  : { readonly body?: never };
+
+/** What a call of an operation is made with. */
+export type CallInput<O extends Operation> = Params<Routes[O]> &
+  Query<Routes[O]> &
+  Body<Routes[O]> & {
+    readonly signal?: AbortSignal;
+    readonly headers?: Readonly<Record<string, string>>;
+  };
+
+type Answers<O extends Operation> = Routes[O]["answers"];
+type Success<O extends Operation> = Answers<O>[keyof Answers<O>];
+
+/** The parsed body of an operation's success; undefined where it has none. */
+export type CallResult<O extends Operation> =
+  Success<O> extends { readonly json: infer S extends z.ZodType } ? z.output<S> : undefined;

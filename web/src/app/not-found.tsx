@@ -1,0 +1,18 @@
+import { Anchor, Text } from "@mantine/core";
+import { Link } from "wouter";
+import { Page } from "../elements/page.tsx";
+
+/** Shown for a path that no tab has. */
+export function NotFound() {
+  return (
+    <Page title="There is no such page">
+      <Text>
+        Go on to the{" "}
+        <Anchor component={Link} href="/devices">
+          devices
+        </Anchor>
+        .
+      </Text>
+    </Page>
+  );
+}

@@ -1,0 +1,131 @@
+import {
+  ActionIcon,
+  AppShell,
+  Burger,
+  Group,
+  NavLink,
+  ScrollArea,
+  Text,
+  Tooltip,
+  useComputedColorScheme,
+  useMantineColorScheme,
+} from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Suspense, useEffect } from "react";
+import { Link, Redirect, Route, Switch, useLocation } from "wouter";
+import { Icon } from "../elements/icon.tsx";
+import { Waiting } from "../elements/waiting.tsx";
+import { ConnectionState } from "./connection-state.tsx";
+import { NotFound } from "./not-found.tsx";
+import { useSession } from "./session.tsx";
+import { tabs } from "./tabs.ts";
+
+/** The frame around all views: navigation, how the live updates stand, theme and sign-out. */
+export function Shell() {
+  const [opened, { toggle, close }] = useDisclosure(false);
+  const [location] = useLocation();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu of a phone closes at each navigation
+  useEffect(close, [location]);
+
+  return (
+    <>
+      <a className="skip-link" href="#content">
+        Skip to the content
+      </a>
+      <AppShell
+        header={{ height: 52 }}
+        navbar={{ width: 190, breakpoint: "sm", collapsed: { mobile: !opened } }}
+        padding="md"
+      >
+        <AppShell.Header>
+          <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+            <Group gap="sm" wrap="nowrap">
+              <Burger
+                opened={opened}
+                onClick={toggle}
+                hiddenFrom="sm"
+                size="sm"
+                aria-label={opened ? "Close the navigation" : "Open the navigation"}
+                aria-expanded={opened}
+              />
+              <Text fw={600} c="var(--mantine-color-anchor)" component="span">
+                <Icon name="mesh" size={20} /> Devmesh
+              </Text>
+            </Group>
+            <Group gap="xs" wrap="nowrap">
+              <ConnectionState />
+              <ThemeSwitch />
+              <SignOut />
+            </Group>
+          </Group>
+        </AppShell.Header>
+        <AppShell.Navbar p="xs" aria-label="Views" component="nav">
+          <ScrollArea>
+            {tabs.map(({ path, label, icon }) => {
+              const active = location === path || location.startsWith(`${path}/`);
+              return (
+                <NavLink
+                  key={path}
+                  component={Link}
+                  href={path}
+                  label={label}
+                  leftSection={<Icon name={icon} />}
+                  active={active}
+                  {...(active && { "aria-current": "page" as const })}
+                />
+              );
+            })}
+          </ScrollArea>
+        </AppShell.Navbar>
+        <AppShell.Main id="content" tabIndex={-1}>
+          <Suspense fallback={<Waiting />}>
+            <Switch>
+              <Route path="/">
+                <Redirect to="/devices" replace />
+              </Route>
+              {tabs.map(({ pattern, View }) => (
+                <Route key={pattern} path={pattern}>
+                  <View />
+                </Route>
+              ))}
+              <Route>
+                <NotFound />
+              </Route>
+            </Switch>
+          </Suspense>
+        </AppShell.Main>
+      </AppShell>
+    </>
+  );
+}
+
+/** Light or dark: the system's choice until somebody chooses, which the browser then keeps. */
+function ThemeSwitch() {
+  const { setColorScheme } = useMantineColorScheme();
+  const scheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
+  const other = scheme === "dark" ? "light" : "dark";
+  return (
+    <Tooltip label={`Use the ${other} theme`}>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        size="lg"
+        aria-label={`Use the ${other} theme`}
+        onClick={() => setColorScheme(other)}
+      >
+        <Icon name={scheme === "dark" ? "sun" : "moon"} />
+      </ActionIcon>
+    </Tooltip>
+  );
+}
+
+function SignOut() {
+  const { signOut } = useSession();
+  return (
+    <Tooltip label="Sign out">
+      <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Sign out" onClick={() => signOut()}>
+        <Icon name="sign-out" />
+      </ActionIcon>
+    </Tooltip>
+  );
+}

@@ -1,0 +1,40 @@
+import { type ComponentType, type LazyExoticComponent, lazy } from "react";
+import type { IconName } from "../elements/icon.tsx";
+
+/** One view of the dashboard, loaded when it is first shown. */
+export interface Tab {
+  readonly label: string;
+  readonly icon: IconName;
+  /** Where its navigation leads. */
+  readonly path: string;
+  /** Pattern of all paths that it shows; what stands for `*` is its own to read. */
+  readonly pattern: string;
+  readonly View: LazyExoticComponent<ComponentType>;
+}
+
+/** The tabs in the order of the navigation. Each begins with a `Page`, which titles it. */
+export const tabs: readonly Tab[] = [
+  {
+    label: "Devices",
+    icon: "devices",
+    path: "/devices",
+    pattern: "/devices",
+    View: lazy(() => import("../devices/devices-tab.tsx").then((module) => ({ default: module.DevicesTab }))),
+  },
+  {
+    label: "Keys",
+    icon: "keys",
+    path: "/keys",
+    pattern: "/keys",
+    View: lazy(() => import("../keys/keys-tab.tsx").then((module) => ({ default: module.KeysTab }))),
+  },
+  {
+    label: "Customers",
+    icon: "customers",
+    path: "/customers",
+    pattern: "/customers",
+    View: lazy(() =>
+      import("../customers/customers-tab.tsx").then((module) => ({ default: module.CustomersTab })),
+    ),
+  },
+];

@@ -1,0 +1,40 @@
+import { Text } from "@mantine/core";
+import { useApi } from "../api/api-context.tsx";
+import type { DevicesDialogProps } from "./devices-dialog.ts";
+import { useDeviceWork } from "./use-device-work.ts";
+import { WorkDialog } from "./work-dialog.tsx";
+
+/** Deletes devices and all that is their own. */
+export function DeleteDevices({
+  ids,
+  onClose,
+  onDeleted,
+}: DevicesDialogProps & { readonly onDeleted: () => void }) {
+  const api = useApi();
+  const work = useDeviceWork();
+  return (
+    <WorkDialog
+      title={ids.length === 1 ? `Delete ${ids[0]}?` : `Delete ${ids.length} devices?`}
+      action="Delete"
+      destructive
+      ready
+      done="deleted"
+      work={work}
+      onStart={() => work.start(ids, (id, signal) => api.call("deleteDevice", { params: { id }, signal }))}
+      onClose={() => {
+        if (work.state !== "idle") onDeleted();
+        onClose();
+      }}
+    >
+      <Text size="sm">
+        Their connections end, and their keys, shadows and stored data go with them. This cannot be undone.
+      </Text>
+      {ids.length > 1 && (
+        <Text size="sm" c="dimmed" lineClamp={3}>
+          {ids.slice(0, 50).join(", ")}
+          {ids.length > 50 && " …"}
+        </Text>
+      )}
+    </WorkDialog>
+  );
+}

@@ -1,0 +1,140 @@
+import { Button, Group, SegmentedControl, Text, TextInput } from "@mantine/core";
+import { useDebouncedCallback, useDisclosure } from "@mantine/hooks";
+import { useCallback, useEffect, useState } from "react";
+import { Failure } from "../elements/failure.tsx";
+import { Icon } from "../elements/icon.tsx";
+import { Page } from "../elements/page.tsx";
+import { Waiting } from "../elements/waiting.tsx";
+import { CreateDevice } from "./create-device.tsx";
+import { DeviceTable } from "./device-table.tsx";
+import { SelectionActions } from "./selection-actions.tsx";
+import { useDeviceList } from "./use-device-list.ts";
+import { useListAddress } from "./use-list-address.ts";
+
+/** How long typing must rest before the server is asked, in milliseconds. */
+const typingMs = 250;
+
+/** All devices: found, sorted, created, and worked on many at a time. */
+export function DevicesTab() {
+  const { selection, order, select, sort } = useListAddress();
+  const [typed, setTyped] = useState(selection.filter);
+  const [creating, create] = useDisclosure(false);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [wholeWanted, setWholeWanted] = useState(false);
+  const list = useDeviceList(selection, order, wholeWanted);
+  const { rows, hasMore, readMore } = list;
+
+  const filterBy = useDebouncedCallback((filter: string) => select({ ...selection, filter }), typingMs);
+  const onSelect = useCallback((id: string, isSelected: boolean) => {
+    setSelected((before) => {
+      const after = new Set(before);
+      if (isSelected) after.add(id);
+      else after.delete(id);
+      return after;
+    });
+  }, []);
+  const selectAll = (all: boolean) => {
+    setWholeWanted(false);
+    setSelected(all ? new Set(rows.map(({ id }) => id)) : new Set());
+  };
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is selected out of one list means nothing in another
+  useEffect(() => {
+    setSelected(new Set());
+    setWholeWanted(false);
+  }, [selection]);
+  useEffect(() => {
+    if (wholeWanted) setSelected(new Set(rows.map(({ id }) => id)));
+  }, [wholeWanted, rows]);
+
+  return (
+    <Page
+      title="Devices"
+      actions={
+        <Button leftSection={<Icon name="add" size={16} />} onClick={create.open}>
+          Add device
+        </Button>
+      }
+    >
+      <Group gap="sm" align="end">
+        <TextInput
+          aria-label="Filter devices"
+          placeholder="ID, name or label"
+          leftSection={<Icon name="search" size={16} />}
+          value={typed}
+          maxLength={256}
+          onChange={(event) => {
+            setTyped(event.currentTarget.value);
+            filterBy(event.currentTarget.value);
+          }}
+          w={{ base: "100%", xs: 260 }}
+          type="search"
+        />
+        <SegmentedControl
+          aria-label="Show devices that are"
+          size="xs"
+          value={selection.online === null ? "all" : String(selection.online)}
+          onChange={(value) => select({ ...selection, online: value === "all" ? null : value === "true" })}
+          data={[
+            { value: "all", label: "All" },
+            { value: "true", label: "Online" },
+            { value: "false", label: "Offline" },
+          ]}
+        />
+        <Text size="sm" c="dimmed" role="status" ml="auto">
+          {countOf(list)}
+        </Text>
+      </Group>
+      {selected.size > 0 && (
+        <SelectionActions
+          ids={selected}
+          more={hasMore}
+          onSelectMatching={() => setWholeWanted(true)}
+          onClear={() => selectAll(false)}
+        />
+      )}
+      {list.error !== null && (
+        <Failure error={list.error} title="The devices could not be read" onRetry={list.readAgain} />
+      )}
+      {list.isPending ? (
+        <Waiting />
+      ) : rows.length === 0 && list.error === null ? (
+        <NothingListed filtered={selection.filter !== "" || selection.online !== null} />
+      ) : (
+        <DeviceTable
+          rows={rows}
+          hasMore={hasMore}
+          onNearEnd={readMore}
+          order={order}
+          onSort={sort}
+          selected={selected}
+          onSelect={onSelect}
+          onSelectAll={selectAll}
+        />
+      )}
+      <CreateDevice opened={creating} onClose={create.close} />
+    </Page>
+  );
+}
+
+function NothingListed({ filtered }: { readonly filtered: boolean }) {
+  return (
+    <Text c="dimmed" py="xl" ta="center">
+      {filtered ? "No device matches." : "There are no devices yet: add the first one."}
+    </Text>
+  );
+}
+
+function countOf({
+  rows,
+  hasMore,
+  isReading,
+}: {
+  rows: readonly unknown[];
+  hasMore: boolean;
+  isReading: boolean;
+}): string {
+  const count = rows.length.toLocaleString("en");
+  if (hasMore) return isReading ? `${count} devices read, reading on` : `${count} devices read, more follow`;
+  return rows.length === 1 ? "1 device" : `${count} devices`;
+}

@@ -1,0 +1,75 @@
+import { Button, Group, Paper, Text } from "@mantine/core";
+import { useState } from "react";
+import { Icon } from "../elements/icon.tsx";
+import { CallDevices } from "./call-devices.tsx";
+import { DeleteDevices } from "./delete-devices.tsx";
+import { LabelDevices } from "./label-devices.tsx";
+
+/** What is done with the devices that are selected. */
+interface SelectionActionsProps {
+  readonly ids: ReadonlySet<string>;
+  /** There are devices that match and are not read yet. */
+  readonly more: boolean;
+  /** Selects all that match, also those that are not read yet. */
+  readonly onSelectMatching: () => void;
+  readonly onClear: () => void;
+}
+
+type Action = "delete" | "label" | "call";
+
+/** Stands above the list while devices are selected. */
+export function SelectionActions({ ids, more, onSelectMatching, onClear }: SelectionActionsProps) {
+  const [action, setAction] = useState<{ readonly kind: Action; readonly ids: readonly string[] } | null>(
+    null,
+  );
+  // What is worked on is what was selected when it was begun, whatever becomes of the selection.
+  const begin = (kind: Action) => setAction({ kind, ids: [...ids] });
+  const close = () => setAction(null);
+  return (
+    <Paper withBorder px="sm" py={6}>
+      <Group gap="xs">
+        <Text size="sm" fw={500} role="status">
+          {ids.size.toLocaleString("en")} selected
+        </Text>
+        {more && (
+          <Button size="compact-sm" variant="subtle" onClick={onSelectMatching}>
+            Select all that match
+          </Button>
+        )}
+        <Group gap="xs" ml="auto">
+          <Button
+            size="xs"
+            variant="default"
+            leftSection={<Icon name="call" size={15} />}
+            onClick={() => begin("call")}
+          >
+            Call a function
+          </Button>
+          <Button
+            size="xs"
+            variant="default"
+            leftSection={<Icon name="label" size={15} />}
+            onClick={() => begin("label")}
+          >
+            Label
+          </Button>
+          <Button
+            size="xs"
+            variant="light"
+            color="red"
+            leftSection={<Icon name="delete" size={15} />}
+            onClick={() => begin("delete")}
+          >
+            Delete
+          </Button>
+          <Button size="xs" variant="subtle" color="gray" onClick={onClear}>
+            Clear the selection
+          </Button>
+        </Group>
+      </Group>
+      {action?.kind === "call" && <CallDevices ids={action.ids} onClose={close} />}
+      {action?.kind === "label" && <LabelDevices ids={action.ids} onClose={close} />}
+      {action?.kind === "delete" && <DeleteDevices ids={action.ids} onClose={close} onDeleted={onClear} />}
+    </Paper>
+  );
+}

@@ -1,0 +1,69 @@
+import { Button, Group, Modal, Stack } from "@mantine/core";
+import type { FormEvent, ReactNode } from "react";
+import type { DeviceWork } from "./use-device-work.ts";
+import { WorkProgress } from "./work-progress.tsx";
+
+/** A dialog for work on many devices. */
+interface WorkDialogProps {
+  readonly title: string;
+  /** What is asked before the work begins. */
+  readonly children: ReactNode;
+  /** What the button that begins the work says. */
+  readonly action: string;
+  readonly destructive?: boolean;
+  /** Whether what is asked has been answered. */
+  readonly ready: boolean;
+  /** What has been done with a device, as in "3 of 5 deleted". */
+  readonly done: string;
+  readonly work: DeviceWork;
+  readonly onStart: () => void;
+  readonly onClose: () => void;
+}
+
+/** Asks, works, shows what came of each device; it can be cancelled while it works and is not closed by accident. */
+export function WorkDialog(props: WorkDialogProps) {
+  const { title, children, action, destructive = false, ready, done, work, onStart, onClose } = props;
+  const running = work.state === "running";
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (ready && !running) onStart();
+  };
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={title}
+      size="lg"
+      closeOnClickOutside={work.state === "idle"}
+      closeOnEscape={!running}
+      withCloseButton={!running}
+    >
+      <form onSubmit={submit}>
+        <Stack>
+          {work.state === "idle" && children}
+          <WorkProgress work={work} done={done} />
+          <Group justify="flex-end">
+            {running ? (
+              <Button variant="default" onClick={work.cancel}>
+                Cancel the rest
+              </Button>
+            ) : work.state === "idle" ? (
+              <>
+                <Button variant="default" onClick={onClose}>
+                  Cancel
+                </Button>
+                <Button type="submit" disabled={!ready} {...(destructive && { color: "red" })}>
+                  {action}
+                </Button>
+              </>
+            ) : (
+              <Button onClick={onClose} data-autofocus>
+                Close
+              </Button>
+            )}
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,47 @@
+import { Button, Group, Modal, Stack } from "@mantine/core";
+import type { ReactNode } from "react";
+import { Failure } from "./failure.tsx";
+
+/** A question before something that cannot be undone. */
+interface ConfirmationProps {
+  readonly opened: boolean;
+  readonly title: string;
+  /** What will happen. */
+  readonly children: ReactNode;
+  /** What the button that does it says. */
+  readonly action: string;
+  readonly running: boolean;
+  /** Why it did not work, if it was tried; null or undefined otherwise. */
+  readonly error?: unknown;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}
+
+/** Asks before something that cannot be undone; the harmless button has the focus. */
+export function Confirmation({
+  opened,
+  title,
+  children,
+  action,
+  running,
+  error,
+  onConfirm,
+  onClose,
+}: ConfirmationProps) {
+  return (
+    <Modal opened={opened} onClose={onClose} title={title}>
+      <Stack>
+        <div>{children}</div>
+        {error != null && <Failure error={error} title="That did not work" />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose} data-autofocus>
+            Cancel
+          </Button>
+          <Button color="red" loading={running} onClick={onConfirm}>
+            {action}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

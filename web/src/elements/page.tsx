@@ -1,0 +1,37 @@
+import { Group, Stack, Title } from "@mantine/core";
+import { type ReactNode, useEffect, useRef } from "react";
+
+/** What stands around a view. */
+interface PageProps {
+  /** Heading of the view and title of the document. */
+  readonly title: string;
+  /** Controls beside the heading. */
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** Whether a view was shown before: the first one must not take the focus from the top of the document. */
+let navigated = false;
+
+/** A view with its heading, which takes the focus after a navigation, so that a screen reader tells where one is. */
+export function Page({ title, actions, children }: PageProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Devmesh`;
+  }, [title]);
+  useEffect(() => {
+    if (navigated) heading.current?.focus({ preventScroll: true });
+    navigated = true;
+  }, []);
+  return (
+    <Stack gap="md">
+      <Group justify="space-between">
+        <Title order={1} ref={heading} tabIndex={-1}>
+          {title}
+        </Title>
+        {actions !== undefined && <Group gap="xs">{actions}</Group>}
+      </Group>
+      {children}
+    </Stack>
+  );
+}

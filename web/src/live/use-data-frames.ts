@@ -1,0 +1,39 @@
+import { useEffect } from "react";
+import { useApi } from "../api/api-context.tsx";
+import { gatherFrames } from "./frame-batches.ts";
+import type { Notification } from "./notification.ts";
+import { followNotifications, type StreamState } from "./notification-stream.ts";
+
+/** What a view does with the stream of stored records. */
+export interface DataFrameHandlers {
+  /** All frames, `data` among them, some at a time. */
+  readonly onFrames: (frames: readonly Notification[]) => void;
+  /** Records may have been missed: `GET /data?after=` has them. */
+  readonly onGap: () => void;
+  readonly onState: (state: StreamState) => void;
+}
+
+/**
+ * Follows a stream of its own with the records that devices publish, while `enabled`: they can be many, so only a view
+ * that shows them asks for them. Keep the identity of `handlers` with `useMemo`.
+ */
+export function useDataFrames(handlers: DataFrameHandlers, enabled = true): void {
+  const api = useApi();
+  useEffect(() => {
+    if (!enabled) return;
+    const ending = new AbortController();
+    const batches = gatherFrames(handlers.onFrames);
+    void followNotifications({
+      api,
+      data: true,
+      onFrame: batches.push,
+      onState: handlers.onState,
+      onGap: handlers.onGap,
+      signal: ending.signal,
+    });
+    return () => {
+      ending.abort();
+      batches.stop();
+    };
+  }, [api, handlers, enabled]);
+}

@@ -1,0 +1,26 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+import { firstLoadBudget } from "./build/first-load-budget.ts";
+import { precompress } from "./build/precompress.ts";
+
+/** Where `npm run dev -w web` finds a gateway. */
+const gateway = process.env.GATEWAY_URL ?? "http://127.0.0.1:8080";
+
+export default defineConfig({
+  plugins: [
+    react(),
+    firstLoadBudget({ views: ["src/devices/devices-tab.tsx"], bytes: 300_000 }),
+    precompress(),
+  ],
+  build: {
+    target: "es2022",
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 1024,
+  },
+  server: {
+    proxy: Object.fromEntries(
+      ["/api", "/docs", "/newcustomer"].map((path) => [path, { target: gateway, ws: true }]),
+    ),
+  },
+});
