@@ -27,7 +27,7 @@ export interface CreationDeps {
 }
 
 /** Milliseconds for one attempt to undo a creation. */
-const undoTimeoutMs = 15_000;
+const undoTimeoutMs = 10_000;
 
 /** Creating devices, and undoing creations that did not come through. */
 export interface DeviceCreation {

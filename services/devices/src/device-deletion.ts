@@ -5,7 +5,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { Client } from "@devmesh/service-kit/implementation";
 import type { Background } from "./background.ts";
-import { newClaim, renewedClaim } from "./claim.ts";
+import { holdClaim, newClaim, renewedClaim } from "./claim.ts";
 import { closeAgainAfterMs, closeConnections, type DeviceConnections } from "./device-connections.ts";
 import type { DeviceNotices } from "./device-notices.ts";
 import type { DeviceStore } from "./device-store.ts";
@@ -22,7 +22,7 @@ export interface DeletionDeps {
   readonly clock: Clock;
 }
 
-/** Milliseconds for one attempt at a step; less than a claim lasts. */
+/** Milliseconds for one attempt at a step. */
 const stepTimeoutMs = 30_000;
 
 /** Deleting devices. */
@@ -80,7 +80,11 @@ export function createDeviceDeletion(deps: DeletionDeps): DeviceDeletion {
 
   /** Does the step that the mark names and writes down the next one; null when none is left or the claim is lost. */
   async function takeStep(id: string, mark: DeletingMark, call: CallContext): Promise<DeletingMark | null> {
-    const found = await steps[mark.step](id, mark, call);
+    const claim = holdClaim(clock, () =>
+      store.replaceMark(id, mark.token, { ...mark, ...renewedClaim(clock) }, call.signal),
+    );
+    // Released first: a renewal behind the next step's mark would take that back.
+    const found = await steps[mark.step](id, mark, call).finally(() => claim.release());
     const step = deletionSteps[deletionSteps.indexOf(mark.step) + 1];
     if (step === undefined) return null;
     const next = { ...mark, step, client_ids: found ?? mark.client_ids, ...renewedClaim(clock) };

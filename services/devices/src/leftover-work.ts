@@ -15,7 +15,7 @@ export interface LeftoverDeps {
   readonly clock: Clock;
 }
 
-const sweepEveryMs = 10_000;
+const sweepEveryMs = 5_000;
 const sweepTimeoutMs = 10_000;
 
 /**

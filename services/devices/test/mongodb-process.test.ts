@@ -114,7 +114,7 @@ const reasonOf = (answer: Promise<unknown>) =>
       expect(await reasonOf(around.devices.createDevice({ id: "pump" }, call()))).toBe(
         "device_being_deleted",
       );
-      // The claim of the dead process lasts 40 s.
+      // The claim of the dead process lasts 15 s.
       const created = await eventually(
         () => around.devices.createDevice({ id: "pump" }, call()).catch(() => null),
         { withinMs: 70_000, everyMs: 500 },
