@@ -1,4 +1,5 @@
 import { Device } from "@devmesh/contracts/model/device";
+import type { Notification } from "@devmesh/contracts/model/notification";
 import type { QueryClient } from "@tanstack/react-query";
 import { queryKeys } from "../api/query-keys.ts";
 import {
@@ -8,36 +9,36 @@ import {
   type DeviceSelection,
 } from "../devices/device-pages.ts";
 import { rowOf } from "../devices/device-row.ts";
-import type { Notification } from "./notification.ts";
 
 /** Puts what frames tell into the query cache: views show it without asking the server again. */
 export function applyFrames(queries: QueryClient, frames: readonly Notification[]): void {
   const changes: DeviceChange[] = [];
-  for (const frame of frames) {
-    switch (frame.name) {
+  for (const { id, name, data, timestamp } of frames) {
+    if (id === null) continue;
+    switch (name) {
       case "online":
       case "offline": {
-        const online = frame.name === "online";
-        changes.push({ kind: "presence", id: frame.id, online, at: frame.timestamp });
-        queries.setQueryData<Device>(queryKeys.device(frame.id), (device) =>
-          device === undefined ? undefined : withPresence(device, online, frame.timestamp),
+        const online = name === "online";
+        changes.push({ kind: "presence", id, online, at: timestamp });
+        queries.setQueryData<Device>(queryKeys.device(id), (device) =>
+          device === undefined ? undefined : withPresence(device, online, timestamp),
         );
         break;
       }
       case "created":
       case "updated": {
-        const device = Device.safeParse(frame.data);
+        const device = Device.safeParse(data);
         if (!device.success) break;
         changes.push({ kind: "row", row: rowOf(device.data) });
         // Only where a view has read it: others would not notice what is held for them.
-        queries.setQueryData<Device>(queryKeys.device(frame.id), (held) =>
+        queries.setQueryData<Device>(queryKeys.device(id), (held) =>
           held === undefined || held.shadow.version > device.data.shadow.version ? held : device.data,
         );
         break;
       }
       case "deleted":
-        changes.push({ kind: "deleted", id: frame.id });
-        void queries.invalidateQueries({ queryKey: queryKeys.device(frame.id) });
+        changes.push({ kind: "deleted", id: id });
+        void queries.invalidateQueries({ queryKey: queryKeys.device(id) });
         break;
       case "keys":
         void queries.invalidateQueries({ queryKey: queryKeys.keys });

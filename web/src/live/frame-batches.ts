@@ -1,4 +1,4 @@
-import type { Notification } from "./notification.ts";
+import type { Notification } from "@devmesh/contracts/model/notification";
 
 /** How long frames are gathered before they are shown, in milliseconds: a large fleet sends more than anyone can read. */
 const gatherMs = 200;

@@ -1,9 +1,9 @@
+import type { Notification } from "@devmesh/contracts/model/notification";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { applyFrames } from "./apply-frames.ts";
 import { gatherFrames } from "./frame-batches.ts";
-import type { Notification } from "./notification.ts";
 import { followNotifications, type StreamState } from "./notification-stream.ts";
 
 type FrameListener = (frames: readonly Notification[]) => void;

@@ -1,7 +1,7 @@
+import { Notification } from "@devmesh/contracts/model/notification";
 import type { ApiClient } from "../api/api-client.ts";
 import { ApiProblem } from "../api/api-problem.ts";
 import { readEventStream } from "./event-stream.ts";
-import { Notification } from "./notification.ts";
 
 /** How the stream stands. `unavailable`: the server has none, or refuses it for now; it is asked again all the same. */
 export type StreamState = "connecting" | "live" | "reconnecting" | "unavailable";

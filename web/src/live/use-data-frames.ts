@@ -1,7 +1,7 @@
+import type { Notification } from "@devmesh/contracts/model/notification";
 import { useEffect } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { gatherFrames } from "./frame-batches.ts";
-import type { Notification } from "./notification.ts";
 import { followNotifications, type StreamState } from "./notification-stream.ts";
 
 /** What a view does with the stream of stored records. */
