@@ -1,5 +1,5 @@
 import type { ListedCustomer } from "@devmesh/contracts/model/customer";
-import { ActionIcon, Badge, Button, ScrollArea, Table, Text, Tooltip } from "@mantine/core";
+import { ActionIcon, Button, ScrollArea, Table, Text, Tooltip, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -10,6 +10,7 @@ import { Failure } from "../elements/failure.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { Page } from "../elements/page.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
+import { Tag } from "../elements/tag.tsx";
 import { Waiting } from "../elements/waiting.tsx";
 import { InviteCustomer } from "./invite-customer.tsx";
 
@@ -49,7 +50,9 @@ export function CustomersTab() {
                 <Table.Th>State</Table.Th>
                 <Table.Th>Invited</Table.Th>
                 <Table.Th>Changed</Table.Th>
-                <Table.Th aria-label="Actions" />
+                <Table.Th>
+                  <VisuallyHidden>Actions</VisuallyHidden>
+                </Table.Th>
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
@@ -60,7 +63,7 @@ export function CustomersTab() {
           </Table>
         </ScrollArea>
       )}
-      <InviteCustomer opened={inviting} onClose={invite.close} />
+      {inviting && <InviteCustomer onClose={invite.close} />}
       {removed !== null && <RemoveCustomer customer={removed} onClose={() => setRemoved(null)} />}
     </Page>
   );
@@ -79,15 +82,10 @@ function CustomerRow({
       <Table.Td>{email}</Table.Td>
       <Table.Td>
         {confirmed_at === null ? (
-          <Badge variant="default" radius="sm" tt="none">
-            not confirmed
-          </Badge>
+          <Tag>not confirmed</Tag>
         ) : (
           <>
-            <Badge color="teal" variant="light" radius="sm" tt="none" mr="xs">
-              confirmed
-            </Badge>
-            <RelativeTime at={confirmed_at} />
+            <Tag look="good">confirmed</Tag> <RelativeTime at={confirmed_at} />
           </>
         )}
       </Table.Td>
@@ -126,7 +124,6 @@ function RemoveCustomer({
   });
   return (
     <Confirmation
-      opened
       title={`Remove ${customer.email}?`}
       action="Remove"
       running={removal.isPending}

@@ -1,23 +1,18 @@
 import { EmailAddress } from "@devmesh/contracts/model/customer";
-import { Alert, Button, Group, Modal, Stack, TextInput } from "@mantine/core";
+import { Alert, Button, Group, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
+import { Dialog } from "../elements/dialog.tsx";
 import { Failure } from "../elements/failure.tsx";
 
 /** Asks for the address of a customer and sends the invitation. */
-export function InviteCustomer({
-  opened,
-  onClose,
-}: {
-  readonly opened: boolean;
-  readonly onClose: () => void;
-}) {
+export function InviteCustomer({ onClose }: { readonly onClose: () => void }) {
   return (
-    <Modal opened={opened} onClose={onClose} title="Invite a customer">
+    <Dialog onClose={onClose} title="Invite a customer">
       <Invitation onClose={onClose} />
-    </Modal>
+    </Dialog>
   );
 }
 

@@ -1,26 +1,21 @@
 import { DeviceId } from "@devmesh/contracts/model/device-id";
-import { Alert, Button, Group, Modal, Stack, TagsInput, Text, TextInput } from "@mantine/core";
+import { Alert, Button, Group, Stack, TagsInput, Text, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../api/api-context.tsx";
 import type { CallResult } from "../api/route-types.ts";
+import { Dialog } from "../elements/dialog.tsx";
 import { Failure } from "../elements/failure.tsx";
 import { Snippet } from "../elements/snippet.tsx";
 import { curlSnippet, mqttPublishSnippet, mqttSnippet } from "./connection-snippets.ts";
 
 /** Asks for a new device; once it is there, shows how it connects. */
-export function CreateDevice({
-  opened,
-  onClose,
-}: {
-  readonly opened: boolean;
-  readonly onClose: () => void;
-}) {
+export function CreateDevice({ onClose }: { readonly onClose: () => void }) {
   return (
-    <Modal opened={opened} onClose={onClose} title="Add a device" size="lg">
+    <Dialog onClose={onClose} title="Add a device" size="lg">
       <Creation onClose={onClose} />
-    </Modal>
+    </Dialog>
   );
 }
 

@@ -1,9 +1,10 @@
-import { Anchor, Badge, Checkbox } from "@mantine/core";
+import { Anchor, Checkbox } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useRef } from "react";
+import { Fragment, memo, useEffect, useRef } from "react";
 import { Link } from "wouter";
 import { Icon } from "../elements/icon.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
+import { Tag } from "../elements/tag.tsx";
 import type { DeviceOrder, SortableColumn } from "./device-order.ts";
 import type { DeviceRow } from "./device-row.ts";
 import styles from "./device-table.module.css";
@@ -173,9 +174,9 @@ const Row = memo(function Row({ row, index, top, selected, onSelect }: RowProps)
       </td>
       <td title={row.labels.join(", ") || undefined}>
         {row.labels.map((label) => (
-          <Badge key={label} variant="default" size="sm" radius="sm" mr={4} tt="none" fw={500}>
-            {label}
-          </Badge>
+          <Fragment key={label}>
+            <Tag>{label}</Tag>{" "}
+          </Fragment>
         ))}
       </td>
       <td>{row.firmware}</td>

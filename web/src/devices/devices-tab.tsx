@@ -1,15 +1,18 @@
 import { Button, Group, SegmentedControl, Text, TextInput } from "@mantine/core";
 import { useDebouncedCallback, useDisclosure } from "@mantine/hooks";
-import { useCallback, useEffect, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { Failure } from "../elements/failure.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { Page } from "../elements/page.tsx";
 import { Waiting } from "../elements/waiting.tsx";
-import { CreateDevice } from "./create-device.tsx";
 import { DeviceTable } from "./device-table.tsx";
 import { SelectionActions } from "./selection-actions.tsx";
 import { useDeviceList } from "./use-device-list.ts";
 import { useListAddress } from "./use-list-address.ts";
+
+const CreateDevice = lazy(() =>
+  import("./create-device.tsx").then((module) => ({ default: module.CreateDevice })),
+);
 
 /** How long typing must rest before the server is asked, in milliseconds. */
 const typingMs = 250;
@@ -112,7 +115,11 @@ export function DevicesTab() {
           onSelectAll={selectAll}
         />
       )}
-      <CreateDevice opened={creating} onClose={create.close} />
+      {creating && (
+        <Suspense>
+          <CreateDevice onClose={create.close} />
+        </Suspense>
+      )}
     </Page>
   );
 }

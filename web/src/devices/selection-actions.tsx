@@ -1,9 +1,16 @@
 import { Button, Group, Paper, Text } from "@mantine/core";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { Icon } from "../elements/icon.tsx";
-import { CallDevices } from "./call-devices.tsx";
-import { DeleteDevices } from "./delete-devices.tsx";
-import { LabelDevices } from "./label-devices.tsx";
+
+const CallDevices = lazy(() =>
+  import("./call-devices.tsx").then((module) => ({ default: module.CallDevices })),
+);
+const LabelDevices = lazy(() =>
+  import("./label-devices.tsx").then((module) => ({ default: module.LabelDevices })),
+);
+const DeleteDevices = lazy(() =>
+  import("./delete-devices.tsx").then((module) => ({ default: module.DeleteDevices })),
+);
 
 /** What is done with the devices that are selected. */
 interface SelectionActionsProps {
@@ -67,9 +74,11 @@ export function SelectionActions({ ids, more, onSelectMatching, onClear }: Selec
           </Button>
         </Group>
       </Group>
-      {action?.kind === "call" && <CallDevices ids={action.ids} onClose={close} />}
-      {action?.kind === "label" && <LabelDevices ids={action.ids} onClose={close} />}
-      {action?.kind === "delete" && <DeleteDevices ids={action.ids} onClose={close} onDeleted={onClear} />}
+      <Suspense>
+        {action?.kind === "call" && <CallDevices ids={action.ids} onClose={close} />}
+        {action?.kind === "label" && <LabelDevices ids={action.ids} onClose={close} />}
+        {action?.kind === "delete" && <DeleteDevices ids={action.ids} onClose={close} onDeleted={onClear} />}
+      </Suspense>
     </Paper>
   );
 }

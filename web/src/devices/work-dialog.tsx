@@ -1,5 +1,6 @@
-import { Button, Group, Modal, Stack } from "@mantine/core";
+import { Button, Group, Stack } from "@mantine/core";
 import type { FormEvent, ReactNode } from "react";
+import { Dialog } from "../elements/dialog.tsx";
 import type { DeviceWork } from "./use-device-work.ts";
 import { WorkProgress } from "./work-progress.tsx";
 
@@ -29,15 +30,7 @@ export function WorkDialog(props: WorkDialogProps) {
     if (ready && !running) onStart();
   };
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={title}
-      size="lg"
-      closeOnClickOutside={work.state === "idle"}
-      closeOnEscape={!running}
-      withCloseButton={!running}
-    >
+    <Dialog onClose={onClose} title={title} size="lg" locked={running}>
       <form onSubmit={submit}>
         <Stack>
           {work.state === "idle" && children}
@@ -64,6 +57,6 @@ export function WorkDialog(props: WorkDialogProps) {
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

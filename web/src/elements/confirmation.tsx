@@ -1,10 +1,10 @@
-import { Button, Group, Modal, Stack } from "@mantine/core";
+import { Button, Group, Stack } from "@mantine/core";
 import type { ReactNode } from "react";
+import { Dialog } from "./dialog.tsx";
 import { Failure } from "./failure.tsx";
 
 /** A question before something that cannot be undone. */
 interface ConfirmationProps {
-  readonly opened: boolean;
   readonly title: string;
   /** What will happen. */
   readonly children: ReactNode;
@@ -19,7 +19,6 @@ interface ConfirmationProps {
 
 /** Asks before something that cannot be undone; the harmless button has the focus. */
 export function Confirmation({
-  opened,
   title,
   children,
   action,
@@ -29,7 +28,7 @@ export function Confirmation({
   onClose,
 }: ConfirmationProps) {
   return (
-    <Modal opened={opened} onClose={onClose} title={title}>
+    <Dialog onClose={onClose} title={title}>
       <Stack>
         <div>{children}</div>
         {error != null && <Failure error={error} title="That did not work" />}
@@ -42,6 +41,6 @@ export function Confirmation({
           </Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

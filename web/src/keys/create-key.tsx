@@ -1,18 +1,19 @@
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
-import { Alert, Button, Group, Modal, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
+import { Alert, Button, Group, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
+import { Dialog } from "../elements/dialog.tsx";
 import { Failure } from "../elements/failure.tsx";
 import { Snippet } from "../elements/snippet.tsx";
 
 /** Asks for a new key; once it is there, shows it. */
-export function CreateKey({ opened, onClose }: { readonly opened: boolean; readonly onClose: () => void }) {
+export function CreateKey({ onClose }: { readonly onClose: () => void }) {
   return (
-    <Modal opened={opened} onClose={onClose} title="Create a key">
+    <Dialog onClose={onClose} title="Create a key">
       <Creation onClose={onClose} />
-    </Modal>
+    </Dialog>
   );
 }
 

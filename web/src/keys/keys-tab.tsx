@@ -1,5 +1,5 @@
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
-import { ActionIcon, Anchor, Badge, Button, ScrollArea, Table, Text, Tooltip } from "@mantine/core";
+import { ActionIcon, Anchor, Button, ScrollArea, Table, Text, Tooltip, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -12,6 +12,7 @@ import { Failure } from "../elements/failure.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { Page } from "../elements/page.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
+import { Tag } from "../elements/tag.tsx";
 import { Waiting } from "../elements/waiting.tsx";
 import { CreateKey } from "./create-key.tsx";
 import { Secret } from "./secret.tsx";
@@ -47,7 +48,9 @@ export function KeysTab() {
                 {["Kind", "Name", "Key", "Device", "Created", "Last used", "Expires"].map((heading) => (
                   <Table.Th key={heading}>{heading}</Table.Th>
                 ))}
-                <Table.Th aria-label="Actions" />
+                <Table.Th>
+                  <VisuallyHidden>Actions</VisuallyHidden>
+                </Table.Th>
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
@@ -64,7 +67,7 @@ export function KeysTab() {
           </Table>
         </ScrollArea>
       )}
-      <CreateKey opened={creating} onClose={create.close} />
+      {creating && <CreateKey onClose={create.close} />}
       {deleted !== null && (
         <DeleteKey apiKey={deleted} own={deleted.key === api.key} onClose={() => setDeleted(null)} />
       )}
@@ -88,20 +91,19 @@ function KeyRow({ apiKey, own, last, onDelete }: KeyRowProps) {
   return (
     <Table.Tr>
       <Table.Td>
-        <Badge variant={access === "full" ? "filled" : "default"} radius="sm" tt="none">
-          {access === "full" ? "Master" : "Device"}
-        </Badge>
+        <Tag look={access === "full" ? "strong" : "plain"}>{access === "full" ? "Master" : "Device"}</Tag>
       </Table.Td>
       <Table.Td>
         {name ?? (
-          <Text span size="sm" c="dimmed">
-            {id}
+          <Text span size="sm" c="dimmed" title={id}>
+            unnamed
           </Text>
         )}
         {own && (
-          <Badge ml="xs" variant="outline" radius="sm" tt="none">
-            signed in
-          </Badge>
+          <>
+            {" "}
+            <Tag look="good">signed in</Tag>
+          </>
         )}
       </Table.Td>
       <Table.Td>
@@ -128,9 +130,9 @@ function KeyRow({ apiKey, own, last, onDelete }: KeyRowProps) {
       </Table.Td>
       <Table.Td>
         {expired && (
-          <Badge mr="xs" color="red" variant="light" radius="sm" tt="none">
-            expired
-          </Badge>
+          <>
+            <Tag look="bad">expired</Tag>{" "}
+          </>
         )}
         <RelativeTime at={expires_at} />
       </Table.Td>
@@ -167,7 +169,6 @@ function DeleteKey({
   const isLast = error instanceof ApiProblem && error.status === 409;
   return (
     <Confirmation
-      opened
       title={`Delete the key ${apiKey.name ?? apiKey.id}?`}
       action="Delete"
       running={deletion.isPending}
