@@ -72,7 +72,13 @@ async function pullInTurns(options: IntakeOptions): Promise<void> {
     log.info("this replica stores what devices publish at QoS 1 and 2");
     await pullDeviceMessages(
       bus,
-      { durable: "data", batch, maxWaitMs: waitMs, signal: AbortSignal.any([signal, turn.lost]) },
+      {
+        durable: "data",
+        batch,
+        maxWaitMs: waitMs,
+        awaitAbandoned: true,
+        signal: AbortSignal.any([signal, turn.lost]),
+      },
       (messages) => ingestion.take(messages.map(keptMessage)),
     );
     if (turn.lost.aborted) log.warn({ err: turn.lost.reason }, "this replica stores no more of it for now");
