@@ -91,13 +91,17 @@ const examples: Record<Operation, () => Example | Promise<Example>> = {
   queryRecords: () => ({ path: "data" }),
   readAppDevice: () => ({ path: "device" }),
   patchAppDevice: () => ({ path: "device", body: app }),
+  followNotifications: () => ({ path: "notify" }),
+  followOwnNotifications: () => ({ path: "m/device/notify" }),
 };
 
 /** A well-formed request whose subject cannot exist in this mesh: allowed callers get 404. */
 const missing: readonly Operation[] = ["retryDeadMail"];
 
 function expected(route: RouteDeclaration, operation: Operation, holder: Holder) {
-  const granted = missing.includes(operation) ? [404] : [200, 201, 202, 204];
+  // A stream that is not asked for as one is refused, but only to who may have it.
+  const answered = route.stream ? [406] : [200, 201, 202, 204];
+  const granted = missing.includes(operation) ? [404] : answered;
   if (route.auth === null) return granted;
   if (holder === "nobody" || holder === "unknown" || holder === "device") return [401];
   return route.auth.includes(holder) ? granted : [403];

@@ -21,7 +21,7 @@ ${methodRows().join("\n")}
 
 ## Events
 
-Kept one hour in the stream \`EVENTS\`; the last level says what the event is about.
+Kept one hour in the stream \`EVENTS\`, but for those below \`live.\`, which are kept nowhere; the last level says what the event is about.
 
 | subject | published by | heard by |
 |---|---|---|
@@ -58,13 +58,15 @@ function methodRows(): string[] {
 
 function eventRows(): string[] {
   return services.flatMap(([name, { publishes }]) =>
-    Object.keys(publishes?.events ?? {}).map((event) => {
+    Object.entries(publishes?.events ?? {}).map(([event, keeping]) => {
       const listeners = services
-        .filter(([, { subscribes }]) =>
-          subscribes.some(({ events, names }) => events === publishes && names.includes(event)),
+        .filter(([, { subscribes, follows }]) =>
+          [...subscribes, ...follows].some(
+            ({ events, names }) => events === publishes && names.includes(event),
+          ),
         )
         .map(([listener]) => listener);
-      return `| \`${eventsNamed(publishes?.service ?? name, event)}\` | ${name} | ${listed(listeners)} |`;
+      return `| \`${eventsNamed(publishes?.service ?? name, event, keeping)}\` | ${name} | ${listed(listeners)} |`;
     }),
   );
 }

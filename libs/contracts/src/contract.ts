@@ -52,14 +52,16 @@ export function defineContract<const C extends ContractDeclaration>(contract: C)
   return contract;
 }
 
-/** A kind of event: who publishes it and what it says. Subject `event.<service>.<name>.<key>`. */
+/** A kind of event: what it says and about what. Subject `event.<service>.<name>.<key>`, of a live one `live.<service>.<name>.<key>`. */
 export interface EventDeclaration {
   /** The level behind the name: a device id, or the id of another thing the event is about. */
   readonly key: (payload: never) => string;
   readonly schema: z.ZodType;
+  /** Told to who listens at that moment and kept nowhere: for what is too much to be kept, or true for a moment only (ADR 20). */
+  readonly live?: true;
 }
 
-/** The events of one service. They are kept one hour, for replay; what must not be lost is in a store first (ADR 9). */
+/** The events of one service. But for live ones they are kept one hour, for replay; what must not be lost is in a store first (ADR 9). */
 export interface EventsDeclaration {
   readonly service: string;
   readonly events: Readonly<Record<string, EventDeclaration>>;
@@ -68,6 +70,11 @@ export interface EventsDeclaration {
 /** Declares an event with a key that is checked against its payload. */
 export function defineEvent<S extends z.ZodType>(schema: S, key: (payload: z.output<S>) => string) {
   return { schema, key };
+}
+
+/** Declares a live event, with a key that is checked against its payload. */
+export function defineLiveEvent<S extends z.ZodType>(schema: S, key: (payload: z.output<S>) => string) {
+  return { schema, key, live: true as const };
 }
 
 /** Declares the events of a service and keeps their literal types. */

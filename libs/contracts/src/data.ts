@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineContract, pageOf } from "./contract.ts";
+import { defineContract, defineEvents, defineLiveEvent, pageOf } from "./contract.ts";
 import { TopicFilter } from "./model/acl.ts";
 import { DataRecord, maxSkip } from "./model/data-record.ts";
 import { DeviceId } from "./model/device-id.ts";
@@ -68,5 +68,16 @@ export const data = defineContract({
       idempotent: true,
       errors: {},
     },
+  },
+});
+
+export const dataEvents = defineEvents({
+  service: "data",
+  events: {
+    /**
+     * Records that were just stored, in the order of storing; told while a gateway wants them (`gatewayEvents.records_wanted`), and
+     * best effort: what was not heard is read by `queryRecords`.
+     */
+    stored: defineLiveEvent(z.object({ records: z.array(DataRecord) }), () => "all"),
   },
 });

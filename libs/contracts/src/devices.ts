@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineContract, defineEvent, defineEvents, pageOf } from "./contract.ts";
-import { FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
+import { Acl, FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
 import { CreatedDevice, Device, DeviceCredentials, NewDevice } from "./model/device.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { JsonObject } from "./model/json.ts";
@@ -154,6 +154,14 @@ export const devices = defineContract({
     readPresence: {
       in: z.object({ id: DeviceId }),
       out: z.object({ online: z.boolean() }),
+      deadlineMs: 2_000,
+      idempotent: true,
+      errors: { device_not_found },
+    },
+    /** What a public key of the device may see, call and query, for streams that are cut by it. */
+    readAccess: {
+      in: z.object({ id: DeviceId }),
+      out: z.object({ acl: Acl }),
       deadlineMs: 2_000,
       idempotent: true,
       errors: { device_not_found },

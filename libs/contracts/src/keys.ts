@@ -5,6 +5,7 @@ import { Customer, EmailAddress, ListedCustomer } from "./model/customer.ts";
 import { DeviceCredentials } from "./model/device.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { JsonObject } from "./model/json.ts";
+import { customerChanges, keyChanges } from "./model/notification.ts";
 import { Timestamp } from "./model/time.ts";
 import { Principal } from "./principal.ts";
 
@@ -184,10 +185,18 @@ export const keys = defineContract({
   },
 });
 
+const about = { id: z.string(), timestamp: Timestamp };
+
 export const keyEvents = defineEvents({
   service: "keys",
   events: {
     /** Keys that no longer stand for anyone; holds ids, never the secrets. */
     revoked: defineEvent(z.object({ key_ids: z.array(z.string()) }), () => "all"),
+    /** A master or device key was made or deleted. Best effort, as the next one. */
+    key_changed: defineEvent(z.object({ ...about, change: z.enum(keyChanges) }), (event) => event.id),
+    customer_changed: defineEvent(
+      z.object({ ...about, change: z.enum(customerChanges) }),
+      (event) => event.id,
+    ),
   },
 });

@@ -1,5 +1,6 @@
-import { data } from "./data.ts";
+import { data, dataEvents } from "./data.ts";
 import { deviceEvents, devices } from "./devices.ts";
+import { gatewayEvents } from "./gateway.ts";
 import { keyEvents, keys } from "./keys.ts";
 import { mailer, mailQueue } from "./mailer.ts";
 import { rpcBridge, rpcEvents } from "./rpc-bridge.ts";
@@ -32,13 +33,19 @@ export const mesh = {
         "rotateToken",
         "rotatePublicKey",
         "authorize",
+        "readAccess",
       ]),
       calls(data, ["queryRecords"]),
       calls(rpcBridge, ["call"]),
       calls(mailer, ["listDeadMail", "retryDeadMail", "readQueue"]),
     ],
-    publishes: null,
-    subscribes: [hears(keyEvents, ["revoked"])],
+    publishes: gatewayEvents,
+    subscribes: [hears(keyEvents, ["revoked"]), hears(dataEvents, ["stored"])],
+    follows: [
+      hears(deviceEvents, ["online", "offline", "created", "updated", "deleted"]),
+      hears(rpcEvents, ["rpc_in", "rpc_out"]),
+      hears(keyEvents, ["revoked", "key_changed", "customer_changed"]),
+    ],
     produces: [],
     consumes: [],
     rights: [],
@@ -59,6 +66,7 @@ export const mesh = {
     ],
     publishes: deviceEvents,
     subscribes: [],
+    follows: [],
     produces: [],
     consumes: [],
     rights: ["device_connections"],
@@ -68,6 +76,7 @@ export const mesh = {
     calls: [calls(rpcBridge, ["awaitIngestion"])],
     publishes: keyEvents,
     subscribes: [],
+    follows: [],
     produces: [mailQueue],
     consumes: [],
     rights: ["auth_callout"],
@@ -75,8 +84,9 @@ export const mesh = {
   data: defineService({
     serves: data,
     calls: [],
-    publishes: null,
-    subscribes: [],
+    publishes: dataEvents,
+    subscribes: [hears(gatewayEvents, ["records_wanted"])],
+    follows: [],
     produces: [],
     consumes: [],
     rights: ["device_data"],
@@ -86,6 +96,7 @@ export const mesh = {
     calls: [calls(devices, ["listDevices", "readPresence", "readDevice", "patchDevice", "readDelta"])],
     publishes: rpcEvents,
     subscribes: [hears(deviceEvents, ["online", "offline", "updated", "created", "deleted"])],
+    follows: [],
     produces: [],
     consumes: [],
     rights: ["device_topics"],
@@ -95,6 +106,7 @@ export const mesh = {
     calls: [calls(keys, ["readInvitation"])],
     publishes: null,
     subscribes: [],
+    follows: [],
     produces: [],
     consumes: [mailQueue],
     rights: [],

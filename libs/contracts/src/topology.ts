@@ -29,6 +29,8 @@ export interface ServiceDeclaration {
   readonly calls: readonly Dependency[];
   readonly publishes: EventsDeclaration | null;
   readonly subscribes: readonly Subscription[];
+  /** Events read from the stream that keeps them: in order, with their sequence, and those that were told before. No live ones. */
+  readonly follows: readonly Subscription[];
   readonly produces: readonly QueueDeclaration[];
   readonly consumes: readonly QueueDeclaration[];
   readonly rights: readonly BrokerRight[];

@@ -29,11 +29,29 @@ export interface PublishOptions {
   readonly call?: CallContext;
 }
 
+/** Names of the events that are kept, or of the live ones. */
+type Names<E extends EventsDeclaration, Live extends boolean> = {
+  [N in keyof E["events"] & string]: E["events"][N] extends { readonly live: true }
+    ? Live extends true
+      ? N
+      : never
+    : Live extends true
+      ? never
+      : N;
+}[keyof E["events"] & string];
+
 type Publications<E extends EventsDeclaration> = {
-  readonly [N in keyof E["events"] & string]: (
+  readonly [N in Names<E, false>]: (
     payload: z.input<E["events"][N]["schema"]>,
     options?: PublishOptions,
   ) => Promise<void>;
+};
+
+/** What became of a live event: given to the connection, or not, and then why. */
+export type LiveOutcome = "ok" | "too_large" | "disconnected" | "congested" | "failed";
+
+type LivePublications<E extends EventsDeclaration> = {
+  readonly [N in Names<E, true>]: (payload: z.input<E["events"][N]["schema"]>) => LiveOutcome;
 };
 
 /**
@@ -43,17 +61,26 @@ type Publications<E extends EventsDeclaration> = {
 export type Publisher<E extends EventsDeclaration> = Publications<E> & {
   /** The same for events whose loss is acceptable: never throws, a loss is logged and counted. */
   readonly bestEffort: Publications<E>;
+  /** One function a live event. It neither throws nor waits: what a slow or lost connection does not take is dropped and counted. */
+  readonly live: LivePublications<E>;
 };
 
-/** Makes the stream if it is missing, and functions that publish a service's own events. */
+/** Makes the stream of kept events if it is missing, and functions that publish a service's own events. */
 export async function createPublisher<E extends EventsDeclaration>(
   bus: Bus,
   events: E,
 ): Promise<Publisher<E>> {
-  await ensureEventsStream(bus);
+  const declared = Object.entries(events.events);
+  if (declared.some(([, { live }]) => live === undefined)) await ensureEventsStream(bus);
   const certain: Record<string, (payload: unknown, options?: PublishOptions) => Promise<void>> = {};
   const bestEffort: typeof certain = {};
-  for (const [name, declaration] of Object.entries(events.events)) {
+  const live: Record<string, (payload: unknown) => LiveOutcome> = {};
+  const congestion = createCongestionGauge(bus);
+  for (const [name, declaration] of declared) {
+    if (declaration.live) {
+      live[name] = livePublication(bus, events.service, name, declaration, congestion);
+      continue;
+    }
     const publish = publication(bus, events.service, name, declaration);
     certain[name] = publish;
     bestEffort[name] = async (payload, options) => {
@@ -63,7 +90,7 @@ export async function createPublisher<E extends EventsDeclaration>(
     };
   }
   // The one place where names known at run time meet the types derived from them.
-  return { ...certain, bestEffort } as unknown as Publisher<E>;
+  return { ...certain, bestEffort, live } as unknown as Publisher<E>;
 }
 
 function publication(bus: Bus, service: string, name: string, declaration: EventDeclaration) {
@@ -90,12 +117,82 @@ function publication(bus: Bus, service: string, name: string, declaration: Event
   };
 }
 
+/** The most that live events may wait for a slow connection, in bytes; what comes then is dropped. */
+const congestedBytes = 4 * 1024 * 1024;
+
+/** How much was given to the connection that the broker has not taken yet. */
+interface CongestionGauge {
+  isCongested(): boolean;
+  add(bytes: number): void;
+}
+
+/** Each round trip tells that all which was sent before it has arrived. */
+function createCongestionGauge(bus: Bus): CongestionGauge {
+  let waiting = 0;
+  let asking = false;
+  const ask = async () => {
+    asking = true;
+    while (waiting > 0 && bus.connected) {
+      const sent = waiting;
+      await bus.flush();
+      waiting -= sent;
+    }
+  };
+  bus.onDisconnect(() => {
+    waiting = 0;
+  });
+  return {
+    isCongested: () => waiting > congestedBytes,
+    add(bytes) {
+      waiting += bytes;
+      if (asking) return;
+      ask()
+        .catch(() => {
+          // The connection went, and what waited for it.
+          waiting = 0;
+        })
+        .finally(() => {
+          asking = false;
+        });
+    },
+  };
+}
+
+function livePublication(
+  bus: Bus,
+  service: string,
+  name: string,
+  declaration: EventDeclaration,
+  congestion: CongestionGauge,
+) {
+  const publish = (payload: unknown): LiveOutcome => {
+    if (!bus.connected) return "disconnected";
+    if (congestion.isCongested()) return "congested";
+    try {
+      const { subject, body } = encodeEvent(service, name, declaration, payload);
+      const bytes = Buffer.from(body);
+      if (bytes.length > (bus.connection.info?.max_payload ?? 0)) return "too_large";
+      bus.connection.publish(subject, bytes);
+      congestion.add(bytes.length);
+      return "ok";
+    } catch (error) {
+      bus.log.warn({ err: error, event: name }, "a live event could not be told");
+      return "failed";
+    }
+  };
+  return (payload: unknown): LiveOutcome => {
+    const outcome = publish(payload);
+    bus.metrics.eventsPublished.inc({ name, outcome });
+    return outcome;
+  };
+}
+
 /** An event that its own schema or key refuses is a mistake of the publisher: `internal`. */
 function encodeEvent(service: string, name: string, declaration: EventDeclaration, payload: unknown) {
   try {
     const checked = declaration.schema.parse(payload);
     return {
-      subject: eventSubject(service, name, declaration.key(checked as never)),
+      subject: eventSubject(service, name, declaration.key(checked as never), declaration),
       body: JSON.stringify(checked),
     };
   } catch (cause) {
@@ -148,7 +245,7 @@ export function subscribe<const S extends EventSubscription>(
     if (declaration === undefined) throw new TypeError(`${subscription.events.service} has no event ${name}`);
     const handler = (handlers as unknown as Record<string, EventHandler>)[name];
     if (handler === undefined) throw new TypeError(`no handler for the event ${name}`);
-    return bus.connection.subscribe(eventsNamed(subscription.events.service, name), {
+    return bus.connection.subscribe(eventsNamed(subscription.events.service, name, declaration), {
       ...(mode === "one" ? { queue: bus.name } : {}),
       callback: (error, msg) => {
         if (error !== null) {

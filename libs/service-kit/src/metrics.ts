@@ -12,7 +12,7 @@ export interface Metrics {
   /** 1 while the connection of that broker user is up. */
   readonly busConnected: Gauge<"user">;
   readonly busReconnects: Counter;
-  /** Events told, by `name` and `outcome` (`ok`, `failed`). */
+  /** Events told, by `name` and `outcome` (`ok`, `failed`; of live ones also why they were not: `too_large`, `disconnected`, `congested`). */
   readonly eventsPublished: Counter<"name" | "outcome">;
   /** Events heard, by `name` and `outcome` (`ok`, `unreadable`, `failed`). */
   readonly eventsHandled: Counter<"name" | "outcome">;

@@ -55,7 +55,7 @@ export function permissionsOf(name: string, declaration: ServiceDeclaration): Se
 }
 
 function meshPermissions(name: string, declaration: ServiceDeclaration): UserPermissions {
-  const { serves, calls, publishes, subscribes, produces, consumes, rights } = declaration;
+  const { serves, calls, publishes, subscribes, follows, produces, consumes, rights } = declaration;
   const subscribe = [`${inboxPrefix(name)}.>`];
   const publish: string[] = [];
 
@@ -68,12 +68,14 @@ function meshPermissions(name: string, declaration: ServiceDeclaration): UserPer
     publish.push(...methods.map((method) => methodSubject(contract, method)));
   }
   if (publishes !== null) {
-    publish.push(...Object.keys(publishes.events).map((event) => eventsNamed(publishes.service, event)));
-    publish.push(...streamUpkeep(eventsStream));
+    const declared = Object.entries(publishes.events);
+    publish.push(...declared.map(([event, keeping]) => eventsNamed(publishes.service, event, keeping)));
+    if (declared.some(([, { live }]) => live === undefined)) publish.push(...streamUpkeep(eventsStream));
   }
   for (const { events, names } of subscribes) {
-    subscribe.push(...names.map((event) => eventsNamed(events.service, event)));
+    subscribe.push(...names.map((event) => eventsNamed(events.service, event, events.events[event] ?? {})));
   }
+  if (follows.length > 0) publish.push(...eventReading);
   for (const queue of produces)
     publish.push(queueSubject(queue.name), ...streamUpkeep(queueStream(queue.name)));
   for (const queue of consumes) publish.push(...queueConsumption(queue.name));
@@ -98,6 +100,12 @@ function anyReplica(subject: string): string {
 function streamUpkeep(stream: string): string[] {
   return ["INFO", "CREATE", "UPDATE"].map((verb) => `$JS.API.STREAM.${verb}.${stream}`);
 }
+
+/** The broker looks at no filter of a consumer: who follows some events could follow all. */
+const eventReading = [
+  `$JS.API.STREAM.INFO.${eventsStream}`,
+  ...["CREATE", "MSG.NEXT", "DELETE"].map((verb) => `$JS.API.CONSUMER.${verb}.${eventsStream}.*`),
+];
 
 function queueConsumption(queue: string): string[] {
   const jobs = queueStream(queue);

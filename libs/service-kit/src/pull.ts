@@ -2,13 +2,15 @@ import type { Msg, MsgHdrs } from "@nats-io/nats-core";
 import { createInbox, nanos, nuid } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
 
-/** A message of a stream, delivered to a durable consumer and not acknowledged yet. */
+/** A message of a stream, delivered to a consumer and, where that wants it, not acknowledged yet. */
 export interface PulledMessage {
   readonly subject: string;
   readonly payload: Uint8Array;
   readonly headers: MsgHdrs | undefined;
   /** Sequence in the stream. */
   readonly sequence: number;
+  /** Counts what the consumer delivered; one that is missing did not arrive. */
+  readonly deliverySequence: number;
   /** 1 at the first delivery. */
   readonly deliveries: number;
   /** When the stream stored it. */
@@ -49,7 +51,7 @@ export interface PullRequest {
   readonly maxBytes?: number;
 }
 
-/** Asks one durable consumer for messages, one request at a time. */
+/** Asks one consumer for messages, one request at a time. */
 export interface Puller {
   /** Resolves when the batch is full, `expiresMs` have passed, the consumer refuses, the bus is lost, or `signal` aborts. */
   pull(request: PullRequest, signal: AbortSignal): Promise<PullResult>;
@@ -207,6 +209,7 @@ function pulled(msg: Msg): PulledMessage {
     headers: msg.headers,
     deliveries: Number(tokens[at + 2]),
     sequence: Number(tokens[at + 3]),
+    deliverySequence: Number(tokens[at + 4]),
     storedAt: new Date(Number(BigInt(tokens[at + 5] ?? "0") / 1_000_000n)),
     acknowledge: () => say(msg, "+ACK"),
     reject: (delayMs) => say(msg, `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}`),

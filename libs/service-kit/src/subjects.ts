@@ -1,4 +1,4 @@
-import type { ContractDeclaration } from "@devmesh/contracts/contract";
+import type { ContractDeclaration, EventDeclaration } from "@devmesh/contracts/contract";
 
 /** One token of a subject, as ADR-6 of nats-architecture-and-design defines its restricted term. */
 const restrictedTerm = /^[A-Za-z0-9_-]{1,128}$/;
@@ -21,17 +21,24 @@ export function methodSubject(
   return `mesh.${subjectToken(contract.service, "service")}.v${contract.version}.${subjectToken(method, "method")}`;
 }
 
-/** All events, the subject of stream `EVENTS`. */
+/** All events that are kept, the subject of stream `EVENTS`. */
 export const allEvents = "event.>";
 
+/** How long events of a kind are kept: an hour, or, of live ones, not at all. */
+type Keeping = Pick<EventDeclaration, "live">;
+
 /** Where one event is published; `key` says what it is about, such as a device id. */
-export function eventSubject(service: string, name: string, key: string): string {
-  return `event.${subjectToken(service, "service")}.${subjectToken(name, "event")}.${subjectToken(key, "event key")}`;
+export function eventSubject(service: string, name: string, key: string, keeping: Keeping): string {
+  return `${eventStem(service, name, keeping)}.${subjectToken(key, "event key")}`;
 }
 
 /** All events of one name, whatever they are about. */
-export function eventsNamed(service: string, name: string): string {
-  return `event.${subjectToken(service, "service")}.${subjectToken(name, "event")}.*`;
+export function eventsNamed(service: string, name: string, keeping: Keeping): string {
+  return `${eventStem(service, name, keeping)}.*`;
+}
+
+function eventStem(service: string, name: string, { live }: Keeping): string {
+  return `${live ? "live" : "event"}.${subjectToken(service, "service")}.${subjectToken(name, "event")}`;
 }
 
 /** Where jobs of a queue are published. */

@@ -27,6 +27,7 @@ const nothing = {
   calls: [],
   publishes: null,
   subscribes: [],
+  follows: [],
   produces: [],
   consumes: [],
   rights: [],

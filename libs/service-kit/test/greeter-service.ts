@@ -13,6 +13,7 @@ await runService({
     calls: [],
     publishes: visits,
     subscribes: [],
+    follows: [],
     produces: [],
     consumes: [],
     rights: [],

@@ -77,9 +77,12 @@ function methodSurface({ serves }: ServiceDeclaration, name: string): MethodSurf
 
 function eventSurfaces(service: string, declared: EventsDeclaration | null): ContractSurface["events"] {
   return Object.fromEntries(
-    Object.entries(declared?.events ?? {}).map(([name, { schema }]) => [
+    Object.entries(declared?.events ?? {}).map(([name, { schema, live }]) => [
       name,
-      { subject: eventsNamed(service, name), payload: described(`${service}.${name}`, schema, "given") },
+      {
+        subject: eventsNamed(service, name, live === undefined ? {} : { live }),
+        payload: described(`${service}.${name}`, schema, "given"),
+      },
     ]),
   );
 }

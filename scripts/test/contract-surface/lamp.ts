@@ -47,6 +47,7 @@ export function lampService(lamp: LampContract = {}): ServiceDeclaration {
     produces: lamp.queued === undefined ? [] : [queue("bulbs", lamp.queued)],
     consumes: lamp.done === undefined ? [] : [queue("sockets", lamp.done)],
     rights: [],
+    follows: [],
   };
 }
 

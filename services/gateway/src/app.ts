@@ -16,6 +16,7 @@ import type { Handlers } from "./handlers.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
 import type { KeyCache } from "./key-cache.ts";
 import { mount, mountPublic, type RouteHandler } from "./mount.ts";
+import type { OpenStream } from "./notifications/open-stream.ts";
 import { plainPageSecurity } from "./page-security.ts";
 import { RateLimit } from "./rate-limit.ts";
 import { mountReference } from "./reference-pages.ts";
@@ -23,6 +24,7 @@ import { customerHandlers } from "./routes/customer.ts";
 import { deviceAccessHandlers } from "./routes/device-access.ts";
 import { deviceKeyHandlers } from "./routes/device-key.ts";
 import { masterKeyHandlers } from "./routes/master-key.ts";
+import { notificationHandlers } from "./routes/notification.ts";
 import { registrationHandlers } from "./routes/registration.ts";
 import { storedDataHandlers } from "./routes/stored-data.ts";
 
@@ -51,6 +53,8 @@ export interface AppOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Answers with the notification stream. */
+  readonly openStream: OpenStream;
   /** Whether the gateway is stopping. */
   readonly stopping: () => boolean;
 }
@@ -63,6 +67,7 @@ export function createApp({
   clock,
   log,
   metrics,
+  openStream,
   stopping,
 }: AppOptions): Express {
   const rate = (name: string, perSecond: number) => new RateLimit({ name, perSecond, maxBuckets, clock });
@@ -83,6 +88,7 @@ export function createApp({
     ...masterKeyHandlers(clients),
     ...storedDataHandlers(clients),
     ...deviceKeyHandlers(clients),
+    ...notificationHandlers(openStream),
   };
 
   const app = express();

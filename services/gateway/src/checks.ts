@@ -67,7 +67,7 @@ export function createChecks(route: RouteDeclaration, options: CheckOptions): Ch
   };
 }
 
-function callerCheck({ auth }: RouteDeclaration, options: CheckOptions) {
+function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) {
   const { authenticate, masterRate, keyRate, addressRate } = options;
   if (auth === null) {
     return (exchange: Exchange): void => addressRate.take(addressOf(exchange), exchange.headers);
@@ -79,12 +79,13 @@ function callerCheck({ auth }: RouteDeclaration, options: CheckOptions) {
       addressRate.take(addressOf(exchange), exchange.headers);
       throw new RequestRefused("key_missing");
     }
-    const found = authenticate(key, {
+    const attempt = {
       address: addressOf(exchange),
       trace: exchange.trace,
       requestId: exchange.requestId,
-    });
-    const { principal, keyId } = found instanceof Promise ? await found : found;
+    };
+    const found = authenticate(key, attempt);
+    const { principal, keyId, expiresAtMs } = found instanceof Promise ? await found : found;
     exchange.keyKind = principal.kind;
     (principal.kind === "master" ? masterRate : keyRate).take(keyId, exchange.headers);
     if (!auth.includes(principal.kind)) {
@@ -93,6 +94,7 @@ function callerCheck({ auth }: RouteDeclaration, options: CheckOptions) {
       });
     }
     exchange.principal = principal;
+    if (stream) exchange.caller = { keyId, expiresAtMs, verifyAgain: () => authenticate(key, attempt) };
   };
 }
 

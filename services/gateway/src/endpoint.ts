@@ -47,16 +47,17 @@ export function createEndpoints(options: EndpointOptions) {
       const exchange = new Exchange(request, response, exchangeOptions);
       metrics.began();
       let failure: unknown;
-      response.once("close", () => {
-        const complete = response.writableFinished;
+      const finish = (complete: boolean) => {
         if (!complete) exchange.abandon();
         exchange.end();
         report(route, exchange, complete, failure);
-      });
+      };
+      response.once("close", () => finish(response.writableFinished));
       crossOrigin.allow(exchange);
       if (stopping()) exchange.headers.Connection = "close";
       try {
         await writeReply(exchange, await answer(exchange));
+        if (exchange.upgraded) finish(true);
       } catch (error) {
         failure = error;
         if (response.headersSent || response.destroyed) {
@@ -72,7 +73,7 @@ export function createEndpoints(options: EndpointOptions) {
   function report(route: string, exchange: Exchange, complete: boolean, failure: unknown): void {
     const { request, response, keyKind } = exchange;
     const ms = clock.monotonicMs() - exchange.startedAtMs;
-    const status = response.headersSent ? response.statusCode : 0;
+    const status = exchange.upgraded ? 101 : response.headersSent ? response.statusCode : 0;
     metrics.ended(route, request.method, status, keyKind, ms);
     const broken = failure !== undefined && isOurs(failure, status, response.headersSent && !complete);
     if (!broken && !accessLog.isLevelEnabled("info")) return;

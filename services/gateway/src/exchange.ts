@@ -11,6 +11,7 @@ import {
 } from "@devmesh/service-kit/trace";
 import type { Request, Response } from "express";
 import type { Within } from "./handlers.ts";
+import type { VerifiedKey } from "./key-cache.ts";
 import { ClientGone } from "./request-body.ts";
 
 const wellFormedRequestId = /^[A-Za-z0-9._-]{1,128}$/;
@@ -20,6 +21,16 @@ export interface ExchangeOptions {
   readonly clock: Clock;
   /** Time for the calls of one request, in milliseconds. */
   readonly timeoutMs: number;
+}
+
+/** The key of a request, for what outlives it. */
+export interface Caller {
+  /** What `keys.revoked` names. */
+  readonly keyId: string;
+  /** Unix milliseconds; infinite for a key without an end. */
+  readonly expiresAtMs: number;
+  /** Authenticates the key again, from the cache where that remembers it. */
+  readonly verifyAgain: () => VerifiedKey | Promise<VerifiedKey>;
 }
 
 /**
@@ -42,6 +53,9 @@ export class Exchange {
   body: unknown;
   receivedBody: Json | undefined;
   principal: Principal | undefined;
+  caller: Caller | undefined;
+  /** The connection is a WebSocket now: there is no HTTP answer to wait for. */
+  upgraded = false;
   readonly #options: ExchangeOptions;
   #call: OpenCallContext | undefined;
   #others: Set<OpenCallContext> | undefined;

@@ -6,6 +6,10 @@ export const gatewayErrors = {
   },
   body_malformed: { status: 400, when: "The body is not JSON in UTF-8." },
   body_too_deep: { status: 400, when: "Objects and arrays of the body are nested deeper than 200 levels." },
+  handshake_invalid: {
+    status: 400,
+    when: "The handshake is not that of a WebSocket of version 13 (RFC 6455, 4.1).",
+  },
   body_missing: { status: 400, when: "The route needs a body and none came." },
   path_malformed: { status: 400, when: "The path holds a percent-encoding that is not UTF-8." },
   request_malformed: { status: 400, when: "What came is not an HTTP request." },
@@ -17,6 +21,10 @@ export const gatewayErrors = {
   wrong_key_kind: { status: 403, when: "The key is valid but of a kind that this route does not take." },
   route_not_found: { status: 404, when: "There is no such path." },
   method_not_allowed: { status: 405, when: "The path exists but not with this method; see `Allow`." },
+  not_acceptable: {
+    status: 406,
+    when: "The route is a stream: ask for it by a WebSocket's handshake, or with `Accept: text/event-stream`.",
+  },
   request_incomplete: { status: 408, when: "The request did not arrive in time." },
   body_too_large: { status: 413, when: "The body exceeds 512 KB." },
   unsupported_media_type: {
@@ -24,6 +32,10 @@ export const gatewayErrors = {
     when: "The body is not declared as `application/json`, or is compressed.",
   },
   rate_limited: { status: 429, when: "The key, or the address, has used up its rate; see `Retry-After`." },
+  too_many_listeners: {
+    status: 429,
+    when: "The key, or the gateway, has as many listeners of the notification stream as it may have.",
+  },
   header_too_large: { status: 431, when: "The request line and its headers exceed 16 KB." },
 } as const satisfies Readonly<Record<string, { readonly status: number; readonly when: string }>>;
 

@@ -1,6 +1,8 @@
+import type { gatewayEvents } from "@devmesh/contracts/gateway";
 import { mesh } from "@devmesh/contracts/mesh";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
+import type { Publisher } from "@devmesh/service-kit/events";
 import { subscribe } from "@devmesh/service-kit/events";
 import type { Clients } from "@devmesh/service-kit/implementation";
 import type { Logger } from "@devmesh/service-kit/logger";
@@ -9,12 +11,19 @@ import { createApp } from "./app.ts";
 import type { GatewayEnv } from "./env.ts";
 import { startHttpServer } from "./http-server.ts";
 import { KeyCache } from "./key-cache.ts";
+import { NotificationHub } from "./notifications/hub.ts";
+import { createNotificationMetrics } from "./notifications/notification-metrics.ts";
+import { createStreamOpener } from "./notifications/open-stream.ts";
+
+/** How long listeners may take to close their streams when the gateway stops, in milliseconds; they are ended then. */
+const farewellMs = 2_000;
 
 /** What a gateway is started with. */
 export interface GatewayOptions {
   readonly env: Omit<GatewayEnv, "NATS_URL">;
   readonly bus: Bus;
   readonly clients: Clients<(typeof mesh)["gateway"]["calls"]>;
+  readonly publisher: Publisher<typeof gatewayEvents>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -33,16 +42,40 @@ export async function startGateway({
   env,
   bus,
   clients,
+  publisher,
   clock,
   log,
   metrics,
 }: GatewayOptions): Promise<Gateway> {
   const keyCache = new KeyCache({ maxKeys: env.KEY_CACHE_SIZE, believedForMs: env.KEY_CACHE_MS, clock });
   const [keyEvents] = mesh.gateway.subscribes;
+  const notificationMetrics = createNotificationMetrics(metrics);
+  const hub = new NotificationHub({
+    bus,
+    publisher,
+    devices: clients.devices,
+    clock,
+    log,
+    metrics: notificationMetrics,
+    limits: {
+      ofMasterKey: env.NOTIFY_MASTER_LISTENERS,
+      ofOtherKey: env.NOTIFY_KEY_LISTENERS,
+      inAll: env.NOTIFY_LISTENERS,
+    },
+  });
+  const openStream = createStreamOpener(hub, {
+    maxWaitingBytes: env.NOTIFY_BUFFER_BYTES,
+    metrics: notificationMetrics,
+  });
   const revocations = subscribe(
     bus,
     keyEvents,
-    { revoked: ({ key_ids }) => keyCache.revoke(key_ids) },
+    {
+      revoked({ key_ids }) {
+        keyCache.revoke(key_ids);
+        hub.revoke(key_ids);
+      },
+    },
     { mode: "each" },
   );
   const forgetAll = bus.onReconnect(() => keyCache.clear());
@@ -50,7 +83,16 @@ export async function startGateway({
   await bus.flush();
 
   let stopping = false;
-  const app = createApp({ settings: env, clients, keyCache, clock, log, metrics, stopping: () => stopping });
+  const app = createApp({
+    settings: env,
+    clients,
+    keyCache,
+    clock,
+    log,
+    metrics,
+    openStream,
+    stopping: () => stopping,
+  });
   const server = await startHttpServer({
     app,
     host: env.HOST,
@@ -65,7 +107,8 @@ export async function startGateway({
       const lameDuckMs = stopping ? 0 : Math.min(env.LAME_DUCK_MS, env.DRAIN_MS);
       stopping = true;
       if (lameDuckMs > 0) await clock.sleep(lameDuckMs);
-      await server.stop(env.DRAIN_MS - lameDuckMs);
+      const boundMs = env.DRAIN_MS - lameDuckMs;
+      await Promise.all([hub.stop(Math.min(farewellMs, boundMs)), server.stop(boundMs)]);
       forgetAll();
       await revocations.stop();
     },

@@ -4,6 +4,7 @@ import type { api, Operation } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { z } from "zod";
+import type { Caller } from "./exchange.ts";
 import type { Reply } from "./reply.ts";
 
 type Parsed<R, P extends "params" | "query"> = R extends { readonly [K in P]: infer S extends z.ZodType }
@@ -16,7 +17,7 @@ type ParsedBody<R> = R extends {
   ? z.output<S> | (O extends true ? undefined : never)
   : undefined;
 
-type Caller<R extends RouteDeclaration> = R["auth"] extends readonly (infer K)[]
+type CallerOf<R extends RouteDeclaration> = R["auth"] extends readonly (infer K)[]
   ? Extract<Principal, { readonly kind: K }>
   : undefined;
 
@@ -32,7 +33,9 @@ interface ApiRequest<R extends RouteDeclaration> {
   readonly body: ParsedBody<R>;
   /** The body as it was received, for an owner that checks it itself; undefined when there was none. */
   readonly receivedBody: Json | undefined;
-  readonly principal: Caller<R>;
+  readonly principal: CallerOf<R>;
+  /** The caller's key, for a route that is a stream. */
+  readonly caller: R extends { readonly stream: true } ? Caller : undefined;
   /** For calls of this request: ends with the request's time, and when the client goes away. */
   readonly call: CallContext;
   readonly within: Within;

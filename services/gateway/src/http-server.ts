@@ -1,9 +1,11 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { Express } from "express";
 import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
+import { keepUpgrade } from "./notifications/upgrade.ts";
 import { problemOf } from "./problem.ts";
 
 /** Where and how the gateway listens. */
@@ -41,13 +43,14 @@ const limits = {
 /** Starts to listen; rejects when the address is taken. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { app, host, port, socketTimeoutMs, clock, log } = options;
-  const server = createServer(limits, app);
+  const server = createServer({ ...limits, shouldUpgradeCallback: asksForWebSocket }, app);
   server.timeout = socketTimeoutMs;
   // The body's reader says `100 Continue`, once it is sure to read.
   server.on("checkContinue", app);
   // An expectation that is not known may be left unmet (RFC 9110, 10.1.1).
   server.on("checkExpectation", app);
   server.on("clientError", refuseUnreadable);
+  server.on("upgrade", (request, socket, head) => answerUpgrade(app, request, socket, head));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, () => {
@@ -74,6 +77,26 @@ async function stopServer(server: Server, boundMs: number, clock: Clock, log: Lo
   log.warn("requests were cut short");
   server.closeAllConnections();
   await closed;
+}
+
+/** Other upgrades are not taken: the request is answered as if it had not asked (RFC 9110, 7.8). */
+function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
+  return method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
+}
+
+/**
+ * Lets the application answer a request that asks for a WebSocket, by the same checks as any other. A route that is one takes the
+ * connection over; any other answer goes out as it is and ends the connection.
+ */
+function answerUpgrade(app: Express, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const response = new ServerResponse(request);
+  socket.on("error", () => socket.destroy());
+  response.shouldKeepAlive = false;
+  // The server gives upgrades sockets of its own, which are those of `node:net`.
+  response.assignSocket(socket as Socket);
+  response.once("finish", () => socket.end());
+  keepUpgrade(request, { socket: socket as Socket, head });
+  app(request, response);
 }
 
 const unreadable: Readonly<Record<string, GatewayReason>> = {

@@ -1,9 +1,13 @@
+import type { Exchange } from "./exchange.ts";
+
 /** What a route answers, before it is written to a connection. */
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** Whole, or in chunks: the first is awaited before anything is sent, so that its error is still a proper answer. */
   readonly body?: Uint8Array | string | AsyncIterable<Uint8Array | string>;
+  /** Instead of `status` and `body`: takes over the connection, which from then on is its own. Throws before it has, or not at all. */
+  readonly takeOver?: (exchange: Exchange) => void;
 }
 
 const jsonHeaders = { "Content-Type": "application/json" } as const;

@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import { drained } from "./drained.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Reply } from "./reply.ts";
 import { ClientGone } from "./request-body.ts";
@@ -9,6 +9,10 @@ import { ClientGone } from "./request-body.ts";
  */
 export async function writeReply(exchange: Exchange, reply: Reply): Promise<void> {
   const { response, headers } = exchange;
+  if (reply.takeOver !== undefined) {
+    Object.assign(headers, reply.headers);
+    return reply.takeOver(exchange);
+  }
   const { status, body } = reply;
   if (body !== undefined && typeof body === "object" && Symbol.asyncIterator in body) {
     return writeChunks(exchange, reply, body[Symbol.asyncIterator]());
@@ -44,15 +48,4 @@ async function writeChunks(
     await chunks.return?.();
     throw error;
   }
-}
-
-function drained(response: ServerResponse): Promise<void> {
-  if (response.destroyed) return Promise.resolve();
-  return new Promise((resolve) => {
-    const onEither = () => {
-      response.off("drain", onEither).off("close", onEither);
-      resolve();
-    };
-    response.on("drain", onEither).on("close", onEither);
-  });
 }

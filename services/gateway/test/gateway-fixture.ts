@@ -1,7 +1,11 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { Writable } from "node:stream";
+import { dataEvents } from "@devmesh/contracts/data";
+import { deviceEvents } from "@devmesh/contracts/devices";
+import { gatewayEvents } from "@devmesh/contracts/gateway";
 import { keyEvents } from "@devmesh/contracts/keys";
 import { mesh } from "@devmesh/contracts/mesh";
+import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { createClient } from "@devmesh/service-kit/client";
 import { type Clock, systemClock } from "@devmesh/service-kit/clock";
@@ -34,6 +38,11 @@ export interface Fixture extends AsyncDisposable {
   readonly server: TestNatsServer;
   readonly standIns: StandIns;
   readonly events: Publisher<typeof keyEvents>;
+  readonly deviceEvents: Publisher<typeof deviceEvents>;
+  readonly rpcEvents: Publisher<typeof rpcEvents>;
+  readonly dataEvents: Publisher<typeof dataEvents>;
+  /** The connection of the stand-ins. */
+  readonly services: Bus;
   readonly metrics: Metrics;
   /** All that was logged so far. */
   log(): string;
@@ -73,6 +82,7 @@ export async function startFixture({ env = {}, clock = systemClock }: FixtureOpt
     }),
     bus,
     clients: clientsOf(bus),
+    publisher: await createPublisher(bus, gatewayEvents),
     clock,
     log,
     metrics,
@@ -82,6 +92,10 @@ export async function startFixture({ env = {}, clock = systemClock }: FixtureOpt
     server,
     standIns,
     events,
+    deviceEvents: await createPublisher(services, deviceEvents),
+    rpcEvents: await createPublisher(services, rpcEvents),
+    dataEvents: await createPublisher(services, dataEvents),
+    services,
     metrics,
     log: () => lines.join(""),
     fetch: (path, request = {}) => send(gateway.url, path, request),

@@ -149,6 +149,8 @@ function firstImplementations() {
       }
       return action.name === "known" ? { query: { topic: "temp/#" } } : context.fail("query_not_found");
     },
+    readAccess: async ({ id }, context) =>
+      id === "pump" ? { acl: defaultAcl } : context.fail("device_not_found"),
     readDelta: unused,
     readPresence: unused,
   };

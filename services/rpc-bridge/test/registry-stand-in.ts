@@ -95,6 +95,7 @@ export async function startRegistryStandIn(
     rotateToken: notServed,
     rotatePublicKey: notServed,
     authorize: notServed,
+    readAccess: notServed,
     async readPresence({ id }) {
       await standIn.beforePresence(id);
       return { online: find(id).online };

@@ -52,6 +52,7 @@ const testedMesh = {
     calls: [calls(rpcBridge, ["call", "wipeDevice", "awaitIngestion"])],
     publishes: null,
     subscribes: [hears(rpcEvents, ["rpc_in", "rpc_out"])],
+    follows: [],
     produces: [],
     consumes: [],
     rights: [],

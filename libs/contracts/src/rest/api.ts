@@ -2,6 +2,7 @@ import { customerAccess } from "./customer.ts";
 import { deviceAccess } from "./device-access.ts";
 import { deviceKey } from "./device-key.ts";
 import { masterKey } from "./master-key.ts";
+import { notificationStream } from "./notification.ts";
 import { registration } from "./registration.ts";
 import { storedData } from "./stored-data.ts";
 
@@ -13,6 +14,7 @@ export const api = {
   ...masterKey,
   ...storedData,
   ...deviceKey,
+  ...notificationStream,
 } as const;
 
 export type Operation = keyof typeof api;

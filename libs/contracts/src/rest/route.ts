@@ -37,6 +37,8 @@ export interface RouteDeclaration {
   readonly body?: { readonly schema: z.ZodType; readonly optional: boolean };
   readonly answers: Readonly<Record<number, Answer>>;
   readonly calls: readonly Calls[];
+  /** Goes on for as long as the client listens, over a WebSocket or as `text/event-stream`. */
+  readonly stream?: true;
 }
 
 /** Declares the routes of one table of the spec, by operation id, and keeps their literal types. */

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { JsonValue } from "./json.ts";
+import { Timestamp } from "./time.ts";
+
+/** What may happen to an API key, in frames named `keys`. */
+export const keyChanges = ["created", "deleted"] as const;
+
+/** What may happen to a customer, in frames named `customers`. */
+export const customerChanges = ["invited", "confirmed", "updated", "deleted"] as const;
+
+/**
+ * One frame of the notification stream (api.md). What `data` holds depends on the name; clients skip names they do not know:
+ *
+ * | name | id | data |
+ * |---|---|---|
+ * | `online`, `offline`, `deleted` | device | `{}` |
+ * | `created`, `updated` | device | the device, as the caller's GET gives it |
+ * | `rpc.in.<function>` | device | the parameters of a call that was sent to the device; null for none |
+ * | `rpc.out.<name>` | device | what the device published on `ID/event/<name>` |
+ * | `data` | device | a record as `GET /data` gives it; only with `data=1` |
+ * | `keys` | key | {@link KeyChange}; only with `account=1` |
+ * | `customers` | customer | {@link CustomerChange}; only with `account=1` |
+ * | `gap` | null | {@link NotificationGap} |
+ */
+export const Notification = z
+  .object({
+    /** Ascends; `after` and `Last-Event-ID` take it. A `data` or `gap` frame carries that of the frame before it. */
+    seq: z.int().min(0),
+    /** What the frame is about. */
+    id: z.string().nullable(),
+    name: z.string().meta({ example: "online" }),
+    data: JsonValue,
+    timestamp: Timestamp,
+  })
+  .meta({ id: "Notification" });
+export type Notification = z.infer<typeof Notification>;
+
+/** `data` of a frame named `keys`. */
+export const KeyChange = z.object({ change: z.enum(keyChanges) });
+
+/** `data` of a frame named `customers`. */
+export const CustomerChange = z.object({ change: z.enum(customerChanges) });
+
+/** `data` of a frame named `gap`: frames may be missing before it, of these names, or of any where `names` is absent. */
+export const NotificationGap = z.object({ names: z.array(z.string()).optional() });

@@ -1,0 +1,234 @@
+import type { Subscription as EventSubscription } from "@devmesh/contracts/topology";
+import { AckPolicy, DeliverPolicy, JetStreamApiError, ReplayPolicy } from "@nats-io/jetstream";
+import { nanos, nuid } from "@nats-io/nats-core";
+import type { Bus } from "./bus.ts";
+import { systemClock } from "./clock.ts";
+import { ServiceError } from "./errors.ts";
+import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
+import { isMissing, streamManager } from "./streams.ts";
+import { eventsNamed, eventsStream } from "./subjects.ts";
+
+/** How long one request for events waits, in milliseconds; an event ends it at once. */
+const pollMs = 30_000;
+/** The same for events that are there already. */
+const presentMs = 100;
+/** Most events of one request, and most bytes: one event of the broker's `max_payload` must fit. */
+const batchSize = 500;
+const batchBytes = 1_280 * 1024;
+/** How long JetStream may take for one answer, in milliseconds. */
+const answerMs = 1_500;
+/** The broker drops a consumer that nobody has asked for this long, in milliseconds. */
+const forgottenAfterMs = 30_000;
+/** Wait before the stream is asked again, in milliseconds. */
+const retryMs = 250;
+
+/** An event as the stream keeps it. */
+export interface StreamedEvent {
+  /** Its place in the stream, the same for all who read it; ascends, other events lie between. */
+  readonly sequence: number;
+  readonly service: string;
+  readonly name: string;
+  /** What the event is about, such as a device id. */
+  readonly key: string;
+  /** JSON, by the schema of the event's declaration; not checked yet. */
+  readonly payload: Uint8Array;
+}
+
+/** Where in the stream a reader stands. */
+export interface StreamPosition {
+  /** The last sequence read, or passed. */
+  readonly after: number;
+  /** Events behind the position asked for are not kept any more, or the stream is another one. */
+  readonly gap: boolean;
+}
+
+/** What following hands over, in the stream's order. */
+export interface EventFollower {
+  /** Where it begins: at the start, and again when events were lost. Sequences may be lower than before, where the stream was made anew. */
+  began(position: StreamPosition): void;
+  /** Not empty. The next ones are asked for when it has returned. */
+  events(batch: readonly StreamedEvent[]): void;
+}
+
+/**
+ * Follows events from now on, with none missing and none twice: after a lost connection or a lost leader of the stream it goes
+ * on behind the last one. Waits for a stream that is not there yet. Resolves when `signal` aborts or the bus is closed.
+ */
+export async function followEvents(
+  bus: Bus,
+  subscriptions: readonly EventSubscription[],
+  follower: EventFollower,
+  signal: AbortSignal,
+): Promise<void> {
+  let position: number | null = null;
+  let created: string | null = null;
+  while (!signal.aborted && !bus.connection.isClosed()) {
+    await using reader = await openReader(bus, subscriptions, { after: position, created }, signal);
+    if (reader === null) {
+      await pause(bus, retryMs, signal);
+      continue;
+    }
+    created = reader.created;
+    if (position === null || reader.start.gap) follower.began(reader.start);
+    position = reader.start.after;
+    for (;;) {
+      const events = await reader.read(pollMs, signal);
+      if (events === null) break;
+      if (events.length === 0) continue;
+      position = events.at(-1)?.sequence ?? position;
+      follower.events(events);
+    }
+  }
+}
+
+/** Which kept events to read again. */
+export interface ReplayOptions {
+  /** The last sequence known; those behind it are read. */
+  readonly after: number;
+  /** Read up to this one, inclusive, and no further; asked anew before each batch. */
+  readonly until: () => number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads events again that the stream keeps, in its order. The first batch is empty and tells where it begins. Throws
+ * `unavailable` when the stream cannot be read.
+ */
+export async function* replayEvents(
+  bus: Bus,
+  subscriptions: readonly EventSubscription[],
+  { after, until, signal }: ReplayOptions,
+): AsyncGenerator<{ readonly position: StreamPosition; readonly events: readonly StreamedEvent[] }> {
+  let position = after;
+  let created: string | null = null;
+  let failures = 0;
+  let first = true;
+  while (!signal.aborted && (first || position < until())) {
+    await using reader = await openReader(bus, subscriptions, { after: position, created }, signal);
+    if (reader === null) {
+      failures++;
+      if (failures > 8)
+        throw ServiceError.of("unavailable", { cause: new Error("the stream of events cannot be read") });
+      await pause(bus, retryMs, signal);
+      continue;
+    }
+    created = reader.created;
+    position = reader.start.after;
+    if (first || reader.start.gap) yield { position: reader.start, events: [] };
+    first = false;
+    while (position < until()) {
+      const events = await reader.read(presentMs, signal);
+      if (events === null) break;
+      failures = 0;
+      // Whatever lies up to the end is no event that was asked for.
+      if (events.length === 0) return;
+      position = events.at(-1)?.sequence ?? position;
+      yield { position: { after: position, gap: false }, events };
+    }
+  }
+}
+
+interface EventReader extends AsyncDisposable {
+  readonly start: StreamPosition;
+  /** When the stream was made: another one begins to count anew. */
+  readonly created: string;
+  /** The next events, none when there are none in time; null when the reader has to be opened again. */
+  read(waitMs: number, signal: AbortSignal): Promise<readonly StreamedEvent[] | null>;
+}
+
+/** A consumer of its own behind the position; null where the stream is missing or cannot be asked. */
+async function openReader(
+  bus: Bus,
+  subscriptions: readonly EventSubscription[],
+  from: { readonly after: number | null; readonly created: string | null },
+  signal: AbortSignal,
+): Promise<EventReader | null> {
+  if (!bus.connected || signal.aborted) return null;
+  const consumer = `${bus.name}-${nuid.next()}`;
+  try {
+    const manager = await streamManager(bus, answerMs);
+    const { state, created } = await manager.streams.info(eventsStream);
+    const start = startIn(
+      state,
+      from.created !== null && from.created !== created ? null : from.after,
+      from.after !== null,
+    );
+    await manager.consumers.add(eventsStream, {
+      name: consumer,
+      filter_subjects: filtersOf(subscriptions),
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: start.after + 1,
+      replay_policy: ReplayPolicy.Instant,
+      // Nothing is delivered twice to a reader that counts what it gets, and opens another where one is missing.
+      ack_policy: AckPolicy.None,
+      max_deliver: 1,
+      mem_storage: true,
+      num_replicas: 1,
+      inactive_threshold: nanos(forgottenAfterMs),
+    });
+    return createReader(bus, consumer, start, created);
+  } catch (error) {
+    if (!isMissing(error) && error instanceof JetStreamApiError && error.status < 500) throw error;
+    bus.log.debug({ err: error }, "the stream of events cannot be read");
+    return null;
+  }
+}
+
+function startIn(
+  { first_seq, last_seq }: { readonly first_seq: number; readonly last_seq: number },
+  after: number | null,
+  resumes: boolean,
+): StreamPosition {
+  // Another stream than before: all of it is new.
+  if (after === null) return resumes ? { after: first_seq - 1, gap: true } : { after: last_seq, gap: false };
+  if (after > last_seq) return { after: last_seq, gap: true };
+  return after < first_seq - 1 ? { after: first_seq - 1, gap: true } : { after, gap: false };
+}
+
+function createReader(bus: Bus, consumer: string, start: StreamPosition, created: string): EventReader {
+  const puller: Puller = createPuller(bus, eventsStream, consumer);
+  let delivered = 0;
+  let broken = false;
+  return {
+    start,
+    created,
+    async read(waitMs, signal) {
+      if (broken) return null;
+      const request = { batch: batchSize, maxBytes: batchBytes, expiresMs: waitMs, untilAny: true };
+      const { messages, failure } = await puller.pull(request, signal);
+      const whole = messages.every(({ deliverySequence }, at) => deliverySequence === delivered + at + 1);
+      if (!whole || signal.aborted) return null;
+      delivered += messages.length;
+      // What came is whole, but what was behind it may be lost.
+      broken = failure !== null;
+      return broken && messages.length === 0 ? null : messages.map(streamed);
+    },
+    async [Symbol.asyncDispose]() {
+      puller.close();
+      if (!bus.connected || bus.connection.isClosed()) return;
+      const manager = await streamManager(bus, answerMs);
+      // One that is left behind is forgotten by the broker, a little later.
+      await manager.consumers.delete(eventsStream, consumer).catch(() => undefined);
+    },
+  };
+}
+
+/** Subject `event.<service>.<name>.<key>`. */
+function streamed({ subject, payload, sequence }: PulledMessage): StreamedEvent {
+  const [, service = "", name = "", key = ""] = subject.split(".");
+  return { sequence, service, name, key, payload };
+}
+
+function filtersOf(subscriptions: readonly EventSubscription[]): string[] {
+  return subscriptions.flatMap(({ events, names }) =>
+    names.map((name) => eventsNamed(events.service, name, events.events[name] ?? {})),
+  );
+}
+
+/** Waits `ms`, less when the bus comes back or the reading ends meanwhile. */
+async function pause(bus: Bus, ms: number, signal: AbortSignal): Promise<void> {
+  const woken = new AbortController();
+  const off = bus.onReconnect(() => woken.abort());
+  await systemClock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
+  off();
+}

@@ -1,0 +1,70 @@
+import type { Json } from "@devmesh/contracts/model/json";
+import type { Notification } from "@devmesh/contracts/model/notification";
+import type { Timestamp } from "@devmesh/contracts/model/time";
+import type { z } from "zod";
+
+/** How a client gets frames: messages of a WebSocket, or events of `text/event-stream`. */
+export type StreamFormat = "websocket" | "event_stream";
+
+/**
+ * One frame of the notification stream. Its bytes are made once for each format, however many listeners get them: what a server
+ * sends over a WebSocket is the same for all (RFC 6455, 5.1: it masks nothing).
+ */
+export class Frame implements Notification {
+  readonly seq: number;
+  readonly id: string | null;
+  readonly name: string;
+  readonly data: Json;
+  readonly timestamp: z.infer<typeof Timestamp>;
+  #websocket: Buffer | undefined;
+  #eventStream: Buffer | undefined;
+
+  constructor({ seq, id, name, data, timestamp }: Notification) {
+    this.seq = seq;
+    this.id = id;
+    this.name = name;
+    this.data = data;
+    this.timestamp = timestamp;
+  }
+
+  /** The frame as it goes onto the connection. */
+  bytes(format: StreamFormat): Buffer {
+    if (format === "websocket") {
+      this.#websocket ??= textMessage(this.#json());
+      return this.#websocket;
+    }
+    this.#eventStream ??= Buffer.from(`id: ${this.seq}\ndata: ${this.#json()}\n\n`);
+    return this.#eventStream;
+  }
+
+  /** Members in the order of the contract. */
+  #json(): string {
+    const { seq, id, name, data, timestamp } = this;
+    return JSON.stringify({ seq, id, name, data, timestamp });
+  }
+}
+
+/** Frames in one piece, so that a connection is written to once. */
+export function joinFrames(frames: readonly Frame[], format: StreamFormat): Buffer {
+  const [only] = frames;
+  if (frames.length === 1 && only !== undefined) return only.bytes(format);
+  return Buffer.concat(frames.map((frame) => frame.bytes(format)));
+}
+
+/** An unfragmented, unmasked text message (RFC 6455, 5.2). */
+function textMessage(text: string): Buffer {
+  const length = Buffer.byteLength(text);
+  const headerLength = length < 126 ? 2 : length < 65_536 ? 4 : 10;
+  const message = Buffer.allocUnsafe(headerLength + length);
+  message[0] = 0x81;
+  if (headerLength === 2) message[1] = length;
+  else if (headerLength === 4) {
+    message[1] = 126;
+    message.writeUInt16BE(length, 2);
+  } else {
+    message[1] = 127;
+    message.writeBigUInt64BE(BigInt(length), 2);
+  }
+  message.write(text, headerLength);
+  return message;
+}

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { type Fixture, startFixture } from "./gateway-fixture.ts";
+import { device, record } from "./stand-ins.ts";
+import { openEventStream, openWebSocket } from "./stream-client.ts";
+
+const at = "2026-01-01T00:00:00.000Z";
+const notify = "/api/v2/notify";
+
+describe("the notification stream of a master key", () => {
+  let mesh: Fixture;
+  beforeAll(async () => {
+    mesh = await startFixture();
+  });
+  afterAll(async () => {
+    await mesh[Symbol.asyncDispose]();
+  });
+
+  test("tells over a WebSocket and as an event stream what happens, in its order", async () => {
+    const websocket = await openWebSocket(mesh.url, notify);
+    const events = await openEventStream(mesh.url, notify);
+    await mesh.deviceEvents.created({ id: "pump", timestamp: at, device: device("pump") });
+    await mesh.deviceEvents.online({ id: "pump", timestamp: at });
+    await mesh.rpcEvents.rpc_in({ id: "pump", timestamp: at, func: "Sys.GetInfo", params: [1] });
+    await mesh.rpcEvents.rpc_out({ id: "pump", timestamp: at, name: "alarm", payload: { level: 3 } });
+    await mesh.deviceEvents.updated({ id: "pump", timestamp: at, device: device("pump", { name: "P" }) });
+    await mesh.deviceEvents.offline({ id: "pump", timestamp: at });
+    await mesh.deviceEvents.deleted({ id: "pump", timestamp: at });
+    const frames = await websocket.heard(7);
+    expect(websocket.names()).toEqual([
+      "created",
+      "online",
+      "rpc.in.Sys.GetInfo",
+      "rpc.out.alarm",
+      "updated",
+      "offline",
+      "deleted",
+    ]);
+    expect(frames.map(({ data }) => data)).toEqual([
+      device("pump"),
+      {},
+      [1],
+      { level: 3 },
+      device("pump", { name: "P" }),
+      {},
+      {},
+    ]);
+    expect(frames.every(({ id, timestamp }) => id === "pump" && timestamp === at)).toBe(true);
+    expect(frames.map(({ seq }) => seq)).toEqual([...frames.map(({ seq }) => seq)].sort((a, b) => a - b));
+    expect(await events.heard(7)).toEqual(frames);
+    expect(events.ids.slice(1)).toEqual(frames.map(({ seq }) => String(seq)));
+    websocket.leave();
+    events.leave();
+  });
+
+  test("begins behind `after`, or behind the header `Last-Event-ID`", async () => {
+    const live = await openWebSocket(mesh.url, notify);
+    for (const id of ["a", "b", "c"]) await mesh.deviceEvents.online({ id, timestamp: at });
+    const [first] = await live.heard(3);
+    const again = await openWebSocket(mesh.url, `${notify}?after=${first?.seq}`);
+    const header = await openEventStream(mesh.url, `${notify}?after=0`, {
+      headers: { "last-event-id": String(first?.seq) },
+    });
+    await mesh.deviceEvents.online({ id: "d", timestamp: at });
+    const ids = async (client: typeof live) => (await client.heard(3)).map(({ id }) => id);
+    expect(await ids(again)).toEqual(["b", "c", "d"]);
+    expect(await ids(header as unknown as typeof live)).toEqual(["b", "c", "d"]);
+    for (const client of [live, again, header]) client.leave();
+  });
+
+  test("holds records only where they are asked for", async () => {
+    const without = await openWebSocket(mesh.url, notify);
+    const withData = await openWebSocket(mesh.url, `${notify}?data=1`);
+    await mesh.services.flush();
+    expect(mesh.dataEvents.live.stored({ records: [record(1), record(2)] })).toBe("ok");
+    const frames = await withData.heard(2);
+    expect(frames.map(({ name, id, data }) => [name, id, data])).toEqual([
+      ["data", "pump", record(1)],
+      ["data", "pump", record(2)],
+    ]);
+    await mesh.deviceEvents.online({ id: "z", timestamp: at });
+    await without.heard(1);
+    expect(without.names()).toEqual(["online"]);
+    for (const client of [without, withData]) client.leave();
+  });
+});
