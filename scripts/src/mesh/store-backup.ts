@@ -36,9 +36,8 @@ export async function backUpStores(
     await syncToDisk(resolve(target, ".."));
   } catch (cause) {
     if (cause instanceof StartFailure) throw cause;
-    if (!(cause instanceof Error)) throw cause;
     const isTaken = ["ENOTEMPTY", "EEXIST", "ENOTDIR"].includes(systemErrorCode(cause) ?? "");
-    const reason = isTaken ? "it is there already and not an empty folder" : cause.message;
+    const reason = isTaken ? "it is there already and not an empty folder" : String(cause);
     throw new StartFailure(`The backup could not be written to ${target}: ${reason}.`, { cause });
   } finally {
     await rm(unfinished, { recursive: true, force: true });

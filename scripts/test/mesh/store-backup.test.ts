@@ -1,0 +1,71 @@
+import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { backUpStores } from "../../src/mesh/store-backup.ts";
+import { tempFolder } from "../temp-folder.ts";
+
+let folder: Awaited<ReturnType<typeof tempFolder>>;
+let target: string;
+const fileOf = (service: string) => join(folder.path, `${service}.db`);
+
+beforeEach(async () => {
+  folder = await tempFolder();
+  target = join(folder.path, "backups", "monday");
+});
+afterEach(async () => await folder[Symbol.asyncDispose]());
+
+/** A store as a service holds it open: what it wrote last stands in the log beside the file. */
+function openStore(service: string, rows: number): DatabaseSync {
+  const db = new DatabaseSync(fileOf(service));
+  db.exec("PRAGMA journal_mode = WAL; CREATE TABLE kept (n INTEGER)");
+  for (let n = 1; n <= rows; n++) db.prepare("INSERT INTO kept VALUES (?)").run(n);
+  return db;
+}
+
+function rowsOf(copy: string): number {
+  const db = new DatabaseSync(copy, { readOnly: true });
+  try {
+    return Number(db.prepare("SELECT count(*) AS n FROM kept").get()?.n);
+  } finally {
+    db.close();
+  }
+}
+
+describe("a backup of the stores", () => {
+  test("holds what was committed, while other processes have the stores open", async () => {
+    const stores = [openStore("devices", 1), openStore("keys", 2), openStore("data", 3)];
+    await backUpStores(fileOf, target);
+    expect((await readdir(target)).sort()).toEqual(["data.db", "devices.db", "keys.db"]);
+    for (const [at, service] of ["devices", "keys", "data"].entries()) {
+      expect(rowsOf(join(target, `${service}.db`))).toBe(at + 1);
+    }
+    for (const store of stores) store.close();
+    // And when no process has.
+    await backUpStores(fileOf, join(folder.path, "tuesday"));
+    expect(rowsOf(join(folder.path, "tuesday", "data.db"))).toBe(3);
+  });
+
+  test("is its owner's alone", async () => {
+    for (const service of ["devices", "keys", "data"]) openStore(service, 1).close();
+    await backUpStores(fileOf, target);
+    expect((await stat(target)).mode & 0o777).toBe(0o700);
+  });
+
+  test("never goes into a folder with something in it, and leaves that as it is", async () => {
+    for (const service of ["devices", "keys", "data"]) openStore(service, 1).close();
+    await mkdir(target, { recursive: true });
+    await backUpStores(fileOf, target);
+    await writeFile(join(target, "note"), "of mine");
+    await expect(backUpStores(fileOf, target)).rejects.toThrow("is there already and not an empty folder");
+    expect((await readdir(target)).sort()).toEqual(["data.db", "devices.db", "keys.db", "note"]);
+    expect(await readdir(join(target, ".."))).toEqual(["monday"]);
+  });
+
+  test("that lacks a store is none at all", async () => {
+    openStore("devices", 1).close();
+    openStore("keys", 1).close();
+    await expect(backUpStores(fileOf, target)).rejects.toThrow("There is no store");
+    expect(await readdir(join(target, ".."))).toEqual([]);
+  });
+});
