@@ -3,6 +3,7 @@ import type { ApiKey } from "@devmesh/contracts/model/api-key";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { cutPage } from "@devmesh/service-kit/page";
+import type { AccountNotices } from "./account-notices.ts";
 import type { StoredApiKey } from "./api-key-store.ts";
 import type { KeyStore } from "./key-store.ts";
 import type { AnnounceRevoked } from "./revocation.ts";
@@ -20,6 +21,7 @@ export interface ApiKeysDependencies {
   readonly clock: Clock;
   readonly newId: IdSource;
   readonly announceRevoked: AnnounceRevoked;
+  readonly notices: AccountNotices;
   /** Whether a list shows the secrets (`KEYS_REVEAL`). */
   readonly revealInLists: boolean;
 }
@@ -28,7 +30,7 @@ export interface ApiKeysDependencies {
 export function createApiKeys(
   dependencies: ApiKeysDependencies,
 ): Pick<Implementation<typeof keys>, "listKeys" | "createKey" | "deleteKey"> {
-  const { store, sealer, clock, newId, announceRevoked, revealInLists } = dependencies;
+  const { store, sealer, clock, newId, announceRevoked, notices, revealInLists } = dependencies;
 
   return {
     async listKeys({ after, limit = pageLimit }, context) {
@@ -70,6 +72,7 @@ export function createApiKeys(
         await store.apiKeys.deleteAll([id], context.signal);
         return context.fail("device_not_found");
       }
+      await notices.keyChanged(id, "created", context);
       return describe(key, secret);
     },
 
@@ -77,7 +80,7 @@ export function createApiKeys(
       const ending = await store.apiKeys.delete(id, clock.now().getTime(), context.signal);
       if (ending === "not_found") return context.fail("key_not_found");
       if (ending === "last_master_key") return context.fail("last_master_key");
-      await announceRevoked([id], context);
+      await Promise.all([announceRevoked([id], context), notices.keyChanged(id, "deleted", context)]);
       return {};
     },
   };

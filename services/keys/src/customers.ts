@@ -6,6 +6,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { cutPage } from "@devmesh/service-kit/page";
 import type { Producer } from "@devmesh/service-kit/queue";
+import type { AccountNotices } from "./account-notices.ts";
 import type { StoredCustomer } from "./customer-store.ts";
 import { readCustomerUpdate } from "./customer-update.ts";
 import {
@@ -34,6 +35,7 @@ export interface CustomersDependencies {
   readonly mail: Producer<typeof mailQueue>;
   readonly takeMailSlot: TakeMailSlot;
   readonly announceRevoked: AnnounceRevoked;
+  readonly notices: AccountNotices;
 }
 
 /** Invites customers, confirms them, and keeps what they store about themselves (api.md, Customers). */
@@ -49,7 +51,7 @@ export function createCustomers(
   | "listCustomers"
   | "deleteCustomer"
 > {
-  const { store, sealer, clock, newId, mail, takeMailSlot, announceRevoked } = dependencies;
+  const { store, sealer, clock, newId, mail, takeMailSlot, announceRevoked, notices } = dependencies;
   const now = () => clock.now().getTime();
 
   return {
@@ -67,6 +69,7 @@ export function createCustomers(
         await slot.giveBack(context.signal);
         throw error;
       }
+      await notices.customerChanged(customer.id, "invited", context);
       return {};
     },
 
@@ -88,6 +91,7 @@ export function createCustomers(
       if (invitationEnd(customer) <= at) return context.fail("confirmation_invalid");
       if (!(await store.customers.confirm(id, at, context.signal)))
         return context.fail("confirmation_invalid");
+      await notices.customerChanged(id, "confirmed", context);
       return { email: customer.email };
     },
 
@@ -101,7 +105,9 @@ export function createCustomers(
       if ("violations" in update) return context.fail("customer_read_only", [...update.violations]);
       if ("tooLarge" in update) return context.fail("meta_too_large");
       const updated = await store.customers.replaceMeta(customer_id, update.meta, now(), context.signal);
-      return describe(updated ?? context.fail("customer_not_found"));
+      if (updated === null) return context.fail("customer_not_found");
+      await notices.customerChanged(customer_id, "updated", context);
+      return describe(updated);
     },
 
     async listCustomers({ after, limit = pageLimit }, context) {
@@ -123,7 +129,10 @@ export function createCustomers(
     async deleteCustomer({ customer_id }, context) {
       if (!(await store.customers.delete(customer_id, context.signal)))
         return context.fail("customer_not_found");
-      await announceRevoked([customer_id], context);
+      await Promise.all([
+        announceRevoked([customer_id], context),
+        notices.customerChanged(customer_id, "deleted", context),
+      ]);
       return {};
     },
   };

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { keys } from "@devmesh/contracts/keys";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { Implementation } from "@devmesh/service-kit/implementation";
+import type { AccountNotices } from "./account-notices.ts";
 import type { StoredCredentials, StoredSecret } from "./credential-store.ts";
 import type { KeyStore } from "./key-store.ts";
 import { type AnnounceRevoked, publicKeyId, tokenId } from "./revocation.ts";
@@ -15,6 +16,7 @@ export interface DeviceCredentialsDependencies {
   readonly store: KeyStore;
   readonly sealer: Sealer;
   readonly announceRevoked: AnnounceRevoked;
+  readonly notices: AccountNotices;
 }
 
 /** Issues, shows, rotates and ends the two secrets of a device (api.md, Device; architecture, Delete a device). */
@@ -24,7 +26,7 @@ export function createDeviceCredentials(
   Implementation<typeof keys>,
   "issueCredentials" | "readCredentials" | "rotateToken" | "rotatePublicKey" | "revokeDevice" | "forgetDevice"
 > {
-  const { store, sealer, announceRevoked } = dependencies;
+  const { store, sealer, announceRevoked, notices } = dependencies;
 
   return {
     /** Two calls at the same time, or one repeated after a lost answer, get the same secrets: neither kills the other's. */
@@ -68,6 +70,7 @@ export function createDeviceCredentials(
       const keyIds = await store.apiKeys.listIdsOfDevice(device_id, context.signal);
       await announceRevoked([publicKeyId(device_id), tokenId(device_id), ...keyIds], context);
       await store.apiKeys.deleteAll(keyIds, context.signal);
+      await Promise.all(keyIds.map((id) => notices.keyChanged(id, "deleted", context)));
       return { client_ids: clientIds };
     },
 

@@ -10,6 +10,7 @@ import type { Logger } from "@devmesh/service-kit/logger";
 import { createProducer } from "@devmesh/service-kit/queue";
 import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import { createAccountNotices } from "./account-notices.ts";
 import { answerDeviceLogins } from "./device-logins.ts";
 import { checkEncryptionKey } from "./encryption-key-check.ts";
 import type { KeysEnv } from "./env.ts";
@@ -82,6 +83,7 @@ export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
       uses,
       revealInLists: env.KEYS_REVEAL === "always",
       announceRevoked: createAnnouncer(publisher),
+      notices: createAccountNotices(publisher, clock),
       mail: await createProducer(bus, mailQueue),
       takeMailSlot: createMailAllowance(store.mailSlots, clock, {
         perAddress: env.MAIL_PER_ADDRESS_HOUR,

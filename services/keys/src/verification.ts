@@ -1,7 +1,9 @@
 import type { keys } from "@devmesh/contracts/keys";
 import { keyPrefixes, secretPattern } from "@devmesh/contracts/model/api-key";
 import type { Clock } from "@devmesh/service-kit/clock";
+import type { CallContext } from "@devmesh/service-kit/context";
 import type { CallOutput, Implementation } from "@devmesh/service-kit/implementation";
+import type { AccountNotices } from "./account-notices.ts";
 import { isInvitationOver } from "./invitation.ts";
 import type { KeyStore } from "./key-store.ts";
 import type { KeyUses } from "./key-uses.ts";
@@ -15,23 +17,25 @@ export interface VerificationDependencies {
   readonly store: KeyStore;
   readonly clock: Clock;
   readonly uses: KeyUses;
+  readonly notices: AccountNotices;
 }
 
 /** Whom a secret stands for. The prefix decides where it is looked up, the digest finds it. */
 export function createVerification(
   dependencies: VerificationDependencies,
 ): Pick<Implementation<typeof keys>, "verify"> {
-  const { store, clock, uses } = dependencies;
+  const { store, clock, uses, notices } = dependencies;
 
   return {
     async verify({ key }, context) {
-      return (await find(key, context.signal)) ?? context.fail("key_invalid");
+      return (await find(key, context)) ?? context.fail("key_invalid");
     },
   };
 
-  async function find(secret: string, signal: AbortSignal): Promise<Verified | null> {
+  async function find(secret: string, call: CallContext): Promise<Verified | null> {
     if (!secretPattern.test(secret)) return null;
     const digest = digestSecret(secret);
+    const { signal } = call;
     switch (secret.slice(0, secret.indexOf("_"))) {
       case keyPrefixes.master:
       case keyPrefixes.device_key:
@@ -39,7 +43,7 @@ export function createVerification(
       case keyPrefixes.public_key:
         return findPublicKey(digest, signal);
       case keyPrefixes.customer:
-        return findCustomer(digest, signal);
+        return findCustomer(digest, call);
       default:
         // A device token is a password for MQTT and no API key (api.md, Details decided).
         return null;
@@ -72,13 +76,14 @@ export function createVerification(
   }
 
   /** Who uses the token has read the mail: the first use confirms (api.md, Customers). */
-  async function findCustomer(digest: Uint8Array, signal: AbortSignal): Promise<Verified | null> {
-    const customer = await store.customers.findByTokenDigest(digest, signal);
+  async function findCustomer(digest: Uint8Array, call: CallContext): Promise<Verified | null> {
+    const customer = await store.customers.findByTokenDigest(digest, call.signal);
     if (customer === null) return null;
     const now = clock.now().getTime();
     if (customer.confirmedAt === null) {
       if (isInvitationOver(customer, now)) return null;
-      if (!(await store.customers.confirm(customer.id, now, signal))) return null;
+      if (!(await store.customers.confirm(customer.id, now, call.signal))) return null;
+      await notices.customerChanged(customer.id, "confirmed", call);
     }
     return {
       key_id: customer.id,
