@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { buildDashboard } from "./dashboard-build.ts";
 import { type Demo, startDemo } from "./demo.ts";
 import { launcherArguments, usage } from "./launcher-arguments.ts";
 import { type Mesh, startMesh } from "./mesh/mesh.ts";
@@ -46,6 +47,9 @@ async function launch(): Promise<number> {
     const settings = meshSettings(process.env);
     const firstStart = (await masterKeyOf(settings)) === null;
     const repository = resolve(import.meta.dirname, "../..");
+    if (!wanted.without.has("gateway")) {
+      await buildDashboard({ repository, children, say, complain }, stop.signal);
+    }
     mesh = await startMesh(
       { settings, env: process.env, repository, without: wanted.without, children, say, complain },
       stop.signal,

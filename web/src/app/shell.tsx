@@ -48,7 +48,12 @@ export function Shell() {
                 aria-label={opened ? "Close the navigation" : "Open the navigation"}
                 aria-expanded={opened}
               />
-              <Text fw={600} c="var(--mantine-color-anchor)" component="span">
+              <Text
+                fw={600}
+                c="var(--mantine-color-anchor)"
+                component="span"
+                style={{ whiteSpace: "nowrap" }}
+              >
                 <Icon name="mesh" size={20} /> Devmesh
               </Text>
             </Group>

@@ -32,7 +32,16 @@ export const theme = createTheme({
   },
 });
 
-/** Mantine's own dimmed text is too faint for WCAG AA. `--surface-*` and `--state-*` are for our own style sheets. */
+/** Ground, ground under the pointer, and text of Mantine's variant `light`. */
+function tinted(color: string, ground: string, hovered: string, text: string): Record<string, string> {
+  return {
+    [`--mantine-color-${color}-light`]: ground,
+    [`--mantine-color-${color}-light-hover`]: hovered,
+    [`--mantine-color-${color}-light-color`]: text,
+  };
+}
+
+/** Mantine's own dimmed and tinted texts are too faint for WCAG AA. `--surface-*` and `--state-*` are for our own style sheets. */
 export const accessibleColors: CSSVariablesResolver = () => ({
   variables: {},
   light: {
@@ -44,15 +53,25 @@ export const accessibleColors: CSSVariablesResolver = () => ({
     "--surface-selected": "var(--mantine-color-tide-0)",
     "--state-good": "var(--mantine-color-teal-7)",
     "--state-idle": "var(--mantine-color-gray-5)",
+    ...tinted("tide", "#e4f1f4", "#d5e8ec", "#034854"),
+    ...tinted("teal", "#e6f6f0", "#d6efe5", "#07573f"),
+    ...tinted("red", "#fdeeee", "#fbdfdf", "#8a1c1c"),
+    ...tinted("yellow", "#fff6dd", "#ffefc2", "#6b4a00"),
+    ...tinted("orange", "#fff1e5", "#ffe5d0", "#7a3500"),
   },
   dark: {
     "--mantine-color-dimmed": "#a3a8ae",
     "--mantine-color-placeholder": "#979ca3",
-    "--mantine-color-anchor": "var(--mantine-color-tide-3)",
+    "--mantine-color-anchor": "var(--mantine-color-tide-2)",
     "--mantine-color-error": "var(--mantine-color-red-4)",
     "--surface-raised": "var(--mantine-color-dark-6)",
     "--surface-selected": "#10333a",
     "--state-good": "var(--mantine-color-teal-5)",
     "--state-idle": "var(--mantine-color-dark-2)",
+    ...tinted("tide", "#10333a", "#15424b", "#9fdbe6"),
+    ...tinted("teal", "#0f3629", "#144534", "#93e6c6"),
+    ...tinted("red", "#43191b", "#562023", "#ffb8b8"),
+    ...tinted("yellow", "#3d3210", "#4d3f14", "#ffe08a"),
+    ...tinted("orange", "#432a14", "#543519", "#ffc999"),
   },
 });

@@ -53,6 +53,7 @@ export function DevicesTab() {
   return (
     <Page
       title="Devices"
+      fills
       actions={
         <Button leftSection={<Icon name="add" size={16} />} onClick={create.open}>
           Add device

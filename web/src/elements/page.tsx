@@ -1,5 +1,6 @@
 import { Group, Stack, Title } from "@mantine/core";
 import { type ReactNode, useEffect, useRef } from "react";
+import styles from "./page.module.css";
 
 /** What stands around a view. */
 interface PageProps {
@@ -7,6 +8,8 @@ interface PageProps {
   readonly title: string;
   /** Controls beside the heading. */
   readonly actions?: ReactNode;
+  /** It is as high as the window, and its last part scrolls in itself. */
+  readonly fills?: boolean;
   readonly children: ReactNode;
 }
 
@@ -14,7 +17,7 @@ interface PageProps {
 let navigated = false;
 
 /** A view with its heading, which takes the focus after a navigation, so that a screen reader tells where one is. */
-export function Page({ title, actions, children }: PageProps) {
+export function Page({ title, actions, fills = false, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Devmesh`;
@@ -24,8 +27,8 @@ export function Page({ title, actions, children }: PageProps) {
     navigated = true;
   }, []);
   return (
-    <Stack gap="md">
-      <Group justify="space-between">
+    <Stack gap="md" {...(fills && { className: styles.fills })}>
+      <Group justify="space-between" gap="xs">
         <Title order={1} ref={heading} tabIndex={-1}>
           {title}
         </Title>

@@ -18,7 +18,7 @@ export function Tag({
   readonly children: ReactNode;
 }) {
   return (
-    <Badge {...looks[look]} size="sm" radius="sm" tt="none" fw={500} miw="max-content">
+    <Badge {...looks[look]} size="md" radius="sm" tt="none" fw={500} miw="max-content">
       {children}
     </Badge>
   );

@@ -1,0 +1,147 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { type Fixture, startFixture } from "./gateway-fixture.ts";
+
+const page = "<!doctype html><title>Devmesh</title>";
+const script = `console.log(${JSON.stringify("x".repeat(2000))})`;
+
+let folder: string;
+let mesh: Fixture;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "devmesh-gateway-"));
+  const dist = join(folder, "dist");
+  await mkdir(join(dist, "assets"), { recursive: true });
+  await Promise.all([
+    writeFile(join(folder, "secret.js"), "outside"),
+    writeFile(join(dist, "index.html"), page),
+    writeFile(join(dist, "icon.svg"), "<svg/>"),
+    writeFile(join(dist, "notes.txt"), "not served"),
+    writeFile(join(dist, "assets", "index-abc.js"), script),
+    writeFile(join(dist, "assets", "index-abc.js.br"), brotliCompressSync(script)),
+    writeFile(join(dist, "assets", "index-abc.js.gz"), gzipSync(script)),
+  ]);
+  mesh = await startFixture({ env: { WEB_DIR: dist } });
+});
+afterAll(async () => {
+  await mesh[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const read = (path: string, headers: Record<string, string> = {}, method = "GET") =>
+  mesh.fetch(path, { key: null, headers, method });
+const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+
+describe("the dashboard", () => {
+  test("stands at / for anyone, never kept, under a policy that lets it load from its own origin alone", async () => {
+    const answer = await read("/");
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toBe(page);
+    expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect(answer.headers.get("x-request-id")).not.toBeNull();
+    const policy = answer.headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("script-src 'self';");
+    expect(policy).toContain("connect-src 'self';");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
+  });
+
+  test("is the page of each view that a browser is led to", async () => {
+    for (const path of ["/devices", "/devices/pump-1/shadow", "/customers", "/keys?sort=name"]) {
+      const answer = await read(path, browser);
+      expect({ path, status: answer.status, body: await answer.text() }).toEqual({
+        path,
+        status: 200,
+        body: page,
+      });
+    }
+  });
+
+  test("hides no mistyped path of the API, from browsers neither", async () => {
+    for (const path of ["/api/v2/devises", "/docs/none", "/assets/none.js", "/customer/none"]) {
+      const answer = await read(path, browser);
+      expect({ path, status: answer.status }).toEqual({ path, status: 404 });
+      expect(answer.headers.get("content-type")).toBe("application/problem+json");
+    }
+    expect((await read("/devices", { accept: "application/json" })).status).toBe(404);
+    expect((await read("/devices", browser, "POST")).status).toBe(404);
+  });
+
+  test("leaves the routes of the gateway as they are", async () => {
+    expect((await read("/docs", browser)).status).toBe(200);
+    expect((await read("/confirm?token=bad", browser)).status).toBe(404);
+    expect((await mesh.fetch("/api/v2/devices")).status).toBe(200);
+  });
+
+  test("has files that browsers keep for good, as their names change with what is in them", async () => {
+    const answer = await read("/assets/index-abc.js");
+    expect(answer.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+    expect(answer.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+    expect(await answer.text()).toBe(script);
+    const icon = await read("/icon.svg");
+    expect(icon.headers.get("cache-control")).toBe("public, max-age=3600");
+    expect(icon.headers.get("content-type")).toBe("image/svg+xml");
+    await icon.body?.cancel();
+  });
+
+  test.each([
+    ["br, gzip", "br"],
+    ["gzip", "gzip"],
+    ["br;q=0, gzip", "gzip"],
+    ["identity", null],
+  ])("sends to who accepts %s what the build has compressed", async (accepted, encoding) => {
+    const answer = await read("/assets/index-abc.js", { "accept-encoding": accepted });
+    expect(answer.headers.get("content-encoding")).toBe(encoding);
+    expect(answer.headers.get("vary")).toContain("Accept-Encoding");
+    expect(await answer.text()).toBe(script);
+  });
+
+  test("answers HEAD without a body and refuses to be written", async () => {
+    const head = await read("/", {}, "HEAD");
+    expect(head.status).toBe(200);
+    expect(head.headers.get("content-length")).toBe(String(page.length));
+    expect(await head.text()).toBe("");
+    const written = await read("/assets/index-abc.js", {}, "POST");
+    expect(written.status).toBe(405);
+    expect(written.headers.get("allow")).toBe("GET, HEAD");
+  });
+
+  test("leads nowhere out of its folder and serves no other kind of file", async () => {
+    const paths = [
+      "/../secret.js",
+      "/assets/../../secret.js",
+      "/..%2fsecret.js",
+      "/%2e%2e/secret.js",
+      "/assets/..%5c..%5csecret.js",
+      "//secret.js",
+      "/notes.txt",
+      "/assets/index-abc.js.br",
+      "/assets",
+    ];
+    for (const path of paths) {
+      const answer = await asWritten(path);
+      expect({ path, status: answer.statusCode }).toEqual({ path, status: 404 });
+    }
+  });
+});
+
+test("a folder without a build leaves / to the API reference", async () => {
+  await using bare = await startFixture({ env: { WEB_DIR: join(folder, "none") } });
+  const answer = await bare.fetch("/", { key: null });
+  expect(answer.status).toBe(302);
+  expect(answer.headers.get("location")).toBe("/docs");
+});
+
+/** A request whose path nobody makes tidy on its way. */
+function asWritten(path: string): Promise<IncomingMessage> {
+  const { hostname, port } = new URL(mesh.url);
+  return new Promise((resolve, reject) => {
+    httpRequest({ hostname, port, path }, (answer) => resolve(answer.resume()))
+      .on("error", reject)
+      .end();
+  });
+}
