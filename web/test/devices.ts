@@ -1,0 +1,22 @@
+import { defaultAcl } from "@devmesh/contracts/model/acl";
+import type { Device } from "@devmesh/contracts/model/device";
+
+/** A device as the gateway answers it. */
+export function deviceOf(id: string, changes: Partial<Device> = {}): Device {
+  return {
+    id,
+    name: null,
+    acl: defaultAcl,
+    online: false,
+    last_seen: null,
+    created_at: "2026-01-31T12:00:00.000Z",
+    shadow: {
+      state: { desired: {}, reported: { online: false } },
+      metadata: { desired: {}, reported: {} },
+      tags: {},
+      version: 1,
+      timestamp: 1_769_860_800_000,
+    },
+    ...changes,
+  };
+}

@@ -1,0 +1,77 @@
+import { describe, expect, test } from "@jest/globals";
+import { createApiClient } from "../src/api/api-client.ts";
+import { forEachDevice, type Outcome } from "../src/devices/for-each-device.ts";
+import { labelDevice } from "../src/devices/labelling.ts";
+import { deviceOf } from "./devices.ts";
+import { bodyOf, sendJson, startHttpServer } from "./http-server.ts";
+
+const ids = Array.from({ length: 20 }, (_, at) => `device-${at}`);
+
+describe("work on many devices", () => {
+  test("goes on some at a time and tells each outcome, failures among them", async () => {
+    let running = 0;
+    let most = 0;
+    const outcomes: Outcome[] = [];
+    await forEachDevice({
+      ids,
+      concurrency: 4,
+      act: async (id) => {
+        running += 1;
+        most = Math.max(most, running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+        if (id === "device-3") throw new Error("offline");
+        return id;
+      },
+      onOutcome: (outcome) => outcomes.push(outcome),
+      signal: new AbortController().signal,
+    });
+    expect(most).toBe(4);
+    expect(outcomes).toHaveLength(20);
+    expect(outcomes.filter(({ kind }) => kind === "failed").map(({ id }) => id)).toEqual(["device-3"]);
+  });
+
+  test("takes up no further device once it is cancelled", async () => {
+    const cancelling = new AbortController();
+    const outcomes: Outcome[] = [];
+    await forEachDevice({
+      ids,
+      concurrency: 2,
+      act: async (_id, signal) => signal.throwIfAborted(),
+      onOutcome: (outcome) => {
+        outcomes.push(outcome);
+        if (outcomes.length === 5) cancelling.abort();
+      },
+      signal: cancelling.signal,
+    });
+    // What the other worker had under way by then is told as well.
+    expect(outcomes.map(({ id }) => id)).toEqual(ids.slice(0, 6));
+  });
+});
+
+describe("labelling", () => {
+  test("keeps the labels that others set meanwhile", async () => {
+    let labels = ["old"];
+    let writes = 0;
+    await using server = await startHttpServer(async (request, response) => {
+      const { shadow } = deviceOf("a");
+      const answer = () =>
+        sendJson(response, 200, deviceOf("a", { shadow: { ...shadow, tags: { labels } } }), {
+          ETag: `"${labels}"`,
+        });
+      if (request.method === "GET") return answer();
+      const body = JSON.parse(await bodyOf(request)) as { shadow: { tags: { labels: string[] } } };
+      writes += 1;
+      if (writes === 1) labels = [...labels, "theirs"];
+      if (request.headers["if-match"] !== `"${labels}"`) return void response.writeHead(412).end();
+      labels = body.shadow.tags.labels;
+      answer();
+    });
+    const api = createApiClient({ origin: server.origin, key: "mk" });
+    const signal = new AbortController().signal;
+    const change = { add: ["ours"], remove: ["old"] };
+    expect(await labelDevice(api, "a", change, signal)).toEqual(["theirs", "ours"]);
+    expect(await labelDevice(api, "a", change, signal)).toEqual(["theirs", "ours"]);
+    expect(writes).toBe(2);
+  });
+});
