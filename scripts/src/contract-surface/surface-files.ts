@@ -24,7 +24,8 @@ export function releasedSurfacePath(service: string, version: number): string {
 
 /**
  * Compares the contracts with the released surfaces in `root`. A version that was never released is released as it is;
- * later only `release` moves what is compared with, and never past an incompatible change.
+ * later only `release` moves what is compared with, and never past an incompatible change. A version whose surface stands there
+ * was released with it, so that deleting the released one alone hides no break.
  */
 export async function planSurfaces(
   root: string,
@@ -44,9 +45,16 @@ export async function planSurfaces(
     );
     problems.push(...broken);
     if (broken.length > 0) continue;
+    const isReleased = released.some(({ version }) => version === current.version);
+    if (!isReleased && (await committedVersion(root, service)) === current.version) {
+      problems.push(
+        `${service} v${current.version}: ${releasedSurfacePath(service, current.version)} is gone: take it back from version control`,
+      );
+      continue;
+    }
     const text = `${JSON.stringify(current, null, 2)}\n`;
     documents[currentSurfacePath(service)] = text;
-    if (release || !released.some(({ version }) => version === current.version)) {
+    if (release || !isReleased) {
       documents[releasedSurfacePath(service, current.version)] = text;
     }
   }
@@ -59,6 +67,15 @@ export async function readReleasedSurfaces(root: string, service: string): Promi
   const surfaces: ContractSurface[] = [];
   for (const file of await entriesOf(folder)) surfaces.push(await readSurface(join(folder, file)));
   return surfaces.sort((one, other) => one.version - other.version);
+}
+
+/** The version that the surface in the repository says; null where there is none that can be read. */
+async function committedVersion(root: string, service: string): Promise<number | null> {
+  const file = join(root, currentSurfacePath(service));
+  return await readSurface(file).then(
+    ({ version }) => version,
+    () => null,
+  );
 }
 
 /** Also those that are no part of the mesh any more: what they promised went with them. */

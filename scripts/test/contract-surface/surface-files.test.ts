@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { z } from "zod";
@@ -91,6 +91,18 @@ test("a surface that was changed by hand does not hide what the contract broke",
     "lamp v1: switch: input/on is gone",
   ]);
 });
+
+test.each([false, true])(
+  "a released surface that was deleted is not made anew, with --release %p",
+  async (release) => {
+    await generate({ input: on });
+    await rm(join(root, released(1)));
+    expect(await generate({ input: onAndDim }, release)).toEqual({
+      documents: {},
+      problems: [`lamp v1: ${released(1)} is gone: take it back from version control`],
+    });
+  },
+);
 
 test("a new version is released beside the former one", async () => {
   await generate({ input: on });
