@@ -1,12 +1,16 @@
 import {
   type Db,
   type IndexDescription,
+  MongoBulkWriteError,
   MongoClient,
+  MongoClientClosedError,
   MongoError,
   MongoErrorLabel,
+  MongoExpiredSessionError,
   MongoNetworkError,
   MongoNotConnectedError,
   MongoOperationTimeoutError,
+  MongoServerClosedError,
   MongoServerError,
   MongoServerSelectionError,
   MongoTopologyClosedError,
@@ -43,10 +47,60 @@ export interface MongoStore {
  */
 const serverSelectionMs = 1_500;
 
-/** What a server says of itself while it cannot serve: stepping down, shutting down, starting, not yet a primary. */
-const awayCodes: ReadonlySet<number> = new Set([
-  6, 7, 89, 91, 133, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
-]);
+/** What a server answers while it cannot do what it is asked, whatever that is; by MongoDB's own names (`error_codes.yml`). */
+const awayCodes: ReadonlySet<number> = new Set(
+  Object.values({
+    // Not the primary now, or about to end.
+    ShutdownInProgress: 91,
+    NotYetInitialized: 94,
+    FailedToSatisfyReadPreference: 133,
+    ReadConcernMajorityNotAvailableYet: 134,
+    PrimarySteppedDown: 189,
+    ElectionInProgress: 216,
+    LegacyNotPrimary: 10_058,
+    NotWritablePrimary: 10_107,
+    InterruptedAtShutdown: 11_600,
+    InterruptedDueToReplStateChange: 11_602,
+    NotPrimaryNoSecondaryOk: 13_435,
+    NotPrimaryOrSecondary: 13_436,
+    // Cannot reach the others, or not enough of them.
+    HostUnreachable: 6,
+    HostNotFound: 7,
+    WriteConcernTimeout: 64,
+    NetworkTimeout: 89,
+    UnsatisfiableWriteConcern: 100,
+    NetworkInterfaceExceededTimeLimit: 202,
+    SocketException: 9_001,
+    // Was held up, or ended it: by its operator, a lock, a restart between two pages.
+    LockTimeout: 24,
+    CursorNotFound: 43,
+    MaxTimeMSExpired: 50,
+    WriteConflict: 112,
+    ConflictingOperationInProgress: 117,
+    QueryPlanKilled: 175,
+    CursorKilled: 237,
+    SnapshotTooOld: 239,
+    SnapshotUnavailable: 246,
+    ExceededTimeLimit: 262,
+    ClientDisconnect: 279,
+    InterruptedDueToStorageChange: 355,
+    TemporarilyUnavailable: 365,
+    Interrupted: 11_601,
+    // Is full, or at its limits.
+    TooManyLogicalSessions: 261,
+    TooManyFilesOpen: 264,
+    UserWritesBlocked: 371,
+    ResourceExhausted: 402,
+    PooledConnectionAcquisitionExceededTimeLimit: 407,
+    AdmissionQueueOverflow: 433,
+    RateLimitExceeded: 449,
+    OutOfDiskSpace: 14_031,
+    // Does not let this service in, since its password or its roles have just been changed.
+    Unauthorized: 13,
+    AuthenticationFailed: 18,
+    ReauthenticationRequired: 391,
+  }),
+);
 
 /**
  * Opens a service's database and creates what is declared and missing. A write has reached the journals of a majority
@@ -88,10 +142,27 @@ export async function openMongo(
   }
 }
 
-/** Whether a unique index refused a write: of that name, or, without one, any. */
+/**
+ * Whether a unique index refused a write: of that name, or, without one, any. Of writes in one batch: whether nothing else kept any of
+ * them from being done.
+ */
 export function isDuplicateKey(error: unknown, index?: string): boolean {
-  if (!(error instanceof MongoServerError) || error.code !== 11_000) return false;
-  return index === undefined || error.message.includes(index);
+  if (!(error instanceof MongoServerError) || error.code !== duplicateKey) return false;
+  if (error instanceof MongoBulkWriteError) {
+    const refused = [error.writeErrors].flat();
+    return refused.every(({ code, errmsg }) => code === duplicateKey && isOf(index, errmsg ?? ""));
+  }
+  return isOf(index, error.message);
+}
+
+const duplicateKey = 11_000;
+
+/**
+ * By `E11000 duplicate key error collection: <database>.<collection> index: <name> dup key: <key>`, as MongoDB says it, where the key may
+ * be anything, or `Index '<name>'`.
+ */
+function isOf(index: string | undefined, message: string): boolean {
+  return index === undefined || / (?:index: |Index ')(?<name>\w+)/.exec(message)?.groups?.name === index;
 }
 
 async function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
@@ -107,7 +178,7 @@ async function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Pro
     return await Promise.race([work(), aborted]);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    throw isAway(error) ? new StoreUnavailable("the database cannot be reached", { cause: error }) : error;
+    throw isAway(error) ? new StoreUnavailable(saying(error), { cause: error }) : error;
   } finally {
     stopListening();
   }
@@ -117,8 +188,11 @@ function isAway(error: unknown): boolean {
   if (
     error instanceof MongoNetworkError ||
     error instanceof MongoServerSelectionError ||
+    error instanceof MongoServerClosedError ||
     error instanceof MongoTopologyClosedError ||
+    error instanceof MongoClientClosedError ||
     error instanceof MongoNotConnectedError ||
+    error instanceof MongoExpiredSessionError ||
     error instanceof MongoOperationTimeoutError ||
     error instanceof MongoWriteConcernError
   ) {
@@ -126,5 +200,12 @@ function isAway(error: unknown): boolean {
   }
   if (!(error instanceof MongoError)) return false;
   if (error.hasErrorLabel(MongoErrorLabel.RetryableWriteError)) return true;
+  // Of a batch: what was written may be rolled back, whatever else was refused.
+  if (error instanceof MongoBulkWriteError && error.result.getWriteConcernError() !== undefined) return true;
   return error instanceof MongoServerError && typeof error.code === "number" && awayCodes.has(error.code);
+}
+
+function saying(error: unknown): string {
+  if (!(error instanceof MongoServerError)) return "the database cannot be reached";
+  return `the database cannot serve now (${error.codeName ?? error.code})`;
 }

@@ -1,6 +1,7 @@
 import { findMongodb, type TestDatabase, withoutMongodb } from "@devmesh/testkit/mongodb";
 import { startTcpProxy, type TcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { MongoBulkWriteError, MongoServerError } from "mongodb";
 import { isDuplicateKey, type MongoStore, openMongo } from "../src/mongodb.ts";
 import { StoreUnavailable } from "../src/store-unavailable.ts";
 import { type MongoUrl, parseStoreUrl } from "../src/store-url.ts";
@@ -65,6 +66,24 @@ afterAll(async () => {
       expect(isDuplicateKey(new Error("11000"))).toBe(false);
     });
 
+    test("takes a batch for refused by a unique index only when nothing else was in its way", async () => {
+      const { db, run } = await open();
+      const collection = db.collection<Thing>("things");
+      await collection.insertOne({ _id: "a", size: 1 });
+      const batch = [
+        { _id: "a", size: 2 },
+        { _id: "b", size: 1 },
+        { _id: "c", size: 3 },
+      ];
+      const refused = await run(never, () => collection.insertMany(batch, { ordered: false })).catch(
+        (error) => error,
+      );
+      expect(isDuplicateKey(refused)).toBe(true);
+      expect(isDuplicateKey(refused, "by_size")).toBe(false);
+      refused.writeErrors[1].err.code = 121;
+      expect(isDuplicateKey(refused)).toBe(false);
+    });
+
     test("is unavailable while its server is away, and works again once it is back, without being opened anew", async () => {
       const store = await open();
       proxy.cut();
@@ -99,9 +118,53 @@ afterAll(async () => {
       ).rejects.not.toThrow(StoreUnavailable);
     });
 
+    test.each([
+      ["stepped down", { code: 11_602, codeName: "InterruptedDueToReplStateChange" }],
+      ["ended the command", { code: 11_601, codeName: "Interrupted" }],
+      ["lost the cursor in a restart", { code: 43, codeName: "CursorNotFound" }],
+      ["has no room left", { code: 14_031, codeName: "OutOfDiskSpace" }],
+      ["knows another password now", { code: 18, codeName: "AuthenticationFailed" }],
+      ["is over its limits", { code: 433, codeName: "AdmissionQueueOverflow" }],
+    ])("is unavailable when the server %s", async (_, answer) => {
+      const { run } = await open();
+      const refusal = new MongoServerError({ message: "no", ...answer });
+      const failed = await run(never, () => Promise.reject(refusal)).catch((error) => error);
+      expect(failed).toBeInstanceOf(StoreUnavailable);
+      expect(failed.message).toContain(answer.codeName);
+      expect(failed.cause).toBe(refusal);
+    });
+
+    test("is unavailable when a majority may not have a batch, although the batch was refused, too", async () => {
+      const { db, run } = await open();
+      const collection = db.collection<Thing>("things");
+      await collection.insertOne({ _id: "a", size: 1 });
+      const refused = await collection
+        .insertMany([{ _id: "a", size: 2 }], { ordered: false })
+        .catch((error) => error);
+      if (!(refused instanceof MongoBulkWriteError)) throw new Error("no such error");
+      const unheard = Object.assign(Object.create(refused), {
+        result: { getWriteConcernError: () => ({ code: 64, errmsg: "waiting for replication timed out" }) },
+      });
+      await expect(run(never, () => Promise.reject(unheard))).rejects.toThrow(StoreUnavailable);
+    });
+
     test("cannot be opened while no server answers", async () => {
       proxy.cut();
       await expect(open()).rejects.toThrow(StoreUnavailable);
     });
   },
 );
+
+test("no key of a document is taken for the name of a unique index", () => {
+  const refusedBy = (index: string, key: string) =>
+    new MongoServerError({
+      code: 11_000,
+      message: `E11000 duplicate key error collection: mesh.things index: ${index} dup key: { ${key} }`,
+    });
+  expect(isDuplicateKey(refusedBy("by_size", "size: 1"), "by_size")).toBe(true);
+  expect(isDuplicateKey(refusedBy("_id_", '_id: "by_size"'), "by_size")).toBe(false);
+  expect(isDuplicateKey(refusedBy("_id_", "_id: \" index: by_size Index 'by_size'\""), "by_size")).toBe(
+    false,
+  );
+  expect(isDuplicateKey(refusedBy("by_size_and_name", "size: 1"), "by_size")).toBe(false);
+});
