@@ -44,7 +44,12 @@ export async function buildDashboard(build: DashboardBuild, signal: AbortSignal)
     const child = children.spawn(
       process.execPath,
       [vite, "build", "--outDir", fresh, "--emptyOutDir", "--logLevel", "error"],
-      { cwd: web, stdio: ["ignore", "ignore", "pipe"], guarded: false },
+      {
+        cwd: web,
+        env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: "0" },
+        stdio: ["ignore", "ignore", "pipe"],
+        guarded: false,
+      },
     );
     const lines: string[] = [];
     if (child.process.stderr) readLines(child.process.stderr, (line) => lines.push(line));
