@@ -1,7 +1,7 @@
+import { openEventStream, openWebSocket } from "@devmesh/testkit/notification-client";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
-import { device, record } from "./stand-ins.ts";
-import { openEventStream, openWebSocket } from "./stream-client.ts";
+import { device, record, secrets } from "./stand-ins.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
 const notify = "/api/v2/notify";
@@ -16,8 +16,8 @@ describe("the notification stream of a master key", () => {
   });
 
   test("tells over a WebSocket and as an event stream what happens, in its order", async () => {
-    const websocket = await openWebSocket(mesh.url, notify);
-    const events = await openEventStream(mesh.url, notify);
+    const websocket = await openWebSocket(mesh.url, notify, { key: secrets.master });
+    const events = await openEventStream(mesh.url, notify, { key: secrets.master });
     await mesh.deviceEvents.created({ id: "pump", timestamp: at, device: device("pump") });
     await mesh.deviceEvents.online({ id: "pump", timestamp: at });
     await mesh.rpcEvents.rpc_in({ id: "pump", timestamp: at, func: "Sys.GetInfo", params: [1] });
@@ -53,11 +53,12 @@ describe("the notification stream of a master key", () => {
   });
 
   test("begins behind `after`, or behind the header `Last-Event-ID`", async () => {
-    const live = await openWebSocket(mesh.url, notify);
+    const live = await openWebSocket(mesh.url, notify, { key: secrets.master });
     for (const id of ["a", "b", "c"]) await mesh.deviceEvents.online({ id, timestamp: at });
     const [first] = await live.heard(3);
-    const again = await openWebSocket(mesh.url, `${notify}?after=${first?.seq}`);
+    const again = await openWebSocket(mesh.url, `${notify}?after=${first?.seq}`, { key: secrets.master });
     const header = await openEventStream(mesh.url, `${notify}?after=0`, {
+      key: secrets.master,
       headers: { "last-event-id": String(first?.seq) },
     });
     await mesh.deviceEvents.online({ id: "d", timestamp: at });
@@ -68,8 +69,8 @@ describe("the notification stream of a master key", () => {
   });
 
   test("holds records only where they are asked for", async () => {
-    const without = await openWebSocket(mesh.url, notify);
-    const withData = await openWebSocket(mesh.url, `${notify}?data=1`);
+    const without = await openWebSocket(mesh.url, notify, { key: secrets.master });
+    const withData = await openWebSocket(mesh.url, `${notify}?data=1`, { key: secrets.master });
     await mesh.services.flush();
     expect(mesh.dataEvents.live.stored({ records: [record(1), record(2)] })).toBe("ok");
     const frames = await withData.heard(2);
