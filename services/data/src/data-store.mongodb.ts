@@ -74,7 +74,7 @@ export async function openMongoDataStore(
     admitDevice: refusals.admitDevice,
     forgetAdmissions: refusals.forgetAdmissions,
     async append(messages) {
-      if (messages.length === 0) return { stored: 0, repeated: 0, refused: 0 };
+      if (messages.length === 0) return { stored: 0, repeated: 0, refused: 0, ids: [] };
       const outcome = await appendRecords({ store, collections, writer, refusals }, messages);
       const bytes = messages.reduce((sum, { payload }) => sum + payload.length, 0);
       if (outcome.stored > 0) sealSometimes(messages.length, bytes);

@@ -63,6 +63,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
     let stored = 0;
     let repeated = 0;
     let refused = 0;
+    const ids: (number | null)[] = [];
     let segment = open;
     let insert = insertText;
     const streams = new Map<string, number>();
@@ -73,6 +74,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       for (const message of messages) {
         if (!isAdmitted(message, admissions)) {
           refused++;
+          ids.push(null);
           continue;
         }
         const id = lastId + 1;
@@ -83,6 +85,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
         const { changes } = sql.insert.run(id, timestamp, deviceId, topic, isText, stream, sequence, payload);
         if (changes === 0) {
           repeated++;
+          ids.push(null);
           continue;
         }
         if (segment === null || insert === null || isFull(segment, segmentRecords, segmentBytes)) {
@@ -93,6 +96,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
         insert.run(id, topic, isText === 1 ? payload : empty);
         segment = grown(segment, id, timestamp, topic.length + payload.length);
         lastId = id;
+        ids.push(id);
         stored++;
       }
       if (stored === 0) return;
@@ -101,7 +105,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
     });
     open = segment;
     insertText = insert;
-    return { stored, repeated, refused };
+    return { stored, repeated, refused, ids };
   }
 
   function isAdmitted({ deviceId, timestamp }: DataMessage, known: Map<string, number | null>): boolean {

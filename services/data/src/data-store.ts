@@ -33,6 +33,8 @@ export interface AppendOutcome {
   readonly repeated: number;
   /** Belong to a device whose messages are refused. */
   readonly refused: number;
+  /** The record id of each message of the batch; null for one that made none now. */
+  readonly ids: readonly (number | null)[];
 }
 
 /** Which records, in which order. All conditions hold at once. */

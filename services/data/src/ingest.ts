@@ -4,6 +4,7 @@ import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { DataMetrics, DropReason } from "./data-metrics.ts";
 import type { DataMessage, DataStore } from "./data-store.ts";
 import { checkMessage, type IncomingMessage } from "./message-check.ts";
+import type { RecordFeed } from "./record-feed.ts";
 
 /** What ingestion needs. */
 export interface IngestionDeps {
@@ -11,6 +12,8 @@ export interface IngestionDeps {
   readonly metrics: DataMetrics;
   readonly log: Logger;
   readonly clock: Clock;
+  /** Told of each batch that was stored. */
+  readonly feed: Pick<RecordFeed, "tell">;
 }
 
 /** Takes messages of devices into the store. */
@@ -37,7 +40,7 @@ const dropsPerLogLine = 1_000;
 const retriedWithinMs = 30_000;
 
 /** Ingestion into a store, one batch at a time. */
-export function createIngestion({ store, metrics, log, clock }: IngestionDeps): Ingestion {
+export function createIngestion({ store, metrics, log, clock, feed }: IngestionDeps): Ingestion {
   const drops = new Map<DropReason, number>();
   /** When the store last took nothing, on the monotonic clock; null since it took something. */
   let failedAt: number | null = null;
@@ -56,13 +59,14 @@ export function createIngestion({ store, metrics, log, clock }: IngestionDeps): 
   async function append(messages: readonly DataMessage[]): Promise<void> {
     if (messages.length === 0) return;
     try {
-      const { repeated, refused } = await store.append(messages);
+      const { repeated, refused, ids } = await store.append(messages);
       failedAt = null;
       metrics.repeated.inc(repeated);
       drop("device_deleted", refused);
       const stored = messages.length - repeated - refused;
       // A batch is of one kind: what the broker keeps until it is acknowledged, or QoS 0.
       metrics.stored.inc({ qos: messages[0]?.delivery == null ? "0" : "1" }, stored);
+      feed.tell(messages, ids);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       await appendEach(messages, error);

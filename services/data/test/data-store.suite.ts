@@ -171,13 +171,15 @@ export function describeDataStore(
       "a batch that is delivered again, whole or in part, stores nothing twice",
       withStore(async (store) => {
         const batch = [1, 2, 3].map((sequence) => delivered(sequence));
-        expect(await store.append(batch)).toEqual({ stored: 3, repeated: 0, refused: 0 });
-        expect(await store.append(batch)).toEqual({ stored: 0, repeated: 3, refused: 0 });
-        expect(await store.append([delivered(3), delivered(4)])).toEqual({
-          stored: 1,
-          repeated: 1,
-          refused: 0,
-        });
+        const first = await store.append(batch);
+        expect(first).toMatchObject({ stored: 3, repeated: 0, refused: 0 });
+        const again = await store.append(batch);
+        expect(again).toEqual({ stored: 0, repeated: 3, refused: 0, ids: [null, null, null] });
+        const partly = await store.append([delivered(3), delivered(4)]);
+        expect(partly).toMatchObject({ stored: 1, repeated: 1, refused: 0 });
+        const records = await walk(store, {});
+        expect([...first.ids, partly.ids[1]]).toEqual(records.map(({ id }) => id));
+        expect(partly.ids[0]).toBeNull();
         expect(shown(await walk(store, {}))).toEqual(["1", "2", "3", "4"]);
       }),
     );

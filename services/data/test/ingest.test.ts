@@ -15,7 +15,7 @@ const log = createLogger({ service: "data", level: "silent" });
 
 function ingestionInto(store: DataStore, clock = new ManualClock()) {
   const metrics = createDataMetrics(createMetrics().registry, store, async () => 0);
-  const ingestion = createIngestion({ store, metrics, log, clock });
+  const ingestion = createIngestion({ store, metrics, log, clock, feed: { tell: () => undefined } });
   return {
     ingestion,
     async dropped(reason: string) {

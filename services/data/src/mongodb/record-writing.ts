@@ -24,6 +24,7 @@ export function appendRecords(
     // Whatever is found of earlier batches is committed: the rest was made void when this turn began.
     const [stored, isAdmitted] = await Promise.all([storedBefore(messages), refusals.admitted(messages)]);
     const documents: RecordDocument[] = [];
+    const ids: (number | null)[] = messages.map(() => null);
     let repeated = 0;
     let refused = 0;
     for (const [at, message] of messages.entries()) {
@@ -32,11 +33,12 @@ export function appendRecords(
       else if (key !== null && stored.has(key)) repeated++;
       else {
         if (key !== null) stored.add(key);
+        ids[at] = firstId + at;
         documents.push(documentOf(firstId + at, message));
       }
     }
     const last = documents.at(-1);
-    if (last === undefined) return { stored: 0, repeated, refused };
+    if (last === undefined) return { stored: 0, repeated, refused, ids };
     try {
       await asWriter(store, (options) => records.insertMany(documents, options));
     } catch (error) {
@@ -46,7 +48,7 @@ export function appendRecords(
       });
     }
     noteStored(last._id);
-    return { stored: documents.length, repeated, refused };
+    return { stored: documents.length, repeated, refused, ids };
   });
 
   /** Which of the messages have a record, by {@link nameOf}. */
