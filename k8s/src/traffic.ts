@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { type KubernetesObject, ofKind, workloadsOf } from "./manifest.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+const Selector = z.strictObject({
+  matchLabels: z.record(z.string(), z.string()).default({}),
+  matchExpressions: z
+    .array(z.strictObject({ key: z.string(), operator: z.literal("In"), values: z.array(z.string()) }))
+    .default([]),
+});
+type Selector = z.infer<typeof Selector>;
+
+const Peer = z.strictObject({ podSelector: Selector.optional(), namespaceSelector: Selector.optional() });
+type Peer = z.infer<typeof Peer>;
+
+const Ports = z.array(z.strictObject({ port: z.int(), protocol: z.string().optional() })).min(1);
+const Ingress = z.strictObject({ from: z.array(Peer).optional(), ports: Ports });
+const Egress = z.strictObject({ to: z.array(Peer).optional(), ports: Ports });
+
+const Policy = z.strictObject({
+  podSelector: Selector,
+  policyTypes: z.array(z.string()),
+  ingress: z.array(Ingress).default([]),
+  egress: z.array(Egress).default([]),
+});
+
+/** One rule of a policy, whichever its direction: pods, whom they may speak with, and on which ports. No peers are all. */
+interface Rule {
+  readonly pods: Selector;
+  readonly peers: readonly Peer[] | null;
+  readonly ports: readonly number[];
+}
+
+/**
+ * All traffic that the NetworkPolicies of built manifests let through, as lines `gateway -> nats:4222`, sorted. Between two
+ * workloads both have to let it; what is none of theirs is named by its namespace, or `anywhere` where a rule names nobody.
+ * Throws for a rule that says more than this knows, one without ports among them.
+ */
+export function allowedTraffic(objects: readonly KubernetesObject[]): readonly string[] {
+  const policies = ofKind(objects, "NetworkPolicy").map(({ spec }) => Policy.parse(spec));
+  const incoming = policies.flatMap(({ podSelector, ingress }) =>
+    ingress.map(({ from, ports }) => ruleOf(podSelector, from, ports)),
+  );
+  const outgoing = policies.flatMap(({ podSelector, egress }) =>
+    egress.map(({ to, ports }) => ruleOf(podSelector, to, ports)),
+  );
+  const pods = workloadsOf(objects).map(({ name, template }) => ({ name, labels: template.metadata.labels }));
+
+  const traffic = pods.flatMap(({ name, labels }) => [
+    ...strangersOf(outgoing, labels).map(([stranger, port]) => `${name} -> ${stranger}:${port}`),
+    ...strangersOf(incoming, labels).map(([stranger, port]) => `${stranger} -> ${name}:${port}`),
+    ...pods.flatMap((other) => {
+      const taken = new Set(portsBetween(incoming, other.labels, labels));
+      const sent = portsBetween(outgoing, labels, other.labels).filter((port) => taken.has(port));
+      return sent.map((port) => `${name} -> ${other.name}:${port}`);
+    }),
+  ]);
+  return [...new Set(traffic)].sort();
+}
+
+function ruleOf(pods: Selector, peers: readonly Peer[] | undefined, ports: z.infer<typeof Ports>): Rule {
+  return { pods, peers: peers ?? null, ports: ports.map(({ port }) => port) };
+}
+
+/** Ports on which the rules of some pods let them speak with some others of the same namespace. */
+function portsBetween(rules: readonly Rule[], own: Labels, other: Labels): number[] {
+  return rules
+    .filter(({ pods }) => matches(pods, own))
+    .filter(
+      ({ peers }) =>
+        peers === null ||
+        peers.some(({ podSelector, namespaceSelector }) => {
+          return namespaceSelector === undefined && podSelector !== undefined && matches(podSelector, other);
+        }),
+    )
+    .flatMap(({ ports }) => ports);
+}
+
+/** Those outside of the manifests with whom the rules of some pods let them speak. */
+function strangersOf(rules: readonly Rule[], own: Labels): [string, number][] {
+  return rules
+    .filter(({ pods }) => matches(pods, own))
+    .flatMap(({ peers, ports }) => {
+      const names =
+        peers === null
+          ? ["anywhere"]
+          : peers.flatMap(({ namespaceSelector }) =>
+              namespaceSelector === undefined ? [] : [nameOf(namespaceSelector)],
+            );
+      return names.flatMap((name) => ports.map((port): [string, number] => [name, port]));
+    });
+}
+
+function nameOf({ matchLabels }: Selector): string {
+  return matchLabels["kubernetes.io/metadata.name"] ?? "any namespace";
+}
+
+function matches({ matchLabels, matchExpressions }: Selector, labels: Labels): boolean {
+  return (
+    Object.entries(matchLabels).every(([label, value]) => labels[label] === value) &&
+    matchExpressions.every(({ key, values }) => values.includes(labels[key] ?? ""))
+  );
+}
