@@ -11,20 +11,34 @@ COPY . .
 RUN turbo prune "@devmesh/$SERVICE" --docker --production --out-dir pruned
 # What only development needs, this Node among it, then stands in no package.json, so that npm does not look for it.
 RUN cd pruned/json && npm pkg delete devDependencies optionalDependencies --workspaces --include-workspace-root
+# The gateway serves the dashboard, which is built with tools of its own; for another service this stays empty.
+RUN mkdir -p dashboard/json dashboard/full \
+  && if [ "$SERVICE" = gateway ]; then turbo prune @devmesh/web --docker --out-dir dashboard \
+  && cd dashboard/json && npm pkg delete devDependencies optionalDependencies; fi
+
+FROM ${NODE_IMAGE} AS dashboard
+WORKDIR /build
+COPY --from=prune /repository/dashboard/json/ .
+RUN --mount=type=cache,target=/root/.npm if [ -e package.json ]; then npm ci --ignore-scripts --no-audit --no-fund; fi
+COPY --from=prune /repository/dashboard/full/ .
+RUN if [ -e package.json ]; then npm run build --workspace web; else mkdir -p web/dist; fi
 
 FROM ${NODE_IMAGE} AS install
 WORKDIR /app
 COPY --from=prune /repository/pruned/json/ .
 # The packages of this repository stay links: Node strips no types below node_modules.
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY --from=prune /repository/pruned/full/ .
 # The lean package.json again, and nothing that only tools read.
 COPY --from=prune /repository/pruned/json/ .
 RUN rm -f package-lock.json turbo.json .npmrc
+COPY --from=dashboard /build/web/dist/ web/dist/
 
 FROM ${NODE_IMAGE}
 ARG SERVICE
 RUN test -n "$SERVICE"
+LABEL org.opencontainers.image.title=devmesh-$SERVICE \
+      org.opencontainers.image.licenses=Apache-2.0
 ENV NODE_ENV=production \
     NODE_OPTIONS=--disable-warning=ExperimentalWarning \
     SERVICE=$SERVICE \

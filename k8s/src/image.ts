@@ -12,6 +12,7 @@ export interface Image {
   readonly root: string;
   readonly base: string;
   readonly env: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
   readonly workdir: string;
   readonly user: string;
   readonly command: readonly string[];
@@ -26,6 +27,7 @@ const STEP_MS = 5 * 60_000;
 interface StageState {
   readonly root: string;
   readonly env: Record<string, string>;
+  readonly labels: Record<string, string>;
   readonly args: Record<string, string>;
   workdir: string;
   user: string;
@@ -55,6 +57,7 @@ export async function buildImage(service: string, folder: string): Promise<Image
     const stage: StageState = {
       root,
       env: {},
+      labels: {},
       args: {},
       workdir: "/",
       user: "0",
@@ -69,8 +72,8 @@ export async function buildImage(service: string, folder: string): Promise<Image
     last = { base, state: stage };
   }
   if (last === undefined) throw new Error("the Dockerfile has no stage");
-  const { root, env, workdir, user, command, healthcheck, exposedPorts } = last.state;
-  return { root, base: last.base, env, workdir, user, command, healthcheck, exposedPorts };
+  const { root, env, labels, workdir, user, command, healthcheck, exposedPorts } = last.state;
+  return { root, base: last.base, env, labels, workdir, user, command, healthcheck, exposedPorts };
 }
 
 async function take(
@@ -86,9 +89,11 @@ async function take(
       return;
     }
     case "ENV":
+    case "LABEL":
       for (const word of rest.split(/\s+/)) {
         const [variable, value] = assignment(word);
-        stage.env[variable] = withVariables(value, { ...stage.args, ...stage.env });
+        const into = name === "ENV" ? stage.env : stage.labels;
+        into[variable] = withVariables(value, { ...stage.args, ...stage.env });
       }
       return;
     case "WORKDIR":
@@ -149,7 +154,9 @@ async function run(command: string, stage: StageState): Promise<void> {
     npm_config_update_notifier: "false",
     TURBO_TELEMETRY_DISABLED: "1",
   };
-  await promisify(execFile)("sh", ["-c", command], {
+  // What a builder keeps between builds is npm's own cache here.
+  const script = command.replace(/^--mount=type=cache,\S+\s+/, "");
+  await promisify(execFile)("sh", ["-c", script], {
     cwd: join(stage.root, stage.workdir),
     env,
     timeout: STEP_MS,

@@ -88,12 +88,13 @@ async function sizeOf(place: string): Promise<number> {
 
 describe.each(services)("the image of %s", (service) => {
   test("holds its own source, that of the libraries it uses, and no other file of the repository", async () => {
+    const expected = [
+      /^package\.json$/,
+      new RegExp(`^(services/${service}|libs/(contracts|service-kit|store))/(src/.+|package\\.json)$`),
+      ...(service === "gateway" ? [/^web\/dist\/[\w./-]+\.(html|js|css|svg)(\.br|\.gz)?$/] : []),
+    ];
     const strange = (await ownFiles(imageOf(service))).filter(
-      (path) =>
-        path !== "package.json" &&
-        !new RegExp(
-          `^(services/${service}|libs/(contracts|service-kit|store))/(src/.+|package\\.json)$`,
-        ).test(path),
+      (path) => !expected.some((pattern) => pattern.test(path)),
     );
     expect(strange).toEqual([]);
     const tests = (await ownFiles(imageOf(service))).filter((path) =>
@@ -127,10 +128,11 @@ describe.each(services)("the image of %s", (service) => {
   });
 
   test("runs as a user by number and by a pinned Node of the version that is developed with", () => {
-    const { user, base, workdir, env } = imageOf(service);
+    const { user, base, workdir, env, labels } = imageOf(service);
     expect(user).toMatch(/^[1-9]\d+:[1-9]\d+$/);
     expect(base).toMatch(/^node:24\.\d+\.\d+-[a-z]+-slim@sha256:[0-9a-f]{64}$/);
     expect({ workdir, service: env.SERVICE }).toEqual({ workdir: "/app", service });
+    expect(labels["org.opencontainers.image.title"]).toBe(`devmesh-${service}`);
   });
 });
 
@@ -146,6 +148,12 @@ async function isNeeded(app: string, name: string): Promise<boolean> {
     .parse(JSON.parse(await readFile(join(app, "node_modules", ".package-lock.json"), "utf8")));
   return Object.values(lock.packages).some(({ dependencies }) => name in dependencies);
 }
+
+test("the image of the gateway holds the dashboard, built from the source", async () => {
+  const files = await ownFiles(imageOf("gateway"));
+  expect(files).toContain("web/dist/index.html");
+  expect(files.filter((path) => /^web\/dist\/assets\/.+\.js$/.test(path)).length).toBeGreaterThan(0);
+});
 
 test("the Dockerfile takes the turbo that is developed with", async () => {
   const { devDependencies } = await dependenciesOf(repository);
@@ -282,6 +290,12 @@ withPods("each container runs as a process, exactly as the manifests say", () =>
       for (const pod of mesh.pods.values()) await expectHealthy(pod);
       await expectConfined(nats, 1000);
       for (const [name, pod] of mesh.pods) if (name !== "nats-0") await expectConfined(pod, 10001);
+
+      expect(
+        await mesh.pods
+          .get(podNameOf("gateway"))
+          ?.execute("wget", ["-q", "-O", "-", "http://127.0.0.1:8080/"]),
+      ).toMatch(/<script type="module"[^>]* src="\/assets\//);
 
       const ask = apiOf(mesh);
       const { token } = Credentials.parse(await ask("/devices", { id: "pump-1" }));
