@@ -24,6 +24,7 @@ const ComposeService = z.object({
   user: z.string().optional(),
   privileged: z.boolean().default(false),
   network_mode: z.string().optional(),
+  networks: z.record(z.string(), z.unknown()).default({}),
   environment: Environment.default({}),
   healthcheck: z.looseObject({ test: z.array(z.string()) }).optional(),
   depends_on: z.record(z.string(), z.object({ condition: z.string() })).default({}),

@@ -87,6 +87,14 @@ withReader.each(variants)("$name", ({ name, files, published }) => {
     expect(open.sort()).toEqual([...published].sort());
   });
 
+  test("lets nobody reach MongoDB but who keeps data there", () => {
+    const near = Object.entries(services).flatMap(([service, { networks }]) =>
+      "store" in networks ? [service] : [],
+    );
+    expect(near.sort()).toEqual(["data", "devices", "keys", "mongodb"]);
+    expect(Object.keys(services.mongodb?.networks ?? {})).toEqual(["store"]);
+  });
+
   test("confines every container", () => {
     for (const [service, container] of Object.entries(services)) {
       expect({ service, read_only: container.read_only }).toEqual({ service, read_only: true });

@@ -5,7 +5,7 @@ import { composeEnvironment } from "./compose-environment.ts";
 import { type DeploymentSecrets, deploymentSecrets } from "./deployment-secrets.ts";
 import { kubernetesSecrets } from "./kubernetes-secrets.ts";
 
-const usage = `Usage: npm run --silent secrets -- compose > .env
+const usage = `Usage: (umask 077; npm run --silent secrets -- compose > .env)
        npm run --silent secrets -- kubernetes [--without-mongodb] | kubectl apply -n NAMESPACE -f -
 
 Prints the secrets of a deployment, as a file .env for compose or as Secrets for Kubernetes (with SMTP_URL from the environment). They
