@@ -1,6 +1,7 @@
 import { Device } from "@devmesh/contracts/model/device";
 import type { Notification } from "@devmesh/contracts/model/notification";
 import type { QueryClient } from "@tanstack/react-query";
+import type { ApiClient } from "../api/api-client.ts";
 import { queryKeys } from "../api/query-keys.ts";
 import {
   applyChanges,
@@ -10,8 +11,11 @@ import {
 } from "../devices/device-pages.ts";
 import { rowOf } from "../devices/device-row.ts";
 
-/** Puts what frames tell into the query cache: views show it without asking the server again. */
-export function applyFrames(queries: QueryClient, frames: readonly Notification[]): void {
+/**
+ * Puts what frames tell into the query cache: views show it without asking the server again. Answers the ids of devices that
+ * may belong into a list now, but of which too little is known: {@link readDevices} reads them.
+ */
+export function applyFrames(queries: QueryClient, frames: readonly Notification[]): ReadonlySet<string> {
   const changes: DeviceChange[] = [];
   for (const { id, name, data, timestamp } of frames) {
     if (id === null) continue;
@@ -48,18 +52,42 @@ export function applyFrames(queries: QueryClient, frames: readonly Notification[
         break;
     }
   }
-  if (changes.length > 0) applyToLists(queries, changes);
+  return changes.length > 0 ? applyToLists(queries, changes) : new Set();
 }
 
-function applyToLists(queries: QueryClient, changes: readonly DeviceChange[]): void {
+/** Most devices that are read one by one; beyond, a list is read anew. */
+const mostRead = 50;
+
+/** Reads devices and puts them into the lists that they belong to. Those that cannot be read are left out. */
+export async function readDevices(
+  api: ApiClient,
+  queries: QueryClient,
+  ids: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (ids.size > mostRead) {
+    await queries.invalidateQueries({ queryKey: queryKeys.deviceLists });
+    return;
+  }
+  const changes: DeviceChange[] = [];
+  const read = async (id: string) => {
+    const device = await api.call("readDevice", { params: { id }, signal });
+    changes.push({ kind: "row", row: rowOf(device) });
+  };
+  await Promise.allSettled([...ids].map(read));
+  if (!signal.aborted) applyToLists(queries, changes);
+}
+
+function applyToLists(queries: QueryClient, changes: readonly DeviceChange[]): ReadonlySet<string> {
+  const unknown = new Set<string>();
   for (const [queryKey, pages] of queries.getQueriesData<DevicePages>({ queryKey: queryKeys.deviceLists })) {
     if (pages === undefined) continue;
     const selection = queryKey[1] as DeviceSelection;
     const changed = applyChanges(pages, selection, changes);
     queries.setQueryData(queryKey, changed.pages);
-    // A device that came online is not known by its presence alone.
-    if (changed.unknown.length > 0) void queries.invalidateQueries({ queryKey, exact: true });
+    for (const id of changed.unknown) unknown.add(id);
   }
+  return unknown;
 }
 
 function withPresence(device: Device, online: boolean, at: string): Device {

@@ -2,7 +2,7 @@ import type { Notification } from "@devmesh/contracts/model/notification";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
-import { applyFrames } from "./apply-frames.ts";
+import { applyFrames, readDevices } from "./apply-frames.ts";
 import { gatherFrames } from "./frame-batches.ts";
 import { followNotifications, type StreamState } from "./notification-stream.ts";
 
@@ -26,7 +26,8 @@ export function LiveUpdates({ children }: { readonly children: ReactNode }) {
   useEffect(() => {
     const ending = new AbortController();
     const batches = gatherFrames((frames) => {
-      applyFrames(queries, frames);
+      const unknown = applyFrames(queries, frames);
+      if (unknown.size > 0) void readDevices(api, queries, unknown, ending.signal);
       for (const listener of listeners) listener(frames);
     });
     void followNotifications({
