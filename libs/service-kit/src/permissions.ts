@@ -104,7 +104,9 @@ function streamUpkeep(stream: string): string[] {
 /** The broker looks at no filter of a consumer: who follows some events could follow all. */
 const eventReading = [
   `$JS.API.STREAM.INFO.${eventsStream}`,
-  ...["CREATE", "MSG.NEXT", "DELETE"].map((verb) => `$JS.API.CONSUMER.${verb}.${eventsStream}.*`),
+  // Without a name behind it: so is a consumer of several filters made.
+  `$JS.API.CONSUMER.CREATE.${eventsStream}`,
+  ...["MSG.NEXT", "DELETE"].map((verb) => `$JS.API.CONSUMER.${verb}.${eventsStream}.*`),
 ];
 
 function queueConsumption(queue: string): string[] {

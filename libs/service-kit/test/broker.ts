@@ -41,6 +41,7 @@ export const mesh = {
     calls: [calls(greeter, ["greet"])],
     subscribes: [hears(visits, ["visited"])],
   }),
+  watcher: defineService({ ...nothing, follows: [hears(visits, ["visited"])] }),
   postman: defineService({ ...nothing, consumes: [letters] }),
   keys: defineService({ ...nothing, rights: ["auth_callout"] }),
   devices: defineService({ ...nothing, rights: ["device_connections"] }),
