@@ -73,6 +73,19 @@ describe("the reading threads of SQLite", () => {
     }
   });
 
+  test("what Node tells of a thread under --watch is not taken for its answer", async () => {
+    const under = await open({ readers: 1 });
+    try {
+      const { signal } = new AbortController();
+      const [thread] = under.store.reader.threads;
+      const queries = [1, 2].map(() => under.store.readPage({ order: "asc" }, everything, signal));
+      thread?.emit("message", { "watch:import": ["node:fs"] });
+      expect(await Promise.all(queries)).toEqual([1, 2].map(() => ({ next: null, items: [] })));
+    } finally {
+      await under.dispose();
+    }
+  });
+
   test("closing ends the queries that wait", async () => {
     const under = await open({ readers: 1 });
     const { signal } = new AbortController();

@@ -32,6 +32,11 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+/** Null for what is no answer: under `node --watch` Node itself tells by the same way which modules a thread loads. */
+function answerOf(message: ReaderAnswer | object): ReaderAnswer | null {
+  return "result" in message || "failure" in message ? message : null;
+}
+
 /** Starts the threads. One that dies fails the scan it was at and is replaced. */
 export function openRecordReader(path: string, threads: number): RecordReader {
   const waiting: Waiting[] = [];
@@ -47,7 +52,9 @@ export function openRecordReader(path: string, threads: number): RecordReader {
     alive.add(worker);
     idle.push(worker);
     worker.unref();
-    worker.on("message", (answer: ReaderAnswer) => {
+    worker.on("message", (message: ReaderAnswer | object) => {
+      const answer = answerOf(message);
+      if (answer === null) return;
       const asked = busy.get(worker);
       busy.delete(worker);
       idle.push(worker);
