@@ -1,16 +1,18 @@
-import { Anchor, Checkbox } from "@mantine/core";
+import { Checkbox } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { Fragment, memo, useEffect, useRef } from "react";
+import { memo, useEffect, useRef } from "react";
 import { Link } from "wouter";
 import { Icon } from "../elements/icon.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
-import { Tag } from "../elements/tag.tsx";
 import type { DeviceOrder, SortableColumn } from "./device-order.ts";
 import type { DeviceRow } from "./device-row.ts";
 import styles from "./device-table.module.css";
 
 /** Height of a row in pixels, as the style sheet has it. */
 const rowHeight = 38;
+
+/** Rows that a window of usual height never exceeds, so that it is not divided anew while it scrolls. */
+const leastSlots = 64;
 
 /** Rows before the end at which more are read. */
 const readAhead = 60;
@@ -50,10 +52,14 @@ export function DeviceTable(props: DeviceTableProps) {
     count: rows.length,
     getScrollElement: () => frame.current,
     estimateSize: () => rowHeight,
-    overscan: 12,
+    overscan: 6,
     scrollMargin: rowHeight,
   });
   const shown = virtualizer.getVirtualItems();
+  // One length for all, not a place for each row: the browser's work would grow with every place that was ever taken.
+  const above = (shown[0]?.start ?? rowHeight) - rowHeight;
+  // Rows that scroll out lend their elements to those that scroll in: making new ones costs most of a frame of fast scrolling.
+  const slots = Math.max(leastSlots, shown.length);
   const lastShown = shown.at(-1)?.index ?? 0;
   useEffect(() => {
     if (hasMore && lastShown >= rows.length - readAhead) onNearEnd();
@@ -91,15 +97,14 @@ export function DeviceTable(props: DeviceTableProps) {
             ))}
           </tr>
         </thead>
-        <tbody className={styles.body} style={{ height: virtualizer.getTotalSize() }}>
-          {shown.map(({ index, key, start }) => {
+        <tbody className={styles.body} style={{ height: virtualizer.getTotalSize(), paddingTop: above }}>
+          {shown.map(({ index }) => {
             const row = rows[index];
             return row === undefined ? null : (
               <Row
-                key={key}
+                key={index % slots}
                 row={row}
                 index={index}
-                top={start - rowHeight}
                 selected={selected.has(row.id)}
                 onSelect={onSelect}
               />
@@ -140,32 +145,26 @@ function SortButton({ label, column, order, onSort }: SortButtonProps) {
 interface RowProps {
   readonly row: DeviceRow;
   readonly index: number;
-  /** Pixels below the top of the body. */
-  readonly top: number;
   readonly selected: boolean;
   readonly onSelect: (id: string, selected: boolean) => void;
 }
 
-const Row = memo(function Row({ row, index, top, selected, onSelect }: RowProps) {
+// Plain elements: a row is drawn dozens of times in each frame of fast scrolling, and components of a library cost many times as much.
+const Row = memo(function Row({ row, index, selected, onSelect }: RowProps) {
   return (
-    <tr
-      aria-rowindex={index + 2}
-      data-selected={selected || undefined}
-      className={styles.row}
-      style={{ transform: `translateY(${top}px)` }}
-    >
+    <tr aria-rowindex={index + 2} data-selected={selected || undefined} className={styles.row}>
       <td>
-        <Checkbox
-          size="xs"
+        <input
+          type="checkbox"
           aria-label={`Select ${row.id}`}
           checked={selected}
           onChange={(event) => onSelect(row.id, event.currentTarget.checked)}
         />
       </td>
       <td>
-        <Anchor component={Link} href={`/devices/${row.id}`} size="sm" fw={500}>
+        <Link href={`/devices/${row.id}`} className={styles.link}>
           {row.id}
-        </Anchor>
+        </Link>
       </td>
       <td title={row.name ?? undefined}>{row.name}</td>
       <td>
@@ -174,9 +173,9 @@ const Row = memo(function Row({ row, index, top, selected, onSelect }: RowProps)
       </td>
       <td title={row.labels.join(", ") || undefined}>
         {row.labels.map((label) => (
-          <Fragment key={label}>
-            <Tag>{label}</Tag>{" "}
-          </Fragment>
+          <span key={label} className={styles.label}>
+            {label}
+          </span>
         ))}
       </td>
       <td>{row.firmware}</td>

@@ -7,7 +7,7 @@ import { Page } from "../elements/page.tsx";
 import { Waiting } from "../elements/waiting.tsx";
 import { DeviceTable } from "./device-table.tsx";
 import { SelectionActions } from "./selection-actions.tsx";
-import { useDeviceList } from "./use-device-list.ts";
+import { type DeviceList, useDeviceList } from "./use-device-list.ts";
 import { useListAddress } from "./use-list-address.ts";
 
 const CreateDevice = lazy(() =>
@@ -133,15 +133,8 @@ function NothingListed({ filtered }: { readonly filtered: boolean }) {
   );
 }
 
-function countOf({
-  rows,
-  hasMore,
-  isReading,
-}: {
-  rows: readonly unknown[];
-  hasMore: boolean;
-  isReading: boolean;
-}): string {
+function countOf({ rows, hasMore, isReading, isPending }: DeviceList): string {
+  if (isPending) return "Reading";
   const count = rows.length.toLocaleString("en");
   if (hasMore) return isReading ? `${count} devices read, reading on` : `${count} devices read, more follow`;
   return rows.length === 1 ? "1 device" : `${count} devices`;

@@ -26,6 +26,7 @@ export function WorkProgress({ work, done }: { readonly work: DeviceWork; readon
     estimateSize: () => rowHeight,
     overscan: 8,
   });
+  const shown = virtualizer.getVirtualItems();
   if (state === "idle") return null;
   const succeeded = outcomes.length - failed;
   return (
@@ -46,11 +47,14 @@ export function WorkProgress({ work, done }: { readonly work: DeviceWork; readon
       </Group>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by the keyboard */}
       <section ref={frame} className={styles.frame} aria-label="Results by device" tabIndex={0}>
-        <ul className={styles.list} style={{ height: virtualizer.getTotalSize() }}>
-          {virtualizer.getVirtualItems().map(({ index, start }) => {
+        <ul
+          className={styles.list}
+          style={{ height: virtualizer.getTotalSize(), paddingTop: shown[0]?.start ?? 0 }}
+        >
+          {shown.map(({ index }) => {
             const outcome = ordered[index];
             return outcome === undefined ? null : (
-              <li key={outcome.id} className={styles.row} style={{ transform: `translateY(${start}px)` }}>
+              <li key={outcome.id} className={styles.row}>
                 <strong>{outcome.id}</strong> <span data-kind={outcome.kind}>{wordsOf(outcome, done)}</span>
               </li>
             );
