@@ -141,9 +141,17 @@ async function copy(
   });
 }
 
+/** How this machine reaches npm's registry, which may be by a proxy or with a certificate authority of its own. */
+function wayToRegistry(): NodeJS.ProcessEnv {
+  const names =
+    /^(NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|(https?|no)_proxy|npm_config_(registry|cafile|proxy|https_proxy))$/i;
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => names.test(name)));
+}
+
 async function run(command: string, stage: StageState): Promise<void> {
   const global = join(stage.root, "usr", "local");
   const env: NodeJS.ProcessEnv = {
+    ...wayToRegistry(),
     HOME: process.env.HOME,
     PATH: `${join(global, "bin")}:${process.env.PATH}`,
     ...stage.env,

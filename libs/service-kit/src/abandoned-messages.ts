@@ -1,38 +1,53 @@
 import { nanos } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
 import { systemClock } from "./clock.ts";
+import type { PulledMessage, Puller } from "./pull.ts";
 import { isMissing, streamManager } from "./streams.ts";
 import { type deviceConsumers, mqttStream } from "./subjects.ts";
 
-/** How often the broker is asked, in milliseconds. */
+/** How long to wait for messages before the broker is asked again how many are out, in milliseconds. */
 const pollMs = 250;
 /** What the broker may take, beyond the wait it was told, to make messages available again; in milliseconds. */
 const marginMs = 500;
 
+/** What bounds the gathering of abandoned messages. */
+export interface GatherOptions {
+  /** The most that is held, in bytes: beyond it no more is gathered. */
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
 /**
- * For a replica that messages have just begun to come to, and who holds `held` of them: resolves when those come again that were
- * handed to one who died, so that nothing newer overtakes them. At once, with false, when none are out; at the latest when their
- * time to be acknowledged has passed; and when `signal` aborts. Waits for a broker that cannot be asked.
+ * For a replica that messages have just begun to come to: adds to those it `held` first what another had been given and did not
+ * finish, so that nothing newer overtakes it, and puts them all in the broker's order. What was given back comes at once, what one
+ * held who died when its time to be acknowledged has passed. Ends early when the bus is lost; waits for a broker that cannot be asked.
  */
-export async function awaitAbandonedMessages(
+export async function gatherAbandonedMessages(
   bus: Bus,
   durable: keyof typeof deviceConsumers,
-  held: number,
-  signal: AbortSignal,
-): Promise<boolean> {
+  puller: Puller,
+  held: PulledMessage[],
+  { maxBytes, signal }: GatherOptions,
+): Promise<void> {
   const startedAt = systemClock.monotonicMs();
-  let someOut = false;
   while (!signal.aborted) {
     const out = await readOutstanding(bus, durable);
     if (out === "missing") break;
-    if (out !== "unknown") {
-      const waitedMs = systemClock.monotonicMs() - startedAt;
-      if (out.messages <= held || waitedMs >= out.ackWaitMs + marginMs) break;
-      someOut = true;
+    const weight = held.reduce((sum, { payload }) => sum + payload.length, 0);
+    if (out === "unknown") {
+      await systemClock.sleep(pollMs, signal).catch(() => undefined);
+      continue;
     }
-    await systemClock.sleep(pollMs, signal).catch(() => undefined);
+    const waitedMs = systemClock.monotonicMs() - startedAt;
+    const missing = out.messages - held.length;
+    if (missing <= 0 || waitedMs >= out.ackWaitMs + marginMs || weight >= maxBytes) break;
+    const more = await puller.pull({ batch: missing, maxBytes, expiresMs: pollMs }, signal);
+    held.push(...more.messages);
+    if (more.failure !== null) break;
+    // Without a pin nothing was waited for.
+    if (!puller.isPinned) await systemClock.sleep(pollMs, signal).catch(() => undefined);
   }
-  return someOut;
+  held.sort((one, other) => one.sequence - other.sequence);
 }
 
 async function readOutstanding(bus: Bus, durable: string) {

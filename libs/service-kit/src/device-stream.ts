@@ -1,6 +1,6 @@
 import { AckPolicy, DeliverPolicy, DiscardPolicy, StorageType } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
-import { awaitAbandonedMessages } from "./abandoned-messages.ts";
+import { gatherAbandonedMessages } from "./abandoned-messages.ts";
 import type { Bus } from "./bus.ts";
 import { systemClock } from "./clock.ts";
 import { topicLevels } from "./device-topic.ts";
@@ -40,7 +40,7 @@ export interface DeviceMessage {
   readonly sequence: number;
   /** When the broker stored it. */
   readonly timestamp: Date;
-  /** Whether it was delivered before: its effects may exist already. */
+  /** Whether it was handed over before, here or elsewhere: its effects may exist already. */
   readonly redelivered: boolean;
 }
 
@@ -54,19 +54,14 @@ export interface PullDeviceMessagesOptions {
   readonly maxBytes?: number;
   /** How long a batch that is not full waits for more, in milliseconds. 0: not at all. */
   readonly maxWaitMs: number;
-  /**
-   * When messages begin to come here, wait until those come again that another replica had been given and did not finish: up to
-   * 10 s after a crash. Without it, newer messages may come first then.
-   */
-  readonly awaitAbandoned?: boolean;
   /** Ends the pulling; a batch being handled is finished and acknowledged first. */
   readonly signal: AbortSignal;
 }
 
 /**
  * Hands over what devices published, in the broker's order, strictly one batch at a time over all replicas: the others get
- * nothing until the one that does leaves, at once, or dies, within {@link pinMs}. Each message is acknowledged
- * when `handleBatch` resolves; when it rejects, all of the batch comes again after a wait. Outlives broker restarts
+ * nothing until the one that does leaves, at once, or dies, within {@link pinMs} and the time to acknowledge. Each message is
+ * acknowledged when `handleBatch` resolves; when it rejects, the same batch comes again after a wait. Outlives broker restarts
  * and a consumer that is not there yet. Resolves once `signal` has aborted and nothing is under way.
  */
 export async function pullDeviceMessages(
@@ -78,7 +73,6 @@ export async function pullDeviceMessages(
   const puller = createPuller(bus, mqttStream, durable, { pinnedIn: replicaGroup });
   let streamCreated: string | null = null;
   let connections = 0;
-  let failures = 0;
   const offReconnect = bus.onDisconnect(() => {
     connections++;
     // Behind a lost connection there may be another stream of the same name.
@@ -93,24 +87,29 @@ export async function pullDeviceMessages(
       const connection = connections;
       const wasPinned = puller.isPinned;
       const pulled = await pullBatch(puller, { batch, maxBytes, maxWaitMs }, signal);
+      const held = [...pulled.messages];
+      using _ = keepHolding(puller, held);
+      if (held.length > 0 && !wasPinned) {
+        await gatherAbandonedMessages(bus, durable, puller, held, { maxBytes, signal });
+      }
       if (signal.aborted || connection !== connections) {
-        for (const message of pulled.messages) message.reject(0);
+        for (const message of held) message.reject(0);
         await waitFor(bus, 100, signal);
         continue;
       }
       if (pulled.failure === "missing") streamCreated = null;
-      if (pulled.messages.length > 0) {
-        using _ = keepHolding(puller, pulled.messages);
-        const { length: held } = pulled.messages;
-        const isTakeover = !wasPinned && options.awaitAbandoned === true;
-        if (isTakeover && (await awaitAbandonedMessages(bus, durable, held, signal))) {
-          // They come again, behind those that were waited for.
-          for (const message of pulled.messages) message.reject(0);
+      let attempt = 1;
+      while (held.length > 0) {
+        const next = held.slice(0, batch);
+        if (await handle(bus, durable, next, { streamCreated: pulledFrom, attempt }, handleBatch)) {
+          held.splice(0, next.length);
+          attempt = 1;
           continue;
         }
-        const handled = await handle(bus, durable, pulled.messages, pulledFrom, handleBatch);
-        failures = handled ? 0 : failures + 1;
-        if (!handled) await waitFor(bus, backOff(failures), signal);
+        // Kept rather than given back meanwhile: what is newer must not come before it.
+        await waitFor(bus, backOff(attempt++), signal);
+        if (!signal.aborted && connection === connections && puller.isPinned) continue;
+        for (const message of held.splice(0)) message.reject(0);
       }
       if (pulled.failure !== null) {
         bus.log.debug({ durable, failure: pulled.failure }, "device messages cannot be pulled");
@@ -161,7 +160,7 @@ async function handle(
   bus: Bus,
   consumer: string,
   pulled: readonly PulledMessage[],
-  streamCreated: string,
+  { streamCreated, attempt }: { readonly streamCreated: string; readonly attempt: number },
   handleBatch: (messages: readonly DeviceMessage[]) => Promise<void>,
 ): Promise<boolean> {
   const messages: DeviceMessage[] = [];
@@ -179,7 +178,7 @@ async function handle(
       streamCreated,
       sequence: message.sequence,
       timestamp: message.storedAt,
-      redelivered: message.deliveries > 1,
+      redelivered: message.deliveries > 1 || attempt > 1,
     });
   }
   try {
@@ -187,7 +186,6 @@ async function handle(
   } catch (error) {
     bus.metrics.deviceMessages.inc({ consumer, outcome: "failed" }, messages.length);
     bus.log.error({ err: error, consumer, messages: messages.length }, "device messages were not handled");
-    for (const message of pulled) message.reject(0);
     return false;
   }
   for (const message of pulled) message.acknowledge();

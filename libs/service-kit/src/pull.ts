@@ -17,7 +17,7 @@ export interface PulledMessage {
   readonly storedAt: Date;
   /** Done: not delivered again. Unconfirmed, so a lost one means another delivery. */
   acknowledge(): void;
-  /** Not done: delivered again after `delayMs`. */
+  /** Not done: delivered again after `delayMs`; with 0 before anything newer. */
   reject(delayMs: number): void;
   /** Still at work: the consumer's ack_wait begins anew. */
   extend(): void;
@@ -49,6 +49,8 @@ export interface PullRequest {
   readonly untilAny?: boolean;
   /** The most that the messages may weigh, in bytes, headers included; the request ends before the one that would exceed it. */
   readonly maxBytes?: number;
+  /** Takes each message as it comes; the result then holds none. Must not throw. */
+  readonly onMessage?: (message: PulledMessage) => void;
 }
 
 /** Asks one consumer for messages, one request at a time. */
@@ -91,10 +93,12 @@ export function createPuller(
   });
 
   return {
-    pull({ batch, expiresMs, untilAny = false, maxBytes }, signal) {
+    pull({ batch, expiresMs, untilAny = false, maxBytes, onMessage }, signal) {
       if (current !== null) throw new Error("one pull at a time");
       return new Promise<PullResult>((resolve) => {
         const messages: PulledMessage[] = [];
+        const deliver = onMessage ?? ((message: PulledMessage) => void messages.push(message));
+        let delivered = 0;
         const replyTo = `${inbox}.${nuid.next()}`;
         const waits = group === undefined || pin !== undefined;
         const beats = waits && expiresMs > 2 * heartbeatMs;
@@ -122,8 +126,9 @@ export function createPuller(
           replyTo,
           take(msg) {
             if (isDelivery(msg)) {
-              messages.push(pulled(msg));
-              if (messages.length >= expected) finish(outcome);
+              delivered++;
+              deliver(pulled(msg));
+              if (delivered >= expected) finish(outcome);
               else if (beats && expected === batch) awaitNext(silenceMs, "disconnected");
             } else if (msg.subject === replyTo) {
               const failure = failureOf(msg.headers?.code ?? 0, msg.headers?.description ?? "");
@@ -131,7 +136,7 @@ export function createPuller(
               // A consumer of several replicas agrees with them on each delivery, but not on a status: that overtakes.
               outcome = failure;
               expected = batch - undelivered(msg, batch);
-              if (messages.length >= expected) finish(outcome);
+              if (delivered >= expected) finish(outcome);
               else awaitNext(followWithinMs, outcome);
             }
           },
@@ -212,7 +217,8 @@ function pulled(msg: Msg): PulledMessage {
     deliverySequence: Number(tokens[at + 4]),
     storedAt: new Date(Number(BigInt(tokens[at + 5] ?? "0") / 1_000_000n)),
     acknowledge: () => say(msg, "+ACK"),
-    reject: (delayMs) => say(msg, `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}`),
+    // A delay of nothing is a delay all the same: newer messages would come before.
+    reject: (delayMs) => say(msg, delayMs > 0 ? `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}` : "-NAK"),
     extend: () => say(msg, "+WPI"),
   };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { awaitAbandonedMessages } from "../src/abandoned-messages.ts";
+import { gatherAbandonedMessages } from "../src/abandoned-messages.ts";
 import type { Bus } from "../src/bus.ts";
 import { deviceBacklog } from "../src/device-backlog.ts";
 import { provisionDeviceStreams } from "../src/device-stream.ts";
@@ -33,7 +33,8 @@ describe("messages that were handed out and not acknowledged", () => {
   }
 
   test("are nobody's matter before there is a consumer, which has no backlog to tell of either", async () => {
-    await awaitAbandonedMessages(bus, "data", 0, life.signal);
+    const held = await gatherBehind([]);
+    expect(held).toEqual([]);
     await expect(deviceBacklog(bus, "data")).rejects.toThrow();
   });
 
@@ -55,26 +56,47 @@ describe("messages that were handed out and not acknowledged", () => {
 
   test("are waited for until they have been acknowledged, by whom ever", async () => {
     await using pump = await broker.device("pump-1");
-    await pump.publish("db/pump-1/x", "1", 1);
+    await pump.publish("db/pump-1/x", "old", 1);
     const [message] = await take(1);
     const order: string[] = [];
-    const waited = awaitAbandonedMessages(bus, "data", 0, life.signal).then(() => order.push("goes on"));
+    const gathered = gatherBehind([]).then((held) => order.push(`goes on with ${held.length}`));
     // Longer than it waits between two looks: it has seen the message out.
     await sleep(600);
     order.push("acknowledged");
     message?.acknowledge();
-    await waited;
-    expect(order).toEqual(["acknowledged", "goes on"]);
+    await gathered;
+    expect(order).toEqual(["acknowledged", "goes on with 0"]);
+  });
+
+  test("come at once when they were given back, and before what is newer", async () => {
+    await using pump = await broker.device("pump-1");
+    for (const payload of ["first", "second", "third"]) await pump.publish("db/pump-1/x", payload, 1);
+    const taken = await take(2);
+    const newer = await take(1);
+    for (const message of taken) message.reject(0);
+    const held = await gatherBehind(newer);
+    expect(held.map(({ payload }) => Buffer.from(payload).toString())).toEqual(["first", "second", "third"]);
+    for (const message of held) message.acknowledge();
   });
 
   test("are waited for no longer once the start is given up", async () => {
     await using pump = await broker.device("pump-1");
     await pump.publish("db/pump-1/x", "1", 1);
     const [message] = await take(1);
-    const waited = awaitAbandonedMessages(bus, "data", 0, life.signal);
+    const gathered = gatherBehind([]);
     life.abort();
-    await waited;
+    await gathered;
     expect(await deviceBacklog(bus, "data")).toBe(1);
     message?.acknowledge();
   });
+
+  /** Gathers as a replica does that has just been given `first`. */
+  async function gatherBehind(first: readonly PulledMessage[]): Promise<PulledMessage[]> {
+    const puller = createPuller(bus, mqttStream, "data", { pinnedIn: replicaGroup });
+    const held = [...first];
+    await gatherAbandonedMessages(bus, "data", puller, held, { maxBytes: 32_000_000, signal: life.signal });
+    await puller.unpin();
+    puller.close();
+    return held;
+  }
 });

@@ -217,7 +217,6 @@ describe("two replicas that pull the same messages", () => {
 
   async function startPulling(
     before: (message: string) => Promise<void> = async () => undefined,
-    awaitAbandoned = false,
   ): Promise<PullingReplica> {
     const bus = await broker.connect("data.devices");
     const seen: string[] = [];
@@ -226,7 +225,6 @@ describe("two replicas that pull the same messages", () => {
       durable: "data",
       batch: 10,
       maxWaitMs: 0,
-      awaitAbandoned,
       signal: life.signal,
     } as const;
     const pulling = pullDeviceMessages(bus, options, async (messages) => {
@@ -283,7 +281,24 @@ describe("two replicas that pull the same messages", () => {
     await other.stop();
   });
 
-  test("keep the order over the death of one, where that is asked for", async () => {
+  test("keep the order when one gives back what it could not handle, and leaves", async () => {
+    let fail = true;
+    const failing = await startPulling(async () => {
+      if (fail) throw new Error("the store is away");
+    });
+    await using pump = await broker.device("pump-1");
+    const numbers = Array.from({ length: 35 }, (_, count) => String(count));
+    await Promise.all(numbers.map((number) => pump.publish("db/pump-1/x", number, 1)));
+    await eventually(async () => (await deviceBacklogOut(provisioner)) > 0);
+    const heir = await startPulling();
+    await failing.stop();
+    await eventually(() => heir.seen.length === numbers.length);
+    expect(heir.seen).toEqual(numbers);
+    await heir.stop();
+    fail = false;
+  });
+
+  test("keep the order over the death of one", async () => {
     let taken = 0;
     let end: () => void = () => undefined;
     const dying = await startPulling(async () => {
@@ -291,11 +306,11 @@ describe("two replicas that pull the same messages", () => {
       await new Promise<void>((resolve) => {
         end = resolve;
       });
-    }, true);
+    });
     await using pump = await broker.device("pump-1");
     await pump.publish("db/pump-1/x", "old", 1);
     await eventually(() => taken === 1);
-    const heir = await startPulling(undefined, true);
+    const heir = await startPulling();
     await dying.die();
     await pump.publish("db/pump-1/x", "new", 1);
     await eventually(() => heir.seen.length === 2, { withinMs: 40_000 });

@@ -4,7 +4,6 @@ import type { MongoUrl } from "@devmesh/store/store-url";
 import type { DataStore } from "./data-store.ts";
 import { collectionDeclarations, collectionsOf } from "./mongodb/collections.ts";
 import { asWriter } from "./mongodb/deadline.ts";
-import { awaitIngestionTurn } from "./mongodb/ingestion-turn.ts";
 import { createRecordPages } from "./mongodb/record-pages.ts";
 import { createRecordRemoval } from "./mongodb/record-removal.ts";
 import { appendRecords } from "./mongodb/record-writing.ts";
@@ -84,7 +83,6 @@ export async function openMongoDataStore(
       const readSignal = AbortSignal.any([givenSignal, closing.signal]);
       return await pages.read(selection, page, readSignal);
     },
-    awaitIngestionTurn: (givenSignal) => awaitIngestionTurn(store, collections, givenSignal),
     async syncToDisk() {
       // Each write was in the journals of a majority before it was acknowledged.
     },

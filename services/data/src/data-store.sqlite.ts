@@ -237,11 +237,6 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       const oldest = row?.oldest ?? null;
       return { bytes: Number(row?.bytes), oldest: oldest === null ? null : Number(oldest) };
     },
-    async awaitIngestionTurn(signal) {
-      signal.throwIfAborted();
-      // No other process can have the store open.
-      return { lost: new AbortController().signal, async end() {} };
-    },
     async ping() {
       // A file does not go away by itself; that it takes nothing shows when something is stored.
     },

@@ -83,14 +83,6 @@ export class InvalidCursor extends Error {
  */
 export class OutcomeUnknown extends StoreUnavailable {}
 
-/** The right of one process to pull from the broker, so that one device's messages are stored in the order they came. */
-export interface IngestionTurn {
-  /** Aborts when the right may have gone to another process: nothing more is to be pulled. */
-  readonly lost: AbortSignal;
-  /** Gives the right up, once nothing is under way. Never rejects. */
-  end(): Promise<void>;
-}
-
 /** How the store stands; for metrics and retention. */
 interface StoreSize {
   /** What its records occupy, indexes included and reusable space excluded. */
@@ -117,12 +109,6 @@ export interface DataStore {
    * @throws InvalidCursor for a foreign `after`; StoreUnavailable when reading broke off.
    */
   readPage(selection: RecordSelection, page: PageRequest, signal: AbortSignal): Promise<RecordPage>;
-  /**
-   * Resolves when it is this process's turn to pull from the broker. When a process that had it has died without a word, its turn
-   * passes to another only after the broker has let go of what it had pulled.
-   * @throws the signal's reason once that has aborted. While the store is away it waits.
-   */
-  awaitIngestionTurn(signal: AbortSignal): Promise<IngestionTurn>;
   /** Once it resolves, {@link append} refuses the device's messages, also in a batch that was under way. Twice is once. */
   refuseDevice(deviceId: string): Promise<void>;
   /** Deletes up to `limit` records of the device and tells how many; 0 when none is left. */

@@ -6,8 +6,6 @@ import {
   subscribeDeviceTopics,
   type TransientDeviceMessage,
 } from "@devmesh/service-kit/device-stream";
-import type { Logger } from "@devmesh/service-kit/logger";
-import type { DataStore } from "./data-store.ts";
 import type { Ingestion } from "./ingest.ts";
 import type { IncomingMessage } from "./message-check.ts";
 import { gatherQos0Messages } from "./qos0-messages.ts";
@@ -16,8 +14,6 @@ import { gatherQos0Messages } from "./qos0-messages.ts";
 export interface IntakeOptions {
   /** In account DEVICES. */
   readonly bus: Bus;
-  readonly store: Pick<DataStore, "awaitIngestionTurn">;
-  readonly log: Logger;
   readonly ingestion: Ingestion;
   readonly clock: Clock;
   /** The most messages of one batch. */
@@ -39,9 +35,11 @@ export interface Intake {
  * flight and one replica at a time, so that ids ascend in the order the broker took the messages; at QoS 0 as it is told, best effort.
  */
 export function startIntake(options: IntakeOptions): Intake {
-  const { bus, ingestion, clock, batch, waitMs } = options;
+  const { bus, ingestion, clock, batch, waitMs, signal } = options;
   // Rejects for nothing but a defect; then nobody handles it, and the process ends rather than going on deaf.
-  const pulling = pullInTurns(options);
+  const pulling = pullDeviceMessages(bus, { durable: "data", batch, maxWaitMs: waitMs, signal }, (messages) =>
+    ingestion.take(messages.map(keptMessage)),
+  );
   const transient = gatherQos0Messages({ ingestion, clock, batch, waitMs });
   const listening = subscribeDeviceTopics(bus, "db.>", bus.name, (message) =>
     transient.add(qos0Message(message)),
@@ -52,40 +50,6 @@ export function startIntake(options: IntakeOptions): Intake {
       await transient.stop();
     },
   };
-}
-
-/**
- * What was pulled and not stored goes back to the broker, which gives it out again only after a moment; until then nobody is to pull
- * what is newer. In milliseconds.
- */
-const givingBackMs = 500;
-
-/** Pulls whenever it is this replica's turn. */
-async function pullInTurns(options: IntakeOptions): Promise<void> {
-  const { bus, store, log, ingestion, clock, batch, waitMs, signal } = options;
-  while (!signal.aborted) {
-    const turn = await store.awaitIngestionTurn(signal).catch((error: unknown) => {
-      if (signal.aborted) return null;
-      throw error;
-    });
-    if (turn === null) return;
-    log.info("this replica stores what devices publish at QoS 1 and 2");
-    await pullDeviceMessages(
-      bus,
-      {
-        durable: "data",
-        batch,
-        maxWaitMs: waitMs,
-        awaitAbandoned: true,
-        signal: AbortSignal.any([signal, turn.lost]),
-      },
-      (messages) => ingestion.take(messages.map(keptMessage)),
-    );
-    if (turn.lost.aborted) log.warn({ err: turn.lost.reason }, "this replica stores no more of it for now");
-    await clock.sleep(givingBackMs);
-    await turn.end();
-    if (bus.connection.isClosed()) return;
-  }
 }
 
 function keptMessage({

@@ -32,7 +32,7 @@ await runService({
     const ingestion = createIngestion({ store, metrics, log, clock, feed });
     const purges = createPurges({ store, metrics, log, signal });
     const retention = createRetention({ store, purges, metrics, clock, log, days, maxBytes });
-    const intake = startIntake({ bus, store, log, ingestion, clock, batch, waitMs, signal });
+    const intake = startIntake({ bus, ingestion, clock, batch, waitMs, signal });
     const sweeping = retention.run(signal);
     return {
       implementation: createData({ store, purges, clock }),

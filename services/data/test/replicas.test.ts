@@ -111,8 +111,8 @@ function expectCounting(stored: readonly number[], count: number): void {
 
       await leader.end("SIGKILL");
       const killedAt = performance.now();
-      await eventually(async () => (await storedBy(follower)) > 0, { withinMs: 20_000, everyMs: 100 });
-      expect(performance.now() - killedAt).toBeLessThan(17_000);
+      await eventually(async () => (await storedBy(follower)) > 0, { withinMs: 40_000, everyMs: 100 });
+      expect(performance.now() - killedAt).toBeLessThan(25_000);
       for (const [at, { stop }] of published.entries()) {
         const acknowledged = await stop();
         expectCounting(await storedOf(at === 0 ? "pump" : "ab", acknowledged), acknowledged);
@@ -122,20 +122,21 @@ function expectCounting(stored: readonly number[], count: number): void {
     });
 
     test("a replica that stops in peace hands over at once", async () => {
-      const first = await start();
+      await using first = await start();
       await using second = await start();
       const device = await broker.connectDevice("pump");
       const published = publishNumbers(device, "db/pump/count");
-      await eventually(async () => (await storedBy(first)) > 100);
-      expect(await first.end("SIGTERM")).toBe(0);
-      await eventually(async () => (await storedBy(second)) > 0, { withinMs: 5_000, everyMs: 50 });
+      await eventually(async () => (await storedBy(first)) + (await storedBy(second)) > 100);
+      const [leader, follower] = (await storedBy(first)) > 0 ? [first, second] : [second, first];
+      expect(await leader.end("SIGTERM")).toBe(0);
+      await eventually(async () => (await storedBy(follower)) > 0, { withinMs: 5_000, everyMs: 50 });
       const acknowledged = await published.stop();
       expectCounting(await storedOf("pump", acknowledged), acknowledged);
       await device.leave();
     });
 
     test.each(["cut", "stall"] as const)(
-      "while its database is away (%s) it says so, and goes on by itself when it is back, nothing lost or doubled",
+      "while its database is away (%s) it says so, and goes on in order by itself when it is back, nothing lost or doubled",
       async (how) => {
         if (mongodb === null) return;
         const { port } = new URL(mongodb.url.replace(/^mongodb/, "http"));
@@ -163,12 +164,7 @@ function expectCounting(stored: readonly number[], count: number): void {
         proxy.restore();
         await eventually(async () => (await statusOf(service)) === 200, { withinMs: 30_000 });
         const acknowledged = await published.stop();
-        // A batch that failed is given back to the broker, which may give it out again in another order.
-        const stored = await storedOf("pump", acknowledged);
-        expectCounting(
-          [...stored].sort((a, b) => a - b),
-          acknowledged,
-        );
+        expectCounting(await storedOf("pump", acknowledged), acknowledged);
         await device.leave();
       },
     );

@@ -41,12 +41,10 @@ export function startDeviceIntake({ bus, messages, stopping, signal }: DeviceInt
   );
 
   async function pull(): Promise<void> {
-    // What a device said last must be what is kept of it last.
     const options = {
       durable,
       batch: maxBatch,
       maxWaitMs: 0,
-      awaitAbandoned: true,
       signal: stopping,
     } as const;
     await pullDeviceMessages(bus, options, async (batch) => {

@@ -38,14 +38,6 @@ export interface WriterDocument {
   readonly next: number;
 }
 
-/** Who pulls from the broker. */
-interface IngestionDocument {
-  readonly _id: "ingestion";
-  readonly holder: string | null;
-  /** By the server's clock. */
-  readonly until: Date;
-}
-
 /** How far records are in search segments. */
 interface SealedDocument {
   readonly _id: "sealed";
@@ -87,11 +79,10 @@ interface RefusalDocument {
 /** What may stand under a record id, as a query sees it: a record or a void. */
 export type StoredDocument = Pick<RecordDocument, "_id"> & Partial<RecordDocument> & Partial<VoidDocument>;
 
-/** The collections of the data service's database; `writer`, `ingestion` and `sealed` are documents of one. */
+/** The collections of the data service's database; `writer` and `sealed` are documents of one. */
 export interface Collections {
   readonly records: Collection<StoredDocument>;
   readonly writer: Collection<WriterDocument>;
-  readonly ingestion: Collection<IngestionDocument>;
   readonly sealed: Collection<SealedDocument>;
   readonly segments: Collection<SegmentDocument>;
   readonly slices: Collection<SliceDocument>;
@@ -131,7 +122,6 @@ export function collectionsOf(db: Db): Collections {
   return {
     records: db.collection("records"),
     writer: db.collection("state"),
-    ingestion: db.collection("state"),
     sealed: db.collection("state"),
     segments: db.collection("segments"),
     slices: db.collection("slices"),

@@ -141,8 +141,9 @@ export function createSearchSegments(
         throw error;
       },
     );
-    if (!isOurs) await dropSlices(build);
-    await noteSealed(to);
+    if (isOurs) await noteSealed(to);
+    // The other one may end elsewhere, where records had gone in between: it tells itself how far it goes.
+    else await dropSlices(build);
   }
 
   async function writeSlices(build: string, signature: SignatureBuilder): Promise<void> {

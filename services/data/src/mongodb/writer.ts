@@ -171,12 +171,13 @@ export async function createWriter({ store, collections, turnMs }: WriterParts):
 
   /** Whether a commit was made whose answer did not arrive. */
   async function isCommitted(storedId: number): Promise<boolean> {
+    const turns = await asWriter(store, (options) => writer.findOne({ _id: "writer" }, options));
+    if (turns === null || turns.visible < storedId) return false;
+    // Looked for last: without a commit it would have been made a void before `visible` went past it.
     const found = await asWriter(store, (options) =>
       records.findOne({ _id: storedId, void: { $exists: false } }, options),
     );
-    const turns = await asWriter(store, (options) => writer.findOne({ _id: "writer" }, options));
-    // Its record would have been made a void before `visible` went past it.
-    return found !== null && turns !== null && turns.visible >= storedId;
+    return found !== null;
   }
 
   /** Lets the next one begin at once; what was stored stays above `visible`. */
