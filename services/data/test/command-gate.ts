@@ -10,8 +10,11 @@ export interface CommandGate extends AsyncDisposable {
   readonly port: number;
   /** Names of the commands that came by since the last {@link holdAt}. */
   readonly commands: readonly string[];
-  /** Holds the `count`th command from now on, or its answer, and all that follows; resolves when it is held. */
-  holdAt(count: number, half: HeldHalf): Promise<void>;
+  /**
+   * Holds the `count`th command from now on, or its answer, and all that follows; resolves when it is held. With a name, only
+   * commands of that name count.
+   */
+  holdAt(count: number, half: HeldHalf, name?: string): Promise<void>;
   /** Lets everything arrive that was held, in its order. */
   release(): void;
 }
@@ -23,7 +26,12 @@ const ownTalk = new Set(["hello", "ismaster", "ping", "endSessions", "buildInfo"
 export async function startCommandGate(targetPort: number): Promise<CommandGate> {
   const sockets = new Set<Socket>();
   let commands: string[] = [];
-  let plan: { readonly count: number; readonly half: HeldHalf; readonly held: () => void } | null = null;
+  let plan: {
+    readonly count: number;
+    readonly half: HeldHalf;
+    readonly name: string | undefined;
+    readonly held: () => void;
+  } | null = null;
   let isHolding = false;
   let kept: (() => void)[] = [];
 
@@ -42,7 +50,7 @@ export async function startCommandGate(targetPort: number): Promise<CommandGate>
       inMessages((message) => {
         const command = commandOf(message);
         const counts = command !== null && !ownTalk.has(command);
-        if (counts && !isHolding) {
+        if (counts && !isHolding && (plan?.name === undefined || plan.name === command)) {
           commands.push(command);
           if (commands.length === plan?.count) {
             isHolding = true;
@@ -72,10 +80,10 @@ export async function startCommandGate(targetPort: number): Promise<CommandGate>
     get commands() {
       return commands;
     },
-    holdAt(count, half) {
+    holdAt(count, half, name) {
       commands = [];
       return new Promise((held) => {
-        plan = { count, half, held };
+        plan = { count, half, name, held };
       });
     },
     release() {

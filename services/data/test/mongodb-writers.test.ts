@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/g
 import { openMongoDataStore } from "../src/data-store.mongodb.ts";
 import type { DataMessage, DataStore } from "../src/data-store.ts";
 import { collectionsOf } from "../src/mongodb/collections.ts";
+import { createSearchSegments } from "../src/mongodb/search-segments.ts";
 import { type CommandGate, type HeldHalf, startCommandGate } from "./command-gate.ts";
 
 const mongodb = await findMongodb();
@@ -163,6 +164,33 @@ const ascending = (numbers: readonly number[]) => [...numbers].sort((a, b) => a 
       },
     );
 
+    test("a batch whose turn is being taken over is not taken for stored because it is still there", async () => {
+      const cutOff = await openThroughGate();
+      const { port } = new URL((mongodb?.url ?? "").replace(/^mongodb/, "http"));
+      await using nextGate = await startCommandGate(Number(port || 27_017));
+      const next = await openAt(
+        `mongodb://127.0.0.1:${nextGate.port}/${database.name}?directConnection=true`,
+      );
+      const atCommit = gate.holdAt(1, "request", "update");
+      const stored = cutOff.append(run(1, 10)).then(
+        () => true,
+        () => false,
+      );
+      await atCommit;
+      // The next one has the turn and has not yet made anything void.
+      const atVoiding = nextGate.holdAt(1, "request", "insert");
+      const taking = next.append(run(11, 11));
+      await atVoiding;
+      gate.release();
+      // The commit fails, and whether it was made before is looked up: half of that before, half of it after the other's.
+      await Promise.race([gate.holdAt(2, "request", "find"), stored]);
+      nextGate.release();
+      await taking;
+      gate.release();
+      expect(await stored).toBe(false);
+      expect(sequencesOf(await readOn(next, "0"))).toEqual([11]);
+    });
+
     test("a batch without delivery keys that was cut off is there whole or not at all, and once", async () => {
       const cutOff = await openThroughGate();
       const other = await openAt(database.storeUrl);
@@ -184,6 +212,33 @@ const ascending = (numbers: readonly number[]) => [...numbers].sort((a, b) => a 
         expect(records.filter((record) => Number(record.message) <= 20).length % 20).toBe(0);
         if (acknowledged === 20) expect(records.filter(({ message: text }) => text === "20")).toHaveLength(1);
       }
+    });
+
+    test("processes that make a search segment at the same time, but end it elsewhere, leave no record out", async () => {
+      const store = await openAt(database.storeUrl);
+      await store.append(run(1, 20));
+      const urls = [
+        `mongodb://127.0.0.1:${gate.port}/${database.name}?directConnection=true`,
+        database.storeUrl,
+      ];
+      const plain = await Promise.all(
+        urls.map((url) => openMongo(parseStoreUrl(url) as MongoUrl, [], never)),
+      );
+      const [late, early] = plain.map((opened, at) =>
+        createSearchSegments(opened, collectionsOf(opened.db), {
+          segmentIds: at === 0 ? 20 : 10,
+          segmentBytes: 1_000_000,
+        }),
+      );
+      const held = gate.holdAt(1, "request", "insert");
+      const making = late?.seal(20, never);
+      await held;
+      await early?.seal(15, never);
+      gate.release();
+      await making;
+      const sealedTo = await early?.sealedTo();
+      for (const opened of plain) await opened.close();
+      expect(sealedTo).toBe(10);
     });
 
     test("ids go on beyond 32 bits", async () => {
