@@ -8,9 +8,9 @@ import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
 import { isMissing, streamManager } from "./streams.ts";
 import { eventsNamed, eventsStream } from "./subjects.ts";
 
-/** How long one request for events waits, in milliseconds; an event ends it at once. */
+/** How long one request for events waits, in milliseconds; they are handed over as they come. */
 const pollMs = 30_000;
-/** The same for events that are there already. */
+/** The same for events that are there already: the first ones end it. */
 const presentMs = 100;
 /** Most events of one request, and most bytes: one event of the broker's `max_payload` must fit. */
 const batchSize = 500;
@@ -60,7 +60,8 @@ export async function followEvents(
   follower: EventFollower,
   signal: AbortSignal,
 ): Promise<void> {
-  let position: number | null = null;
+  // Set below, by what is handed over.
+  let position = null as number | null;
   let created: string | null = null;
   while (!signal.aborted && !bus.connection.isClosed()) {
     await using reader = await openReader(bus, subscriptions, { after: position, created }, signal);
@@ -71,13 +72,10 @@ export async function followEvents(
     created = reader.created;
     if (position === null || reader.start.gap) follower.began(reader.start);
     position = reader.start.after;
-    for (;;) {
-      const events = await reader.read(pollMs, signal);
-      if (events === null) break;
-      if (events.length === 0) continue;
+    await reader.follow((events) => {
       position = events.at(-1)?.sequence ?? position;
       follower.events(events);
-    }
+    }, signal);
   }
 }
 
@@ -134,6 +132,8 @@ interface EventReader extends AsyncDisposable {
   readonly created: string;
   /** The next events, none when there are none in time; null when the reader has to be opened again. */
   read(waitMs: number, signal: AbortSignal): Promise<readonly StreamedEvent[] | null>;
+  /** Hands events over as they come, those that come together in one piece; resolves when the reader has to be opened again. */
+  follow(take: (events: readonly StreamedEvent[]) => void, signal: AbortSignal): Promise<void>;
 }
 
 /** A consumer of its own behind the position; null where the stream is missing or cannot be asked. */
@@ -168,8 +168,8 @@ async function openReader(
     });
     return createReader(bus, consumer, start, created);
   } catch (error) {
-    if (!isMissing(error) && error instanceof JetStreamApiError && error.status < 500) throw error;
-    bus.log.debug({ err: error }, "the stream of events cannot be read");
+    const refused = error instanceof JetStreamApiError && error.status < 500 && !isMissing(error);
+    bus.log[refused ? "warn" : "debug"]({ err: error }, "the stream of events cannot be read");
     return null;
   }
 }
@@ -179,10 +179,12 @@ function startIn(
   after: number | null,
   resumes: boolean,
 ): StreamPosition {
+  // A stream that never held anything counts from 0.
+  const beginning = Math.max(0, first_seq - 1);
   // Another stream than before: all of it is new.
-  if (after === null) return resumes ? { after: first_seq - 1, gap: true } : { after: last_seq, gap: false };
+  if (after === null) return resumes ? { after: beginning, gap: true } : { after: last_seq, gap: false };
   if (after > last_seq) return { after: last_seq, gap: true };
-  return after < first_seq - 1 ? { after: first_seq - 1, gap: true } : { after, gap: false };
+  return after < beginning ? { after: beginning, gap: true } : { after, gap: false };
 }
 
 function createReader(bus: Bus, consumer: string, start: StreamPosition, created: string): EventReader {
@@ -202,6 +204,28 @@ function createReader(bus: Bus, consumer: string, start: StreamPosition, created
       // What came is whole, but what was behind it may be lost.
       broken = failure !== null;
       return broken && messages.length === 0 ? null : messages.map(streamed);
+    },
+    async follow(take, signal) {
+      const ending = new AbortController();
+      const either = AbortSignal.any([signal, ending.signal]);
+      let waiting: StreamedEvent[] = [];
+      const handOver = () => {
+        const events = waiting;
+        waiting = [];
+        if (events.length > 0 && !signal.aborted) take(events);
+      };
+      const onMessage = (message: PulledMessage) => {
+        if (message.deliverySequence !== delivered + 1) ending.abort();
+        if (either.aborted) return;
+        delivered++;
+        if (waiting.length === 0) setImmediate(handOver);
+        waiting.push(streamed(message));
+      };
+      while (!either.aborted) {
+        const { failure } = await puller.pull({ batch: batchSize, expiresMs: pollMs, onMessage }, either);
+        if (failure !== null) break;
+      }
+      handOver();
     },
     async [Symbol.asyncDispose]() {
       puller.close();
