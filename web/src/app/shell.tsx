@@ -19,6 +19,7 @@ import { ConnectionState } from "./connection-state.tsx";
 import { NotFound } from "./not-found.tsx";
 import { useSession } from "./session.tsx";
 import { tabs } from "./tabs.ts";
+import { ViewBoundary } from "./view-boundary.tsx";
 
 /** The frame around all views: navigation, how the live updates stand, theme and sign-out. */
 export function Shell() {
@@ -83,21 +84,23 @@ export function Shell() {
           </ScrollArea>
         </AppShell.Navbar>
         <AppShell.Main id="content" tabIndex={-1}>
-          <Suspense fallback={<Waiting />}>
-            <Switch>
-              <Route path="/">
-                <Redirect to="/devices" replace />
-              </Route>
-              {tabs.map(({ pattern, View }) => (
-                <Route key={pattern} path={pattern}>
-                  <View />
+          <ViewBoundary key={location.split("/", 2).join("/")}>
+            <Suspense fallback={<Waiting />}>
+              <Switch>
+                <Route path="/">
+                  <Redirect to="/devices" replace />
                 </Route>
-              ))}
-              <Route>
-                <NotFound />
-              </Route>
-            </Switch>
-          </Suspense>
+                {tabs.map(({ pattern, View }) => (
+                  <Route key={pattern} path={pattern}>
+                    <View />
+                  </Route>
+                ))}
+                <Route>
+                  <NotFound />
+                </Route>
+              </Switch>
+            </Suspense>
+          </ViewBoundary>
         </AppShell.Main>
       </AppShell>
     </>

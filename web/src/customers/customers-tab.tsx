@@ -118,8 +118,8 @@ function RemoveCustomer({
   const removal = useMutation({
     mutationFn: () => api.call("deleteCustomer", { params: { id: customer.id } }),
     onSuccess: async () => {
-      onClose();
       await queries.invalidateQueries({ queryKey: queryKeys.customers });
+      onClose();
     },
   });
   return (

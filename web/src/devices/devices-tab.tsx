@@ -41,6 +41,8 @@ export function DevicesTab() {
     setSelected(all ? new Set(rows.map(({ id }) => id)) : new Set());
   };
 
+  // The address may change by other ways than typing: by a link, or back and forth.
+  useEffect(() => setTyped(selection.filter), [selection.filter]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is selected out of one list means nothing in another
   useEffect(() => {
     setSelected(new Set());

@@ -161,8 +161,8 @@ function DeleteKey({
   const deletion = useMutation({
     mutationFn: () => api.call("deleteKey", { params: { id: apiKey.id } }),
     onSuccess: async () => {
-      onClose();
       await queries.invalidateQueries({ queryKey: queryKeys.keys });
+      onClose();
     },
   });
   const { error } = deletion;
