@@ -119,6 +119,8 @@ function named(plan: unknown): { readonly indexes: string[]; readonly stages: st
       const topic = { $gte: "db/pump-7/temp/", $lt: "db/pump-7/temp0" };
       const onTopics = records.find({ topic }, { hint: recordIndexes.topic });
       expectIndex(await onTopics.limit(500).explain(), recordIndexes.topic);
+      const voids = records.find({ void: { $lt: new Date(start) } }, { hint: recordIndexes.void });
+      expectIndex(await voids.explain(), recordIndexes.void);
     });
   },
 );

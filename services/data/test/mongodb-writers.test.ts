@@ -1,5 +1,6 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { openMongo } from "@devmesh/store/mongodb";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -7,7 +8,7 @@ import { findMongodb, type TestDatabase, withoutMongodb } from "@devmesh/testkit
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { openMongoDataStore } from "../src/data-store.mongodb.ts";
 import type { DataMessage, DataStore } from "../src/data-store.ts";
-import { collectionsOf } from "../src/mongodb/collections.ts";
+import { collectionsOf, recordIndexes, weightOf } from "../src/mongodb/collections.ts";
 import { createSearchSegments } from "../src/mongodb/search-segments.ts";
 import { type CommandGate, type HeldHalf, startCommandGate } from "./command-gate.ts";
 
@@ -239,6 +240,41 @@ const ascending = (numbers: readonly number[]) => [...numbers].sort((a, b) => a 
       const sealedTo = await early?.sealedTo();
       for (const opened of plain) await opened.close();
       expect(sealedTo).toBe(10);
+    });
+
+    test("records that two processes delete at the same time are taken off the size once", async () => {
+      const { segments } = await writeInOneSegment();
+      const one = await openThroughGate();
+      const other = await openAt(database.storeUrl);
+      const held = gate.holdAt(1, "request", "delete");
+      const deleting = one.deleteRecordsOf("a", 20);
+      await held;
+      expect(await other.deleteRecordsOf("a", 10)).toBe(10);
+      gate.release();
+      expect(await deleting).toBe(10);
+      expect(segments).toBe(1);
+      expect((await other.size()).bytes).toBe(20 * weightOf("b", "db/b/x", 2));
+    });
+
+    /** Of devices `a` and `b`, 20 records each, by turns. */
+    async function writeInOneSegment(): Promise<{ readonly segments: number }> {
+      const store = await openAt(database.storeUrl);
+      await store.append(Array.from({ length: 40 }, (_, at) => message(10 + at, at % 2 === 0 ? "a" : "b")));
+      const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
+      const collections = collectionsOf(plain.db);
+      const bounds = { segmentIds: 40, segmentBytes: 1_000_000 };
+      await createSearchSegments(plain, collections, bounds).seal(40, never);
+      const segments = await collections.segments.countDocuments();
+      await plain.close();
+      return { segments };
+    }
+
+    test("what the server refuses for reasons of its own is no message's fault", async () => {
+      const store = await openAt(database.storeUrl);
+      const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
+      await collectionsOf(plain.db).records.dropIndex(recordIndexes.delivery);
+      await plain.close();
+      await expect(store.append(run(1, 10))).rejects.toThrow(StoreUnavailable);
     });
 
     test("ids go on beyond 32 bits", async () => {

@@ -23,7 +23,7 @@ export interface RecordDocument {
 /** Stands where no record is to appear any more: an id that a writer had reserved and did not commit. */
 interface VoidDocument {
   readonly _id: number;
-  /** When it was found out, by the server's clock. */
+  /** When it was found out, by the clock of the process that did. */
   readonly void: Date;
 }
 
@@ -96,6 +96,7 @@ export const recordIndexes = {
   topic: "by_topic",
   time: "by_time",
   delivery: "by_delivery",
+  void: "by_void",
 } as const;
 
 /** All collections with the indexes that their queries need; `_id` has its own. */
@@ -112,6 +113,8 @@ export const collectionDeclarations: readonly CollectionDeclaration[] = [
         unique: true,
         partialFilterExpression: { sequence: { $exists: true } },
       },
+      // Of voids alone, which are few.
+      { name: recordIndexes.void, key: { void: 1 }, sparse: true },
     ],
   },
   { name: "refusals", indexes: [{ name: "by_purge", key: { purged: 1, admitted: 1 } }] },

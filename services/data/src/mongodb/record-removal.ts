@@ -41,20 +41,24 @@ export function createRecordRemoval(
         records.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, options),
       );
       if (deletedCount === 0) continue;
-      await lightenSegments(found);
+      // Of what two processes found at the same time, each has deleted a part, and tells as much of it.
+      await lightenSegments(found, deletedCount / found.length);
       return deletedCount;
     }
   }
 
   /** Keeps what segments weigh true; a process that dies before leaves them too heavy, until they go as a whole. */
-  async function lightenSegments(gone: readonly { _id: number; weight: number }[]): Promise<void> {
+  async function lightenSegments(
+    gone: readonly { _id: number; weight: number }[],
+    share: number,
+  ): Promise<void> {
     const ids = gone.map(({ _id }) => _id);
     const range = { from: Math.min(...ids), to: Math.max(...ids) };
     for (const segment of await segments.list(range, never)) {
       const weight = gone
         .filter(({ _id }) => _id >= segment._id && _id <= segment.to)
         .reduce((sum, record) => sum + record.weight, 0);
-      if (weight > 0) await segments.lighten(segment, weight);
+      if (weight > 0) await segments.lighten(segment, Math.round(weight * share));
     }
     const [first] = await asWriter(store, (options) =>
       records
@@ -69,7 +73,9 @@ export function createRecordRemoval(
 
   async function removeOldVoids(): Promise<void> {
     const before = new Date(Date.now() - voidStaysMs);
-    await asWriter(store, (options) => records.deleteMany({ void: { $lt: before } }, options));
+    await asWriter(store, (options) =>
+      records.deleteMany({ void: { $lt: before } }, { ...options, hint: recordIndexes.void }),
+    );
   }
 
   return {

@@ -1,6 +1,6 @@
 import { isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
-import { Binary } from "mongodb";
+import { Binary, MongoServerError } from "mongodb";
 import type { AppendOutcome, DataMessage, DeliveryKey } from "../data-store.ts";
 import { type Collections, type RecordDocument, recordIndexes, weightOf } from "./collections.ts";
 import { asWriter } from "./deadline.ts";
@@ -16,11 +16,11 @@ export interface RecordWritingParts {
 }
 
 /** Stores a batch in its turn. See {@link DataStore.append}. */
-export function appendRecords(
+export async function appendRecords(
   { store, collections: { records }, writer, refusals }: RecordWritingParts,
   messages: readonly DataMessage[],
 ): Promise<AppendOutcome> {
-  return writer.takeTurn(messages.length, async ({ firstId, noteStored }) => {
+  const stored = writer.takeTurn(messages.length, async ({ firstId, noteStored }) => {
     // Whatever is found of earlier batches is committed: the rest was made void when this turn began.
     const [stored, isAdmitted] = await Promise.all([storedBefore(messages), refusals.admitted(messages)]);
     const documents: RecordDocument[] = [];
@@ -50,6 +50,11 @@ export function appendRecords(
     noteStored(last._id);
     return { stored: documents.length, repeated, refused, ids };
   });
+  return await stored.catch((error: unknown) => {
+    // Given up is only what the server will never take: a password that changed, or what nobody has thought of, costs no message.
+    if (!(error instanceof MongoServerError) || documentFaults.has(Number(error.code))) throw error;
+    throw new StoreUnavailable("the database refuses to store", { cause: error });
+  });
 
   /** Which of the messages have a record, by {@link nameOf}. */
   async function storedBefore(batch: readonly DataMessage[]): Promise<Set<string>> {
@@ -74,6 +79,9 @@ export function appendRecords(
     return stored;
   }
 }
+
+/** Codes for a document that a server will not store: InvalidBSON, DocumentValidationFailure, BSONObjectTooLarge. */
+const documentFaults: ReadonlySet<number> = new Set([22, 121, 10_334]);
 
 /** A batch is mostly one run of sequences; one with wide gaps is asked for one by one, not to find all that lies between. */
 function amongAll(sequences: readonly number[]) {
