@@ -27,14 +27,17 @@ export async function openMongoKeyStore(url: MongoUrl, signal: AbortSignal): Pro
     customers: createMongoCustomerStore(store),
     mailSlots: createMongoMailSlotStore(store),
     async putSettingIfAbsent(name, value, signal) {
-      try {
-        await store.run(signal, () => settings.insertOne({ _id: name, value }));
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error;
+      for (;;) {
+        try {
+          await store.run(signal, () => settings.insertOne({ _id: name, value }));
+          return value;
+        } catch (error) {
+          if (!isDuplicateKey(error)) throw error;
+        }
+        const standing = await store.run(signal, () => settings.findOne({ _id: name }, { signal }));
+        // One that stands is never removed, but a primary that has just been elected may not tell it yet.
+        if (standing !== null) return standing.value;
       }
-      // A setting is never changed or removed.
-      const standing = await store.run(signal, () => settings.findOne({ _id: name }, { signal }));
-      return standing?.value ?? value;
     },
     ping: (signal) => store.ping(signal),
     close: () => store.close(),
