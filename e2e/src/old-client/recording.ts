@@ -10,14 +10,14 @@ const RecordedCall = z.strictObject({
   caller: z.string(),
   /** As it was sent; `{{name}}` stands for what the mesh made up: see `keep`. */
   request: JsonObject,
+  /** What later requests say again: by name, JSON pointers into the answer. */
+  keep: z.record(z.string(), z.string()).optional(),
   /** Shape of the answer; absent when it was an error, and before it is recorded. */
   reply: JsonValue.optional(),
   /** Reason of the error that was answered. */
   error: z.string().optional(),
   /** Shape of that error's details. */
   details: JsonValue.optional(),
-  /** What later requests say again: by name, JSON pointers into the answer. */
-  keep: z.record(z.string(), z.string()).optional(),
 });
 export type RecordedCall = z.infer<typeof RecordedCall>;
 
