@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { findMongodb, type TestDatabase, withoutMongodb } from "@devmesh/testkit/mongodb";
 import { startTcpProxy, type TcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
@@ -146,6 +147,14 @@ afterAll(async () => {
         result: { getWriteConcernError: () => ({ code: 64, errmsg: "waiting for replication timed out" }) },
       });
       await expect(run(never, () => Promise.reject(unheard))).rejects.toThrow(StoreUnavailable);
+    });
+
+    test("names neither user nor password in anything that an error holds", async () => {
+      proxy.cut();
+      const withPassword = url.url.replace("//", "//some-user:some-password@");
+      const failed = await openMongo({ ...url, url: withPassword }, things, never).catch((error) => error);
+      expect(failed).toBeInstanceOf(StoreUnavailable);
+      expect(inspect(failed, { depth: 12, showHidden: true })).not.toMatch(/some-(user|password)/);
     });
 
     test("cannot be opened while no server answers", async () => {
