@@ -14,7 +14,7 @@ import { createMetrics, type Metrics } from "@devmesh/service-kit/metrics";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
 import { pino } from "pino";
 import { GatewayEnv } from "../src/env.ts";
-import { startGateway } from "../src/gateway.ts";
+import { type Gateway, startGateway } from "../src/gateway.ts";
 import { type StandIns, secrets, serveStandIns } from "./stand-ins.ts";
 
 /** How a test's gateway is set up. */
@@ -50,6 +50,8 @@ export interface Fixture extends AsyncDisposable {
   /** A request that can be read slowly or given up. */
   open(path: string, key?: keyof typeof secrets): Promise<IncomingMessage>;
   stopGateway(): Promise<void>;
+  /** Starts one more gateway on the same broker, which ends with the first, and answers its address. */
+  startAnother(): Promise<string>;
 }
 
 /** Starts it all on free ports. Rates are high unless a test sets them. */
@@ -71,22 +73,26 @@ export async function startFixture({ env = {}, clock = systemClock }: FixtureOpt
   const standIns = serveStandIns(services);
   const events = await createPublisher(services, keyEvents);
   await services.flush();
-  const gateway = await startGateway({
-    env: GatewayEnv.parse({
-      PORT: "0",
-      RATE_MASTER: "100000",
-      RATE_KEY: "100000",
-      RATE_ANONYMOUS: "100000",
-      DRAIN_MS: "2000",
-      ...env,
-    }),
-    bus,
-    clients: clientsOf(bus),
-    publisher: await createPublisher(bus, gatewayEvents),
-    clock,
-    log,
-    metrics,
+  const settings = GatewayEnv.parse({
+    PORT: "0",
+    RATE_MASTER: "100000",
+    RATE_KEY: "100000",
+    RATE_ANONYMOUS: "100000",
+    DRAIN_MS: "2000",
+    ...env,
   });
+  const startOn = async (bus: Bus): Promise<Gateway> =>
+    startGateway({
+      env: settings,
+      bus,
+      clients: clientsOf(bus),
+      publisher: await createPublisher(bus, gatewayEvents),
+      clock,
+      log,
+      metrics: bus.metrics,
+    });
+  const gateway = await startOn(bus);
+  const others: { readonly gateway: Gateway; readonly bus: Bus }[] = [];
   return {
     url: gateway.url,
     server,
@@ -110,8 +116,18 @@ export async function startFixture({ env = {}, clock = systemClock }: FixtureOpt
           .end();
       }),
     stopGateway: () => gateway.stop(),
+    async startAnother() {
+      const otherBus = await connectBus({ url: server.url, name: "gateway", log, metrics: createMetrics() });
+      const other = await startOn(otherBus);
+      others.push({ gateway: other, bus: otherBus });
+      return other.url;
+    },
     async [Symbol.asyncDispose]() {
       await gateway.stop();
+      for (const other of others) {
+        await other.gateway.stop();
+        await other.bus.connection.close();
+      }
       await Promise.all([bus.connection.close(), services.connection.close()]);
       await server.stop();
     },
