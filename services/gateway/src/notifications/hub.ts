@@ -51,7 +51,7 @@ export interface HubOptions {
 }
 
 /** How many listeners there may be. */
-export interface ListenerLimits {
+interface ListenerLimits {
   readonly ofMasterKey: number;
   readonly ofOtherKey: number;
   readonly inAll: number;

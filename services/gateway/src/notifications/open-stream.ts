@@ -17,7 +17,7 @@ const positionMs = 3_000;
 const maxClientMessage = 4 * 1024;
 
 /** Who wants to listen, and to what. */
-export interface StreamRequest {
+interface StreamRequest {
   readonly principal: ListenerPrincipal;
   readonly caller: Caller;
   readonly wishes: ListenerWishes;

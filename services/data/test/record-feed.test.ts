@@ -1,0 +1,88 @@
+import { dataEvents } from "@devmesh/contracts/data";
+import { recordsWantedMs } from "@devmesh/contracts/gateway";
+import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { hears } from "@devmesh/contracts/topology";
+import { connectBus } from "@devmesh/service-kit/bus";
+import { createPublisher, subscribe } from "@devmesh/service-kit/events";
+import { createLogger } from "@devmesh/service-kit/logger";
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
+import { eventually } from "@devmesh/testkit/eventually";
+import { startNatsServer } from "@devmesh/testkit/nats-server";
+import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import type { DataMessage } from "../src/data-store.ts";
+import { createRecordFeed, type RecordFeed } from "../src/record-feed.ts";
+
+const log = createLogger({ service: "data", level: "silent" });
+const stack = new AsyncDisposableStack();
+const clock = new ManualClock();
+const heard: DataRecord[][] = [];
+let feed: RecordFeed;
+
+beforeAll(async () => {
+  const server = stack.use(await startNatsServer());
+  const bus = await connectBus({ url: server.url, name: "data", log });
+  stack.defer(() => bus.close());
+  subscribe(
+    bus,
+    hears(dataEvents, ["stored"]),
+    { stored: ({ records }) => void heard.push(records) },
+    { mode: "each" },
+  );
+  feed = createRecordFeed(await createPublisher(bus, dataEvents), clock);
+});
+afterAll(async () => {
+  await stack.disposeAsync();
+});
+beforeEach(() => {
+  feed.want();
+  heard.length = 0;
+});
+
+function message(payload: string | Uint8Array, more: Partial<DataMessage> = {}): DataMessage {
+  const timestamp = Date.parse("2026-01-01T00:00:00.000Z");
+  return {
+    delivery: null,
+    timestamp,
+    deviceId: "pump",
+    topic: "db/pump/temp",
+    payload: Buffer.from(payload),
+    encoding: "text",
+    ...more,
+  };
+}
+
+test("what was stored is told as queries give it, in its order; what made no record is not", async () => {
+  feed.tell(
+    [message("21.5"), message("again"), message(Buffer.from([0xff]), { encoding: "base64" })],
+    [7, null, 8],
+  );
+  await eventually(() => heard.length === 1);
+  const common = { timestamp: "2026-01-01T00:00:00.000Z", device_id: "pump", topic: "db/pump/temp" };
+  expect(heard[0]).toEqual([
+    { id: 7, ...common, message: "21.5" },
+    { id: 8, ...common, message: "/w==", encoding: "base64" },
+  ]);
+});
+
+test("a large batch is told in pieces that the broker takes, whatever its texts grow to as JSON", async () => {
+  const quotes = message('"'.repeat(100_000));
+  const controls = message("\u0001".repeat(60_000));
+  const batch = Array.from({ length: 10 }, (_, at) => (at % 2 === 0 ? quotes : controls));
+  feed.tell(
+    batch,
+    batch.map((_, at) => at),
+  );
+  await eventually(() => heard.flat().length === batch.length);
+  expect(heard.flat().map(({ id }) => id)).toEqual(batch.map((_, at) => at));
+});
+
+test("nothing is told once nobody has wanted records for a while, until somebody does again", async () => {
+  await clock.advance(recordsWantedMs);
+  feed.tell([message("in time")], [1]);
+  await clock.advance(1);
+  feed.tell([message("too late")], [2]);
+  feed.want();
+  feed.tell([message("wanted")], [3]);
+  await eventually(() => heard.length === 2);
+  expect(heard.flat().map(({ id }) => id)).toEqual([1, 3]);
+});
