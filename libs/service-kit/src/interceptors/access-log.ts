@@ -3,8 +3,8 @@ import type { IncomingCall, Interceptor } from "../interceptor.ts";
 import { requestIdHeader } from "../trace.ts";
 
 /**
- * One line a call: `debug` for answers and declared errors, `warn` for what the mesh could not deliver, `error` with
- * the cause for what went wrong inside. Inputs and answers are never logged.
+ * One line a call: `debug` for answers and declared errors, `warn` for what the mesh could not deliver, `error` for what
+ * went wrong inside, both with the cause. Inputs and answers are never logged.
  */
 export function logCalls(): Interceptor {
   return (next) => async (call) => {
@@ -19,7 +19,11 @@ export function logCalls(): Interceptor {
       const { code, reason } = failure;
       const fields = { ...fieldsOf(call, startedAt), code, reason };
       if (code === "internal") call.log.error({ ...fields, err: failure.cause ?? failure }, "call failed");
-      else if (code === "unavailable" || code === "deadline_exceeded") call.log.warn(fields, "call failed");
+      else if (code === "unavailable" || code === "deadline_exceeded")
+        call.log.warn(
+          failure.cause === undefined ? fields : { ...fields, err: failure.cause },
+          "call failed",
+        );
       else call.log.debug(fields, "call");
       throw error;
     }
