@@ -68,7 +68,12 @@ export function createDeviceCreation(deps: CreationDeps): DeviceCreation {
       const { id = generateId(), name = null, acl = defaultAcl } = body;
       const device: NewDeviceDocument = { id, name, acl, shadow, created_at };
       const mark: CreatingMark = { kind: "creating", ...newClaim(clock) };
-      const outcome = await store.insert(device, mark, ctx.signal);
+      const undoLater = () => background.run("undoing the creation of a device", () => undo(id, mark));
+      const outcome = await store.insert(device, mark, ctx.signal).catch((error: unknown) => {
+        // It may have been stored all the same.
+        undoLater();
+        throw error;
+      });
       if (outcome === "exists") return ctx.fail("device_exists");
       if (outcome === "being_deleted") return ctx.fail("device_being_deleted");
       try {
@@ -83,7 +88,7 @@ export function createDeviceCreation(deps: CreationDeps): DeviceCreation {
         await notices.created(described, ctx);
         return { ...described, ...credentials };
       } catch (error) {
-        background.run("undoing the creation of a device", () => undo(id, mark));
+        undoLater();
         throw error;
       }
     },

@@ -1,4 +1,6 @@
 import { ServiceError } from "@devmesh/service-kit/errors";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { call, type MeshAround, type ServiceLife, startMeshAround } from "./mesh-around.ts";
 
@@ -216,6 +218,19 @@ describe("creating a device", () => {
       expect(mesh.credentials.has("pump")).toBe(true);
     },
   );
+
+  test("is undone soon when nobody knows whether it was stored, so that it can be tried again", async () => {
+    const { store } = life;
+    const insert = store.insert.bind(store);
+    store.insert = async (...device) => {
+      await insert(...device);
+      store.insert = insert;
+      throw new StoreUnavailable("the answer was lost");
+    };
+    expect(await reasonOf(create("pump"))).not.toBe("answered");
+    await eventually(async () => (await marks()).length === 0);
+    expect(await create("pump")).toMatchObject({ id: "pump" });
+  });
 
   test("while it is being created a device is seen by nobody and its id is taken", async () => {
     let release = () => {};
