@@ -18,7 +18,7 @@ import { Waiting } from "../elements/waiting.tsx";
 import { ConnectionState } from "./connection-state.tsx";
 import { NotFound } from "./not-found.tsx";
 import { useSession } from "./session.tsx";
-import { tabs } from "./tabs.ts";
+import { innerViews, tabs } from "./tabs.ts";
 import { ViewBoundary } from "./view-boundary.tsx";
 
 /** The frame around all views: navigation, how the live updates stand, theme and sign-out. */
@@ -90,7 +90,7 @@ export function Shell() {
                 <Route path="/">
                   <Redirect to="/devices" replace />
                 </Route>
-                {tabs.map(({ pattern, View }) => (
+                {[...tabs, ...innerViews].map(({ pattern, View }) => (
                   <Route key={pattern} path={pattern}>
                     <View />
                   </Route>

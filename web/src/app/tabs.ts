@@ -2,14 +2,18 @@ import { type ComponentType, type LazyExoticComponent, lazy } from "react";
 import type { IconName } from "../elements/icon.tsx";
 
 /** One view of the dashboard, loaded when it is first shown. */
-export interface Tab {
+interface View {
+  /** Pattern of all paths that it shows; what stands for `*` is its own to read. */
+  readonly pattern: string;
+  readonly View: LazyExoticComponent<ComponentType>;
+}
+
+/** A view that the navigation leads to. */
+export interface Tab extends View {
   readonly label: string;
   readonly icon: IconName;
   /** Where its navigation leads. */
   readonly path: string;
-  /** Pattern of all paths that it shows; what stands for `*` is its own to read. */
-  readonly pattern: string;
-  readonly View: LazyExoticComponent<ComponentType>;
 }
 
 /** The tabs in the order of the navigation. Each begins with a `Page`, which titles it. */
@@ -36,5 +40,13 @@ export const tabs: readonly Tab[] = [
     View: lazy(() =>
       import("../customers/customers-tab.tsx").then((module) => ({ default: module.CustomersTab })),
     ),
+  },
+];
+
+/** Views that other views lead to. */
+export const innerViews: readonly View[] = [
+  {
+    pattern: "/devices/:id/*?",
+    View: lazy(() => import("../device/device-page.tsx").then((module) => ({ default: module.DevicePage }))),
   },
 ];

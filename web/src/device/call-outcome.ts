@@ -1,0 +1,27 @@
+import type { Json } from "@devmesh/contracts/model/json";
+import { ApiProblem } from "../api/api-problem.ts";
+
+/** What came of a call of a device's function. */
+export type CallOutcome =
+  | { readonly kind: "answered"; readonly result: Json }
+  | { readonly kind: "failed"; readonly title: string; readonly detail: string };
+
+/** What each reason of the RPC table means (api.md, RPC). */
+const inWords: Readonly<Record<string, string>> = {
+  device_not_found: "There is no such device",
+  device_offline: "The device is offline",
+  rpc_timeout: "The device did not answer in time",
+  function_not_found: "The device has no such function",
+  device_error: "The device answered with an error",
+  bad_device_reply: "The device answered with something unreadable",
+  bridge_restarting: "The call was lost in a restart of the mesh: try it again",
+};
+
+/** A call's failure in words. */
+export function failedCall(error: unknown): CallOutcome {
+  const detail = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof ApiProblem)) return { kind: "failed", title: "The call failed", detail };
+  const title = inWords[error.reason] ?? "The call failed";
+  if (error.reason !== "device_error") return { kind: "failed", title, detail };
+  return { kind: "failed", title: `${title} (code ${error.code})`, detail };
+}

@@ -1,0 +1,67 @@
+import { Alert, Button, Group, ScrollArea, Stack, Table, Text } from "@mantine/core";
+import type { LeafChange } from "./leaf-changes.ts";
+
+/** Two versions of one thing, of which one can stay. */
+interface ChangeConflictProps {
+  /** What both changed, as in "the desired state". */
+  readonly what: string;
+  readonly changes: readonly LeafChange[];
+  readonly saving: boolean;
+  readonly onTakeTheirs: () => void;
+  /** Null while what stands in the editor cannot be saved. */
+  readonly onOverwrite: (() => void) | null;
+}
+
+/** Shows what somebody else saved meanwhile beside what stands in the editor, and asks which stays. */
+export function ChangeConflict(props: ChangeConflictProps) {
+  const { what, changes, saving, onTakeTheirs, onOverwrite } = props;
+  return (
+    <Alert color="yellow" variant="light" role="alert" title={`Somebody else changed ${what} meanwhile`}>
+      <Stack gap="xs">
+        {changes.length === 0 ? (
+          <Text size="sm">Theirs is the same as yours.</Text>
+        ) : (
+          <ScrollArea>
+            <Table miw={520} aria-label="Theirs and yours">
+              <Table.Thead>
+                <Table.Tr>
+                  {["Where", "Before", "Theirs", "Yours"].map((heading) => (
+                    <Table.Th key={heading}>{heading}</Table.Th>
+                  ))}
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody ff="monospace" fz="xs">
+                {changes.map(({ pointer, before, theirs, mine, clash }) => (
+                  <Table.Tr key={pointer}>
+                    <Table.Td>
+                      {pointer === "" ? "/" : pointer}
+                      {clash && <strong> (both changed it)</strong>}
+                    </Table.Td>
+                    {[before, theirs, mine].map((value, at) => (
+                      // biome-ignore lint/suspicious/noArrayIndexKey: three columns that never move
+                      <Table.Td key={at}>{value ?? "none"}</Table.Td>
+                    ))}
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </ScrollArea>
+        )}
+        <Group gap="xs">
+          <Button size="xs" variant="default" onClick={onTakeTheirs}>
+            Discard mine, take theirs
+          </Button>
+          <Button
+            size="xs"
+            color="red"
+            loading={saving}
+            disabled={onOverwrite === null}
+            onClick={() => onOverwrite?.()}
+          >
+            Overwrite theirs with mine
+          </Button>
+        </Group>
+      </Stack>
+    </Alert>
+  );
+}

@@ -1,0 +1,72 @@
+import { Anchor, Group, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "wouter";
+import { useApi } from "../api/api-context.tsx";
+import { ApiProblem } from "../api/api-problem.ts";
+import { queryKeys } from "../api/query-keys.ts";
+import { Failure } from "../elements/failure.tsx";
+import { Page } from "../elements/page.tsx";
+import { Tag } from "../elements/tag.tsx";
+import { Waiting } from "../elements/waiting.tsx";
+import styles from "./device-page.module.css";
+import { sections } from "./sections.ts";
+
+/** One device, in sections that can be linked to. */
+export function DevicePage() {
+  const { id = "", "*": path = "" } = useParams<{ id: string; "*"?: string }>();
+  // Nothing that was typed for one device may be saved for another.
+  return <DeviceSections key={id} id={id} path={path} />;
+}
+
+function DeviceSections({ id, path }: { readonly id: string; readonly path: string }) {
+  const api = useApi();
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: queryKeys.device(id),
+    queryFn: ({ signal }) => api.call("readDevice", { params: { id }, signal }),
+  });
+  const section = sections.find((each) => each.path === path) ?? sections[0];
+  const gone = error instanceof ApiProblem && error.status === 404;
+  return (
+    <Page
+      title={data?.name ?? id}
+      actions={
+        data !== undefined &&
+        !gone && <Tag look={data.online ? "good" : "plain"}>{data.online ? "online" : "offline"}</Tag>
+      }
+    >
+      {gone ? (
+        <Text role="alert">
+          There is no device {id}, or no longer. Go back to the{" "}
+          <Anchor component={Link} href="/devices">
+            devices
+          </Anchor>
+          .
+        </Text>
+      ) : (
+        error !== null && (
+          <Failure error={error} title="The device could not be read" onRetry={() => void refetch()} />
+        )
+      )}
+      {isPending && <Waiting />}
+      {data !== undefined && !gone && (
+        <>
+          <nav aria-label="Sections of the device">
+            <Group gap={0} className={styles.sections}>
+              {sections.map(({ path: below, label }) => (
+                <Link
+                  key={below}
+                  href={below === "" ? `/devices/${id}` : `/devices/${id}/${below}`}
+                  className={styles.section}
+                  {...(below === section.path && { "aria-current": "page" as const })}
+                >
+                  {label}
+                </Link>
+              ))}
+            </Group>
+          </nav>
+          <section.View device={data} />
+        </>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,16 @@
+import type { Device } from "@devmesh/contracts/model/device";
+import type { ComponentType } from "react";
+
+/** What a section of a device's page is about. */
+export interface SectionProps {
+  /** As it is now: it changes while the section is shown. */
+  readonly device: Device;
+}
+
+/** One part of a device's page, with an address of its own. */
+export interface Section {
+  /** Below `/devices/:id/`. */
+  readonly path: string;
+  readonly label: string;
+  readonly View: ComponentType<SectionProps>;
+}

@@ -1,0 +1,109 @@
+import type { Notification } from "@devmesh/contracts/model/notification";
+import { describe, expect, test } from "@jest/globals";
+import { createApiClient } from "../src/api/api-client.ts";
+import { ApiProblem, Unreachable } from "../src/api/api-problem.ts";
+import { forgetCalls, keepCall, maxPastCalls, type PastCall, pastCalls } from "../src/device/call-history.ts";
+import { failedCall } from "../src/device/call-outcome.ts";
+import { emptyLog, maxLogEntries, withFrames } from "../src/device/event-log.ts";
+import { visibleDevice } from "../src/device/visible-parts.ts";
+import { deviceOf } from "./devices.ts";
+
+function callOf(func: string): PastCall {
+  const outcome = { kind: "answered", result: 1 } as const;
+  return { func, params: "", timeout: 1_000, startedAt: 0, tookMs: 1, outcome };
+}
+
+function frameOf(seq: number, id: string | null, name = "online"): Notification {
+  return { seq, id, name, data: {}, timestamp: "2026-01-31T12:00:00.000Z" };
+}
+
+describe("the calls of a session", () => {
+  test("are kept by device, newest first, and no more than are read", () => {
+    const session = createApiClient({ origin: "", key: "mk_1" });
+    for (let at = 0; at < maxPastCalls + 5; at += 1) keepCall(session, "one", callOf(`f${at}`));
+    keepCall(session, "two", callOf("other"));
+    expect(pastCalls(session, "one")).toHaveLength(maxPastCalls);
+    expect(pastCalls(session, "one")[0]?.func).toBe(`f${maxPastCalls + 4}`);
+    expect(pastCalls(session, "two").map(({ func }) => func)).toEqual(["other"]);
+    forgetCalls(session, "one");
+    expect(pastCalls(session, "one")).toEqual([]);
+  });
+
+  test("are not shown to who signs in next", () => {
+    keepCall(createApiClient({ origin: "", key: "mk_1" }), "one", callOf("f"));
+    expect(pastCalls(createApiClient({ origin: "", key: "mk_1" }), "one")).toEqual([]);
+  });
+});
+
+describe("a call that failed", () => {
+  const problem = { status: 502, detail: "pump is dry", requestId: null, errors: [], code: -7 };
+
+  test("is told in words, with the device's own code", () => {
+    expect(failedCall(new ApiProblem({ ...problem, reason: "device_error" }))).toEqual({
+      kind: "failed",
+      title: "The device answered with an error (code -7)",
+      detail: "pump is dry",
+    });
+    expect(failedCall(new ApiProblem({ ...problem, reason: "rpc_timeout" }))).toMatchObject({
+      title: "The device did not answer in time",
+    });
+  });
+
+  test("is told also when nothing answered, or something that no table knows", () => {
+    expect(failedCall(new Unreachable(null))).toMatchObject({
+      title: "The call failed",
+      detail: "The server cannot be reached.",
+    });
+    expect(failedCall(new ApiProblem({ ...problem, reason: "rate_limited" }))).toMatchObject({
+      title: "The call failed",
+      detail: "pump is dry",
+    });
+  });
+});
+
+describe("the log of a device", () => {
+  test("holds what concerns the device, newest first, and gaps", () => {
+    const log = withFrames(emptyLog, "one", [
+      frameOf(1, "one"),
+      frameOf(2, "two"),
+      frameOf(2, null, "gap"),
+      frameOf(3, "one", "offline"),
+    ]);
+    expect(log.entries.map(({ frame }) => frame.name)).toEqual(["offline", "gap", "online"]);
+    expect(withFrames(log, "one", [frameOf(4, "two")])).toBe(log);
+  });
+
+  test("drops the oldest and gives each entry a place of its own", () => {
+    const frames = Array.from({ length: 300 }, (_, at) => frameOf(at, "one"));
+    const log = withFrames(withFrames(emptyLog, "one", frames), "one", frames);
+    expect(log.entries).toHaveLength(maxLogEntries);
+    expect(log.total).toBe(600);
+    expect(new Set(log.entries.map(({ position }) => position)).size).toBe(maxLogEntries);
+  });
+});
+
+describe("what a public key sees", () => {
+  const device = deviceOf("one", {
+    shadow: {
+      ...deviceOf("one").shadow,
+      state: { desired: { app: { a: 1 }, "x/y": [1] }, reported: { online: true, sys: { fw: "1" } } },
+      tags: { labels: ["hall"] },
+    },
+  });
+
+  test("is what the pointers cover, with the objects on the way there", () => {
+    const read = ["/state/desired/app", "/state/desired/x~1y", "/state/reported/online", "/tags"];
+    expect(visibleDevice(device, { read })).toEqual({
+      id: "one",
+      shadow: {
+        state: { desired: { app: { a: 1 }, "x/y": [1] }, reported: { online: true } },
+        tags: { labels: ["hall"] },
+      },
+    });
+  });
+
+  test("is its id where the pointers cover nothing that is there", () => {
+    const read = ["/state/desired/x~1y/0", "/state/reported/none"];
+    expect(visibleDevice(device, { read })).toEqual({ id: "one", shadow: { state: {} } });
+  });
+});
