@@ -218,3 +218,25 @@ test("a thousand listeners cost one consumer of the stream of events", async () 
   for (const client of clients) expect((await client.heard(1))[0]?.name).toBe("online");
   for (const client of clients) client.leave();
 });
+
+test("a client that vanishes while its key is verified takes no place and harms nobody", async () => {
+  await using mesh = await startFixture({ env: { NOTIFY_MASTER_LISTENERS: "1" } });
+  const verify = mesh.standIns.keys.verify;
+  const held: (() => void)[] = [];
+  mesh.standIns.keys.verify = async (input, context) => {
+    await new Promise<void>((resolve) => held.push(resolve));
+    return verify(input, context);
+  };
+  const { hostname, port } = new URL(mesh.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(
+    `GET ${notify} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`,
+  );
+  await eventually(() => held.length > 0);
+  socket.resetAndDestroy();
+  await eventually(() => mesh.log().includes('"aborted":true'));
+  held[0]?.();
+  mesh.standIns.keys.verify = verify;
+  const client = await openWebSocket(mesh.url, notify, { key });
+  client.leave();
+});
