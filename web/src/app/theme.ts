@@ -41,6 +41,12 @@ function tinted(color: string, ground: string, hovered: string, text: string): R
   };
 }
 
+/** Dark enough for the white text of buttons that destroy something. */
+const filledRed = {
+  "--mantine-color-red-filled": "var(--mantine-color-red-9)",
+  "--mantine-color-red-filled-hover": "#b02525",
+};
+
 /** Mantine's own dimmed and tinted texts are too faint for WCAG AA. `--surface-*` and `--state-*` are for our own style sheets. */
 export const accessibleColors: CSSVariablesResolver = () => ({
   variables: {},
@@ -49,6 +55,7 @@ export const accessibleColors: CSSVariablesResolver = () => ({
     "--mantine-color-placeholder": "#6a7178",
     "--mantine-color-anchor": "var(--mantine-color-tide-7)",
     "--mantine-color-error": "var(--mantine-color-red-9)",
+    ...filledRed,
     "--surface-raised": "var(--mantine-color-gray-0)",
     "--surface-selected": "var(--mantine-color-tide-0)",
     "--state-good": "var(--mantine-color-teal-7)",
@@ -64,6 +71,7 @@ export const accessibleColors: CSSVariablesResolver = () => ({
     "--mantine-color-placeholder": "#979ca3",
     "--mantine-color-anchor": "var(--mantine-color-tide-2)",
     "--mantine-color-error": "var(--mantine-color-red-4)",
+    ...filledRed,
     "--surface-raised": "var(--mantine-color-dark-6)",
     "--surface-selected": "#10333a",
     "--state-good": "var(--mantine-color-teal-5)",

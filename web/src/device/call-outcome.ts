@@ -4,7 +4,8 @@ import { ApiProblem } from "../api/api-problem.ts";
 /** What came of a call of a device's function. */
 export type CallOutcome =
   | { readonly kind: "answered"; readonly result: Json }
-  | { readonly kind: "failed"; readonly title: string; readonly detail: string };
+  /** `detail` says more than `title`; null where there is no more to say. */
+  | { readonly kind: "failed"; readonly title: string; readonly detail: string | null };
 
 /** What each reason of the RPC table means (api.md, RPC). */
 const inWords: Readonly<Record<string, string>> = {
@@ -21,7 +22,8 @@ const inWords: Readonly<Record<string, string>> = {
 export function failedCall(error: unknown): CallOutcome {
   const detail = error instanceof Error ? error.message : String(error);
   if (!(error instanceof ApiProblem)) return { kind: "failed", title: "The call failed", detail };
-  const title = inWords[error.reason] ?? "The call failed";
-  if (error.reason !== "device_error") return { kind: "failed", title, detail };
-  return { kind: "failed", title: `${title} (code ${error.code})`, detail };
+  const words = inWords[error.reason];
+  if (words === undefined) return { kind: "failed", title: "The call failed", detail };
+  if (error.reason !== "device_error") return { kind: "failed", title: words, detail: null };
+  return { kind: "failed", title: `${words} (code ${error.code})`, detail };
 }

@@ -162,7 +162,7 @@ function Call({ call, onRepeat }: { readonly call: PastCall; readonly onRepeat: 
           </Text>
         </Group>
         <Group gap={4}>
-          <CopyButton text={told} what={`the answer of ${func}`} />
+          {told !== null && <CopyButton text={told} what={`the answer of ${func}`} />}
           <Button size="compact-xs" variant="default" onClick={onRepeat}>
             Use again
           </Button>
@@ -178,17 +178,19 @@ function Call({ call, onRepeat }: { readonly call: PastCall; readonly onRepeat: 
           {outcome.title}
         </Text>
       )}
-      <Code
-        block
-        mt={4}
-        mah={320}
-        style={{ overflow: "auto" }}
-        tabIndex={0}
-        role="region"
-        aria-label={`Answer of ${func}`}
-      >
-        {told}
-      </Code>
+      {told !== null && (
+        <Code
+          block
+          mt={4}
+          mah={320}
+          style={{ overflow: "auto" }}
+          tabIndex={0}
+          role="region"
+          aria-label={`Answer of ${func}`}
+        >
+          {told}
+        </Code>
+      )}
     </Paper>
   );
 }
