@@ -1,11 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { MeshState } from "@devmesh/contracts/model/mesh-state";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { connectNats } from "@devmesh/testkit/nats-connection";
 import { expect, test } from "@jest/globals";
 
-test("the broker's user operator sees every service by the NATS service protocol, and can do nothing else", async () => {
+test("the broker's user operator sees every service by the NATS service protocol, and can do nothing else; GET /mesh shows the same", async () => {
   await using mesh = await startMesh();
   const { passwords } = JSON.parse(await readFile(join(mesh.dataDir, "installation.json"), "utf8"));
   await using operator = await connectNats({
@@ -26,6 +27,18 @@ test("the broker's user operator sees every service by the NATS service protocol
     "rpc-bridge",
   ]);
   expect(new Set(answers.map(({ type }) => type))).toEqual(new Set(["io.nats.micro.v1.ping_response"]));
+  const { status, json } = await mesh.http("/api/v2/mesh");
+  expect(status).toBe(200);
+  const { services, queues } = MeshState.parse(json);
+  expect(services.map(({ name, replicas }) => `${replicas.length} ${name}`)).toEqual([
+    "1 data",
+    "1 devices",
+    "1 gateway",
+    "1 keys",
+    "1 mailer",
+    "1 rpc-bridge",
+  ]);
+  expect(queues).toEqual({ data: 0, rpc_bridge: 0, mail: 0, dead_mail: 0 });
   await expect(operator.tryPublish("mesh.keys.v1.listKeys", "{}")).rejects.toThrow(/permissions violation/i);
   await expect(operator.subscribe("_INBOX_keys.>", () => {})).rejects.toThrow(/permissions violation/i);
 }, 90_000);

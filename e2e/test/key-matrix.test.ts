@@ -87,6 +87,7 @@ const examples: Record<Operation, () => Example | Promise<Example>> = {
     return { path: `customers/${json.find((customer: { email: string }) => customer.email === email).id}` };
   },
   listDeadMail: () => ({ path: "mail/dead" }),
+  readMesh: () => ({ path: "mesh" }),
   retryDeadMail: () => ({ path: "mail/dead/1/retry" }),
   queryRecords: () => ({ path: "data" }),
   readAppDevice: () => ({ path: "device" }),
@@ -100,7 +101,7 @@ const missing: readonly Operation[] = ["retryDeadMail"];
 
 function expected(route: RouteDeclaration, operation: Operation, holder: Holder) {
   // A stream that is not asked for as one is refused, but only to who may have it.
-  const answered = route.stream ? [406] : [200, 201, 202, 204];
+  const answered = route.stream === true ? [406] : [200, 201, 202, 204];
   const granted = missing.includes(operation) ? [404] : answered;
   if (route.auth === null) return granted;
   if (holder === "nobody" || holder === "unknown" || holder === "device") return [401];

@@ -68,6 +68,16 @@ export const data = defineContract({
       idempotent: true,
       errors: {},
     },
+    /** How many messages of devices the broker keeps that are not stored yet. */
+    readBacklog: {
+      in: z.object({}),
+      out: z.object({ waiting: z.int().min(0) }),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: {
+        backlog_unknown: { code: "unavailable", when: "The broker does not say what it keeps; retry." },
+      },
+    },
   },
 });
 

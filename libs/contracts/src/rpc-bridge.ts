@@ -68,6 +68,16 @@ export const rpcBridge = defineContract({
         ingestion_not_ready: { code: "unavailable", when: "The broker's streams are not set up yet." },
       },
     },
+    /** How many shadow requests and events of devices the broker keeps that are not handled yet. */
+    readBacklog: {
+      in: z.object({}),
+      out: z.object({ waiting: z.int().min(0) }),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: {
+        backlog_unknown: { code: "unavailable", when: "The broker does not say what it keeps; retry." },
+      },
+    },
   },
 });
 

@@ -16,6 +16,8 @@ export interface Subscription<E extends EventsDeclaration = EventsDeclaration> {
 export type BrokerRight =
   /** Answers nats-server's auth callout for MQTT logins. */
   | "auth_callout"
+  /** Asks all services how they do (`$SRV.STATS`, ADR 5). */
+  | "discovery"
   /** Reads CONNECT and DISCONNECT of account DEVICES, asks servers for their connections, closes one. */
   | "device_connections"
   /** In account DEVICES: pulls and acknowledges what devices published below `db/`. */

@@ -3,7 +3,7 @@ import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
 import type { Bus } from "./bus.ts";
 import type { EndpointStats, Served } from "./serve.ts";
-import { type DiscoveryVerb, discoverySubjects, discoveryVerbs } from "./subjects.ts";
+import { type DiscoveryVerb, discoverAll, discoverySubjects, discoveryVerbs } from "./subjects.ts";
 
 const identity = {
   name: z.string(),
@@ -117,7 +117,7 @@ export function announce(bus: Bus, { description, served }: Announcement): Annou
 /** Every replica of every service that answers within `waitMs`. */
 export async function discover(bus: Bus, waitMs = 500): Promise<readonly ServiceStats[]> {
   const found: ServiceStats[] = [];
-  const answers = await bus.connection.requestMany("$SRV.STATS", "", { strategy: "timer", maxWait: waitMs });
+  const answers = await bus.connection.requestMany(discoverAll, "", { strategy: "timer", maxWait: waitMs });
   for await (const answer of answers) {
     const parsed = ServiceStats.safeParse(readJson(answer));
     if (parsed.success) found.push(parsed.data);

@@ -7,6 +7,7 @@ import {
   deviceConnectSubject,
   deviceConsumers,
   deviceDisconnectSubject,
+  discoverAll,
   discoverySubjects,
   discoveryVerbs,
   eventsNamed,
@@ -80,6 +81,7 @@ function meshPermissions(name: string, declaration: ServiceDeclaration): UserPer
     publish.push(queueSubject(queue.name), ...streamUpkeep(queueStream(queue.name)));
   for (const queue of consumes) publish.push(...queueConsumption(queue.name));
   if (rights.includes("auth_callout")) subscribe.push(`${authCalloutSubject} ${name}`);
+  if (rights.includes("discovery")) publish.push(discoverAll);
   if (rights.includes("device_connections")) {
     subscribe.push(deviceConnectSubject, deviceDisconnectSubject);
     publish.push(connectionsSubject, "$SYS.REQ.SERVER.*.KICK");

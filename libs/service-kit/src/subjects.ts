@@ -55,6 +55,9 @@ export function deadSubject(name: string): string {
 export const discoveryVerbs = ["PING", "INFO", "STATS"] as const;
 export type DiscoveryVerb = (typeof discoveryVerbs)[number];
 
+/** All replicas of all services answer it with their counts. */
+export const discoverAll = "$SRV.STATS";
+
 /** The three subjects on which one replica answers `verb`: all services, all replicas of it, itself. */
 export function discoverySubjects(verb: DiscoveryVerb, service: string, id: string): readonly string[] {
   const name = subjectToken(service, "service");

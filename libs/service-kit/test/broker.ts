@@ -42,6 +42,7 @@ export const mesh = {
     subscribes: [hears(visits, ["visited"])],
   }),
   watcher: defineService({ ...nothing, follows: [hears(visits, ["visited"])] }),
+  onlooker: defineService({ ...nothing, rights: ["discovery"] }),
   postman: defineService({ ...nothing, consumes: [letters] }),
   keys: defineService({ ...nothing, rights: ["auth_callout"] }),
   devices: defineService({ ...nothing, rights: ["device_connections"] }),

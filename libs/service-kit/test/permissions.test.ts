@@ -109,6 +109,14 @@ describe("the user of a service", () => {
     expect(found).toEqual(expect.arrayContaining(["caller", "postman"]));
   });
 
+  test("finds the services that run, if that is its right", async () => {
+    announce(as("keys"), { description: "", served: [] });
+    await as("keys").flush();
+    expect((await discover(as("onlooker"), 500)).map(({ name }) => name)).toContain("keys");
+    expect(await mayPublish(as("onlooker"), "$SRV.INFO")).toBe(false);
+    expect(await mayPublish(as("caller"), "$SRV.STATS")).toBe(false);
+  });
+
   test("in account DEVICES can do all that its right says", async () => {
     const done = new AbortController();
     const provisioned = provisionDeviceStreams(as("rpc-bridge.devices"), { signal: done.signal });

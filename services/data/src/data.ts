@@ -14,6 +14,8 @@ export interface DataDeps {
   readonly store: DataStore;
   readonly purges: Purges;
   readonly clock: Clock;
+  /** Messages that the broker keeps for storing; rejects while it cannot be asked. */
+  readonly backlog: () => Promise<number>;
 }
 
 type Query = CallInput<typeof data, "queryRecords">;
@@ -25,7 +27,7 @@ const envelopeBytes = 1_024;
 const longestSearchMs = 5_000;
 
 /** Stored data: querying it, and forgetting a device. */
-export function createData({ store, purges, clock }: DataDeps): Implementation<typeof data> {
+export function createData({ store, purges, clock, backlog }: DataDeps): Implementation<typeof data> {
   const implementation: Implementation<typeof data> = {
     async queryRecords(query, context) {
       const selection = selectionOf(query, context);
@@ -56,6 +58,10 @@ export function createData({ store, purges, clock }: DataDeps): Implementation<t
       // The broker's times are in milliseconds: what is published after the answer must not be of the one just refused.
       while (clock.now().getTime() === moment) await clock.sleep(1, signal);
       return {};
+    },
+
+    async readBacklog(_input, context) {
+      return { waiting: await backlog().catch(() => context.fail("backlog_unknown")) };
     },
   };
   return unavailableWhen(implementation, (error) => error instanceof StoreUnavailable);

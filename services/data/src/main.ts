@@ -35,7 +35,7 @@ await runService({
     const intake = startIntake({ bus, ingestion, clock, batch, waitMs, signal });
     const sweeping = retention.run(signal);
     return {
-      implementation: createData({ store, purges, clock }),
+      implementation: createData({ store, purges, clock, backlog }),
       async ready() {
         await store.ping();
         await ingestion.checkStore();

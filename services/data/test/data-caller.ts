@@ -19,7 +19,10 @@ export interface DataCaller {
 
 /** Calls the data service over a bus. */
 export function dataCaller(bus: Bus): DataCaller {
-  const client = createClient(bus, calls(data, ["queryRecords", "purgeDevice", "admitDevice"]));
+  const client = createClient(
+    bus,
+    calls(data, ["queryRecords", "purgeDevice", "admitDevice", "readBacklog"]),
+  );
   const call = () => createCallContext({ timeoutMs: 20_000 });
   return {
     client,

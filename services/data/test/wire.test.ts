@@ -22,6 +22,7 @@ let broker: DeviceBroker;
 let temp: TempStore;
 let bus: Bus;
 let served: Served;
+let backlog = async (): Promise<number> => 3;
 let callers: readonly [DataCaller, DataCaller];
 
 beforeAll(async () => {
@@ -31,7 +32,7 @@ beforeAll(async () => {
   const { store } = temp;
   const metrics = createDataMetrics(createMetrics().registry, store, async () => 0);
   const purges = createPurges({ store, metrics, log, signal: new AbortController().signal });
-  served = serve(bus, data, createData({ store, purges, clock: systemClock }));
+  served = serve(bus, data, createData({ store, purges, clock: systemClock, backlog: () => backlog() }));
   callers = [
     dataCaller(await broker.connectService("gateway")),
     dataCaller(await broker.connectService("gateway")),
@@ -144,6 +145,16 @@ describe("queries over the wire", () => {
       device_id: "ab",
       topic: "db/ab/temp",
       message: "ab temp",
+    });
+  });
+
+  test("the backlog is what the broker keeps, or said to be unknown", async () => {
+    const [{ client, call }] = callers;
+    expect(await client.readBacklog({}, call())).toEqual({ waiting: 3 });
+    backlog = () => Promise.reject(new Error("no broker"));
+    await expect(client.readBacklog({}, call())).rejects.toMatchObject({
+      code: "unavailable",
+      reason: "backlog_unknown",
     });
   });
 

@@ -15,6 +15,7 @@ import { RequestRefused } from "./gateway-errors.ts";
 import type { Handlers } from "./handlers.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
 import type { KeyCache } from "./key-cache.ts";
+import type { ReadMeshState } from "./mesh-state.ts";
 import { mount, mountPublic, type RouteHandler } from "./mount.ts";
 import type { OpenStream } from "./notifications/open-stream.ts";
 import { plainPageSecurity } from "./page-security.ts";
@@ -24,6 +25,7 @@ import { customerHandlers } from "./routes/customer.ts";
 import { deviceAccessHandlers } from "./routes/device-access.ts";
 import { deviceKeyHandlers } from "./routes/device-key.ts";
 import { masterKeyHandlers } from "./routes/master-key.ts";
+import { meshHandlers } from "./routes/mesh.ts";
 import { notificationHandlers } from "./routes/notification.ts";
 import { registrationHandlers } from "./routes/registration.ts";
 import { storedDataHandlers } from "./routes/stored-data.ts";
@@ -55,6 +57,7 @@ export interface AppOptions {
   readonly metrics: Metrics;
   /** Answers with the notification stream. */
   readonly openStream: OpenStream;
+  readonly readMeshState: ReadMeshState;
   /** Whether the gateway is stopping. */
   readonly stopping: () => boolean;
 }
@@ -68,6 +71,7 @@ export function createApp({
   log,
   metrics,
   openStream,
+  readMeshState,
   stopping,
 }: AppOptions): Express {
   const rate = (name: string, perSecond: number) => new RateLimit({ name, perSecond, maxBuckets, clock });
@@ -86,6 +90,7 @@ export function createApp({
     ...customerHandlers(clients),
     ...deviceAccessHandlers(clients, clock),
     ...masterKeyHandlers(clients),
+    ...meshHandlers({ readMeshState, clock, stopping }),
     ...storedDataHandlers(clients),
     ...deviceKeyHandlers(clients),
     ...notificationHandlers(openStream),

@@ -11,6 +11,7 @@ import { createApp } from "./app.ts";
 import type { GatewayEnv } from "./env.ts";
 import { startHttpServer } from "./http-server.ts";
 import { KeyCache } from "./key-cache.ts";
+import { createMeshStateReader } from "./mesh-state.ts";
 import { NotificationHub } from "./notifications/hub.ts";
 import { createNotificationMetrics } from "./notifications/notification-metrics.ts";
 import { createStreamOpener } from "./notifications/open-stream.ts";
@@ -91,6 +92,7 @@ export async function startGateway({
     log,
     metrics,
     openStream,
+    readMeshState: createMeshStateReader({ bus, clients, clock }),
     stopping: () => stopping,
   });
   const server = await startHttpServer({

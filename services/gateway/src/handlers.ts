@@ -35,7 +35,7 @@ interface ApiRequest<R extends RouteDeclaration> {
   readonly receivedBody: Json | undefined;
   readonly principal: CallerOf<R>;
   /** The caller's key, for a route that is a stream. */
-  readonly caller: R extends { readonly stream: true } ? Caller : undefined;
+  readonly caller: R extends { readonly stream: true | "on_request" } ? Caller : undefined;
   /** For calls of this request: ends with the request's time, and when the client goes away. */
   readonly call: CallContext;
   readonly within: Within;

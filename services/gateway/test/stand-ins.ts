@@ -9,6 +9,7 @@ import { isJsonObject } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { Bus } from "@devmesh/service-kit/bus";
+import { announce } from "@devmesh/service-kit/discovery";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { serve } from "@devmesh/service-kit/serve";
 
@@ -158,16 +159,18 @@ function firstImplementations() {
     queryRecords: async () => ({ next: null, items: [record(1)] }),
     purgeDevice: unused,
     admitDevice: unused,
+    readBacklog: async () => ({ waiting: 7 }),
   };
   const bridgeImplementation: Stand<typeof rpcBridge> = {
     call: async ({ params }) => ({ result: params ?? null }),
     wipeDevice: unused,
     awaitIngestion: unused,
+    readBacklog: async () => ({ waiting: 2 }),
   };
   const mailerImplementation: Stand<typeof mailer> = {
     listDeadMail: async () => ({ next: null, items: [] }),
     retryDeadMail: async () => ({}),
-    readQueue: unused,
+    readQueue: async () => ({ waiting: 1, dead: 4 }),
   };
   return {
     keys: keyImplementation,
@@ -181,11 +184,14 @@ function firstImplementations() {
 /** Serves a stand-in for each service that the gateway calls, by the contract itself. */
 export function serveStandIns(bus: Bus): StandIns {
   const standIns = firstImplementations();
-  serve(bus, keys, late(standIns.keys));
-  serve(bus, devices, late(standIns.devices));
-  serve(bus, data, late(standIns.data));
-  serve(bus, rpcBridge, late(standIns.bridge));
-  serve(bus, mailer, late(standIns.mailer));
+  const served = [
+    serve(bus, keys, late(standIns.keys)),
+    serve(bus, devices, late(standIns.devices)),
+    serve(bus, data, late(standIns.data)),
+    serve(bus, rpcBridge, late(standIns.bridge)),
+    serve(bus, mailer, late(standIns.mailer)),
+  ];
+  announce(bus, { description: "All but the gateway.", served });
   return {
     ...standIns,
     reset() {

@@ -25,6 +25,8 @@ export interface RpcBridgeOptions {
   readonly wipe: WipeDevice;
   readonly metrics: BridgeMetrics;
   readonly clock: Clock;
+  /** Messages of devices that the broker keeps for the bridge; rejects while it cannot be asked. */
+  readonly backlog: () => Promise<number>;
   /** One level of the topic that this replica's answers come on. */
   readonly replica: string;
   readonly maxFrameBytes: number;
@@ -82,6 +84,9 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
       // A little before the caller's time is over, so that it hears why.
       const waitMs = Math.max(0, context.deadline.remainingMs() - answerMs);
       return (await ingestion.untilReady(waitMs)) ? {} : context.fail("ingestion_not_ready");
+    },
+    async readBacklog(_input, context) {
+      return { waiting: await options.backlog().catch(() => context.fail("backlog_unknown")) };
     },
   };
 }

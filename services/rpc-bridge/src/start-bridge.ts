@@ -1,5 +1,6 @@
 import { deviceEvents } from "@devmesh/contracts/devices";
 import type { mesh } from "@devmesh/contracts/mesh";
+import { deviceBacklog } from "@devmesh/service-kit/device-backlog";
 import { provisionDeviceStreams } from "@devmesh/service-kit/device-stream";
 import { subscribe } from "@devmesh/service-kit/events";
 import { listRetainedTopics } from "@devmesh/service-kit/retained-messages";
@@ -120,6 +121,7 @@ export async function startBridge(
       wipe,
       metrics,
       clock,
+      backlog: () => deviceBacklog(devicesBus, "rpc-bridge"),
       replica,
       maxFrameBytes: env.RPC_MAX_FRAME_BYTES,
     }),

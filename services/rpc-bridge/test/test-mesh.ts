@@ -25,7 +25,7 @@ export interface TestMesh extends AsyncDisposable {
   readonly registry: RegistryStandIn;
   /** A connection that may hear the bridge's events. */
   readonly tester: Bus;
-  readonly bridge: Pick<Client<typeof rpcBridge>, "call" | "wipeDevice" | "awaitIngestion">;
+  readonly bridge: Pick<Client<typeof rpcBridge>, "call" | "wipeDevice" | "awaitIngestion" | "readBacklog">;
   /** Calls with a time of its own; `timeout_ms` is 30,000 unless given. */
   call(input: Partial<CallInput<typeof rpcBridge, "call">> & { device_id: string }): Promise<unknown>;
   /** Makes the device known and logs it in by MQTT. */
@@ -49,7 +49,7 @@ const testedMesh = {
   ...mesh,
   tester: defineService({
     serves: null,
-    calls: [calls(rpcBridge, ["call", "wipeDevice", "awaitIngestion"])],
+    calls: [calls(rpcBridge, ["call", "wipeDevice", "awaitIngestion", "readBacklog"])],
     publishes: null,
     subscribes: [hears(rpcEvents, ["rpc_in", "rpc_out"])],
     follows: [],

@@ -104,4 +104,5 @@ describe("wiping a device", () => {
 test("ingestion is ready once the bridge is", async () => {
   using call = createCallContext({ timeoutMs: 5_000 });
   expect(await mesh.bridge.awaitIngestion({}, call)).toEqual({});
+  expect(await mesh.bridge.readBacklog({}, call)).toEqual({ waiting: 0 });
 });

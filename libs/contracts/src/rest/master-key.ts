@@ -7,6 +7,7 @@ import { ApiKey, NewApiKey } from "../model/api-key.ts";
 import { ListedCustomer } from "../model/customer.ts";
 import { CreatedDevice, Device, DeviceCredentials, DevicePatch, NewDevice } from "../model/device.ts";
 import { DeviceId } from "../model/device-id.ts";
+import { MeshState } from "../model/mesh-state.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
 import { apiPrefix, defineRoutes, QueryBoolean, queryInteger } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
@@ -213,5 +214,23 @@ export const masterKey = defineRoutes({
     params: identified,
     answers: { 204: nothing },
     calls: [{ contract: mailer, methods: ["retryDeadMail"] }],
+  },
+  readMesh: {
+    method: "get",
+    path: `${apiPrefix}/mesh`,
+    tag: "Mesh",
+    summary: "See which services run and what waits in their queues",
+    description: `With \`Accept: text/event-stream\` it is told anew every 2 s, each event's \`data\` being what the JSON would be, until the
+client leaves, the key ends or the gateway stops; a comment stands for what could not be read.`,
+    auth,
+    answers: {
+      200: {
+        description: "The mesh as it is now.",
+        json: MeshState,
+        other: { "text/event-stream": MeshState },
+      },
+    },
+    calls: [],
+    stream: "on_request",
   },
 });

@@ -37,8 +37,11 @@ export interface RouteDeclaration {
   readonly body?: { readonly schema: z.ZodType; readonly optional: boolean };
   readonly answers: Readonly<Record<number, Answer>>;
   readonly calls: readonly Calls[];
-  /** Goes on for as long as the client listens, over a WebSocket or as `text/event-stream`. */
-  readonly stream?: true;
+  /**
+   * Goes on for as long as the client listens: always, over a WebSocket or as `text/event-stream`; or "on_request", for a client
+   * that accepts `text/event-stream`.
+   */
+  readonly stream?: true | "on_request";
 }
 
 /** Declares the routes of one table of the spec, by operation id, and keeps their literal types. */

@@ -49,7 +49,9 @@ const pageMs = 10_000;
 const heldBytes = 8 * 1024 * 1024;
 
 /** Spec: Master key API; and, beside it, what is ours for the same key. */
-export function masterKeyHandlers(clients: MasterKeyClients): Handlers<keyof typeof masterKey> {
+export function masterKeyHandlers(
+  clients: MasterKeyClients,
+): Handlers<Exclude<keyof typeof masterKey, "readMesh">> {
   const bridge = clients["rpc-bridge"];
   return {
     async listDevices({ query, within }) {

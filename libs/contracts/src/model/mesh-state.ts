@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { Timestamp } from "./time.ts";
+
+/** One process of a service, as it answers `$SRV.STATS` itself (ADR 5); counts begin when it was started. */
+const Replica = z.object({
+  /** Unique among all replicas of all services. */
+  id: z.string(),
+  /** Semantic version; its first number is that of the service's contract. */
+  version: z.string(),
+  started: z.string().meta({ format: "date-time", example: "2026-01-31T12:00:00.000Z" }),
+  endpoints: z.array(
+    z.object({
+      /** Of the contract's method. */
+      name: z.string(),
+      requests: z.int().min(0),
+      errors: z.int().min(0),
+      /** Mean time of a request, in milliseconds; 0 before the first. */
+      mean_ms: z.number().min(0),
+    }),
+  ),
+});
+
+/** What waits in a queue; null where its owner does not say. */
+const Waiting = z.int().min(0).nullable();
+
+/** How the mesh does: who runs, and what waits. */
+export const MeshState = z.object({
+  timestamp: Timestamp,
+  /** In alphabetical order; a service without a replica is not listed. */
+  services: z.array(z.object({ name: z.string(), replicas: z.array(Replica) })),
+  queues: z.object({
+    /** Messages of devices that are not stored yet. */
+    data: Waiting,
+    /** Shadow requests and events of devices that are not handled yet. */
+    rpc_bridge: Waiting,
+    /** Mail to be sent. */
+    mail: Waiting,
+    /** Mail that was given up. */
+    dead_mail: Waiting,
+  }),
+});
+export type MeshState = z.infer<typeof MeshState>;
