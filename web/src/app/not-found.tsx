@@ -8,7 +8,7 @@ export function NotFound() {
     <Page title="There is no such page">
       <Text>
         Go on to the{" "}
-        <Anchor component={Link} href="/devices">
+        <Anchor component={Link} href="/devices" underline="always">
           devices
         </Anchor>
         .

@@ -39,13 +39,14 @@ export function AccessSection({ device }: SectionProps) {
   const acl = parsedQueries.kind === "value" && checked.success ? checked.data : null;
   const dirty = acl === null || !sameAcl(acl, base);
   const movedOn = !sameAcl(device.acl, base);
+  const agreed = acl !== null && sameAcl(acl, device.acl);
 
   const begin = (from: Acl) => {
     setBase(from);
     setDraft(draftOf(from));
   };
-  // What nobody has edited follows what others save.
-  if (movedOn && !dirty) begin(device.acl);
+  // What nobody has edited follows what others save; the stream may also tell what is saved here before the answer does.
+  if (movedOn && (!dirty || agreed)) begin(device.acl);
 
   const saving = useMutation({
     mutationFn: ({ from, to }: { readonly from: Acl; readonly to: Acl }) =>
@@ -62,12 +63,14 @@ export function AccessSection({ device }: SectionProps) {
   const save = (from: Acl) => acl !== null && saving.mutate({ from, to: acl });
   const wrongQuery = checked.error?.issues.find(({ path }) => path[0] === "queries");
 
+  const readable = draft.read.filter((pointer) => ShadowPointer.safeParse(pointer).success);
+
   return (
     <Stack>
       {movedOn && dirty && (
         <ChangeConflict
           what="the ACL"
-          changes={acl === null ? [] : leafChanges(jsonOf(base), jsonOf(device.acl), jsonOf(acl))}
+          changes={acl === null ? null : leafChanges(jsonOf(base), jsonOf(device.acl), jsonOf(acl))}
           saving={saving.isPending}
           onTakeTheirs={() => begin(device.acl)}
           onOverwrite={acl === null ? null : () => save(device.acl)}
@@ -136,9 +139,7 @@ export function AccessSection({ device }: SectionProps) {
             mah={520}
             style={{ overflow: "auto" }}
           >
-            {acl === null
-              ? "The ACL on the left is not complete."
-              : JSON.stringify(visibleDevice(device, acl), null, 2)}
+            {JSON.stringify(visibleDevice(device, { read: readable }), null, 2)}
           </Code>
         </Stack>
       </SimpleGrid>

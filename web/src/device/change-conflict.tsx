@@ -5,7 +5,8 @@ import type { LeafChange } from "./leaf-changes.ts";
 interface ChangeConflictProps {
   /** What both changed, as in "the desired state". */
   readonly what: string;
-  readonly changes: readonly LeafChange[];
+  /** Null while what stands in the editor cannot be compared. */
+  readonly changes: readonly LeafChange[] | null;
   readonly saving: boolean;
   readonly onTakeTheirs: () => void;
   /** Null while what stands in the editor cannot be saved. */
@@ -16,10 +17,17 @@ interface ChangeConflictProps {
 export function ChangeConflict(props: ChangeConflictProps) {
   const { what, changes, saving, onTakeTheirs, onOverwrite } = props;
   return (
-    <Alert color="yellow" variant="light" role="alert" title={`Somebody else changed ${what} meanwhile`}>
+    <Alert
+      color="yellow"
+      variant="light"
+      role="alert"
+      title={`Somebody else changed ${what} meanwhile`}
+      // On a phone the table scrolls in it instead of widening it.
+      styles={{ body: { minWidth: 0 }, label: { overflow: "visible", whiteSpace: "normal" } }}
+    >
       <Stack gap="xs">
-        {changes.length === 0 ? (
-          <Text size="sm">Theirs is the same as yours.</Text>
+        {changes === null ? (
+          <Text size="sm">What you have typed is not complete, so it cannot be shown beside theirs.</Text>
         ) : (
           <ScrollArea>
             <Table miw={520} aria-label="Theirs and yours">

@@ -27,13 +27,14 @@ export function ShadowSection({ device }: SectionProps) {
   const edited = parsed.kind === "value" && isJsonObject(parsed.value) ? parsed.value : null;
   const dirty = edited === null || !equalJson(edited, base);
   const movedOn = !equalJson(current, base);
+  const agreed = edited !== null && equalJson(edited, current);
 
   const begin = (desired: JsonObject) => {
     setBase(desired);
     setText(format(desired));
   };
-  // What nobody has edited follows what others save.
-  if (movedOn && !dirty) begin(current);
+  // What nobody has edited follows what others save; the stream may also tell what is saved here before the answer does.
+  if (movedOn && (!dirty || agreed)) begin(current);
 
   const saving = useMutation({
     mutationFn: ({ from, to }: { readonly from: JsonObject; readonly to: JsonObject }) =>
@@ -56,7 +57,7 @@ export function ShadowSection({ device }: SectionProps) {
       {movedOn && dirty && (
         <ChangeConflict
           what="the desired state"
-          changes={edited === null ? [] : leafChanges(base, current, edited)}
+          changes={edited === null ? null : leafChanges(base, current, edited)}
           saving={saving.isPending}
           onTakeTheirs={() => begin(current)}
           onOverwrite={edited === null ? null : () => save(current)}
