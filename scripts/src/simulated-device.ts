@@ -43,6 +43,12 @@ export interface SimulatedDevice {
   readonly reported: Readonly<Record<string, unknown>>;
   /** Changes what it reports and tells the mesh. */
   report(change: Readonly<Record<string, unknown>>): void;
+  /** Whether the broker has accepted its connection and that stands. */
+  readonly connected: boolean;
+  /** Cuts the connection without a farewell, as a network does; it connects again. */
+  drop(): void;
+  /** Publishes these bytes, whatever they are. */
+  send(topic: string, payload: Buffer): void;
   stop(): Promise<void>;
 }
 
@@ -110,6 +116,11 @@ export async function startSimulatedDevice(login: DeviceLogin, model: DeviceMode
     id: login.id,
     reported,
     report,
+    get connected() {
+      return client.connected;
+    },
+    drop: () => void client.stream.destroy(),
+    send: (topic, payload) => void client.publish(topic, payload, { qos: 1 }, () => {}),
     async stop() {
       for (const timer of timers) clearInterval(timer);
       await client.endAsync(true);

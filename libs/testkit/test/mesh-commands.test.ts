@@ -79,11 +79,65 @@ describe("beside a mesh that runs without its data service", () => {
   });
 });
 
+describe("npm run fleet", () => {
+  interface ListedDevice {
+    readonly id: string;
+    readonly online: boolean;
+  }
+  let mesh: TestMesh;
+  beforeAll(async () => {
+    mesh = await startMesh();
+  }, 120_000);
+  afterAll(async () => {
+    for (const child of started) child.kill();
+    await mesh?.stop();
+  }, 90_000);
+  const devices = async (query = ""): Promise<readonly ListedDevice[]> =>
+    (await mesh.http(`/api/v2/devices${query}`)).json;
+
+  test("connects devices that answer, follow their shadows and publish, leaves at Ctrl-C and removes what it made", async () => {
+    await mesh.http("/api/v2/devices", { body: { id: "yard-0009", name: "a device of the user" } });
+    const fleet = command("fleet.mjs", ["--devices", "6", "--prefix", "yard"], mesh.dataDir);
+    await eventually(() => fleet.output().startsWith("6 of 6 connected, "), { withinMs: 30_000 });
+    await eventually(async () => (await devices("?online=true")).length === 6);
+    expect((await mesh.http("/api/v2/devices/yard-0001/rpc/sum", { body: [2, 3] })).json).toBe(5);
+    await mesh.http("/api/v2/devices/yard-0002", {
+      body: { shadow: { state: { desired: { app: { unit: "kelvin" } } } } },
+    });
+    await eventually(async () => {
+      const { shadow } = (await mesh.http("/api/v2/devices/yard-0002")).json;
+      return shadow.state.reported.app.unit === "kelvin";
+    });
+    await eventually(async () => {
+      const records: readonly { readonly device_id: string }[] = (await mesh.http("/api/v2/data")).json;
+      return new Set(records.map(({ device_id }) => device_id)).size === 6;
+    });
+    fleet.process.kill("SIGTERM");
+    expect(await fleet.ended()).toBe(0);
+    await eventually(async () => (await devices("?online=true")).length === 0);
+    const removal = command("fleet.mjs", ["--remove", "--prefix", "yard"], mesh.dataDir);
+    expect(await removal.ended()).toBe(0);
+    expect(removal.output()).toBe("6 devices are deleted\n");
+    expect((await devices()).map(({ id }) => id)).toEqual(["yard-0009"]);
+  }, 90_000);
+
+  test("--flaky devices drop their connections, send garbage, and come back", async () => {
+    const fleet = command("fleet.mjs", ["--devices", "8", "--flaky", "--seed", "7"], mesh.dataDir);
+    const struck =
+      /8 of 8 connected, .*; [1-9]\d* connections dropped, [1-9]\d* garbage, 0 calls answered badly/;
+    await eventually(() => struck.test(fleet.output()), { withinMs: 60_000 });
+    fleet.process.kill("SIGTERM");
+    expect(await fleet.ended()).toBe(0);
+    expect((await mesh.http("/api/v2/devices")).status).toBe(200);
+  }, 90_000);
+});
+
 describe("without a mesh", () => {
   const nowhere = "/nonexistent/devmesh";
 
   test.each([
     ["device.mjs", ["lamp-7"], "."],
+    ["fleet.mjs", ["--devices", "2"], "."],
     ["dev.mjs", [], "services/data"],
   ])("%s says so in one sentence", async (script, args, folder) => {
     const { ended, output } = command(script, args, nowhere, folder);
@@ -101,4 +155,19 @@ describe("without a mesh", () => {
       expect(output()).toContain("Usage: npm run device");
     },
   );
+
+  test.each([
+    [["--devices", "0"], "--devices takes a number from 1 to 9999."],
+    [["--devices", "many"], "--devices takes a number from 1 to 9999."],
+    [["--seed", "3"], "--seed needs --flaky."],
+    [["--flaky", "--seed", "-"], "--seed takes a number from 0 to 4294967295."],
+    [["--prefix", "no/id"], "No device id can begin with no/id."],
+    [["--remove", "--devices", "2"], "--remove goes with --prefix alone."],
+    [["--nonsense"], "Unknown option '--nonsense'"],
+  ])("fleet.mjs %j says what is wrong and exits with 2", async (args, wrong) => {
+    const { ended, output } = command("fleet.mjs", args, nowhere);
+    expect(await ended()).toBe(2);
+    expect(output().startsWith(wrong)).toBe(true);
+    expect(output()).toContain("Usage: npm run fleet");
+  });
 });

@@ -1,0 +1,125 @@
+import { readFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { DeviceId } from "@devmesh/contracts/model/device-id";
+import type { MeshAccess } from "./device-enrolment.ts";
+import { type FleetOptions, startFleet } from "./fleet/fleet.ts";
+import { fleetDeviceId, maxFleet, removeFleet } from "./fleet/fleet-devices.ts";
+import { totalsLine } from "./fleet/totals.ts";
+import { dataFolder } from "./mesh/data-folder.ts";
+import { readRunningMesh } from "./mesh/mesh-file.ts";
+import { meshSettings } from "./mesh/settings.ts";
+import { stopRequest } from "./process/stop-request.ts";
+
+/** How often totals are told, in milliseconds. */
+const totalsMs = 5_000;
+
+const usage = `Usage: npm run fleet -- [--devices N] [--prefix NAME] [--flaky [--seed N]]
+       npm run fleet -- --remove [--prefix NAME]
+
+Runs simulated devices against the mesh that was started with the same DATA_DIR, 20 unless told, at most ${maxFleet}. It
+makes NAME-0001 and so on ("fleet-0001"), connects them one after the other, and has them answer RPC, follow their shadows
+and publish data until Ctrl-C; every 5 s it says what they did.
+
+  --flaky   they drop connections, answer late, wrongly or never, and send garbage, at random
+  --seed    the same faults again for the same number (1 unless told)
+  --remove  deletes the devices that it made`;
+
+type Wanted =
+  | { readonly run: FleetOptions }
+  | { readonly remove: string }
+  | { readonly wrong: string }
+  | "help";
+
+/** What the command line asks for. */
+function wanted(args: string[]): Wanted {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        devices: { type: "string" },
+        prefix: { type: "string", default: "fleet" },
+        flaky: { type: "boolean", default: false },
+        seed: { type: "string" },
+        remove: { type: "boolean", default: false },
+        help: { type: "boolean", short: "h" },
+      },
+    });
+    if (values.help) return "help";
+    const { prefix, flaky, remove } = values;
+    if (!DeviceId.safeParse(fleetDeviceId(prefix, 1)).success)
+      return { wrong: `No device id can begin with ${prefix}.` };
+    if (remove) {
+      if (flaky || values.devices !== undefined || values.seed !== undefined)
+        return { wrong: "--remove goes with --prefix alone." };
+      return { remove: prefix };
+    }
+    const devices = wholeNumber(values.devices ?? "20", maxFleet);
+    if (devices === null || devices === 0)
+      return { wrong: `--devices takes a number from 1 to ${maxFleet}.` };
+    if (values.seed !== undefined && !flaky) return { wrong: "--seed needs --flaky." };
+    const seed = wholeNumber(values.seed ?? "1", 2 ** 32 - 1);
+    if (seed === null) return { wrong: "--seed takes a number from 0 to 4294967295." };
+    return { run: { prefix, devices, faultSeed: flaky ? seed : null } };
+  } catch (error) {
+    return { wrong: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function wholeNumber(text: string, max: number): number | null {
+  return /^\d{1,10}$/.test(text) && Number(text) <= max ? Number(text) : null;
+}
+
+/** Runs a fleet until it is asked to stop; throws when a device cannot join. */
+async function runFleet(mesh: MeshAccess, options: FleetOptions): Promise<void> {
+  const stop = stopRequest(() => process.exit(130));
+  const fleet = startFleet(mesh, options);
+  const tell = () => {
+    const line = totalsLine(fleet.totals, {
+      connected: fleet.connected(),
+      wanted: options.devices,
+      faults: options.faultSeed !== null,
+    });
+    process.stdout.write(`${line}\n`);
+  };
+  const telling = setInterval(tell, totalsMs);
+  try {
+    const joined = fleet.joined.then(() => {
+      if (!stop.signal.aborted) tell();
+      return stop.requested;
+    });
+    await Promise.race([joined, stop.requested]);
+  } finally {
+    clearInterval(telling);
+    await fleet.stop();
+  }
+}
+
+async function run(): Promise<number> {
+  const arguments_ = wanted(process.argv.slice(2));
+  if (arguments_ === "help") {
+    process.stdout.write(`${usage}\n`);
+    return 0;
+  }
+  if ("wrong" in arguments_) {
+    process.stderr.write(`${arguments_.wrong}\n\n${usage}\n`);
+    return 2;
+  }
+  const folder = dataFolder(meshSettings(process.env).dataDir);
+  const { url, mqtt_url, mqtt_tls_cert } = await readRunningMesh(folder);
+  const masterKey = (await readFile(folder.masterKey, "utf8")).trim();
+  const mesh = { url, mqttUrl: mqtt_url, mqttTlsCert: mqtt_tls_cert ?? undefined, masterKey };
+  if ("remove" in arguments_) {
+    process.stdout.write(`${await removeFleet(mesh, arguments_.remove)} devices are deleted\n`);
+    return 0;
+  }
+  await runFleet(mesh, arguments_.run);
+  return 0;
+}
+
+try {
+  process.exitCode = await run();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 1;
+}
+process.exit();

@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { DeviceFunction, DeviceModel, SimulatedDevice } from "../simulated-device.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+import type { Totals } from "./totals.ts";
+
+/** One call in so many is answered badly. */
+const badAnswerOneIn = 3;
+/** How late an answer comes that is late, in milliseconds: before most callers give up, or after. */
+const lateMs = { from: 1_000, to: 20_000 } as const;
+/** Time between two faults of one device, in milliseconds. */
+const pauseMs = { from: 2_000, to: 20_000 } as const;
+
+/** The model with functions that are answered late, wrongly or never now and then. */
+export function withBadAnswers(model: DeviceModel, random: SeededRandom, totals: Totals): DeviceModel {
+  const flaky =
+    (run: DeviceFunction): DeviceFunction =>
+    async (params) => {
+      if (!random.oneIn(badAnswerOneIn)) return await run(params);
+      totals.badAnswers++;
+      switch (random.pick(["late", "wrong", "never"] as const)) {
+        case "late":
+          await sleep(random.between(lateMs.from, lateMs.to), undefined, { ref: false });
+          return await run(params);
+        case "wrong":
+          return { unexpected: random.bytes(8).toString("hex") };
+        case "never":
+          return await new Promise<never>(() => {});
+      }
+    };
+  const functions = Object.entries(model.functions).map(([name, run]) => [name, flaky(run)]);
+  return { ...model, functions: Object.fromEntries(functions) };
+}
+
+/** Drops the device's connection or has it send garbage, again and again at random times. Ends when the result is called. */
+export function disturb(device: SimulatedDevice, random: SeededRandom, totals: Totals): () => void {
+  let timer: NodeJS.Timeout;
+  const schedule = () => {
+    timer = setTimeout(
+      () => {
+        strike();
+        schedule();
+      },
+      random.between(pauseMs.from, pauseMs.to),
+    );
+  };
+  const strike = () => {
+    if (random.oneIn(2)) {
+      totals.drops++;
+      device.drop();
+    } else {
+      totals.garbage++;
+      const { id } = device;
+      const topics = [`${id}/shadow/update`, `${id}/r/rpc`, `${id}/event/noise`, `db/${id}/noise`] as const;
+      device.send(random.pick(topics), random.bytes(Math.floor(random.between(1, 200))));
+    }
+  };
+  schedule();
+  return () => clearTimeout(timer);
+}

@@ -1,0 +1,26 @@
+/** Draws that are the same in each run of the same seed. */
+export interface SeededRandom {
+  /** Evenly spread over `[from, to)`. */
+  between(from: number, to: number): number;
+  /** True once in so many draws, on average. */
+  oneIn(draws: number): boolean;
+  pick<T>(choices: readonly [T, ...T[]]): T;
+  bytes(length: number): Buffer;
+}
+
+/** A stream of draws (mulberry32); `stream` sets those of one device apart from those of another. */
+export function seededRandom(seed: number, stream: number): SeededRandom {
+  let state = (seed ^ Math.imul(stream + 1, 0x9e3779b1)) >>> 0;
+  const draw = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  return {
+    between: (from, to) => from + draw() * (to - from),
+    oneIn: (draws) => draw() * draws < 1,
+    pick: (choices) => choices[Math.floor(draw() * choices.length)] ?? choices[0],
+    bytes: (length) => Buffer.from(Array.from({ length }, () => Math.floor(draw() * 256))),
+  };
+}
