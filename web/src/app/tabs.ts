@@ -26,6 +26,13 @@ export const tabs: readonly Tab[] = [
     View: lazy(() => import("../devices/devices-tab.tsx").then((module) => ({ default: module.DevicesTab }))),
   },
   {
+    label: "Data",
+    icon: "data",
+    path: "/data",
+    pattern: "/data",
+    View: lazy(() => import("../data/data-tab.tsx").then((module) => ({ default: module.DataTab }))),
+  },
+  {
     label: "Keys",
     icon: "keys",
     path: "/keys",

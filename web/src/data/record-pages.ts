@@ -1,0 +1,60 @@
+import { type DataRecord, maxRecordLimit, maxSkip } from "@devmesh/contracts/model/data-record";
+import type { ApiClient } from "../api/api-client.ts";
+import { queryOf, type RecordSelection } from "./record-selection.ts";
+
+/** Records that one page asks for. */
+const pageSize = 200;
+
+/** Records before others, newest first. */
+export interface EarlierRecords {
+  readonly records: readonly DataRecord[];
+  /** There may be still earlier ones. */
+  readonly hasEarlier: boolean;
+}
+
+/**
+ * The newest records of a selection, or those before `oldest`. A page is the last few records until the time of the oldest one
+ * that is known, so that each costs the same however far back it lies; those of the same millisecond come again and are left
+ * out. Only where one millisecond holds more than a page does it reach further back.
+ */
+export async function readEarlier(
+  api: ApiClient,
+  selection: RecordSelection,
+  oldest: DataRecord | null,
+  signal: AbortSignal,
+): Promise<EarlierRecords> {
+  const until = oldest === null ? selection.until : justAfter(oldest.timestamp, selection.until);
+  const query = queryOf({ ...selection, until });
+  let reach = pageSize;
+  let firstBefore: number | null = null;
+  for (;;) {
+    const limit = Math.min(reach, maxRecordLimit);
+    const records = await api.call("queryRecords", { query: { ...query, skip: -reach, limit }, signal });
+    const earlier = oldest === null ? records : records.filter(({ id }) => id < oldest.id);
+    const first = records[0]?.id ?? null;
+    if (earlier.length > 0) return { records: earlier.reverse(), hasEarlier: records.length === limit };
+    if (records.length < limit || first === firstBefore || reach >= maxSkip)
+      return { records: [], hasEarlier: false };
+    firstBefore = first;
+    reach = Math.min(reach < maxRecordLimit ? maxRecordLimit : reach + maxRecordLimit, maxSkip);
+  }
+}
+
+/** The records of a selection that were stored after `newest`, oldest first; null when there are more than one answer holds. */
+export async function readLater(
+  api: ApiClient,
+  selection: RecordSelection,
+  newest: DataRecord,
+  signal: AbortSignal,
+): Promise<readonly DataRecord[] | null> {
+  const limit = 1_000;
+  const query = { ...queryOf(selection), after: String(newest.id), limit };
+  const records = await api.call("queryRecords", { query, signal });
+  return records.length < limit ? records : null;
+}
+
+/** The millisecond behind `timestamp`, but not behind `until`. */
+function justAfter(timestamp: string, until: string): string {
+  const after = Date.parse(timestamp) + 1;
+  return new Date(until === "" ? after : Math.min(after, Date.parse(until))).toISOString();
+}
