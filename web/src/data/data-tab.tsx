@@ -8,6 +8,7 @@ import { Waiting } from "../elements/waiting.tsx";
 import { ExportButtons } from "./export-buttons.tsx";
 import { fromLocalField, toLocalField } from "./local-time.ts";
 import { RecordTable } from "./record-table.tsx";
+import { TopicChart } from "./topic-chart.tsx";
 import { useRecords } from "./use-records.ts";
 import { useSelectionAddress } from "./use-selection-address.ts";
 
@@ -18,7 +19,8 @@ const typingMs = 300;
 export function DataTab() {
   const [selection, select] = useSelectionAddress();
   const [paused, setPaused] = useState(false);
-  const records = useRecords(selection, !paused);
+  const [charted, setCharted] = useState(false);
+  const records = useRecords(selection, !paused && !charted);
   const [filter, setFilter] = useState(selection.filter);
   const [device, setDevice] = useState(selection.device);
   const selectSoon = useDebouncedCallback(select, typingMs);
@@ -29,10 +31,13 @@ export function DataTab() {
   return (
     <Page
       title="Data"
-      fills
+      fills={!charted}
       actions={
         <>
-          <Button size="xs" variant="default" aria-pressed={paused} onClick={() => setPaused(!paused)}>
+          <Button size="xs" variant="default" onClick={() => setCharted(!charted)}>
+            {charted ? "Show records" : "Show chart"}
+          </Button>
+          <Button size="xs" variant="default" onClick={() => setPaused(!paused)}>
             {paused ? "Resume" : "Pause"}
           </Button>
           <ExportButtons selection={selection} />
@@ -80,18 +85,20 @@ export function DataTab() {
         />
         <Text size="sm" c="dimmed" ml="auto">
           {countOf(records)}
-          {paused ? " · paused" : records.stream === "live" ? " · live" : ""}
+          {paused || charted ? " · paused" : records.stream === "live" ? " · live" : ""}
         </Text>
       </Group>
       {records.error !== null && (
         <Failure error={records.error} title="The records could not be read" onRetry={records.readAgain} />
       )}
-      {records.isFull && (
+      {records.isFull && !charted && (
         <Text size="sm" c="dimmed">
           No more than these are held at once: narrow the range for earlier ones, or export them.
         </Text>
       )}
-      {records.isPending ? (
+      {charted ? (
+        <TopicChart selection={selection} />
+      ) : records.isPending ? (
         <Waiting />
       ) : records.records.length === 0 && records.error === null ? (
         <Text c="dimmed" py="xl" ta="center">
