@@ -163,8 +163,7 @@ async function runPackageTests(narrowed: readonly string[]): Promise<TestCount> 
     "--concurrency=2",
     "--output-logs=errors-only",
     "--",
-    "--json",
-    `--outputFile=${RESULT}`,
+    ...jestArguments(RESULT),
     "--passWithNoTests",
   ];
   const { ok, output } = await run("turbo", args);
@@ -204,8 +203,7 @@ async function runOnCluster(directory: string, first: TestOutcome): Promise<Test
     ...turbo("test", [`--filter=${filter}`]),
     "--output-logs=errors-only",
     "--",
-    "--json",
-    `--outputFile=${result}`,
+    ...jestArguments(result),
     "--maxWorkers=2",
     `--testPathIgnorePatterns=/(${without.join("|")}).test.ts$`,
   ];
@@ -214,6 +212,11 @@ async function runOnCluster(directory: string, first: TestOutcome): Promise<Test
   tell(name, outcome);
   if (outcome.failed > 0) say(output.trimEnd());
   return outcome;
+}
+
+/** A process that a test kept from ending must not hold up the run for ever: jest says so where the package is run alone. */
+function jestArguments(result: string): string[] {
+  return ["--json", `--outputFile=${result}`, "--forceExit"];
 }
 
 async function packagesWithTests(
