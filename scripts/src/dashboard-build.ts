@@ -46,7 +46,8 @@ export async function buildDashboard(build: DashboardBuild, signal: AbortSignal)
       [vite, "build", "--outDir", fresh, "--emptyOutDir", "--logLevel", "error"],
       {
         cwd: web,
-        env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: "0" },
+        // Whatever this process runs for: any other value builds React's development form, larger and slower.
+        env: { ...process.env, NODE_ENV: "production", NO_COLOR: "1", FORCE_COLOR: "0" },
         stdio: ["ignore", "ignore", "pipe"],
         guarded: false,
       },

@@ -4,8 +4,10 @@ import { mkdir, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { z } from "zod";
+import { buildDashboard } from "./dashboard-build.ts";
 import { type MongodbContainer, startMongodbContainer } from "./mongodb-container.ts";
 import { findNatsServer } from "./nats-server/find-nats-server.ts";
+import { childRegistry } from "./process/child-registry.ts";
 import {
   closingLine,
   failureLine,
@@ -64,6 +66,7 @@ const failures: string[] = [];
 let container: MongodbContainer | null = null;
 if (await natsServerIsThere()) {
   container = await startMongodb();
+  counts.push(await dashboardIsBuilt());
   counts.push(await runChecks(filters));
   counts.push(await runPackageTests(filters));
 } else {
@@ -102,6 +105,18 @@ async function natsServerIsThere(): Promise<boolean> {
     failures.push(`FAILED nats-server: ${error instanceof Error ? error.message : error}`);
     return false;
   }
+}
+
+/** Builds the dashboard once if need be, so that the meshes of the tests find it; counted as one test. */
+async function dashboardIsBuilt(): Promise<TestCount> {
+  const complaints: string[] = [];
+  const complain = (line: string) => complaints.push(line);
+  const build = { repository, children: childRegistry(), say, complain };
+  await buildDashboard(build, new AbortController().signal);
+  const ok = complaints.length === 0;
+  say(`${ok ? "ok     " : "FAILED "} dashboard`);
+  if (!ok) failures.push(`FAILED dashboard: ${complaints.join(" | ")}`);
+  return { passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 };
 }
 
 /** The server of `MONGODB_URL`, else one in a container for all suites; without both, those over MongoDB are skipped. */

@@ -18,7 +18,7 @@ if (source === "wrong") {
   process.exit(1);
 }
 mkdirSync(out, { recursive: true });
-writeFileSync(out + "/index.html", source);
+writeFileSync(out + "/index.html", source === "for what" ? process.env.NODE_ENV : source);
 `;
 
 async function repository(source: string) {
@@ -59,6 +59,13 @@ async function repository(source: string) {
 }
 
 describe("the launcher", () => {
+  test("for production, whatever the mesh itself is started for", async () => {
+    await using web = await repository("for what");
+    expect(process.env.NODE_ENV).toBe("test");
+    await web.build();
+    expect(await web.built()).toBe("production");
+  });
+
   test("builds the dashboard when there is none, says so, and then leaves it until a source changes", async () => {
     await using mesh = await repository("first");
     for (const path of ["web/src/main.tsx", "web/src"]) await mesh.age(path, 60);
