@@ -14,9 +14,13 @@ export interface TcpProxy extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** Between the ends of two connections that were stalled, in milliseconds. */
+const restoreEveryMs = 10;
+
 /** Passes connections on to a port of 127.0.0.1. */
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
+  const mute = new WeakSet<Socket>();
   let state: "open" | "cut" | "stalled" = "open";
   const server = createServer((client) => {
     if (state === "cut") {
@@ -34,8 +38,13 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
         target.destroy();
       });
     }
-    client.on("data", (bytes) => state === "stalled" || target.write(bytes));
-    target.on("data", (bytes) => state === "stalled" || client.write(bytes));
+    const pass = (to: Socket) => (bytes: Buffer) => {
+      // What swallowed something once is of no use any more.
+      if (state === "stalled") mute.add(client);
+      if (!mute.has(client)) to.write(bytes);
+    };
+    client.on("data", pass(target));
+    target.on("data", pass(client));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -57,8 +66,13 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       state = "stalled";
     },
     restore() {
-      if (state === "stalled") endAll();
+      const stale = state === "stalled" ? [...sockets] : [];
       state = "open";
+      for (const [at, socket] of stale.entries()) {
+        mute.add(socket);
+        // One after the other, as a network ends them: the driver of MongoDB (7.8) can hang when all end in the same moment.
+        setTimeout(() => socket.destroy(), at * restoreEveryMs);
+      }
     },
     close,
     [Symbol.asyncDispose]: close,
