@@ -63,7 +63,8 @@ function withDatabase(url: string, database: string): string {
   return `${hosts}/${database}${options ?? ""}`;
 }
 
-async function dropDatabases(url: string, isMeant: (name: string) => boolean): Promise<void> {
+/** Drops the databases of a server whose names are meant. */
+export async function dropDatabases(url: string, isMeant: (name: string) => boolean): Promise<void> {
   await using client = new MongoClient(url);
   const { databases } = await client.db("admin").admin().listDatabases({ nameOnly: true });
   for (const { name } of databases) if (isMeant(name)) await client.db(name).dropDatabase();

@@ -1,3 +1,5 @@
+import { topicMatcher } from "@devmesh/contracts/model/topic-match";
+
 /** A run of topics in the order of their bytes: from `from` up to, not including, `to`. */
 interface TopicRange {
   readonly from: string;
@@ -24,24 +26,16 @@ export interface TopicPattern {
 export function topicPattern(deviceId: string, filter: string): TopicPattern {
   const levels = ["db", deviceId, ...filter.split("/")];
   const wildcard = levels.findIndex((level) => level === "+" || level === "#");
-  const matches = (topic: string) => matchesLevels(levels, topic.split("/"));
+  const matchesFilter = topicMatcher(levels.join("/"));
+  // `db/ab` is no topic of device `ab`: only what begins `db/ab/` is.
+  const matches = (topic: string) => topic.startsWith(`db/${deviceId}/`) && matchesFilter(topic);
   const expression = expressionOf(levels);
   if (wildcard === -1)
     return { exact: levels.join("/"), range: null, rangeIsExact: true, matches, expression };
   const range = topicsBelow(`${levels.slice(0, wildcard).join("/")}/`);
   const endsHere = levels[wildcard] === "#";
-  // `db/ab` is no topic of device `ab`: only what begins `db/ab/` is.
   const exact = endsHere && wildcard > 2 ? levels.slice(0, wildcard).join("/") : null;
   return { exact, range, rangeIsExact: endsHere, matches, expression };
-}
-
-function matchesLevels(filter: readonly string[], topic: readonly string[]): boolean {
-  for (const [at, level] of filter.entries()) {
-    if (level === "#") return topic.length >= at && topic.length > 2;
-    const actual = topic[at];
-    if (actual === undefined || (level !== "+" && level !== actual)) return false;
-  }
-  return topic.length === filter.length;
 }
 
 /** `#` takes in the level above it, but for the device's: there is no topic `db/<deviceId>`. */

@@ -1,7 +1,7 @@
 import type { devices } from "@devmesh/contracts/devices";
 import type { Acl } from "@devmesh/contracts/model/acl";
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
-import { topicMatches } from "@devmesh/contracts/model/topic-match";
+import { topicMatcher } from "@devmesh/contracts/model/topic-match";
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
@@ -106,5 +106,5 @@ function covers({ read, rpc, queries }: Acl, { id, name, data }: Frame): boolean
   if (name.startsWith("rpc.in.")) return rpc.includes(name.slice("rpc.in.".length));
   if (name !== "data" || !isJsonObject(data) || typeof data.topic !== "string") return false;
   const { topic } = data;
-  return Object.values(queries).some((query) => topicMatches(`db/${id}/${query.topic}`, topic));
+  return Object.values(queries).some((query) => topicMatcher(`db/${id}/${query.topic}`)(topic));
 }
