@@ -3,6 +3,7 @@ import { dataFolder } from "./mesh/data-folder.ts";
 import { storeUrlOf } from "./mesh/service-environment.ts";
 import { meshSettings } from "./mesh/settings.ts";
 import { backUpStores } from "./mesh/store-backup.ts";
+import { helpOption, runCommand, WrongUsage } from "./process/command.ts";
 import { StartFailure } from "./process/running-process.ts";
 
 const usage = `Usage: npm run backup -- FOLDER
@@ -13,36 +14,23 @@ What seals the secrets in them is not copied: keep DATA_DIR/installation.json el
 // The copies are their owner's alone, as the stores are.
 process.umask(0o077);
 
-/** What the command line asks for. */
-function wanted(args: string[]): { folder: string } | "help" | { wrong: string } {
-  try {
-    const { values, positionals } = parseArgs({
-      args,
-      allowPositionals: true,
-      options: { help: { type: "boolean", short: "h" } },
-    });
-    if (values.help) return "help";
-    const [folder, ...others] = positionals;
-    return folder && others.length === 0 ? { folder } : { wrong: "One folder is needed." };
-  } catch (error) {
-    return { wrong: error instanceof Error ? error.message : String(error) };
-  }
+interface Wanted {
+  /** Takes the copies. */
+  readonly folder: string;
 }
 
-async function run(): Promise<number> {
-  const asked = wanted(process.argv.slice(2));
-  if (asked === "help") {
-    process.stdout.write(`${usage}\n`);
-    return 0;
-  }
-  if ("wrong" in asked) {
-    process.stderr.write(`${asked.wrong}\n\n${usage}\n`);
-    return 2;
-  }
+function read(args: string[]): Wanted | "help" {
+  const { values, positionals } = parseArgs({ args, allowPositionals: true, options: helpOption });
+  if (values.help) return "help";
+  const [folder, ...others] = positionals;
+  if (!folder || others.length > 0) throw new WrongUsage("One folder is needed.");
+  return { folder };
+}
+
+async function run(wanted: Wanted): Promise<void> {
   const settings = meshSettings(process.env);
   const folder = dataFolder(settings.dataDir);
-  await backUpStores((service) => fileOf(storeUrlOf(service, settings, folder)), asked.folder);
-  return 0;
+  await backUpStores((service) => fileOf(storeUrlOf(service, settings, folder)), wanted.folder);
 }
 
 function fileOf(storeUrl: string): string {
@@ -55,9 +43,4 @@ function fileOf(storeUrl: string): string {
   return path;
 }
 
-try {
-  process.exitCode = await run();
-} catch (error) {
-  process.stderr.write(`${error instanceof StartFailure ? error.message : String(error)}\n`);
-  process.exitCode = 1;
-}
+await runCommand({ usage, read, run });

@@ -1,5 +1,6 @@
-import { enrolDevice, type MeshAccess } from "./device-enrolment.ts";
+import { enrolDevice } from "./device-enrolment.ts";
 import { deviceKinds, deviceModels } from "./device-models.ts";
+import type { MeshAccess } from "./mesh/mesh-access.ts";
 import { type SimulatedDevice, startSimulatedDevice } from "./simulated-device.ts";
 
 /** Devices that run until they are stopped. */

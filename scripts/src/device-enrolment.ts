@@ -1,14 +1,5 @@
 import { z } from "zod";
-
-/** How a mesh is reached by who holds its master key. */
-export interface MeshAccess {
-  /** Base address of the REST API, without a slash at its end. */
-  readonly url: string;
-  readonly mqttUrl: string;
-  /** PEM file of the certificate that MQTT over TLS shows; absent without TLS. */
-  readonly mqttTlsCert?: string | undefined;
-  readonly masterKey: string;
-}
+import type { MeshAccess } from "./mesh/mesh-access.ts";
 
 const WithToken = z.object({ token: z.string() });
 

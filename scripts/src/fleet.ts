@@ -1,13 +1,10 @@
-import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { DeviceId } from "@devmesh/contracts/model/device-id";
-import type { MeshAccess } from "./device-enrolment.ts";
 import { type FleetOptions, startFleet } from "./fleet/fleet.ts";
 import { fleetDeviceId, maxFleet, removeFleet } from "./fleet/fleet-devices.ts";
 import { totalsLine } from "./fleet/totals.ts";
-import { dataFolder } from "./mesh/data-folder.ts";
-import { readRunningMesh } from "./mesh/mesh-file.ts";
-import { meshSettings } from "./mesh/settings.ts";
+import { accessRunningMesh, type MeshAccess } from "./mesh/mesh-access.ts";
+import { helpOption, runCommand, WrongUsage } from "./process/command.ts";
 import { stopRequest } from "./process/stop-request.ts";
 
 /** How often totals are told, in milliseconds. */
@@ -24,45 +21,37 @@ and publish data until Ctrl-C; every 5 s it says what they did.
   --seed    the same faults again for the same number (1 unless told)
   --remove  deletes the devices that it made`;
 
-type Wanted =
-  | { readonly run: FleetOptions }
-  | { readonly remove: string }
-  | { readonly wrong: string }
-  | "help";
+/** Devices to run, or to delete. */
+type Wanted = { readonly run: FleetOptions } | { readonly remove: string };
 
-/** What the command line asks for. */
-function wanted(args: string[]): Wanted {
-  try {
-    const { values } = parseArgs({
-      args,
-      options: {
-        devices: { type: "string" },
-        prefix: { type: "string", default: "fleet" },
-        flaky: { type: "boolean", default: false },
-        seed: { type: "string" },
-        remove: { type: "boolean", default: false },
-        help: { type: "boolean", short: "h" },
-      },
-    });
-    if (values.help) return "help";
-    const { prefix, flaky, remove } = values;
-    if (!DeviceId.safeParse(fleetDeviceId(prefix, 1)).success)
-      return { wrong: `No device id can begin with ${prefix}.` };
-    if (remove) {
-      if (flaky || values.devices !== undefined || values.seed !== undefined)
-        return { wrong: "--remove goes with --prefix alone." };
-      return { remove: prefix };
-    }
-    const devices = wholeNumber(values.devices ?? "20", maxFleet);
-    if (devices === null || devices === 0)
-      return { wrong: `--devices takes a number from 1 to ${maxFleet}.` };
-    if (values.seed !== undefined && !flaky) return { wrong: "--seed needs --flaky." };
-    const seed = wholeNumber(values.seed ?? "1", 2 ** 32 - 1);
-    if (seed === null) return { wrong: "--seed takes a number from 0 to 4294967295." };
-    return { run: { prefix, devices, faultSeed: flaky ? seed : null } };
-  } catch (error) {
-    return { wrong: error instanceof Error ? error.message : String(error) };
+function read(args: string[]): Wanted | "help" {
+  const { values } = parseArgs({
+    args,
+    options: {
+      devices: { type: "string" },
+      prefix: { type: "string", default: "fleet" },
+      flaky: { type: "boolean", default: false },
+      seed: { type: "string" },
+      remove: { type: "boolean", default: false },
+      ...helpOption,
+    },
+  });
+  if (values.help) return "help";
+  const { prefix, flaky, remove } = values;
+  if (!DeviceId.safeParse(fleetDeviceId(prefix, 1)).success)
+    throw new WrongUsage(`No device id can begin with ${prefix}.`);
+  if (remove) {
+    if (flaky || values.devices !== undefined || values.seed !== undefined)
+      throw new WrongUsage("--remove goes with --prefix alone.");
+    return { remove: prefix };
   }
+  const devices = wholeNumber(values.devices ?? "20", maxFleet);
+  if (devices === null || devices === 0)
+    throw new WrongUsage(`--devices takes a number from 1 to ${maxFleet}.`);
+  if (values.seed !== undefined && !flaky) throw new WrongUsage("--seed needs --flaky.");
+  const seed = wholeNumber(values.seed ?? "1", 2 ** 32 - 1);
+  if (seed === null) throw new WrongUsage("--seed takes a number from 0 to 4294967295.");
+  return { run: { prefix, devices, faultSeed: flaky ? seed : null } };
 }
 
 function wholeNumber(text: string, max: number): number | null {
@@ -71,7 +60,7 @@ function wholeNumber(text: string, max: number): number | null {
 
 /** Runs a fleet until it is asked to stop; throws when a device cannot join. */
 async function runFleet(mesh: MeshAccess, options: FleetOptions): Promise<void> {
-  const stop = stopRequest(() => process.exit(130));
+  const stop = stopRequest();
   const fleet = startFleet(mesh, options);
   const tell = () => {
     const line = totalsLine(fleet.totals, {
@@ -94,32 +83,10 @@ async function runFleet(mesh: MeshAccess, options: FleetOptions): Promise<void> 
   }
 }
 
-async function run(): Promise<number> {
-  const arguments_ = wanted(process.argv.slice(2));
-  if (arguments_ === "help") {
-    process.stdout.write(`${usage}\n`);
-    return 0;
-  }
-  if ("wrong" in arguments_) {
-    process.stderr.write(`${arguments_.wrong}\n\n${usage}\n`);
-    return 2;
-  }
-  const folder = dataFolder(meshSettings(process.env).dataDir);
-  const { url, mqtt_url, mqtt_tls_cert } = await readRunningMesh(folder);
-  const masterKey = (await readFile(folder.masterKey, "utf8")).trim();
-  const mesh = { url, mqttUrl: mqtt_url, mqttTlsCert: mqtt_tls_cert ?? undefined, masterKey };
-  if ("remove" in arguments_) {
-    process.stdout.write(`${await removeFleet(mesh, arguments_.remove)} devices are deleted\n`);
-    return 0;
-  }
-  await runFleet(mesh, arguments_.run);
-  return 0;
+async function run(wanted: Wanted): Promise<void> {
+  const mesh = await accessRunningMesh(process.env);
+  if ("run" in wanted) await runFleet(mesh, wanted.run);
+  else process.stdout.write(`${await removeFleet(mesh, wanted.remove)} devices are deleted\n`);
 }
 
-try {
-  process.exitCode = await run();
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
-  process.exitCode = 1;
-}
-process.exit();
+await runCommand({ usage, read, run });

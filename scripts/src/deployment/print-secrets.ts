@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { z } from "zod";
+import { helpOption, runCommand, WrongUsage } from "../process/command.ts";
 import { StartFailure } from "../process/running-process.ts";
 import { composeEnvironment } from "./compose-environment.ts";
 import { type DeploymentSecrets, deploymentSecrets } from "./deployment-secrets.ts";
@@ -16,32 +17,27 @@ safe, apart from the backups of the stores, which cannot be read without it.
 
 const SmtpUrl = z.url({ protocol: /^smtps?$/ });
 
-/** What the command line asks for; `wrong` is what is amiss with it. */
-type Wanted =
-  | { readonly kind: "compose" | "kubernetes"; readonly file: string; readonly withMongodb: boolean }
-  | { readonly kind: "help" }
-  | { readonly kind: "wrong"; readonly reason: string };
+interface Wanted {
+  readonly kind: "compose" | "kubernetes";
+  readonly file: string;
+  readonly withMongodb: boolean;
+}
 
-function wanted(args: string[]): Wanted {
-  try {
-    const { values, positionals } = parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        installation: { type: "string", default: "installation.json" },
-        "without-mongodb": { type: "boolean", default: false },
-        help: { type: "boolean", short: "h" },
-      },
-    });
-    if (values.help) return { kind: "help" };
-    const [kind, ...others] = positionals;
-    if ((kind !== "compose" && kind !== "kubernetes") || others.length > 0) {
-      return { kind: "wrong", reason: "Say compose or kubernetes." };
-    }
-    return { kind, file: values.installation, withMongodb: !values["without-mongodb"] };
-  } catch (error) {
-    return { kind: "wrong", reason: error instanceof Error ? error.message : String(error) };
-  }
+function read(args: string[]): Wanted | "help" {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      installation: { type: "string", default: "installation.json" },
+      "without-mongodb": { type: "boolean", default: false },
+      ...helpOption,
+    },
+  });
+  if (values.help) return "help";
+  const [kind, ...others] = positionals;
+  if ((kind !== "compose" && kind !== "kubernetes") || others.length > 0)
+    throw new WrongUsage("Say compose or kubernetes.");
+  return { kind, file: values.installation, withMongodb: !values["without-mongodb"] };
 }
 
 /** The Secrets in the form of a List, which is JSON and so YAML, too. */
@@ -54,26 +50,11 @@ function kubernetesList(secrets: DeploymentSecrets, withMongodb: boolean): strin
   return `${JSON.stringify({ apiVersion: "v1", kind: "List", items }, null, 2)}\n`;
 }
 
-async function run(): Promise<number> {
-  const asked = wanted(process.argv.slice(2));
-  if (asked.kind === "help") {
-    process.stdout.write(`${usage}\n`);
-    return 0;
-  }
-  if (asked.kind === "wrong") {
-    process.stderr.write(`${asked.reason}\n\n${usage}\n`);
-    return 2;
-  }
-  const secrets = await deploymentSecrets(asked.file);
+async function run({ kind, file, withMongodb }: Wanted): Promise<void> {
+  const secrets = await deploymentSecrets(file);
   process.stdout.write(
-    asked.kind === "compose" ? composeEnvironment(secrets) : kubernetesList(secrets, asked.withMongodb),
+    kind === "compose" ? composeEnvironment(secrets) : kubernetesList(secrets, withMongodb),
   );
-  return 0;
 }
 
-try {
-  process.exitCode = await run();
-} catch (error) {
-  process.stderr.write(`${error instanceof StartFailure ? error.message : String(error)}\n`);
-  process.exitCode = 1;
-}
+await runCommand({ usage, read, run });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { MeshAccess } from "../device-enrolment.ts";
+import type { MeshAccess } from "../mesh/mesh-access.ts";
 
 /** Most devices of one fleet: ids stay of one length, and sort. */
 export const maxFleet = 9_999;

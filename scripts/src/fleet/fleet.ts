@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { enrolDevice, type MeshAccess } from "../device-enrolment.ts";
+import { enrolDevice } from "../device-enrolment.ts";
 import { deviceKinds, deviceModels } from "../device-models.ts";
+import type { MeshAccess } from "../mesh/mesh-access.ts";
 import { type SimulatedDevice, startSimulatedDevice } from "../simulated-device.ts";
 import { disturb, withBadAnswers } from "./faults.ts";
 import { fleetDeviceId, fleetDeviceName } from "./fleet-devices.ts";

@@ -11,9 +11,9 @@ export interface StopRequest {
 
 /**
  * Listens to SIGINT, SIGTERM, SIGHUP and, when there is one, to the end of the channel to the parent. A second request,
- * half a second or more after the first, calls `onSecond`.
+ * half a second or more after the first, calls `onSecond`; without one it ends the process.
  */
-export function stopRequest(onSecond: () => void): StopRequest {
+export function stopRequest(onSecond: () => void = endInterrupted): StopRequest {
   const abort = new AbortController();
   let first: number | null = null;
   const request = () => {
@@ -27,4 +27,9 @@ export function stopRequest(onSecond: () => void): StopRequest {
     abort.signal.addEventListener("abort", () => resolve(), { once: true });
   });
   return { signal: abort.signal, requested };
+}
+
+/** Ends this process as a shell names one that SIGINT ended. */
+function endInterrupted(): void {
+  process.exit(130);
 }
