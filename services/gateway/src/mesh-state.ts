@@ -96,7 +96,13 @@ function replicaOf({ id, version, started, endpoints }: ServiceStats) {
       name: endpoint.name,
       requests: endpoint.num_requests,
       errors: endpoint.num_errors,
-      mean_ms: Math.round(endpoint.average_processing_time / 1_000) / 1_000,
+      mean_ms: milliseconds(endpoint.average_processing_time),
+      total_ms: milliseconds(endpoint.processing_time),
     })),
   };
+}
+
+/** Nanoseconds in milliseconds, to the microsecond. */
+function milliseconds(ns: number): number {
+  return Math.round(ns / 1_000) / 1_000;
 }

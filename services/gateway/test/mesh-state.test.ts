@@ -63,7 +63,7 @@ test("tells who runs, how they do in milliseconds, and what waits", async () => 
   const { services, queues } = await read();
   const replicas = services.flatMap(({ name, replicas }) => (name === "stand-ins" ? replicas : []));
   expect(replicas.find(({ version }) => version === "3.0.0")?.endpoints).toEqual([
-    { name: "greet", requests: 4, errors: 1, mean_ms: 2.5 },
+    { name: "greet", requests: 4, errors: 1, mean_ms: 2.5, total_ms: 10 },
   ]);
   expect(JSON.stringify(services)).not.toContain("secret");
   expect(queues).toEqual({ data: 7, rpc_bridge: 2, mail: 1, dead_mail: 4 });

@@ -16,6 +16,8 @@ const Replica = z.object({
       errors: z.int().min(0),
       /** Mean time of a request, in milliseconds; 0 before the first. */
       mean_ms: z.number().min(0),
+      /** Time of all requests together, in milliseconds: what it grew by tells the mean between two readings. */
+      total_ms: z.number().min(0),
     }),
   ),
 });
