@@ -4,7 +4,8 @@ import type { Notification } from "@devmesh/contracts/model/notification";
 import { describe, expect, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
 import { readEventStream, type ServerEvent } from "../src/live/event-stream.ts";
-import { followNotifications, type StreamState } from "../src/live/notification-stream.ts";
+import type { StreamState } from "../src/live/lasting-stream.ts";
+import { followNotifications } from "../src/live/notification-stream.ts";
 import { startHttpServer } from "./http-server.ts";
 
 const key = `mk_${"a".repeat(32)}`;

@@ -1,6 +1,6 @@
 import { Group, Text } from "@mantine/core";
+import type { StreamState } from "../live/lasting-stream.ts";
 import { useStreamState } from "../live/live-updates.tsx";
-import type { StreamState } from "../live/notification-stream.ts";
 
 const shown: Readonly<Record<StreamState, { readonly text: string; readonly color: string }>> = {
   connecting: { text: "Connecting", color: "var(--mantine-color-gray-5)" },

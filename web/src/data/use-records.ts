@@ -2,7 +2,7 @@ import { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
-import type { StreamState } from "../live/notification-stream.ts";
+import type { StreamState } from "../live/lasting-stream.ts";
 import { useDataFrames } from "../live/use-data-frames.ts";
 import { emptyList, type RecordList, withRecords } from "./record-list.ts";
 import { readEarlier, readLater } from "./record-pages.ts";

@@ -4,7 +4,8 @@ import { createContext, type ReactNode, useContext, useEffect, useMemo, useState
 import { useApi } from "../api/api-context.tsx";
 import { applyFrames, readDevices } from "./apply-frames.ts";
 import { gatherFrames } from "./frame-batches.ts";
-import { followNotifications, type StreamState } from "./notification-stream.ts";
+import type { StreamState } from "./lasting-stream.ts";
+import { followNotifications } from "./notification-stream.ts";
 
 type FrameListener = (frames: readonly Notification[]) => void;
 

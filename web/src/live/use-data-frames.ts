@@ -2,7 +2,8 @@ import type { Notification } from "@devmesh/contracts/model/notification";
 import { useEffect } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { gatherFrames } from "./frame-batches.ts";
-import { followNotifications, type StreamState } from "./notification-stream.ts";
+import type { StreamState } from "./lasting-stream.ts";
+import { followNotifications } from "./notification-stream.ts";
 
 /** What a view does with the stream of stored records. */
 export interface DataFrameHandlers {
