@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Db,
   type IndexDescription,
@@ -16,6 +17,7 @@ import {
   MongoTopologyClosedError,
   MongoWriteConcernError,
 } from "mongodb";
+import { watchHeartbeats } from "./heartbeat-watch.ts";
 import { StoreUnavailable } from "./store-unavailable.ts";
 import type { MongoUrl } from "./store-url.ts";
 
@@ -46,6 +48,9 @@ export interface MongoStore {
  * hear of a store that is away before their own deadline passes.
  */
 const serverSelectionMs = 1_500;
+
+/** Between two attempts to connect anew, in milliseconds. */
+const reconnectEveryMs = 500;
 
 /** What a server answers while it cannot do what it is asked, whatever that is; by MongoDB's own names (`error_codes.yml`). */
 const awayCodes: ReadonlySet<number> = new Set(
@@ -121,13 +126,14 @@ export async function openMongo(
     connectTimeoutMS: serverSelectionMs,
   });
   const db = client.db(database);
+  const connection = keepConnected(client);
   const store: MongoStore = {
     db,
     run: (givenSignal, work) => untilAborted(givenSignal, work),
     async ping(givenSignal) {
       await untilAborted(givenSignal, () => db.command({ ping: 1 }, { signal: givenSignal }));
     },
-    close: () => client.close(),
+    close: () => connection.close(),
   };
   try {
     for (const { name, indexes } of collections) {
@@ -137,9 +143,40 @@ export async function openMongo(
     await store.ping(signal);
     return store;
   } catch (error) {
-    await client.close();
+    await connection.close();
     throw error;
   }
+}
+
+/** Connects a client anew, which its collections stay valid over, whenever it can no longer find its servers by itself. */
+function keepConnected(client: MongoClient): { close(): Promise<void> } {
+  const closing = new AbortController();
+  let reconnecting: Promise<void> | null = null;
+  async function reconnect() {
+    await client.close();
+    while (!closing.signal.aborted) {
+      try {
+        await client.connect();
+        return;
+      } catch {
+        // Calls end as unavailable meanwhile, and say why.
+        await sleep(reconnectEveryMs, undefined, { signal: closing.signal }).catch(() => undefined);
+      }
+    }
+  }
+  const stopWatching = watchHeartbeats(client, () => {
+    reconnecting ??= reconnect().finally(() => {
+      reconnecting = null;
+    });
+  });
+  return {
+    async close() {
+      stopWatching();
+      closing.abort();
+      await reconnecting;
+      await client.close();
+    },
+  };
 }
 
 /**

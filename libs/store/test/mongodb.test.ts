@@ -1,4 +1,8 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
+import { eventually } from "@devmesh/testkit/eventually";
 import { findMongodb, type TestDatabase, withoutMongodb } from "@devmesh/testkit/mongodb";
 import { startTcpProxy, type TcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
@@ -96,6 +100,28 @@ afterAll(async () => {
       await store.ping(never);
       await store.run(never, () => store.db.collection<Thing>("things").insertOne({ _id: "a", size: 1 }));
       expect(await store.db.collection<Thing>("things").countDocuments()).toBe(1);
+    });
+
+    test("finds its server again after all connections ended in one turn of the event loop", async () => {
+      const sockets = new Set<Socket>();
+      const collect = (message: unknown) => sockets.add((message as { socket: Socket }).socket);
+      subscribe("net.client.socket", collect);
+      const store = await open();
+      const find = () => store.run(never, () => store.db.collection<Thing>("things").findOne({ _id: "a" }));
+      await find();
+      unsubscribe("net.client.socket", collect);
+      // A check of the server that is wanted within half a second of another waits for that to pass.
+      await sleep(600);
+      proxy.stall();
+      const cutShort = find();
+      await sleep(50);
+      // The first of them is the one that the driver watches the server by.
+      for (const socket of sockets) socket.destroy();
+      proxy.restore();
+      // A driver that found the server would have tried again and been answered: this one waits for a lost heartbeat.
+      await expect(cutShort).rejects.toThrow(StoreUnavailable);
+      await eventually(() => store.ping(never).then(() => true));
+      expect(await find()).toBeNull();
     });
 
     test("ends a call at its deadline although the server says nothing", async () => {

@@ -14,9 +14,6 @@ export interface TcpProxy extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Between the ends of two connections that were stalled, in milliseconds. */
-const restoreEveryMs = 10;
-
 /** Passes connections on to a port of 127.0.0.1. */
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
@@ -66,13 +63,8 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       state = "stalled";
     },
     restore() {
-      const stale = state === "stalled" ? [...sockets] : [];
+      if (state === "stalled") endAll();
       state = "open";
-      for (const [at, socket] of stale.entries()) {
-        mute.add(socket);
-        // One after the other, as a network ends them: the driver of MongoDB (7.8) can hang when all end in the same moment.
-        setTimeout(() => socket.destroy(), at * restoreEveryMs);
-      }
     },
     close,
     [Symbol.asyncDispose]: close,
