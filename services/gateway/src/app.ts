@@ -15,7 +15,8 @@ import { RequestRefused } from "./gateway-errors.ts";
 import type { Handlers } from "./handlers.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
 import type { KeyCache } from "./key-cache.ts";
-import type { ReadMeshState } from "./mesh-state.ts";
+import type { ListenerPlaces } from "./listener-places.ts";
+import type { ReadMesh } from "./mesh-state.ts";
 import { mount, mountPublic, type RouteHandler } from "./mount.ts";
 import type { OpenStream } from "./notifications/open-stream.ts";
 import { plainPageSecurity } from "./page-security.ts";
@@ -57,7 +58,9 @@ export interface AppOptions {
   readonly metrics: Metrics;
   /** Answers with the notification stream. */
   readonly openStream: OpenStream;
-  readonly readMeshState: ReadMeshState;
+  readonly readMesh: ReadMesh;
+  /** Of `GET /mesh` as a stream. */
+  readonly meshListeners: ListenerPlaces;
   /** Whether the gateway is stopping. */
   readonly stopping: () => boolean;
 }
@@ -71,7 +74,8 @@ export function createApp({
   log,
   metrics,
   openStream,
-  readMeshState,
+  readMesh,
+  meshListeners,
   stopping,
 }: AppOptions): Express {
   const rate = (name: string, perSecond: number) => new RateLimit({ name, perSecond, maxBuckets, clock });
@@ -90,7 +94,7 @@ export function createApp({
     ...customerHandlers(clients),
     ...deviceAccessHandlers(clients, clock),
     ...masterKeyHandlers(clients),
-    ...meshHandlers({ readMeshState, clock, stopping }),
+    ...meshHandlers({ readMesh, places: meshListeners, clock, stopping }),
     ...storedDataHandlers(clients),
     ...deviceKeyHandlers(clients),
     ...notificationHandlers(openStream),

@@ -56,11 +56,11 @@ export const GatewayEnv = ServiceEnv.extend({
    * of it before the port closes; in milliseconds, a part of `DRAIN_MS`.
    */
   LAME_DUCK_MS: wholeNumber(0, 0, 60_000),
-  /** Most listeners of the notification stream of one master key. */
+  /** Most listeners with one master key: of the notification stream, and as many of `GET /mesh`. So with the next two. */
   NOTIFY_MASTER_LISTENERS: wholeNumber(100, 0, 1_000_000),
-  /** Most listeners of the notification stream of one key of another kind. */
+  /** Most listeners with one key of another kind. */
   NOTIFY_KEY_LISTENERS: wholeNumber(10, 0, 1_000_000),
-  /** Most listeners of the notification stream in all. */
+  /** Most listeners in all. */
   NOTIFY_LISTENERS: wholeNumber(10_000, 0, 1_000_000),
   /** Most bytes that may wait for a listener; one that reads more slowly is closed. */
   NOTIFY_BUFFER_BYTES: wholeNumber(1024 * 1024, 1024, 64 * 1024 * 1024),

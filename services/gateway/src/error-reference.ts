@@ -36,7 +36,8 @@ export function gatewayReasons(route: RouteDeclaration): (keyof typeof gatewayEr
     reasons.push("body_malformed", "body_too_large", "unsupported_media_type");
     if (!route.body.optional) reasons.push("body_missing");
   }
-  if (route.stream === true) reasons.push("not_acceptable", "handshake_invalid", "too_many_listeners");
+  if (route.stream === true) reasons.push("not_acceptable", "handshake_invalid");
+  if (route.stream !== undefined) reasons.push("too_many_listeners");
   return reasons;
 }
 

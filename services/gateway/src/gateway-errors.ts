@@ -34,7 +34,7 @@ export const gatewayErrors = {
   rate_limited: { status: 429, when: "The key, or the address, has used up its rate; see `Retry-After`." },
   too_many_listeners: {
     status: 429,
-    when: "The key, or the gateway, has as many listeners of the notification stream as it may have.",
+    when: "The key, or the gateway, has as many listeners of the stream as it may have.",
   },
   header_too_large: { status: 431, when: "The request line and its headers exceed 16 KB." },
 } as const satisfies Readonly<Record<string, { readonly status: number; readonly when: string }>>;

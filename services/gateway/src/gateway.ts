@@ -11,7 +11,8 @@ import { createApp } from "./app.ts";
 import type { GatewayEnv } from "./env.ts";
 import { startHttpServer } from "./http-server.ts";
 import { KeyCache } from "./key-cache.ts";
-import { createMeshStateReader } from "./mesh-state.ts";
+import { ListenerPlaces } from "./listener-places.ts";
+import { createMeshReader } from "./mesh-state.ts";
 import { NotificationHub } from "./notifications/hub.ts";
 import { createNotificationMetrics } from "./notifications/notification-metrics.ts";
 import { createStreamOpener } from "./notifications/open-stream.ts";
@@ -51,6 +52,11 @@ export async function startGateway({
   const keyCache = new KeyCache({ maxKeys: env.KEY_CACHE_SIZE, believedForMs: env.KEY_CACHE_MS, clock });
   const [keyEvents] = mesh.gateway.subscribes;
   const notificationMetrics = createNotificationMetrics(metrics);
+  const listenerLimits = {
+    ofMasterKey: env.NOTIFY_MASTER_LISTENERS,
+    ofOtherKey: env.NOTIFY_KEY_LISTENERS,
+    inAll: env.NOTIFY_LISTENERS,
+  };
   const hub = new NotificationHub({
     bus,
     publisher,
@@ -58,11 +64,7 @@ export async function startGateway({
     clock,
     log,
     metrics: notificationMetrics,
-    limits: {
-      ofMasterKey: env.NOTIFY_MASTER_LISTENERS,
-      ofOtherKey: env.NOTIFY_KEY_LISTENERS,
-      inAll: env.NOTIFY_LISTENERS,
-    },
+    places: new ListenerPlaces(listenerLimits),
   });
   const openStream = createStreamOpener(hub, {
     maxWaitingBytes: env.NOTIFY_BUFFER_BYTES,
@@ -92,7 +94,8 @@ export async function startGateway({
     log,
     metrics,
     openStream,
-    readMeshState: createMeshStateReader({ bus, clients, clock }),
+    readMesh: createMeshReader({ bus, clients, clock }),
+    meshListeners: new ListenerPlaces(listenerLimits),
     stopping: () => stopping,
   });
   const server = await startHttpServer({

@@ -9,14 +9,12 @@ import { discover, type ServiceStats } from "@devmesh/service-kit/discovery";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import type { Client } from "@devmesh/service-kit/implementation";
 
-/** How long one reading serves all who ask, in milliseconds. */
-const freshMs = 1_000;
 /** How long replicas have to answer, and owners of queues, in milliseconds. */
 const discoveryMs = 500;
 const queueMs = 2_000;
 
 /** What a reading asks. */
-export interface MeshStateOptions {
+export interface MeshReaderOptions {
   readonly bus: Bus;
   readonly clients: {
     readonly data: Client<typeof data, "readBacklog">;
@@ -26,21 +24,30 @@ export interface MeshStateOptions {
   readonly clock: Clock;
 }
 
-/** How the mesh does, at most a second ago. Throws `unavailable` while the gateway is cut off from it. */
-export type ReadMeshState = () => Promise<MeshState>;
+/** One round of questions to the mesh. */
+export interface MeshReading {
+  /** When it began, on the monotonic clock. */
+  readonly begunAtMs: number;
+  /** A `MeshState` as JSON. Rejects with `unavailable` while the gateway is cut off from the mesh. */
+  readonly state: Promise<string>;
+}
 
-/** Readings of the mesh's state, each shared by all who ask while it is fresh: services are asked once, however many look. */
-export function createMeshStateReader(options: MeshStateOptions): ReadMeshState {
+/** The last reading, or one that begins now where that is `maxAgeMs` old. */
+export type ReadMesh = (maxAgeMs: number) => MeshReading;
+
+/** Readings of the mesh's state, each shared by all for whom it is new enough: services are asked once, however many look. */
+export function createMeshReader(options: MeshReaderOptions): ReadMesh {
   const { clock } = options;
-  let last: { readonly state: Promise<MeshState>; readonly atMs: number } | null = null;
-  return async () => {
-    if (last !== null && clock.monotonicMs() - last.atMs < freshMs) return await last.state;
-    last = { state: readState(options), atMs: clock.monotonicMs() };
-    return await last.state;
+  let last: MeshReading | null = null;
+  return (maxAgeMs) => {
+    const nowMs = clock.monotonicMs();
+    if (last === null || nowMs - last.begunAtMs >= maxAgeMs)
+      last = { begunAtMs: nowMs, state: readState(options).then((state) => JSON.stringify(state)) };
+    return last;
   };
 }
 
-async function readState({ bus, clients, clock }: MeshStateOptions): Promise<MeshState> {
+async function readState({ bus, clients, clock }: MeshReaderOptions): Promise<MeshState> {
   using call = createCallContext({ timeoutMs: queueMs, clock });
   const [found, ofData, ofBridge, mail] = await Promise.all([
     findReplicas(bus),

@@ -10,7 +10,7 @@ import { type Fixture, startFixture } from "./gateway-fixture.ts";
 let mesh: Fixture;
 const clock = new ManualClock();
 beforeAll(async () => {
-  mesh = await startFixture({ clock });
+  mesh = await startFixture({ clock, env: { NOTIFY_MASTER_LISTENERS: "3" } });
   const greet = { name: "greet", subject: "greet", queueGroup: "greeter", lastError: "secret" };
   announce(mesh.services, {
     description: "greets",
@@ -26,8 +26,8 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   mesh.standIns.reset();
-  // What was read before is old.
-  await clock.advance(1_000);
+  // What was read before is old, also for listeners.
+  await clock.advance(2_000);
 });
 afterAll(async () => mesh[Symbol.asyncDispose]());
 
@@ -48,6 +48,8 @@ async function listen(signal?: AbortSignal) {
   const ended = (async () => {
     for await (const chunk of answer.body ?? []) text += Buffer.from(chunk).toString("utf8");
   })();
+  // Not every test looks at how it ends.
+  ended.catch(() => undefined);
   return {
     ended,
     text: () => text,
@@ -103,6 +105,73 @@ test("a listener is told again every 2 s until it leaves", async () => {
   ).toEqual([1, 9]);
   leaving.abort();
   await expect(ended).rejects.toThrow();
+});
+
+test("services are asked once every 2 s for all who listen, whenever each of them came", async () => {
+  let rounds = 0;
+  const counting = mesh.services.connection.subscribe("$SRV.STATS", {
+    callback: () => {
+      rounds++;
+    },
+  });
+  await mesh.services.flush();
+  const leaving = new AbortController();
+  const listeners = [await listen(leaving.signal)];
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 100) await clock.advance(100);
+  };
+  for (const ms of [500, 700]) {
+    await pass(ms);
+    listeners.push(await listen(leaving.signal));
+  }
+  const allTold = (times: number) =>
+    eventually(() => listeners.every(({ events }) => events().length === times));
+  await allTold(1);
+  await pass(800);
+  await allTold(2);
+  await pass(2_000);
+  await allTold(3);
+  expect(rounds).toBe(3);
+  const [ofFirst = [], ...ofOthers] = listeners.map(({ events }) => events());
+  expect(ofOthers).toEqual([ofFirst, ofFirst]);
+  const [first = 0, ...later] = ofFirst.map(({ timestamp }) => Date.parse(timestamp));
+  expect(later).toEqual([first + 2_000, first + 4_000]);
+  counting.unsubscribe();
+  leaving.abort();
+  await Promise.allSettled(listeners.map(({ ended }) => ended));
+});
+
+test("a key has so many places for listeners, and who leaves gives a place back", async () => {
+  const refusal = async () => {
+    const answer = await mesh.fetch("/api/v2/mesh", { headers: { accept: "text/event-stream" } });
+    if (answer.status === 200) {
+      await answer.body?.cancel();
+      return null;
+    }
+    expect(answer.headers.get("content-type")).toBe("application/problem+json");
+    expect(answer.headers.get("retry-after")).toBe("5");
+    const { status, reason } = Problem.parse(await answer.json());
+    return [status, reason];
+  };
+  const leaving = [new AbortController(), new AbortController(), new AbortController()];
+  await eventually(async () => (await refusal()) === null);
+  const listeners = await Promise.all(leaving.map(({ signal }) => eventually(() => listen(signal))));
+  expect(await refusal()).toEqual([429, "too_many_listeners"]);
+  expect((await read()).queues.mail).toBe(1);
+  leaving[0]?.abort();
+  await eventually(async () => (await refusal()) === null);
+  for (const leave of leaving) leave.abort();
+  await Promise.allSettled(listeners.map(({ ended }) => ended));
+});
+
+test("who asks what a stream would be takes no place", async () => {
+  for (let times = 0; times < 4; times++) {
+    const answer = await mesh.fetch("/api/v2/mesh", {
+      method: "HEAD",
+      headers: { accept: "text/event-stream" },
+    });
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+  }
 });
 
 test("a listener whose key is revoked is told no more", async () => {

@@ -12,7 +12,7 @@ import {
 } from "@devmesh/service-kit/event-stream";
 import { type Listening, type Publisher, subscribe } from "@devmesh/service-kit/events";
 import type { Logger } from "@devmesh/service-kit/logger";
-import { RequestRefused } from "../gateway-errors.ts";
+import type { ListenerPlaces } from "../listener-places.ts";
 import { Channel } from "./channel.ts";
 import { type DeviceAccess, deviceView } from "./device-view.ts";
 import { Frame, joinFrames } from "./frame.ts";
@@ -47,14 +47,7 @@ export interface HubOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: NotificationMetrics;
-  readonly limits: ListenerLimits;
-}
-
-/** How many listeners there may be. */
-interface ListenerLimits {
-  readonly ofMasterKey: number;
-  readonly ofOtherKey: number;
-  readonly inAll: number;
+  readonly places: ListenerPlaces;
 }
 
 /**
@@ -66,7 +59,6 @@ export class NotificationHub {
   readonly #options: HubOptions;
   readonly #stopping = new AbortController();
   readonly #listeners = new Set<Listener>();
-  readonly #ofKey = new Map<string, number>();
   readonly #channels = new Map<string, Channel>();
   readonly #offReconnect: () => void;
   readonly #following: Promise<void>;
@@ -74,7 +66,6 @@ export class NotificationHub {
   /** Null until it is known where the stream of events stands. */
   #recent: RecentEvents | null = null;
   #advanced = Promise.withResolvers<void>();
-  #taken = 0;
   #sweeping = false;
   #recordsWanted: { readonly hearing: Listening; cancel: () => void } | null = null;
   #cancelSweep: () => void = () => undefined;
@@ -108,21 +99,7 @@ export class NotificationHub {
     if (this.#recent === null || this.#stopping.signal.aborted) {
       throw ServiceError.of("unavailable", { cause: new Error("the stream of events is not followed") });
     }
-    const { ofMasterKey, ofOtherKey, inAll } = this.#options.limits;
-    const ofThis = this.#ofKey.get(keyId) ?? 0;
-    if (ofThis >= (kind === "master" ? ofMasterKey : ofOtherKey) || this.#taken >= inAll)
-      throw new RequestRefused("too_many_listeners", { headers: { "Retry-After": "5" } });
-    this.#taken++;
-    this.#ofKey.set(keyId, ofThis + 1);
-    let given = false;
-    return () => {
-      if (given) return;
-      given = true;
-      this.#taken--;
-      const left = (this.#ofKey.get(keyId) ?? 1) - 1;
-      if (left === 0) this.#ofKey.delete(keyId);
-      else this.#ofKey.set(keyId, left);
-    };
+    return this.#options.places.take(keyId, kind);
   }
 
   /** Resolves when it is known where the stream of events stands, or after `boundMs`. */

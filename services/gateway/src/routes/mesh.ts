@@ -3,17 +3,22 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Caller } from "../exchange.ts";
 import type { Handlers, Within } from "../handlers.ts";
-import type { ReadMeshState } from "../mesh-state.ts";
+import type { ListenerPlaces } from "../listener-places.ts";
+import type { ReadMesh } from "../mesh-state.ts";
 import { json, type Reply } from "../reply.ts";
 
-/** How often a listener is told how the mesh does, in milliseconds. */
+/** How old an answer may be, in milliseconds. */
+const freshMs = 1_000;
+/** How often listeners are told how the mesh does, in milliseconds. */
 const tellMs = 2_000;
-/** How often its key is looked at, in milliseconds: one that has ended ends its stream within it. */
+/** How often a listener's key is looked at, in milliseconds: one that has ended ends its stream within it. */
 const keyCheckMs = 500;
 
 /** What {@link meshHandlers} need. */
 export interface MeshRouteOptions {
-  readonly readMeshState: ReadMeshState;
+  readonly readMesh: ReadMesh;
+  /** For those who listen. */
+  readonly places: ListenerPlaces;
   readonly clock: Clock;
   /** Whether the gateway is stopping. */
   readonly stopping: () => boolean;
@@ -23,9 +28,9 @@ export interface MeshRouteOptions {
 export function meshHandlers(options: MeshRouteOptions): Handlers<keyof Pick<typeof masterKey, "readMesh">> {
   return {
     async readMesh({ caller, within, preferred }) {
-      const first = JSON.stringify(await options.readMeshState());
-      if (preferred(["application/json", "text/event-stream"]) === "application/json") return json(first);
-      return eventStream(tellAgainAndAgain(first, caller, within, options));
+      if (preferred(["application/json", "text/event-stream"]) === "application/json")
+        return json(await options.readMesh(freshMs).state);
+      return eventStream(tellAgainAndAgain(caller, within, options));
     },
   };
 }
@@ -36,23 +41,34 @@ function eventStream(body: AsyncIterable<string>): Reply {
   return { status: 200, headers, body };
 }
 
+/** All listeners are told the same readings: the next is due at the same moment for each of them, and the first begins it. */
 async function* tellAgainAndAgain(
-  first: string,
   caller: Caller,
   within: Within,
-  { readMeshState, clock, stopping }: MeshRouteOptions,
+  { readMesh, places, clock, stopping }: MeshRouteOptions,
 ): AsyncGenerator<string> {
-  yield `data: ${first}\n\n`;
-  for (;;) {
-    for (let waited = 0; waited < tellMs; waited += keyCheckMs) {
-      // Ends when the client goes away.
-      await within(2 * keyCheckMs, ({ signal }) => clock.sleep(keyCheckMs, signal));
-      if (stopping() || (await hasEnded(caller, clock))) return;
+  /** Whether the listener is still to be told at a moment of the monotonic clock. Throws when the client goes away before. */
+  const listensUntil = async (dueAtMs: number): Promise<boolean> => {
+    for (;;) {
+      const pauseMs = Math.min(dueAtMs - clock.monotonicMs(), keyCheckMs);
+      if (pauseMs <= 0) return true;
+      await within(2 * keyCheckMs, ({ signal }) => clock.sleep(pauseMs, signal));
+      if (stopping() || (await hasEnded(caller, clock))) return false;
     }
-    yield await readMeshState().then(
-      (state) => `data: ${JSON.stringify(state)}\n\n`,
-      () => ": the mesh cannot be read\n\n",
-    );
+  };
+  const leave = places.take(caller.keyId, "master");
+  try {
+    let reading = readMesh(tellMs);
+    yield `data: ${await reading.state}\n\n`;
+    while (await listensUntil(reading.begunAtMs + tellMs)) {
+      reading = readMesh(tellMs);
+      yield await reading.state.then(
+        (state) => `data: ${state}\n\n`,
+        () => ": the mesh cannot be read\n\n",
+      );
+    }
+  } finally {
+    leave();
   }
 }
 
