@@ -17,6 +17,14 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1024,
+    rolldownOptions: {
+      output: {
+        // One chunk, so that zod is told before any schema is made: a chunk runs before those that import it.
+        codeSplitting: {
+          groups: [{ name: "schemas", test: /[\\/]node_modules[\\/]zod[\\/]|[\\/]without-eval\.ts$/ }],
+        },
+      },
+    },
   },
   server: {
     proxy: Object.fromEntries(
