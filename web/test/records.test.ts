@@ -7,34 +7,10 @@ import { excerptOf, piecesOf } from "../src/data/match-marks.ts";
 import { emptyList, mostRecords, withRecords } from "../src/data/record-list.ts";
 import { readEarlier, readLater } from "../src/data/record-pages.ts";
 import { selects } from "../src/data/record-selection.ts";
-import { sendJson, startHttpServer } from "./http-server.ts";
+import { startHttpServer } from "./http-server.ts";
+import { everything, record, recordsOf, startDataServer } from "./stored-records.ts";
 
-const everything = { filter: "", device: "", since: "", until: "" } as const;
-const start = Date.parse("2026-03-01T00:00:00.000Z");
-const record = (id: number, ms = id): DataRecord => ({
-  id,
-  timestamp: new Date(start + ms).toISOString(),
-  device_id: "boiler",
-  topic: "db/boiler/temperature",
-  message: `{"celsius":${id}}`,
-});
-const recordsOf = (from: number, to: number, ms?: number) =>
-  Array.from({ length: to - from + 1 }, (_, at) => record(from + at, ms ?? from + at));
 const idsOf = (records: readonly DataRecord[]) => records.map(({ id }) => id);
-
-/** A server that answers `GET /data` out of `stored` as the contract says. */
-function startDataServer(stored: readonly DataRecord[]) {
-  return startHttpServer((request, response) => {
-    const { searchParams } = new URL(request.url ?? "/", "http://localhost");
-    const until = Date.parse(searchParams.get("until") ?? "9999-01-01T00:00:00Z");
-    const skip = Number(searchParams.get("skip") ?? 0);
-    const after = Number(searchParams.get("after") ?? 0);
-    const limit = Number(searchParams.get("limit") ?? 100);
-    const matching = stored.filter(({ id, timestamp }) => id > after && Date.parse(timestamp) < until);
-    const from = skip < 0 ? Math.max(0, matching.length + skip) : skip;
-    sendJson(response, 200, matching.slice(from, from + Math.min(limit, skip < 0 ? -skip : limit)));
-  });
-}
 
 /** All records, read backwards to the end. */
 async function readBackwards(origin: string): Promise<readonly DataRecord[]> {
@@ -63,9 +39,9 @@ describe("reading records backwards", () => {
   test("tells what was stored later, but not when it is more than one answer holds", async () => {
     await using server = await startDataServer(recordsOf(1, 2_000));
     const api = createApiClient({ origin: server.origin, key: "k" });
-    const later = await readLater(api, everything, record(1_990), AbortSignal.timeout(10_000));
+    const later = await readLater(api, everything, 1_990, AbortSignal.timeout(10_000));
     expect(idsOf(later ?? [])).toEqual(idsOf(recordsOf(1_991, 2_000)));
-    expect(await readLater(api, everything, record(1), AbortSignal.timeout(10_000))).toBeNull();
+    expect(await readLater(api, everything, 1, AbortSignal.timeout(10_000))).toBeNull();
   });
 });
 

@@ -7,8 +7,8 @@ import { Page } from "../elements/page.tsx";
 import { Waiting } from "../elements/waiting.tsx";
 import { ExportButtons } from "./export-buttons.tsx";
 import { fromLocalField, toLocalField } from "./local-time.ts";
+import { RecordChart } from "./record-chart.tsx";
 import { RecordTable } from "./record-table.tsx";
-import { TopicChart } from "./topic-chart.tsx";
 import { useRecords } from "./use-records.ts";
 import { useSelectionAddress } from "./use-selection-address.ts";
 
@@ -97,7 +97,7 @@ export function DataTab() {
         </Text>
       )}
       {charted ? (
-        <TopicChart selection={selection} />
+        <RecordChart selection={selection} live={!paused} />
       ) : records.isPending ? (
         <Waiting />
       ) : records.records.length === 0 && records.error === null ? (

@@ -2,8 +2,8 @@ import { type DataRecord, maxRecordLimit, maxSkip } from "@devmesh/contracts/mod
 import type { ApiClient } from "../api/api-client.ts";
 import { queryOf, type RecordSelection } from "./record-selection.ts";
 
-/** Records that one page asks for. */
-const pageSize = 200;
+/** Records that a page holds where nothing else is said. */
+const defaultPageSize = 200;
 
 /** Records before others, newest first. */
 export interface EarlierRecords {
@@ -22,6 +22,7 @@ export async function readEarlier(
   selection: RecordSelection,
   oldest: DataRecord | null,
   signal: AbortSignal,
+  pageSize: number = defaultPageSize,
 ): Promise<EarlierRecords> {
   const until = oldest === null ? selection.until : justAfter(oldest.timestamp, selection.until);
   const query = queryOf({ ...selection, until });
@@ -40,15 +41,15 @@ export async function readEarlier(
   }
 }
 
-/** The records of a selection that were stored after `newest`, oldest first; null when there are more than one answer holds. */
+/** The records of a selection that were stored after the one with the id `newest`, oldest first; null when there are too many. */
 export async function readLater(
   api: ApiClient,
   selection: RecordSelection,
-  newest: DataRecord,
+  newest: number,
   signal: AbortSignal,
 ): Promise<readonly DataRecord[] | null> {
   const limit = 1_000;
-  const query = { ...queryOf(selection), after: String(newest.id), limit };
+  const query = { ...queryOf(selection), after: String(newest), limit };
   const records = await api.call("queryRecords", { query, signal });
   return records.length < limit ? records : null;
 }

@@ -1,9 +1,9 @@
-import { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import type { StreamState } from "../live/lasting-stream.ts";
 import { useDataFrames } from "../live/use-data-frames.ts";
+import { recordsIn } from "./record-frames.ts";
 import { emptyList, type RecordList, withRecords } from "./record-list.ts";
 import { readEarlier, readLater } from "./record-pages.ts";
 import { type RecordSelection, selects } from "./record-selection.ts";
@@ -67,7 +67,7 @@ export function useRecords(selection: RecordSelection, live: boolean): Records {
     const newest = current.current.records[0];
     if (newest === undefined) return readAgain();
     try {
-      const later = await readLater(api, selection, newest, signal);
+      const later = await readLater(api, selection, newest.id, signal);
       if (signal.aborted) return;
       if (later === null) readAgain();
       else show(withRecords(current.current, later));
@@ -91,11 +91,7 @@ export function useRecords(selection: RecordSelection, live: boolean): Records {
   const handlers = useMemo(
     () => ({
       onFrames: (frames: readonly Notification[]) => {
-        const arrived: DataRecord[] = [];
-        for (const { name, data } of frames) {
-          const record = name === "data" ? DataRecord.safeParse(data) : null;
-          if (record?.success && selects(selection, record.data)) arrived.push(record.data);
-        }
+        const arrived = recordsIn(frames).filter((record) => selects(selection, record));
         show(withRecords(current.current, arrived));
       },
       onGap: () => void catchUp(),

@@ -1,5 +1,6 @@
 import { AccessSection } from "./access-section.tsx";
 import { CredentialsSection } from "./credentials-section.tsx";
+import { DataSection } from "./data-section.tsx";
 import { LogSection } from "./log-section.tsx";
 import { OverviewSection } from "./overview-section.tsx";
 import { RpcSection } from "./rpc-section.tsx";
@@ -11,6 +12,7 @@ export const sections: readonly [Section, ...Section[]] = [
   { path: "", label: "Overview", View: OverviewSection },
   { path: "shadow", label: "Shadow", View: ShadowSection },
   { path: "rpc", label: "RPC", View: RpcSection },
+  { path: "data", label: "Data", View: DataSection },
   { path: "log", label: "Log", View: LogSection },
   { path: "access", label: "Access", View: AccessSection },
   { path: "credentials", label: "Credentials", View: CredentialsSection },

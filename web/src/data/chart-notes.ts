@@ -1,0 +1,18 @@
+import type { ChartedNumbers } from "./charted-records.ts";
+import { mostTopics } from "./topic-numbers.ts";
+
+/** What is to be known of numbers beside what is drawn: how far they are read, what is left out. */
+export function chartNotes(numbers: ChartedNumbers | null, isReading: boolean): string {
+  if (numbers === null) return "";
+  const { records, isCut, hasMoreTopics } = numbers;
+  const count = records === 1 ? "1 record" : `${records.toLocaleString("en")} records`;
+  const notes = [
+    isReading
+      ? `${count} read, reading on.`
+      : isCut
+        ? `Of the newest ${count}: there are earlier ones in this range, which a narrower one shows.`
+        : `${count}.`,
+    hasMoreTopics ? `No more than ${mostTopics} topics are held.` : "",
+  ];
+  return notes.join(" ").trim();
+}

@@ -1,0 +1,40 @@
+import { describe, expect, test } from "@jest/globals";
+import { asBetween, rangeIn, type TimeRange, withRange } from "../src/device/time-range.ts";
+
+const now = Date.parse("2026-03-01T12:00:00.000Z");
+
+describe("the range in an address", () => {
+  test("is found again as it was put there, beside what else stands there", () => {
+    const ranges: TimeRange[] = [
+      { kind: "last", range: "15m" },
+      { kind: "last", range: "1h" },
+      { kind: "between", since: "2026-03-01T00:00:00.000Z", until: "" },
+      { kind: "between", since: "2026-03-01T00:00:00.000Z", until: "2026-03-02T00:00:00.000Z" },
+    ];
+    let query = new URLSearchParams("device=pump");
+    for (const range of ranges) {
+      query = withRange(query, range);
+      expect(rangeIn(new URLSearchParams(query.toString()))).toEqual(range);
+      expect(query.get("device")).toBe("pump");
+    }
+  });
+
+  test("is the last hour where there is none, or none that can be understood", () => {
+    for (const text of ["", "range=9y", "range=constructor"]) {
+      expect(rangeIn(new URLSearchParams(text))).toEqual({ kind: "last", range: "1h" });
+    }
+    expect(rangeIn(new URLSearchParams("range=custom&since=yesterday"))).toEqual({
+      kind: "between",
+      since: "",
+      until: "",
+    });
+  });
+
+  test("stays where it is when it is to be changed at will", () => {
+    expect(asBetween({ kind: "last", range: "24h" }, now)).toEqual({
+      kind: "between",
+      since: "2026-02-28T12:00:00.000Z",
+      until: "",
+    });
+  });
+});
