@@ -19,6 +19,16 @@ const secrets = [
 
 const redactedPaths = secrets.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
+/**
+ * Of an error only what says what went wrong, and where: other members, as a driver's, can hold what was to be stored. Messages and stacks
+ * are with those of its causes.
+ */
+function describeError(error: unknown): object {
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
+  const { type, message, stack, code } = pino.stdSerializers.err(error);
+  return code === undefined ? { type, message, stack } : { type, message, stack, code };
+}
+
 /** What a logger is made from. */
 export interface LoggerOptions {
   /** Name of the service, on each line as `service`. */
@@ -38,6 +48,7 @@ export function createLogger({ service, level, replica, destination }: LoggerOpt
     base: replica === undefined ? { service } : { service, replica },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: describeError },
     redact: { paths: redactedPaths, censor: "[redacted]" },
   };
   // Written at once: with lines waiting, the end of a process whose reader is gone would wait for them without end.

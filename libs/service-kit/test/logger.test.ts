@@ -23,4 +23,21 @@ describe("a log line", () => {
     expect(text).not.toMatch(/p[1-4]"/);
     expect(line.request.headers.authorization).toBe("[redacted]");
   });
+
+  test("tells of an error what went wrong and why, and nothing of what its driver put into it", () => {
+    let text = "";
+    const destination = { write: (line: string) => (text += line) };
+    const log = createLogger({ service: "greeter", level: "info", destination });
+    const refused = Object.assign(new Error("refused"), { code: 121, op: { payload: "private" } });
+    log.error({ err: new Error("not stored", { cause: refused }) }, "failed");
+    log.error({ err: refused }, "failed");
+    const [whole, bare] = text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(whole.err).toMatchObject({ type: "Error", message: "not stored: refused" });
+    expect(whole.err.stack).toContain("caused by: Error: refused");
+    expect(bare.err).toMatchObject({ message: "refused", code: 121 });
+    expect(text).not.toContain("private");
+  });
 });

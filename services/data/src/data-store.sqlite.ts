@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { inTransaction, openSqlite } from "@devmesh/store/sqlite";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
-import type { AppendOutcome, DataMessage, DataStore, RecordPage } from "./data-store.ts";
+import type { AppendOutcome, DataMessage, DataStore, RecordPage, StoreSize } from "./data-store.ts";
 import { cursorOf, type Position, startOf } from "./position.ts";
 import { openRecordReader, type RecordReader } from "./sqlite/record-reader.ts";
 import {
@@ -182,6 +182,12 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
     }
   }
 
+  function size(): StoreSize {
+    const row = sql.size.get();
+    const oldest = row?.oldest ?? null;
+    return { bytes: Number(row?.bytes), oldest: oldest === null ? null : Number(oldest) };
+  }
+
   return {
     reader,
     async append(messages) {
@@ -229,14 +235,10 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
     async deleteExpired(moment, limit) {
       return removeAndReopen("deleteBefore", moment, limit);
     },
-    async deleteOldest(limit) {
-      return removeAndReopen("deleteFirst", limit);
+    async deleteOldest(limit, aboveBytes) {
+      return size().bytes > aboveBytes ? removeAndReopen("deleteFirst", limit) : 0;
     },
-    async size() {
-      const row = sql.size.get();
-      const oldest = row?.oldest ?? null;
-      return { bytes: Number(row?.bytes), oldest: oldest === null ? null : Number(oldest) };
-    },
+    size: async () => size(),
     async ping() {
       // A file does not go away by itself; that it takes nothing shows when something is stored.
     },

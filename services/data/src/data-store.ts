@@ -84,7 +84,7 @@ export class InvalidCursor extends Error {
 export class OutcomeUnknown extends StoreUnavailable {}
 
 /** How the store stands; for metrics and retention. */
-interface StoreSize {
+export interface StoreSize {
   /** What its records occupy, indexes included and reusable space excluded. */
   readonly bytes: number;
   /** Timestamp of the record taken by the broker first, Unix milliseconds; null when empty. */
@@ -123,8 +123,8 @@ export interface DataStore {
   forgetAdmissions(moment: number): Promise<void>;
   /** Deletes up to `limit` records taken before `moment` (Unix milliseconds), oldest first; tells how many. */
   deleteExpired(moment: number, limit: number): Promise<number>;
-  /** Deletes the `limit` records that were stored first; tells how many. */
-  deleteOldest(limit: number): Promise<number>;
+  /** While the store takes more than `aboveBytes`, deletes up to `limit` of the records stored first; tells how many. */
+  deleteOldest(limit: number, aboveBytes: number): Promise<number>;
   size(): Promise<StoreSize>;
   /** Resolves when the store can be asked. @throws StoreUnavailable */
   ping(): Promise<void>;

@@ -54,12 +54,7 @@ export function createRetention(options: RetentionOptions): Retention {
   async function sweep(signal: AbortSignal): Promise<void> {
     const expiry = clock.now().getTime() - days * dayMs;
     await deleteInSteps("age", () => store.deleteExpired(expiry, recordsPerStep), signal);
-    const isOver = async () => (await store.size()).bytes > maxBytes;
-    await deleteInSteps(
-      "bytes",
-      async () => ((await isOver()) ? store.deleteOldest(recordsPerStep) : 0),
-      signal,
-    );
+    await deleteInSteps("bytes", () => store.deleteOldest(recordsPerStep, maxBytes), signal);
     // What is older than any record that is kept would be deleted anyway.
     await store.forgetAdmissions(expiry);
     await purges.resume();

@@ -213,7 +213,7 @@ export function describeDataStore(
       withStore(async (store, under) => {
         await store.append([delivered(1), delivered(2)]);
         const last = (await walk(store, {})).at(-1)?.id ?? Infinity;
-        expect(await store.deleteOldest(10)).toBe(2);
+        expect(await store.deleteOldest(10, 0)).toBe(2);
         const again = await under.reopen();
         await again.append([delivered(3)]);
         expect((await walk(again, { after: String(last) })).map((record) => record.message)).toEqual(["3"]);
@@ -553,8 +553,11 @@ export function describeDataStore(
         }
         const full = (await store.size()).bytes;
         expect(full).toBeGreaterThan(2 * megabyte);
-        while ((await store.size()).bytes > full / 2)
-          expect(await store.deleteOldest(200)).toBeGreaterThan(0);
+        expect(await store.deleteOldest(200, full)).toBe(0);
+        while ((await store.deleteOldest(200, full / 2)) > 0);
+        const { bytes } = await store.size();
+        expect(bytes).toBeLessThanOrEqual(full / 2);
+        expect(bytes).toBeGreaterThan(full / 4);
         const left = await walk(store, { limit: null });
         expect(left.length).toBeGreaterThan(800);
         expect(left.at(-1)?.message.startsWith("7-499-")).toBe(true);
@@ -562,7 +565,7 @@ export function describeDataStore(
         expect((await walk(store, { filter: "0-123-" })).length).toBe(0);
         expect(await walk(store, { skip: left.length })).toEqual([]);
         expect(await walk(store, { skip: left.length - 1 })).toEqual(left.slice(-1));
-        while ((await store.deleteOldest(1_000)) > 0);
+        while ((await store.deleteOldest(1_000, 0)) > 0);
         expect(await page(store, { skip: -3 })).toEqual({ next: null, items: [] });
         expect(await store.size()).toMatchObject({ oldest: null });
         await store.append([message("a", "x", "anew")]);

@@ -299,7 +299,7 @@ const ascending = (numbers: readonly number[]) => [...numbers].sort((a, b) => a 
       const late = cutOff.append(run(1, 10)).catch((error: unknown) => error);
       await held;
       await other.append(run(11, 12));
-      expect(await other.deleteOldest(100)).toBe(2);
+      expect(await other.deleteOldest(100, 0)).toBe(2);
       expect(await other.deleteExpired(Date.now() + 1_000, 100)).toBe(0);
       expect(await other.size()).toEqual({ bytes: 0, oldest: null });
       gate.release();

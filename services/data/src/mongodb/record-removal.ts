@@ -1,9 +1,9 @@
 import type { MongoStore } from "@devmesh/store/mongodb";
 import type { Filter, Sort } from "mongodb";
-import type { DataStore } from "../data-store.ts";
+import type { DataStore, StoreSize } from "../data-store.ts";
 import { type Collections, recordIndexes, type StoredDocument } from "./collections.ts";
-import { asWriter } from "./deadline.ts";
-import type { SearchSegments } from "./search-segments.ts";
+import { asWriter, writeMs } from "./deadline.ts";
+import type { IdRange, SearchSegments } from "./search-segments.ts";
 
 type PortMethods = Pick<DataStore, "deleteRecordsOf" | "deleteExpired" | "deleteOldest" | "size">;
 
@@ -12,6 +12,12 @@ type PortMethods = Pick<DataStore, "deleteRecordsOf" | "deleteExpired" | "delete
  * keep out.
  */
 const voidStaysMs = 3_600_000;
+
+/** What was deleted; of records that another process deleted at the same time, a share. */
+interface Removed {
+  readonly count: number;
+  readonly weight: number;
+}
 
 interface Selected {
   readonly where: Filter<StoredDocument>;
@@ -25,8 +31,12 @@ export function createRecordRemoval(
   { records }: Collections,
   segments: SearchSegments,
 ): PortMethods {
-  /** Deletes the first `limit` of them. 0 only when there was none: another process may have been faster. */
-  async function remove({ where, hint, sort }: Selected, limit: number): Promise<number> {
+  /** What the store was last known to take, less what was deleted since: to weigh it all takes a while. */
+  let leftBytes = 0;
+  const listSegments = (range: IdRange) => segments.list(range, AbortSignal.timeout(writeMs));
+
+  /** Deletes the first `limit` of them. None only when there was none: another process may have been faster. */
+  async function remove({ where, hint, sort }: Selected, limit: number): Promise<Removed> {
     for (;;) {
       const found = await asWriter(store, (options) =>
         records
@@ -36,14 +46,15 @@ export function createRecordRemoval(
           .limit(limit)
           .toArray(),
       );
-      if (found.length === 0) return 0;
+      if (found.length === 0) return { count: 0, weight: 0 };
       const { deletedCount } = await asWriter(store, (options) =>
         records.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, options),
       );
       if (deletedCount === 0) continue;
       // Of what two processes found at the same time, each has deleted a part, and tells as much of it.
-      await lightenSegments(found, deletedCount / found.length);
-      return deletedCount;
+      const share = deletedCount / found.length;
+      await lightenSegments(found, share);
+      return { count: deletedCount, weight: share * found.reduce((sum, { weight }) => sum + weight, 0) };
     }
   }
 
@@ -54,7 +65,7 @@ export function createRecordRemoval(
   ): Promise<void> {
     const ids = gone.map(({ _id }) => _id);
     const range = { from: Math.min(...ids), to: Math.max(...ids) };
-    for (const segment of await segments.list(range, never)) {
+    for (const segment of await listSegments(range)) {
       const weight = gone
         .filter(({ _id }) => _id >= segment._id && _id <= segment.to)
         .reduce((sum, record) => sum + record.weight, 0);
@@ -78,47 +89,60 @@ export function createRecordRemoval(
     );
   }
 
+  async function size(): Promise<StoreSize> {
+    const sealed = await listSegments({ from: 1, to: Number.MAX_SAFE_INTEGER });
+    const [young] = await asWriter(store, (options) =>
+      records
+        .aggregate<{ weight: number }>(
+          [
+            { $match: { _id: { $gt: sealed.at(-1)?.to ?? 0 } } },
+            { $group: { _id: null, weight: { $sum: "$weight" } } },
+          ],
+          { ...options, hint: recordIndexes.id },
+        )
+        .toArray(),
+    );
+    const [oldest] = await asWriter(store, (options) =>
+      records
+        .find({ time: { $gte: new Date(0) } }, { ...options, hint: recordIndexes.time })
+        .project<{ time: Date }>({ time: 1 })
+        .sort({ time: 1 })
+        .limit(1)
+        .toArray(),
+    );
+    return {
+      bytes: sealed.reduce((sum, { weight }) => sum + weight, young?.weight ?? 0),
+      oldest: oldest?.time.getTime() ?? null,
+    };
+  }
+
   return {
-    deleteRecordsOf: (device, limit) =>
-      remove({ where: { device }, hint: recordIndexes.device, sort: { device: 1, _id: 1 } }, limit),
+    async deleteRecordsOf(device, limit) {
+      const ofDevice = {
+        where: { device },
+        hint: recordIndexes.device,
+        sort: { device: 1, _id: 1 },
+      } as const;
+      return (await remove(ofDevice, limit)).count;
+    },
     async deleteExpired(moment, limit) {
-      const deleted = await remove(
+      const { count } = await remove(
         { where: { time: { $lt: new Date(moment) } }, hint: recordIndexes.time, sort: { time: 1 } },
         limit,
       );
-      if (deleted === 0) await removeOldVoids();
-      return deleted;
+      if (count === 0) await removeOldVoids();
+      return count;
     },
-    deleteOldest: (limit) => remove({ where: isRecord, hint: recordIndexes.id, sort: { _id: 1 } }, limit),
-    async size() {
-      const sealed = await segments.list({ from: 1, to: Number.MAX_SAFE_INTEGER }, never);
-      const [young] = await asWriter(store, (options) =>
-        records
-          .aggregate<{ weight: number }>(
-            [
-              { $match: { _id: { $gt: sealed.at(-1)?.to ?? 0 } } },
-              { $group: { _id: null, weight: { $sum: "$weight" } } },
-            ],
-            { ...options, hint: recordIndexes.id },
-          )
-          .toArray(),
-      );
-      const [oldest] = await asWriter(store, (options) =>
-        records
-          .find({ time: { $gte: new Date(0) } }, { ...options, hint: recordIndexes.time })
-          .project<{ time: Date }>({ time: 1 })
-          .sort({ time: 1 })
-          .limit(1)
-          .toArray(),
-      );
-      return {
-        bytes: sealed.reduce((sum, { weight }) => sum + weight, young?.weight ?? 0),
-        oldest: oldest?.time.getTime() ?? null,
-      };
+    async deleteOldest(limit, aboveBytes) {
+      if (leftBytes <= aboveBytes) leftBytes = (await size()).bytes;
+      if (leftBytes <= aboveBytes) return 0;
+      const { count, weight } = await remove(oldestFirst, limit);
+      leftBytes = count === 0 ? 0 : leftBytes - weight;
+      return count;
     },
+    size,
   };
 }
 
 const isRecord = { void: { $exists: false } };
-/** Of reads that no caller waits for; the driver's own bound ends them. */
-const never = new AbortController().signal;
+const oldestFirst: Selected = { where: isRecord, hint: recordIndexes.id, sort: { _id: 1 } };
