@@ -6,4 +6,5 @@ export const queryKeys = {
   device: (id: string) => ["device", id],
   keys: ["keys"],
   customers: ["customers"],
+  deadMail: ["dead-mail"],
 } as const satisfies Record<string, readonly string[] | ((id: string) => readonly string[])>;

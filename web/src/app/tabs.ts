@@ -48,6 +48,13 @@ export const tabs: readonly Tab[] = [
       import("../customers/customers-tab.tsx").then((module) => ({ default: module.CustomersTab })),
     ),
   },
+  {
+    label: "Mesh",
+    icon: "mesh",
+    path: "/mesh",
+    pattern: "/mesh",
+    View: lazy(() => import("../mesh/mesh-tab.tsx").then((module) => ({ default: module.MeshTab }))),
+  },
 ];
 
 /** Views that other views lead to. */

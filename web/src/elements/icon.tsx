@@ -20,6 +20,7 @@ const paths = {
   call: "M4 6h16v10H9l-5 4z",
   ascending: "M12 19V5m-6 6 6-6 6 6",
   descending: "M12 5v14m6-6-6 6-6-6",
+  expand: "m9 5 7 7-7 7",
   warning: "M12 4 2.5 20h19zM12 10v5m0 2.5v.01",
 } as const;
 
