@@ -25,7 +25,7 @@ export interface MeshReaderOptions {
 }
 
 /** One round of questions to the mesh. */
-export interface MeshReading {
+interface MeshReading {
   /** When it began, on the monotonic clock. */
   readonly begunAtMs: number;
   /** A `MeshState` as JSON. Rejects with `unavailable` while the gateway is cut off from the mesh. */

@@ -105,15 +105,20 @@ export function createMongoCustomerStore({ db, run }: MongoStore): CustomerStore
       return deletedCount === 1;
     },
     async deleteUnconfirmed(invitedUntil, signal) {
-      const { deletedCount } = await run(signal, () =>
-        customers.deleteMany(customerQueries.unconfirmed(invitedUntil)),
-      );
-      return deletedCount;
+      return deleteOne(customerQueries.unconfirmed(invitedUntil), signal);
     },
     async deleteUnconfirmedOf(email, invitedUntil, signal) {
-      await run(signal, () => customers.deleteOne(customerQueries.unconfirmedOf(email, invitedUntil)));
+      return deleteOne(customerQueries.unconfirmedOf(email, invitedUntil), signal);
     },
   };
+
+  async function deleteOne(
+    which: ReturnType<(typeof customerQueries)["unconfirmed" | "unconfirmedOf"]>,
+    signal: AbortSignal,
+  ): Promise<string | null> {
+    const deleted = await run(signal, () => customers.findOneAndDelete(which, { projection: { _id: 1 } }));
+    return deleted?._id ?? null;
+  }
 }
 
 function documentOf(customer: StoredCustomer): CustomerDocument {

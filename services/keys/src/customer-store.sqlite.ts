@@ -26,9 +26,13 @@ export function createSqliteCustomerStore(db: DatabaseSync): CustomerStore {
   const replaceMeta = db.prepare("UPDATE customer SET meta = ?, updated_at = ? WHERE id = ? RETURNING *");
   const list = db.prepare("SELECT * FROM customer WHERE id > ? ORDER BY id LIMIT ?");
   const deleteById = db.prepare("DELETE FROM customer WHERE id = ?");
-  const deleteUnconfirmed = db.prepare("DELETE FROM customer WHERE confirmed_at IS NULL AND invited_at <= ?");
-  const deleteUnconfirmedOf = db.prepare(`
-    DELETE FROM customer WHERE email = ? AND confirmed_at IS NULL AND invited_at <= ?`);
+  const unconfirmed = "confirmed_at IS NULL AND invited_at <= ?";
+  const deleteUnconfirmed = db.prepare(
+    `DELETE FROM customer WHERE id = (SELECT id FROM customer WHERE ${unconfirmed} LIMIT 1) RETURNING *`,
+  );
+  const deleteUnconfirmedOf = db.prepare(
+    `DELETE FROM customer WHERE email = ? AND ${unconfirmed} RETURNING *`,
+  );
 
   return {
     async insert(customer, signal) {
@@ -76,11 +80,11 @@ export function createSqliteCustomerStore(db: DatabaseSync): CustomerStore {
     },
     async deleteUnconfirmed(invitedUntil, signal) {
       signal.throwIfAborted();
-      return Number(deleteUnconfirmed.run(invitedUntil).changes);
+      return customerOf(deleteUnconfirmed.get(invitedUntil))?.id ?? null;
     },
     async deleteUnconfirmedOf(email, invitedUntil, signal) {
       signal.throwIfAborted();
-      deleteUnconfirmedOf.run(email, invitedUntil);
+      return customerOf(deleteUnconfirmedOf.get(email, invitedUntil))?.id ?? null;
     },
   };
 }

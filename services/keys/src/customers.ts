@@ -3,6 +3,7 @@ import type { mailQueue } from "@devmesh/contracts/mailer";
 import type { Customer, ListedCustomer } from "@devmesh/contracts/model/customer";
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import type { Clock } from "@devmesh/service-kit/clock";
+import type { CallContext } from "@devmesh/service-kit/context";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { cutPage } from "@devmesh/service-kit/page";
 import type { Producer } from "@devmesh/service-kit/queue";
@@ -62,7 +63,7 @@ export function createCustomers(
     async invite({ email }, context) {
       const slot = await takeMailSlot(email, context.signal);
       if (slot === null) return {};
-      const customer = await findOrAdd(email, context.signal);
+      const customer = await findOrAdd(email, context);
       try {
         await mail.enqueue({ kind: "invitation", customer_id: customer.id }, { call: context });
       } catch (error) {
@@ -143,9 +144,11 @@ export function createCustomers(
   }
 
   /** Of several first invitations of an address at the same time one stores the customer, the others find it. */
-  async function findOrAdd(email: string, signal: AbortSignal): Promise<StoredCustomer> {
+  async function findOrAdd(email: string, call: CallContext): Promise<StoredCustomer> {
+    const { signal } = call;
     const at = now();
-    await store.customers.deleteUnconfirmedOf(email, at - invitationMs, signal);
+    const over = await store.customers.deleteUnconfirmedOf(email, at - invitationMs, signal);
+    if (over !== null) await notices.customerChanged(over, "deleted", call);
     const id = newId();
     const token = createSecret("customer");
     const added: StoredCustomer = {
@@ -162,7 +165,7 @@ export function createCustomers(
     if (await store.customers.insert(added, signal)) return added;
     const known = await store.customers.recordInvitation(email, at, signal);
     // Deleted in between: the address is free again.
-    return known ?? (await findOrAdd(email, signal));
+    return known ?? (await findOrAdd(email, call));
   }
 
   function openToken(customer: StoredCustomer): string {

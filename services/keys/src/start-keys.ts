@@ -75,6 +75,7 @@ export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
       signal,
     });
     const uses = createKeyUses(store.apiKeys, clock, log);
+    const notices = createAccountNotices(publisher, clock);
     const implementation = createKeys({
       store,
       sealer,
@@ -83,7 +84,7 @@ export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
       uses,
       revealInLists: env.KEYS_REVEAL === "always",
       announceRevoked: createAnnouncer(publisher),
-      notices: createAccountNotices(publisher, clock),
+      notices,
       mail: await createProducer(bus, mailQueue),
       takeMailSlot: createMailAllowance(store.mailSlots, clock, {
         perAddress: env.MAIL_PER_ADDRESS_HOUR,
@@ -104,7 +105,7 @@ export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
       env.AUTH_ISSUER_SEED,
       createMqttLogin({ credentials: store.credentials, throttle, gate, clock }),
     );
-    const sweeping = keepSweeping(store, clock, log, signal);
+    const sweeping = keepSweeping({ store, notices, clock, log }, signal);
     return {
       implementation: unavailableWhen(implementation, (error) => error instanceof StoreUnavailable),
       ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),

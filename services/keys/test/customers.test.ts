@@ -115,19 +115,30 @@ describe("an invitation", () => {
     expect((await service.call("listCustomers", {})).items).toEqual([]);
     const second = await invitation("ann@example.com");
     expect(second.id).not.toBe(first.id);
+    await eventually(() => service.customerChanges.length === 3);
+    expect(service.customerChanges).toEqual([
+      { id: first.id, change: "invited" },
+      { id: first.id, change: "deleted" },
+      { id: second.id, change: "invited" },
+    ]);
     await expect(service.call("confirmCustomer", first)).rejects.toMatchObject({
       reason: "confirmation_invalid",
     });
   });
 });
 
-test("a sweep removes what has ended, and nothing else", async () => {
+test("a sweep removes what has ended and tells so, and removes nothing else", async () => {
   const ended = await invite("ann@example.com");
   const { token } = await invitation("bob@example.com");
   await service.call("verify", { key: token });
   await service.clock.advance(weekMs - 1);
   const fresh = await invite("eve@example.com");
   await service.clock.advance(10 * 60_000);
+  const removals = await eventually(() => {
+    const found = service.customerChanges.filter(({ change }) => change === "deleted");
+    return found.length > 0 && found;
+  });
+  expect(removals).toEqual([{ id: ended, change: "deleted" }]);
   await service[Symbol.asyncDispose]();
   const store = openSqliteKeyStore(service.storePath);
   const { signal } = new AbortController();
@@ -305,6 +316,8 @@ describe("a customer", () => {
     });
     await service.heard();
     expect(service.revoked).toEqual([id]);
+    await eventually(() => service.customerChanges.length === 2);
+    expect(service.customerChanges[1]).toEqual({ id, change: "deleted" });
     await expect(service.call("readInvitation", { customer_id: id })).rejects.toMatchObject({
       reason: "customer_not_found",
     });

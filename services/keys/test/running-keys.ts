@@ -9,6 +9,7 @@ import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { createClient } from "@devmesh/service-kit/client";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
 import { readEnv } from "@devmesh/service-kit/env";
+import { followEvents, type StreamedEvent } from "@devmesh/service-kit/event-stream";
 import { createPublisher, subscribe } from "@devmesh/service-kit/events";
 import type { CallInput, CallOutput, MethodName } from "@devmesh/service-kit/implementation";
 import { createLogger } from "@devmesh/service-kit/logger";
@@ -16,6 +17,7 @@ import { serve } from "@devmesh/service-kit/serve";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { startBroker, type TestBroker } from "@devmesh/testkit/broker";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
+import type { z } from "zod";
 import { KeysEnv } from "../src/env.ts";
 import { startKeys } from "../src/start-keys.ts";
 
@@ -57,6 +59,16 @@ export async function startWorld(): Promise<KeysWorld> {
   };
 }
 
+/** What happened to a customer. */
+type CustomerChange = Pick<z.output<typeof keyEvents.events.customer_changed.schema>, "id" | "change">;
+
+function customerChange({ payload }: StreamedEvent): CustomerChange {
+  const { id, change } = keyEvents.events.customer_changed.schema.parse(
+    JSON.parse(Buffer.from(payload).toString("utf8")),
+  );
+  return { id, change };
+}
+
 /** The service on the bus, called by the services that may, with a clock moved by hand. */
 export interface RunningKeys extends AsyncDisposable {
   readonly clock: ManualClock;
@@ -64,6 +76,8 @@ export interface RunningKeys extends AsyncDisposable {
   readonly storePath: string;
   /** Ids that `revoked` events named so far. */
   readonly revoked: readonly string[];
+  /** What `customer_changed` events told so far; they come by the stream, a little later than `heard` resolves. */
+  readonly customerChanges: readonly CustomerChange[];
   /** Calls a method over the bus, as a service that declares to call it. */
   call<M extends MethodName<Contract>>(
     method: M,
@@ -108,12 +122,24 @@ export async function startKeysIn(
   const gateway = await world.connect("gateway");
   const callers = { gateway, devices: await world.connect("devices"), mailer: await world.connect("mailer") };
   const revoked: string[] = [];
+  const customerChanges: CustomerChange[] = [];
   const listening = subscribe(
     gateway,
     hears(keyEvents, ["revoked"]),
     { revoked: ({ key_ids }) => void revoked.push(...key_ids) },
     { mode: "each" },
   );
+  const began = Promise.withResolvers<void>();
+  const following = followEvents(
+    gateway,
+    [hears(keyEvents, ["customer_changed"])],
+    {
+      began: () => began.resolve(),
+      events: (batch) => customerChanges.push(...batch.map(customerChange)),
+    },
+    stopping.signal,
+  );
+  await began.promise;
   await gateway.flush();
 
   return {
@@ -121,6 +147,7 @@ export async function startKeysIn(
     masterKeyFile,
     storePath,
     revoked,
+    customerChanges,
     async call<M extends MethodName<Contract>>(method: M, input: CallInput<Contract, M>) {
       const declaration: MethodDeclaration = keys.methods[method];
       using call = createCallContext({ timeoutMs: declaration.deadlineMs });
@@ -140,6 +167,7 @@ export async function startKeysIn(
       stopping.abort(new Error("the test is over"));
       await served.drain(1_000);
       await listening.stop();
+      await following;
       await started.stop();
       await started.close();
       for (const one of [bus, ...Object.values(callers)]) await one.close();
