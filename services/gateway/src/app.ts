@@ -8,7 +8,8 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import { createAuthentication } from "./authenticate.ts";
 import { presentationOf } from "./confirmation-page.ts";
 import { createCrossOrigin } from "./cross-origin.ts";
-import { mountDashboard, readDashboard } from "./dashboard.ts";
+import { mountDashboard } from "./dashboard.ts";
+import { followDashboard } from "./dashboard-build.ts";
 import { createEndpoints } from "./endpoint.ts";
 import type { GatewayEnv } from "./env.ts";
 import { RequestRefused } from "./gateway-errors.ts";
@@ -27,6 +28,7 @@ import { deviceAccessHandlers } from "./routes/device-access.ts";
 import { deviceKeyHandlers } from "./routes/device-key.ts";
 import { masterKeyHandlers } from "./routes/master-key.ts";
 import { meshHandlers } from "./routes/mesh.ts";
+import { mqttAddressHandlers } from "./routes/mqtt-address.ts";
 import { notificationHandlers } from "./routes/notification.ts";
 import { registrationHandlers } from "./routes/registration.ts";
 import { storedDataHandlers } from "./routes/stored-data.ts";
@@ -44,6 +46,7 @@ type AppSettings = Pick<
   | "TRUST_PROXY"
   | "REQUEST_TIMEOUT"
   | "PUBLIC_URL"
+  | "MQTT_PUBLIC_URL"
   | "WEB_DIR"
 >;
 
@@ -95,6 +98,7 @@ export function createApp({
     ...deviceAccessHandlers(clients, clock),
     ...masterKeyHandlers(clients),
     ...meshHandlers({ readMesh, places: meshListeners, clock, stopping }),
+    ...mqttAddressHandlers(settings.MQTT_PUBLIC_URL),
     ...storedDataHandlers(clients),
     ...deviceKeyHandlers(clients),
     ...notificationHandlers(openStream),
@@ -127,10 +131,8 @@ export function createApp({
     present: presentationOf,
   });
   mountReference(app, { endpoint, crossOrigin, publicUrl: settings.PUBLIC_URL });
-  const dashboard = readDashboard(settings.WEB_DIR);
-  if (dashboard !== null) mountDashboard(app, dashboard, endpoint);
-  else
-    mountPublic(app, "/", () => ({ status: 302, headers: { Location: "/docs" } }), { endpoint, crossOrigin });
+  mountDashboard(app, followDashboard(settings.WEB_DIR, clock), endpoint);
+  mountPublic(app, "/", () => ({ status: 302, headers: { Location: "/docs" } }), { endpoint, crossOrigin });
   app.use(
     endpoint("(unknown)", () => {
       throw new RequestRefused("route_not_found");

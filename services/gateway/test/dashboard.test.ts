@@ -3,6 +3,7 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
@@ -134,6 +135,70 @@ test("a folder without a build leaves / to the API reference", async () => {
   const answer = await bare.fetch("/", { key: null });
   expect(answer.status).toBe(302);
   expect(answer.headers.get("location")).toBe("/docs");
+});
+
+describe("a gateway that runs", () => {
+  /** Writes a build in place, as `vite build` does: what was there goes first. */
+  async function build(dist: string, name: string): Promise<void> {
+    await rm(dist, { recursive: true, force: true });
+    await mkdir(join(dist, "assets"), { recursive: true });
+    await writeFile(join(dist, "index.html"), `<title>${name}</title>`);
+    await writeFile(join(dist, "assets", `index-${name}.js`), name);
+  }
+
+  /** A gateway whose clock stands unless it is moved, and what it answers as the page and as a script. */
+  async function serving(dist: string) {
+    const clock = new ManualClock(new Date());
+    const gateway = await startFixture({ clock, env: { WEB_DIR: dist } });
+    const get = async (path: string) => {
+      const answer = await gateway.fetch(path, { key: null, headers: { accept: "*/*" } });
+      return answer.status === 200 ? await answer.text() : answer.status;
+    };
+    return {
+      /** Lets so much time pass since now, by the clock that files have their times from. */
+      pass: (ms: number) => clock.advance(Date.now() - clock.now().getTime() + ms),
+      page: () => get("/"),
+      script: (name: string) => get(`/assets/index-${name}.js`),
+      [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
+    };
+  }
+
+  test("serves a new build once it is whole, and the scripts of the one before to pages that are open", async () => {
+    const dist = join(folder, "rebuilt");
+    await build(dist, "one");
+    await using gateway = await serving(dist);
+    expect([await gateway.page(), await gateway.script("one")]).toEqual(["<title>one</title>", "one"]);
+
+    await build(dist, "two");
+    await gateway.pass(1_000);
+    expect([await gateway.page(), await gateway.script("two")]).toEqual(["<title>one</title>", 404]);
+    await gateway.pass(3_000);
+    expect([await gateway.page(), await gateway.script("two")]).toEqual(["<title>two</title>", "two"]);
+    expect(await gateway.script("one")).toBe("one");
+
+    await build(dist, "three");
+    await gateway.pass(60_000);
+    expect([await gateway.page(), await gateway.script("two")]).toEqual(["<title>three</title>", "two"]);
+    expect(await gateway.script("one")).toBe(404);
+  });
+
+  test("goes on with the build it has when the folder is emptied", async () => {
+    const dist = join(folder, "emptied");
+    await build(dist, "one");
+    await using gateway = await serving(dist);
+    await rm(dist, { recursive: true });
+    await gateway.pass(60_000);
+    expect([await gateway.page(), await gateway.script("one")]).toEqual(["<title>one</title>", "one"]);
+  });
+
+  test("serves the first build that is made beside it", async () => {
+    const dist = join(folder, "late");
+    await using gateway = await serving(dist);
+    expect(await gateway.page()).toBe(302);
+    await build(dist, "one");
+    await gateway.pass(60_000);
+    expect([await gateway.page(), await gateway.script("one")]).toEqual(["<title>one</title>", "one"]);
+  });
 });
 
 /** A request whose path nobody makes tidy on its way. */

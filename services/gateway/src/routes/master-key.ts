@@ -51,7 +51,7 @@ const heldBytes = 8 * 1024 * 1024;
 /** Spec: Master key API; and, beside it, what is ours for the same key. */
 export function masterKeyHandlers(
   clients: MasterKeyClients,
-): Handlers<Exclude<keyof typeof masterKey, "readMesh">> {
+): Handlers<Exclude<keyof typeof masterKey, "readMesh" | "readMqttAddress">> {
   const bridge = clients["rpc-bridge"];
   return {
     async listDevices({ query, within }) {

@@ -1,0 +1,12 @@
+import type { masterKey } from "@devmesh/contracts/rest/master-key";
+import type { Handlers } from "../handlers.ts";
+import { mqttAddressOf } from "../mqtt-address.ts";
+import { json } from "../reply.ts";
+
+/** Where devices connect, as the gateway was told by `MQTT_PUBLIC_URL`. */
+export function mqttAddressHandlers(
+  publicUrl: string | undefined,
+): Handlers<keyof Pick<typeof masterKey, "readMqttAddress">> {
+  const address = JSON.stringify(mqttAddressOf(publicUrl));
+  return { readMqttAddress: async () => json(address) };
+}
