@@ -1,5 +1,8 @@
 import { Text } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
 import { useApi } from "../api/api-context.tsx";
+import { forgetDevices } from "../live/apply-frames.ts";
 import type { DevicesDialogProps } from "./devices-dialog.ts";
 import { useDeviceWork } from "./use-device-work.ts";
 import { WorkDialog } from "./work-dialog.tsx";
@@ -11,7 +14,17 @@ export function DeleteDevices({
   onDeleted,
 }: DevicesDialogProps & { readonly onDeleted: () => void }) {
   const api = useApi();
+  const queries = useQueryClient();
   const work = useDeviceWork();
+  const { state, outcomes } = work;
+  const ended = state === "finished" || state === "cancelled";
+  useEffect(() => {
+    if (ended)
+      forgetDevices(
+        queries,
+        outcomes.filter(({ kind }) => kind === "done").map(({ id }) => id),
+      );
+  }, [queries, ended, outcomes]);
   return (
     <WorkDialog
       title={ids.length === 1 ? `Delete ${ids[0]}?` : `Delete ${ids.length} devices?`}

@@ -78,6 +78,14 @@ export async function readDevices(
   if (!signal.aborted) applyToLists(queries, changes);
 }
 
+/** Takes devices out of all lists that were deleted just now: the frame comes only when nothing of them is left, seconds later. */
+export function forgetDevices(queries: QueryClient, ids: readonly string[]): void {
+  applyToLists(
+    queries,
+    ids.map((id) => ({ kind: "deleted", id })),
+  );
+}
+
 function applyToLists(queries: QueryClient, changes: readonly DeviceChange[]): ReadonlySet<string> {
   const unknown = new Set<string>();
   for (const [queryKey, pages] of queries.getQueriesData<DevicePages>({ queryKey: queryKeys.deviceLists })) {
