@@ -88,6 +88,7 @@ const examples: Record<Operation, () => Example | Promise<Example>> = {
   },
   listDeadMail: () => ({ path: "mail/dead" }),
   readMesh: () => ({ path: "mesh" }),
+  readMqttAddress: () => ({ path: "mqtt" }),
   retryDeadMail: () => ({ path: "mail/dead/1/retry" }),
   queryRecords: () => ({ path: "data" }),
   readAppDevice: () => ({ path: "device" }),

@@ -15,7 +15,7 @@ export const usage = `Usage: npm start [-- [--demo] [--without SERVICE]...]
   --help             this
 
 Environment: HOST, PORT, MQTT_PORT, NATS_PORT, MQTT_WS_PORT, DATA_DIR, MASTER_KEY, STORE_URL, SMTP_URL, PUBLIC_URL, LOG_LEVEL,
-NATS_URL, NATS_SERVER_BIN, NATS_SERVER_DOWNLOAD_URL, MQTT_TLS_CERT, MQTT_TLS_KEY; see README.md.`;
+MQTT_PUBLIC_URL, NATS_URL, NATS_SERVER_BIN, NATS_SERVER_DOWNLOAD_URL, MQTT_TLS_CERT, MQTT_TLS_KEY; see README.md.`;
 
 /** Reads the command line, without the names of node and of the script. */
 export function launcherArguments(args: readonly string[]): LauncherArguments {

@@ -36,6 +36,7 @@ export async function environmentBeside(
     installation,
     natsUrl: mesh.nats_url,
     mqttUrl: mesh.mqtt_url,
+    mqttPublicUrl: settings.mqttPublicUrl ?? mesh.mqtt_public_url,
     mqttTlsCert: mesh.mqtt_tls_cert ?? undefined,
     inherited: env,
   });

@@ -17,6 +17,8 @@ export const MeshFile = z.object({
   url: z.string(),
   /** One or more, comma-separated, as is `nats_url`. */
   mqtt_url: z.string(),
+  /** Where devices reach the broker. */
+  mqtt_public_url: z.string(),
   /** Path of the certificate that MQTT shows; null without TLS. */
   mqtt_tls_cert: z.string().nullable(),
   nats_url: z.string(),

@@ -115,6 +115,8 @@ interface BrokerAddresses {
   /** One or more, comma-separated, as are those of MQTT. */
   readonly natsUrl: string;
   readonly mqttUrl: string;
+  /** Where devices reach it. */
+  readonly mqttPublicUrl: string;
 }
 
 /** Where the services reach the broker: on this machine, or where NATS_URL says. */
@@ -123,11 +125,11 @@ function brokerAddresses(settings: MeshSettings): BrokerAddresses {
   const natsUrls =
     settings.natsUrls.length > 0 ? settings.natsUrls : [`nats://${own}:${String(settings.natsPort)}`];
   const servers = natsUrls.map((url) => new URL(url));
-  const mqttProtocol = settings.mqttTls ? "mqtts" : "mqtt";
-  const mqttUrls =
-    settings.mqttUrls.length > 0
-      ? settings.mqttUrls
-      : [`${mqttProtocol}://${servers[0]?.hostname ?? own}:${String(settings.mqttPort)}`];
+  const mqttAt = (host: string) =>
+    `${settings.mqttTls ? "mqtts" : "mqtt"}://${host}:${String(settings.mqttPort)}`;
+  const mqttUrls = settings.mqttUrls.length > 0 ? settings.mqttUrls : [mqttAt(servers[0]?.hostname ?? own)];
+  const [listener = mqttAt(own)] =
+    settings.natsUrls.length > 0 ? mqttUrls : [mqttAt(bracketed(settings.host))];
   return {
     servers: servers.map(({ hostname, port }) => ({
       host: hostname.replace(/^\[|\]$/g, ""),
@@ -137,6 +139,7 @@ function brokerAddresses(settings: MeshSettings): BrokerAddresses {
       .map(({ protocol, hostname, port }) => `${protocol}//${hostname}:${port || "4222"}`)
       .join(","),
     mqttUrl: mqttUrls.join(","),
+    mqttPublicUrl: settings.mqttPublicUrl ?? listener,
   };
 }
 
@@ -214,7 +217,7 @@ async function bringUpServices(
   { settings, env, repository, without, children, complain }: MeshStart,
   folder: DataFolder,
   installation: Installation,
-  { natsUrl, mqttUrl }: BrokerAddresses,
+  { natsUrl, mqttUrl, mqttPublicUrl }: BrokerAddresses,
   parts: MeshParts,
   report: SupervisionReport,
   signal: AbortSignal,
@@ -223,7 +226,16 @@ async function bringUpServices(
   const either = AbortSignal.any([signal, oneFailed.signal]);
   const place: ServicePlace = { repository, dataDir: folder.path, children };
   const mqttTlsCert = settings.mqttTls?.certFile;
-  const surroundings = { settings, folder, installation, natsUrl, mqttUrl, mqttTlsCert, inherited: env };
+  const surroundings = {
+    settings,
+    folder,
+    installation,
+    natsUrl,
+    mqttUrl,
+    mqttPublicUrl,
+    mqttTlsCert,
+    inherited: env,
+  };
 
   const bringUp = async (service: ServiceName) => {
     const log = serviceLog(service, folder.logOf(service), complain);
@@ -269,6 +281,7 @@ function describe(settings: MeshSettings, addresses: BrokerAddresses, parts: Mes
     pid: process.pid,
     url: httpUrl(settings.host, settings.port),
     mqtt_url: addresses.mqttUrl,
+    mqtt_public_url: addresses.mqttPublicUrl,
     mqtt_tls_cert: settings.mqttTls?.certFile ?? null,
     nats_url: addresses.natsUrl,
     settings: {

@@ -15,6 +15,7 @@ const HANDED_OUT: ReadonlySet<string> = new Set([
   "MQTT_TLS_KEY",
   "DATA_DIR",
   "PUBLIC_URL",
+  "MQTT_PUBLIC_URL",
   "NATS_URL",
   "NATS_USER",
   "NATS_PASSWORD",
@@ -41,6 +42,8 @@ export interface ServiceSurroundings {
   readonly installation: Installation;
   readonly natsUrl: string;
   readonly mqttUrl: string;
+  /** Where devices reach the broker. */
+  readonly mqttPublicUrl: string;
   readonly mqttTlsCert: string | undefined;
   /** The launcher's own environment, for the settings that services read themselves. */
   readonly inherited: NodeJS.ProcessEnv;
@@ -92,11 +95,16 @@ export function storeUrlOf(
 
 function ownSettings(
   service: ServiceName,
-  { settings, folder, installation, mqttUrl, mqttTlsCert }: ServiceSurroundings,
+  { settings, folder, installation, mqttUrl, mqttPublicUrl, mqttTlsCert }: ServiceSurroundings,
 ): NodeJS.ProcessEnv {
   switch (service) {
     case "gateway":
-      return { HOST: settings.host, PORT: String(settings.port), PUBLIC_URL: settings.publicUrl };
+      return {
+        HOST: settings.host,
+        PORT: String(settings.port),
+        PUBLIC_URL: settings.publicUrl,
+        MQTT_PUBLIC_URL: mqttPublicUrl,
+      };
     case "keys":
       return {
         KEY_ENCRYPTION_KEY: settings.keyEncryptionKey ?? installation.key_encryption_key,

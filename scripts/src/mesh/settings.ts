@@ -27,6 +27,7 @@ const Environment = z.object({
   MQTT_TLS_KEY: optional(z.string()),
   DATA_DIR: withDefault(z.string(), "./.data"),
   PUBLIC_URL: optional(z.url({ protocol: /^https?$/ })),
+  MQTT_PUBLIC_URL: optional(z.url({ protocol: /^mqtts?$/, hostname: /./ })),
   NATS_URL: optional(addresses(/^(nats|tls)$/)),
   MQTT_URL: optional(addresses(/^mqtts?$/)),
   STORE_URL: optional(z.string()),
@@ -51,6 +52,8 @@ export interface MeshSettings {
   readonly dataDir: string;
   /** For links in mails, without a slash at its end. */
   readonly publicUrl: string;
+  /** Where devices reach the broker; undefined: where the broker listens. */
+  readonly mqttPublicUrl: string | undefined;
   /** Servers that somebody else runs: one, or those of a cluster. Empty: the mesh starts its own. */
   readonly natsUrls: readonly string[];
   /** Their MQTT listeners. Empty: on the host of the first, at `mqttPort`. */
@@ -93,6 +96,7 @@ export function meshSettings(env: NodeJS.ProcessEnv): MeshSettings {
         : undefined,
     dataDir: resolve(values.DATA_DIR),
     publicUrl: (values.PUBLIC_URL ?? httpUrl(values.HOST, values.PORT)).replace(/\/+$/, ""),
+    mqttPublicUrl: values.MQTT_PUBLIC_URL,
     natsUrls: values.NATS_URL ?? [],
     mqttUrls: values.MQTT_URL ?? [],
     storeUrl: values.STORE_URL,

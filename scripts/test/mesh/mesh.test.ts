@@ -91,6 +91,7 @@ describe("a mesh", () => {
     const running = await parts(env);
     expect(Object.keys(running.services).sort()).toEqual([...serviceNames].sort());
     expect(running.url).toBe(`http://127.0.0.1:${env.PORT}`);
+    expect(running.mqtt_public_url).toBe(`mqtt://127.0.0.1:${env.MQTT_PORT}`);
     for (const [service, { pid }] of Object.entries(running.services)) {
       expect(await commandLineOf(pid)).toContain(`services/${service}/src/main.ts`);
     }

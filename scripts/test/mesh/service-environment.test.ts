@@ -29,6 +29,7 @@ function environmentOf(service: ServiceName, more: NodeJS.ProcessEnv = {}) {
     },
     natsUrl: "nats://127.0.0.1:4222",
     mqttUrl: "mqtt://127.0.0.1:1883",
+    mqttPublicUrl: "mqtt://broker.example.com:1883",
     mqttTlsCert: undefined,
     inherited: env,
   });
@@ -52,6 +53,7 @@ describe("a service's environment", () => {
     ["OUTBOX_DIR", ["mailer"]],
     ["MQTT_URL", ["rpc-bridge"]],
     ["PORT", ["gateway"]],
+    ["MQTT_PUBLIC_URL", ["gateway"]],
     ["STORE_URL", ["devices", "keys", "data"]],
   ] as [string, ServiceName[]][])("has %s only in %j", (variable, owners) => {
     expect(names.filter((name) => environmentOf(name)[variable] !== undefined)).toEqual(owners);

@@ -24,6 +24,14 @@ describe("the launcher's environment", () => {
     );
   });
 
+  test("MQTT_PUBLIC_URL is an MQTT address, or none", () => {
+    expect(meshSettings({ MQTT_PUBLIC_URL: "" }).mqttPublicUrl).toBeUndefined();
+    expect(meshSettings({ MQTT_PUBLIC_URL: "mqtts://mqtt.example.com" }).mqttPublicUrl).toBe(
+      "mqtts://mqtt.example.com",
+    );
+    expect(() => meshSettings({ MQTT_PUBLIC_URL: "https://mqtt.example.com" })).toThrow(/MQTT_PUBLIC_URL/);
+  });
+
   test("that is wrong is told by the names of the variables, never by their values", () => {
     const wrong = { PORT: "eighty", MQTT_PORT: "70000", NATS_URL: "secret-of-somebody", LOG_LEVEL: "loud" };
     const told = (() => {

@@ -36,7 +36,7 @@ export const GatewayEnv = ServiceEnv.extend({
   /** Where clients reach the gateway; stands in the OpenAPI document. */
   PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   /** Where devices reach the broker, told to who asks for it; the host 0.0.0.0 stands for that of the gateway. */
-  MQTT_PUBLIC_URL: z.url({ protocol: /^mqtts?$/ }).optional(),
+  MQTT_PUBLIC_URL: z.url({ protocol: /^mqtts?$/, hostname: /./ }).optional(),
   /** Folder of a build of the dashboard, from the working directory; without a build `/` leads to the API reference. */
   WEB_DIR: z.string().min(1).default("web/dist"),
   CORS_ORIGINS: CorsOrigins,

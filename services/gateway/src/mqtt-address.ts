@@ -1,7 +1,7 @@
 import type { MqttAddress } from "@devmesh/contracts/model/mqtt-address";
 
 /** Hosts that stand for all addresses of a machine. */
-const everyAddress = new Set(["", "0.0.0.0", "[::]"]);
+const everyAddress = new Set(["0.0.0.0", "[::]"]);
 
 /** The address in `MQTT_PUBLIC_URL`; without one, the standard port beside the gateway. */
 export function mqttAddressOf(url: string | undefined): MqttAddress {

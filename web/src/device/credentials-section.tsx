@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
 import { curlSnippet, mqttPublishSnippet, mqttSnippet } from "../devices/connection-snippets.ts";
+import { useBroker } from "../devices/use-broker.ts";
 import { Confirmation } from "../elements/confirmation.tsx";
 import { Failure } from "../elements/failure.tsx";
 import { Snippet } from "../elements/snippet.tsx";
@@ -42,6 +43,7 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
     staleTime: 0,
     gcTime: 0,
   });
+  const broker = useBroker();
   const rotation = useMutation({
     mutationFn: async (which: Rotation) => {
       await api.call(which, { params: { id } });
@@ -53,7 +55,7 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
   if (data === undefined)
     return <Failure error={error} title="The credentials could not be read" onRetry={() => void refetch()} />;
 
-  const connection = { id, token: ready ? data.token : "$TOKEN", host: window.location.hostname };
+  const connection = { id, token: ready ? data.token : "$TOKEN", ...broker };
   const publicKey = ready ? data.public_key : "$PUBLIC_KEY";
   const { origin } = window.location;
   const ask = (which: Rotation) => {

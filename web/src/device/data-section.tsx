@@ -5,6 +5,7 @@ import { chartNotes } from "../data/chart-notes.ts";
 import { TopicChart } from "../data/topic-chart.tsx";
 import { useChartedNumbers } from "../data/use-charted-numbers.ts";
 import { mqttPublishSnippet } from "../devices/connection-snippets.ts";
+import { useBroker } from "../devices/use-broker.ts";
 import { Failure } from "../elements/failure.tsx";
 import { Snippet } from "../elements/snippet.tsx";
 import { Waiting } from "../elements/waiting.tsx";
@@ -73,6 +74,7 @@ export function DataSection({ device: { id } }: SectionProps) {
 
 /** Says what to do, as there is nothing to draw. */
 function NoNumbers({ id, records }: { readonly id: string; readonly records: number }) {
+  const broker = useBroker();
   return (
     <Stack gap="xs">
       <Text>
@@ -82,10 +84,7 @@ function NoNumbers({ id, records }: { readonly id: string; readonly records: num
         A number, or JSON with numbers in it, sent to a topic below db/{id}/ is drawn here as soon as it is
         stored.
       </Text>
-      <Snippet
-        label="Publish a value"
-        text={mqttPublishSnippet({ id, token: "$TOKEN", host: window.location.hostname })}
-      />
+      <Snippet label="Publish a value" text={mqttPublishSnippet({ id, token: "$TOKEN", ...broker })} />
       <Text size="sm" c="dimmed">
         $TOKEN is the device's token: it stands among its{" "}
         <Anchor component={Link} href={`/devices/${id}/credentials`} underline="always">

@@ -9,6 +9,7 @@ import { Dialog } from "../elements/dialog.tsx";
 import { Failure } from "../elements/failure.tsx";
 import { Snippet } from "../elements/snippet.tsx";
 import { curlSnippet, mqttPublishSnippet, mqttSnippet } from "./connection-snippets.ts";
+import { useBroker } from "./use-broker.ts";
 
 /** Asks for a new device; once it is there, shows how it connects. */
 export function CreateDevice({ onClose }: { readonly onClose: () => void }) {
@@ -82,7 +83,7 @@ function Created({
   readonly device: CallResult<"createDevice">;
   readonly onClose: () => void;
 }) {
-  const connection = { id: device.id, token: device.token, host: window.location.hostname };
+  const connection = { id: device.id, token: device.token, ...useBroker() };
   return (
     <Stack>
       <Alert color="teal" variant="light" role="status">

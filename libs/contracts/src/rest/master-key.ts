@@ -8,6 +8,7 @@ import { ListedCustomer } from "../model/customer.ts";
 import { CreatedDevice, Device, DeviceCredentials, DevicePatch, NewDevice } from "../model/device.ts";
 import { DeviceId } from "../model/device-id.ts";
 import { MeshState } from "../model/mesh-state.ts";
+import { MqttAddress } from "../model/mqtt-address.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
 import { apiPrefix, defineRoutes, QueryBoolean, queryInteger } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
@@ -214,6 +215,17 @@ export const masterKey = defineRoutes({
     params: identified,
     answers: { 204: nothing },
     calls: [{ contract: mailer, methods: ["retryDeadMail"] }],
+  },
+  readMqttAddress: {
+    method: "get",
+    path: `${apiPrefix}/mqtt`,
+    tag: "Devices",
+    summary: "See where devices connect by MQTT",
+    auth,
+    answers: {
+      200: { description: "The broker's address; `host` is null for that of the API.", json: MqttAddress },
+    },
+    calls: [],
   },
   readMesh: {
     method: "get",
