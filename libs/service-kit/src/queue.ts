@@ -274,7 +274,10 @@ export interface QueueOffice<Q extends QueueDeclaration> {
   count(): Promise<{ readonly pending: number; readonly dead: number }>;
   /** Dead letters, oldest first, after the one of sequence `after`. */
   listDeadLetters(options: { readonly after?: number; readonly limit: number }): Promise<DeadLetterPage<Q>>;
-  /** Queues a dead letter again and forgets it; false when there is none of that sequence. Twice is once. */
+  /**
+   * Queues a dead letter again and forgets it; false when there is none of that sequence. Twice is once, also at the same time.
+   * Throws `unavailable` when it is not known to be queued, or still kept.
+   */
   retryDeadLetter(sequence: number): Promise<boolean>;
 }
 
@@ -306,14 +309,18 @@ export function createQueueOffice<Q extends QueueDeclaration>(bus: Bus, queue: Q
     },
     async retryDeadLetter(sequence) {
       const manager = await streamManager(bus);
-      const stored = await nextMessage(manager.streams.getMessage(dead, { seq: sequence }));
+      const find = () => nextMessage(manager.streams.getMessage(dead, { seq: sequence }));
+      const stored = await find();
       if (stored === null) return false;
-      await stream.publish(queueSubject(queue.name), stored.data, {
-        msgID: `retry-${stored.time.getTime()}-${sequence}`,
-      });
-      await manager.streams.deleteMessage(dead, sequence, false).catch((error: unknown) => {
-        if (!isMissing(error)) throw error;
-      });
+      try {
+        await stream.publish(queueSubject(queue.name), stored.data, {
+          msgID: `retry-${stored.time.getTime()}-${sequence}`,
+        });
+        await manager.streams.deleteMessage(dead, sequence, false);
+      } catch (cause) {
+        // It is gone when another call was first: this one queued nothing then, under the same id.
+        if ((await find()) !== null) throw ServiceError.of("unavailable", { cause });
+      }
       return true;
     },
   };

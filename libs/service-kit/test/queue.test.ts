@@ -79,6 +79,23 @@ describe("a work queue", () => {
     await consuming.stop();
   });
 
+  test("queues a dead letter once that several retry at once, and tells none of them that it failed", async () => {
+    const queue = queueNamed("contested", []);
+    const bus = await buses.connect("worker");
+    const producer = await createProducer(bus, queue);
+    const refusing = await consumeQueue(bus, queue, () => Promise.reject(new Error("no")));
+    const office = createQueueOffice(bus, queue);
+    for (let round = 1; round <= 5; round++) await producer.enqueue({ to: `ada ${round}` });
+    await eventually(async () => (await office.count()).dead === 5);
+    await refusing.stop();
+    const { letters } = await office.listDeadLetters({ limit: 10 });
+    for (const { sequence } of letters) {
+      const retries = await Promise.all([1, 2, 3, 4].map(() => office.retryDeadLetter(sequence)));
+      expect(retries).toContain(true);
+    }
+    expect(await office.count()).toEqual({ pending: 5, dead: 0 });
+  });
+
   test("pages through its dead letters", async () => {
     const queue = queueNamed("paged", []);
     const bus = await buses.connect("worker");
