@@ -1,7 +1,7 @@
 import type { Device } from "@devmesh/contracts/model/device";
 import { isJsonObject, type Json, JsonObject } from "@devmesh/contracts/model/json";
+import { cutToPointers } from "@devmesh/contracts/model/pointer-cut";
 import type { Principal } from "@devmesh/contracts/principal";
-import { cutToPointers } from "./acl/cut.ts";
 import { readableParts } from "./acl/principal-rights.ts";
 import type { StoredDevice } from "./device-store.ts";
 import { describeShadow } from "./shadow/describe-shadow.ts";

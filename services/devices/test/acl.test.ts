@@ -1,11 +1,11 @@
 import { type Acl, defaultAcl } from "@devmesh/contracts/model/acl";
 import type { JsonObject } from "@devmesh/contracts/model/json";
+import { cutToPointers } from "@devmesh/contracts/model/pointer-cut";
+import { pointerTree } from "@devmesh/contracts/model/pointer-tree";
 import type { Principal } from "@devmesh/contracts/principal";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { checkWrite } from "../src/acl/check-write.ts";
-import { cutToPointers } from "../src/acl/cut.ts";
-import { pointerTree } from "../src/acl/pointer-tree.ts";
 import { concerns, unwritableMembers } from "../src/acl/principal-rights.ts";
 import type { StoredDevice } from "../src/device-store.ts";
 import { describeDeviceFor, type Presence } from "../src/device-view.ts";

@@ -2,3 +2,11 @@
 export function pointerToken(name: PropertyKey): string {
   return `/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
+
+/** The member names that a JSON pointer walks through; none for the empty pointer, which is the whole document. */
+export function membersOf(pointer: string): readonly string[] {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+}

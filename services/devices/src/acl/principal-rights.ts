@@ -1,11 +1,11 @@
 import type { Acl } from "@devmesh/contracts/model/acl";
 import type { JsonObject } from "@devmesh/contracts/model/json";
+import { type PointerTree, pointerTree } from "@devmesh/contracts/model/pointer-tree";
 import type { Principal } from "@devmesh/contracts/principal";
 import { Findings } from "../findings.ts";
 import { pointerInto } from "../json-pointer.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
 import { checkWrite } from "./check-write.ts";
-import { type PointerTree, pointerTree } from "./pointer-tree.ts";
 
 /** What a device key reads and writes (api.md, Device key). */
 const appSections = ["/state/desired/app", "/state/reported/app"];

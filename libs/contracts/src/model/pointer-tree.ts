@@ -1,4 +1,4 @@
-import { membersOf } from "../json-pointer.ts";
+import { membersOf } from "./json-pointer.ts";
 
 /** A set of JSON pointers, arranged by member. */
 export interface PointerTree {

@@ -1,5 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
-import { isEmptyObject } from "../json-member.ts";
+import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 import type { PointerTree } from "./pointer-tree.ts";
 
 /**
@@ -15,5 +14,5 @@ export function cutToPointers(value: Json, { covered, members }: PointerTree): J
     const part = cutToPointers(value[name] as Json, below);
     if (part !== undefined) cut[name] = part;
   }
-  return isEmptyObject(cut) ? undefined : cut;
+  return Object.keys(cut).length === 0 ? undefined : cut;
 }
