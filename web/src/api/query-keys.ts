@@ -7,4 +7,6 @@ export const queryKeys = {
   keys: ["keys"],
   customers: ["customers"],
   deadMail: ["dead-mail"],
+  /** The OpenAPI document. */
+  apiDocument: ["api-document"],
 } as const satisfies Record<string, readonly string[] | ((id: string) => readonly string[])>;

@@ -55,6 +55,15 @@ export const tabs: readonly Tab[] = [
     pattern: "/mesh",
     View: lazy(() => import("../mesh/mesh-tab.tsx").then((module) => ({ default: module.MeshTab }))),
   },
+  {
+    label: "API",
+    icon: "reference",
+    path: "/reference",
+    pattern: "/reference/:operation?",
+    View: lazy(() =>
+      import("../api-reference/reference-tab.tsx").then((module) => ({ default: module.ReferenceTab })),
+    ),
+  },
 ];
 
 /** Views that other views lead to. */
