@@ -5,6 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { z } from "zod";
 import { buildDashboard } from "./dashboard-build.ts";
+import { findChromium, withoutChromium } from "./find-chromium.ts";
 import { type MongodbContainer, startMongodbContainer } from "./mongodb-container.ts";
 import { findNatsServer } from "./nats-server/find-nats-server.ts";
 import { childRegistry } from "./process/child-registry.ts";
@@ -20,13 +21,25 @@ import {
 const repository = resolve(import.meta.dirname, "../..");
 const RESULT = join(".test-results", "jest.json");
 
-/** The end-to-end suite runs once more on what a cluster runs on, but for the tests that bring their own mesh or only try commands. */
+/**
+ * The end-to-end suite runs once more on what a cluster runs on, but for the tests that bring their own mesh or only try
+ * commands, and those in a browser, which sees nothing of what the mesh runs on.
+ */
 const CLUSTER = {
   name: "@devmesh/e2e over MongoDB and three nats-servers",
   package: "@devmesh/e2e",
   result: join(".test-results", "cluster.json"),
   env: { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluster" },
-  without: ["backup", "clients", "cluster", "old-client", "readme", "replicas", "single-service"],
+  without: [
+    "backup",
+    "clients",
+    "cluster",
+    "dashboard-.*",
+    "old-client",
+    "readme",
+    "replicas",
+    "single-service",
+  ],
 };
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
@@ -65,6 +78,7 @@ const counts: TestCount[] = [];
 const failures: string[] = [];
 let container: MongodbContainer | null = null;
 if (await natsServerIsThere()) {
+  await tellOfChromium();
   container = await startMongodb();
   counts.push(await dashboardIsBuilt());
   counts.push(await runChecks(filters));
@@ -104,6 +118,17 @@ async function natsServerIsThere(): Promise<boolean> {
   } catch (error) {
     failures.push(`FAILED nats-server: ${error instanceof Error ? error.message : error}`);
     return false;
+  }
+}
+
+/** Says which browser the suites of the dashboard will drive; without one they are skipped. */
+async function tellOfChromium(): Promise<void> {
+  try {
+    const found = await findChromium(env);
+    say(`Chromium: ${found ?? `none (${withoutChromium}); the suites in a browser are skipped`}`);
+  } catch (error) {
+    failures.push(`FAILED Chromium: ${error instanceof Error ? error.message : error}`);
+    counts.push({ passed: 0, failed: 1, skipped: 0 });
   }
 }
 

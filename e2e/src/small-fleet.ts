@@ -1,0 +1,85 @@
+import { type DeviceKind, deviceModels } from "@devmesh/scripts/device-models";
+import { type SimulatedDevice, startSimulatedDevice } from "@devmesh/scripts/simulated-device";
+import { eventually } from "@devmesh/testkit/eventually";
+import type { TestMesh } from "@devmesh/testkit/mesh";
+import { asMaster } from "./tenant.ts";
+
+/** What stands where, as the owner of a few sites has it. `firmware` is told by those that are connected. */
+const members: readonly {
+  readonly id: string;
+  readonly name: string;
+  readonly labels: readonly string[];
+  readonly kind?: DeviceKind;
+  readonly firmware?: string;
+}[] = [
+  {
+    id: "roof-east",
+    name: "Weather, roof east",
+    labels: ["hamburg", "weather"],
+    kind: "weather",
+    firmware: "1.4.2",
+  },
+  {
+    id: "roof-west",
+    name: "Weather, roof west",
+    labels: ["hamburg", "weather"],
+    kind: "weather",
+    firmware: "1.4.2",
+  },
+  { id: "cellar-pump", name: "Pump, cellar", labels: ["hamburg", "pump"], kind: "pump", firmware: "2.0.1" },
+  { id: "well-pump", name: "Pump, well", labels: ["lyon", "pump"], kind: "pump", firmware: "1.9.8" },
+  { id: "cistern-pump", name: "Pump, cistern", labels: ["lyon", "pump", "spare"] },
+  { id: "hall-lamp", name: "Lamp, entrance hall", labels: ["lyon", "lamp"], kind: "lamp", firmware: "3.1.0" },
+  { id: "yard-lamp", name: "Lamp, yard", labels: ["lyon", "lamp"], kind: "lamp", firmware: "3.0.7" },
+  {
+    id: "greenhouse-1",
+    name: "Greenhouse 1",
+    labels: ["lyon", "weather"],
+    kind: "weather",
+    firmware: "1.4.2",
+  },
+  { id: "greenhouse-2", name: "Greenhouse 2", labels: ["lyon", "weather"] },
+  { id: "gate-lamp", name: "Lamp, gate", labels: ["hamburg", "lamp"] },
+];
+
+/** The fleet of a small owner, of which most is connected. */
+export interface SmallFleet extends AsyncDisposable {
+  /** Lets a device publish, on `db/ID/<topic>`. Throws for one that is not connected. */
+  publish(id: string, topic: string, value: unknown): void;
+}
+
+/** Creates and connects the fleet, with a key, a customer and changes to be taken over beside it; ended by its disposal. */
+export async function startSmallFleet(mesh: TestMesh): Promise<SmallFleet> {
+  const master = asMaster(mesh);
+  const connected = new Map<string, SimulatedDevice>();
+  for (const { id, name, labels, kind, firmware } of members) {
+    const created = await master.post("devices", { id, name, shadow: { tags: { labels } } });
+    if (created.status !== 201) throw new Error(`creating ${id}: ${created.status} ${created.text}`);
+    if (kind === undefined) continue;
+    const model = deviceModels[kind]();
+    const device = await startSimulatedDevice(
+      { url: mesh.mqttUrl, id, token: created.json.token },
+      { ...model, reported: { ...model.reported, fw_version: firmware } },
+    );
+    connected.set(id, device);
+  }
+  await master.post("devices/cistern-pump", {
+    shadow: {
+      state: { desired: { app: { mode: "manual", litres: 40 } }, reported: { app: { mode: "auto" } } },
+    },
+  });
+  await master.post("keys", { name: "Night shift" });
+  await master.post("keys", { name: "Tenant, ground floor", device_id: "hall-lamp" });
+  await master.get("/newcustomer?email=ann.moreau@example.com");
+  await eventually(async () => (await master.get("devices?online=true")).json.length === connected.size);
+  return {
+    publish(id, topic, value) {
+      const device = connected.get(id);
+      if (device === undefined) throw new Error(`${id} is not connected`);
+      device.send(`db/${id}/${topic}`, Buffer.from(JSON.stringify(value)));
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...connected.values()].map((device) => device.stop()));
+    },
+  };
+}
