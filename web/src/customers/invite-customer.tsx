@@ -1,10 +1,11 @@
 import { EmailAddress } from "@devmesh/contracts/model/customer";
-import { Alert, Button, Group, Stack, TextInput } from "@mantine/core";
+import { Alert, Button, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
 import { Dialog } from "../elements/dialog.tsx";
+import { DialogActions, SubmitOrCancel } from "../elements/dialog-actions.tsx";
 import { Failure } from "../elements/failure.tsx";
 
 /** Asks for the address of a customer and sends the invitation. */
@@ -33,11 +34,11 @@ function Invitation({ onClose }: { readonly onClose: () => void }) {
           An invitation to {invitation.variables} is on its way, if the address may get one: at most three an
           hour do.
         </Alert>
-        <Group justify="flex-end">
+        <DialogActions>
           <Button onClick={onClose} data-autofocus>
             Done
           </Button>
-        </Group>
+        </DialogActions>
       </Stack>
     );
   }
@@ -61,14 +62,7 @@ function Invitation({ onClose }: { readonly onClose: () => void }) {
           data-autofocus
         />
         {invitation.error !== null && <Failure error={invitation.error} title="Nobody was invited" />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={invitation.isPending}>
-            Invite
-          </Button>
-        </Group>
+        <SubmitOrCancel action="Invite" running={invitation.isPending} onCancel={onClose} />
       </Stack>
     </form>
   );

@@ -2,7 +2,7 @@ import type { ChartedNumbers } from "./charted-records.ts";
 import { mostTopics } from "./topic-numbers.ts";
 
 /** What is to be known of numbers beside what is drawn: how far they are read, what is left out. */
-export function chartNotes(numbers: ChartedNumbers | null, isReading: boolean): string {
+export function chartNotes(numbers: ChartedNumbers | null, isReading: boolean, isLive: boolean): string {
   if (numbers === null) return "";
   const { records, isCut, hasMoreTopics } = numbers;
   const count = records === 1 ? "1 record" : `${records.toLocaleString("en")} records`;
@@ -12,7 +12,8 @@ export function chartNotes(numbers: ChartedNumbers | null, isReading: boolean): 
       : isCut
         ? `Of the newest ${count}: there are earlier ones in this range, which a narrower one shows.`
         : `${count}.`,
+    isLive ? "Live." : "",
     hasMoreTopics ? `No more than ${mostTopics} topics are held.` : "",
   ];
-  return notes.join(" ").trim();
+  return notes.filter((note) => note !== "").join(" ");
 }

@@ -83,10 +83,12 @@ export function DataTab() {
           value={toLocalField(selection.until)}
           onChange={(event) => select({ until: fromLocalField(event.currentTarget.value) })}
         />
-        <Text size="sm" c="dimmed" ml="auto">
-          {countOf(records)}
-          {paused || charted ? " · paused" : records.stream === "live" ? " · live" : ""}
-        </Text>
+        {!charted && (
+          <Text size="sm" c="dimmed" ml="auto">
+            {countOf(records)}
+            {paused ? " · paused" : records.stream === "live" ? " · live" : ""}
+          </Text>
+        )}
       </Group>
       {records.error !== null && (
         <Failure error={records.error} title="The records could not be read" onRetry={records.readAgain} />

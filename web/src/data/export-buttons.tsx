@@ -1,13 +1,16 @@
-import { Button } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { Failure } from "../elements/failure.tsx";
-import { openExportFile } from "./export-file.ts";
+import { exportLimit, openExportFile } from "./export-file.ts";
 import { type ExportFormat, exportFormats, exportRecords } from "./export-records.ts";
 import type { RecordSelection } from "./record-selection.ts";
 
 const formats = ["csv", "ndjson"] as const;
+
+/** Told before an export begins, as it would end there. */
+const limit = exportLimit();
 
 /** Writes all records of the selection to a file, also those that are not shown. */
 export function ExportButtons({ selection }: { readonly selection: RecordSelection }) {
@@ -22,7 +25,7 @@ export function ExportButtons({ selection }: { readonly selection: RecordSelecti
       running.current = ending;
       try {
         await exportRecords(api, selection, format, file.target, ending.signal);
-        file.finish();
+        await file.finish();
       } catch (error) {
         if (!ending.signal.aborted) throw error;
       }
@@ -45,6 +48,12 @@ export function ExportButtons({ selection }: { readonly selection: RecordSelecti
         <Button size="xs" variant="subtle" onClick={() => running.current?.abort()}>
           Cancel the export
         </Button>
+      )}
+      {limit !== null && (
+        <Text size="xs" c="dimmed">
+          {window.isSecureContext ? "In this browser" : "Without HTTPS"} an export holds at most{" "}
+          {Math.round(limit / 1e6)} MB
+        </Text>
       )}
       {work.error !== null && <Failure error={work.error} title="The export failed" />}
     </>

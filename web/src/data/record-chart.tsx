@@ -23,7 +23,7 @@ interface RecordChartProps {
 /** Draws the numbers of a selection of records, a topic at a time; while `live`, also those that are stored meanwhile. */
 export function RecordChart({ selection, live }: RecordChartProps) {
   const [chosen, setChosen] = useState("");
-  const { numbers, from, to, isReading, error, readAgain } = useChartedNumbers({
+  const { numbers, from, to, isReading, error, stream, readAgain } = useChartedNumbers({
     selection,
     lastMs: null,
     mostRecords: selection.since === "" ? mostOfOpenRange : mostOfRange,
@@ -55,7 +55,7 @@ export function RecordChart({ selection, live }: RecordChartProps) {
         </>
       )}
       <Text size="sm" c="dimmed">
-        {chartNotes(numbers, isReading)}
+        {chartNotes(numbers, isReading, live && stream === "live")}
       </Text>
     </Stack>
   );

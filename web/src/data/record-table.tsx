@@ -1,15 +1,13 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useRef } from "react";
+import { memo } from "react";
 import { Link } from "wouter";
+import { LongTable } from "../elements/long-table.tsx";
 import { excerptOf, piecesOf } from "./match-marks.ts";
 import styles from "./record-table.module.css";
 
-/** Height of a row in pixels, as the style sheet has it. */
 const rowHeight = 34;
 
-/** Rows before the end at which more are read. */
-const readAhead = 60;
+const columns = ["Time", "Device", "Topic", "Payload"] as const;
 
 /** What the table shows and tells. */
 interface RecordTableProps {
@@ -21,49 +19,30 @@ interface RecordTableProps {
   readonly onNearEnd: () => void;
 }
 
-/** Records in a window that scrolls: however many there are, only those in sight are drawn. */
+/** Records, however many: only those in sight are drawn. */
 export function RecordTable({ records, filter, hasMore, onNearEnd }: RecordTableProps) {
-  const frame = useRef<HTMLDivElement>(null);
-  const virtualizer = useVirtualizer({
-    count: records.length,
-    getScrollElement: () => frame.current,
-    estimateSize: () => rowHeight,
-    getItemKey: (index) => records[index]?.id ?? index,
-    overscan: 8,
-    scrollMargin: rowHeight,
-  });
-  const shown = virtualizer.getVirtualItems();
-  const above = (shown[0]?.start ?? rowHeight) - rowHeight;
-  const lastShown = shown.at(-1)?.index ?? 0;
-  useEffect(() => {
-    if (hasMore && lastShown >= records.length - readAhead) onNearEnd();
-  }, [hasMore, lastShown, records.length, onNearEnd]);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by the keyboard
-    <section ref={frame} className={styles.frame} aria-label="List of records" tabIndex={0}>
-      <table
-        className={styles.table}
-        aria-label="Records, newest first"
-        aria-rowcount={hasMore ? -1 : records.length + 1}
-      >
-        <thead className={styles.head}>
-          <tr aria-rowindex={1} className={styles.row}>
-            <th scope="col">Time</th>
-            <th scope="col">Device</th>
-            <th scope="col">Topic</th>
-            <th scope="col">Payload</th>
-          </tr>
-        </thead>
-        <tbody className={styles.body} style={{ height: virtualizer.getTotalSize(), paddingTop: above }}>
-          {shown.map(({ index }) => {
-            const record = records[index];
-            return record === undefined ? null : (
-              <Row key={record.id} record={record} index={index} filter={filter} />
-            );
-          })}
-        </tbody>
-      </table>
-    </section>
+    <LongTable
+      label="Records, newest first"
+      frameLabel="List of records"
+      className={styles.records}
+      rowHeight={rowHeight}
+      count={records.length}
+      hasMore={hasMore}
+      onNearEnd={onNearEnd}
+      head={columns.map((label) => (
+        <th key={label} scope="col">
+          {label}
+        </th>
+      ))}
+      rowAt={(index) => {
+        const record = records[index];
+        // Records that come on top move the others: they keep their elements.
+        return record === undefined ? null : (
+          <Row key={record.id} record={record} index={index} filter={filter} />
+        );
+      }}
+    />
   );
 }
 
@@ -76,7 +55,7 @@ interface RowProps {
 const Row = memo(function Row({ record, index, filter }: RowProps) {
   const isText = record.encoding === undefined;
   return (
-    <tr aria-rowindex={index + 2} className={styles.row}>
+    <tr aria-rowindex={index + 2}>
       <td>
         <time dateTime={record.timestamp} title={record.timestamp}>
           {new Date(record.timestamp).toLocaleString()}

@@ -36,7 +36,7 @@ export interface TopicNumbers {
   readonly series: readonly NumericSeries[];
   /** There are more series than are held. */
   readonly hasMoreSeries: boolean;
-  /** How long a step of time is of which only the least and the most number is held, in milliseconds; null where all are. */
+  /** How long a step of time is of which only the least and the most number is held, in milliseconds; null where all are that lie a millisecond apart. */
   readonly stepMs: number | null;
 }
 
@@ -197,7 +197,7 @@ class TopicSteps {
         summary: summaryOf(steps.flatMap((step) => step.get(name) ?? [])),
       })),
       hasMoreSeries: this.#hasMoreSeries,
-      stepMs: thinned ? this.#stepMs : null,
+      stepMs: thinned && this.#stepMs > 1 ? this.#stepMs : null,
     };
   }
 }

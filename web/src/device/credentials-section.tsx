@@ -7,9 +7,9 @@ import { curlSnippet, mqttPublishSnippet, mqttSnippet } from "../devices/connect
 import { useBroker } from "../devices/use-broker.ts";
 import { Confirmation } from "../elements/confirmation.tsx";
 import { Failure } from "../elements/failure.tsx";
+import { Secret } from "../elements/secret.tsx";
 import { Snippet } from "../elements/snippet.tsx";
 import { Waiting } from "../elements/waiting.tsx";
-import { Secret } from "../keys/secret.tsx";
 import type { SectionProps } from "./section.ts";
 
 /** The secrets of a device, what is told of each when it is to be replaced. */

@@ -27,11 +27,12 @@ export function DataSection({ device: { id } }: SectionProps) {
   const between = range.kind === "between" ? range : null;
   const { since, until } = between ?? { since: "", until: "" };
   const selection = useMemo(() => ({ filter: "", device: id, since, until }), [id, since, until]);
+  const live = until === "" || Date.parse(until) > Date.now();
   const { numbers, from, to, isReading, error, stream, readAgain } = useChartedNumbers({
     selection,
     lastMs: range.kind === "last" ? lastRanges[range.range].ms : null,
     mostRecords,
-    live: until === "" || Date.parse(until) > Date.now(),
+    live,
   });
   const topics = [...(numbers?.topics ?? [])];
   const recordsQuery = withRange(new URLSearchParams({ device: id }), asBetween(range, Date.now()));
@@ -43,8 +44,7 @@ export function DataSection({ device: { id } }: SectionProps) {
           onChange={(changed) => setQuery((before) => withRange(before, changed), { replace: true })}
         />
         <Text size="sm" c="dimmed">
-          {chartNotes(numbers, isReading)}
-          {stream === "live" && " Live."}{" "}
+          {chartNotes(numbers, isReading, live && stream === "live")}{" "}
           <Anchor component={Link} href={`/data?${recordsQuery}`} underline="always">
             Records
           </Anchor>

@@ -1,11 +1,12 @@
 import { DeviceId } from "@devmesh/contracts/model/device-id";
-import { Alert, Button, Group, Stack, TagsInput, Text, TextInput } from "@mantine/core";
+import { Alert, Button, Stack, TagsInput, Text, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../api/api-context.tsx";
 import type { CallResult } from "../api/route-types.ts";
 import { Dialog } from "../elements/dialog.tsx";
+import { DialogActions, SubmitOrCancel } from "../elements/dialog-actions.tsx";
 import { Failure } from "../elements/failure.tsx";
 import { Snippet } from "../elements/snippet.tsx";
 import { curlSnippet, mqttPublishSnippet, mqttSnippet } from "./connection-snippets.ts";
@@ -63,14 +64,7 @@ function Creation({ onClose }: { readonly onClose: () => void }) {
         />
         <TagsInput label="Labels" description="Press Enter after each." value={labels} onChange={setLabels} />
         {creation.error !== null && <Failure error={creation.error} title="The device was not created" />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={creation.isPending}>
-            Create
-          </Button>
-        </Group>
+        <SubmitOrCancel action="Create" running={creation.isPending} onCancel={onClose} />
       </Stack>
     </form>
   );
@@ -97,14 +91,14 @@ function Created({
       <Snippet label="Connect by MQTT" text={mqttSnippet(connection)} />
       <Snippet label="Publish a value" text={mqttPublishSnippet(connection)} />
       <Snippet label="Read it by REST" text={curlSnippet(device.id, window.location.origin)} />
-      <Group justify="flex-end">
+      <DialogActions>
         <Button variant="default" component={Link} href={`/devices/${device.id}`}>
           Open the device
         </Button>
         <Button onClick={onClose} data-autofocus>
           Done
         </Button>
-      </Group>
+      </DialogActions>
     </Stack>
   );
 }

@@ -1,21 +1,14 @@
 import { Checkbox } from "@mantine/core";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useRef } from "react";
+import { memo } from "react";
 import { Link } from "wouter";
 import { Icon } from "../elements/icon.tsx";
+import { LongTable } from "../elements/long-table.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
 import type { DeviceOrder, SortableColumn } from "./device-order.ts";
 import type { DeviceRow } from "./device-row.ts";
 import styles from "./device-table.module.css";
 
-/** Height of a row in pixels, as the style sheet has it. */
 const rowHeight = 38;
-
-/** Rows that a window of usual height never exceeds, so that it is not divided anew while it scrolls. */
-const leastSlots = 64;
-
-/** Rows before the end at which more are read. */
-const readAhead = 60;
 
 const columns: readonly {
   readonly label: string;
@@ -44,75 +37,53 @@ interface DeviceTableProps {
   readonly onSelectAll: (selected: boolean) => void;
 }
 
-/** Devices in a window that scrolls: however many there are, only those in sight are drawn. */
+/** Devices, however many: only those in sight are drawn. */
 export function DeviceTable(props: DeviceTableProps) {
   const { rows, hasMore, onNearEnd, order, onSort, selected, onSelect, onSelectAll } = props;
-  const frame = useRef<HTMLDivElement>(null);
-  const virtualizer = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => frame.current,
-    estimateSize: () => rowHeight,
-    overscan: 6,
-    scrollMargin: rowHeight,
-  });
-  const shown = virtualizer.getVirtualItems();
-  // One length for all, not a place for each row: the browser's work would grow with every place that was ever taken.
-  const above = (shown[0]?.start ?? rowHeight) - rowHeight;
-  // Rows that scroll out lend their elements to those that scroll in: making new ones costs most of a frame of fast scrolling.
-  const slots = Math.max(leastSlots, shown.length);
-  const lastShown = shown.at(-1)?.index ?? 0;
-  useEffect(() => {
-    if (hasMore && lastShown >= rows.length - readAhead) onNearEnd();
-  }, [hasMore, lastShown, rows.length, onNearEnd]);
   const allSelected = rows.length > 0 && selected.size >= rows.length;
-
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by the keyboard
-    <section ref={frame} className={styles.frame} aria-label="List of devices" tabIndex={0}>
-      <table className={styles.table} aria-label="Devices" aria-rowcount={hasMore ? -1 : rows.length + 1}>
-        <thead className={styles.head}>
-          <tr aria-rowindex={1} className={styles.row}>
-            <th scope="col" aria-label="Selection">
-              <Checkbox
-                size="xs"
-                aria-label="Select all devices"
-                checked={allSelected}
-                indeterminate={selected.size > 0 && !allSelected}
-                onChange={(event) => onSelectAll(event.currentTarget.checked)}
-              />
+    <LongTable
+      label="Devices"
+      frameLabel="List of devices"
+      className={styles.devices}
+      rowHeight={rowHeight}
+      count={rows.length}
+      hasMore={hasMore}
+      onNearEnd={onNearEnd}
+      head={
+        <>
+          <th scope="col" aria-label="Selection">
+            <Checkbox
+              size="xs"
+              aria-label="Select all devices"
+              checked={allSelected}
+              indeterminate={selected.size > 0 && !allSelected}
+              onChange={(event) => onSelectAll(event.currentTarget.checked)}
+            />
+          </th>
+          {columns.map(({ label, sort, number }) => (
+            <th
+              key={label}
+              scope="col"
+              className={number && styles.number}
+              {...(sort !== null && { "aria-sort": sortOf(sort, order) })}
+            >
+              {sort === null ? (
+                label
+              ) : (
+                <SortButton label={label} column={sort} order={order} onSort={onSort} />
+              )}
             </th>
-            {columns.map(({ label, sort, number }) => (
-              <th
-                key={label}
-                scope="col"
-                className={number && styles.number}
-                {...(sort !== null && { "aria-sort": sortOf(sort, order) })}
-              >
-                {sort === null ? (
-                  label
-                ) : (
-                  <SortButton label={label} column={sort} order={order} onSort={onSort} />
-                )}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody className={styles.body} style={{ height: virtualizer.getTotalSize(), paddingTop: above }}>
-          {shown.map(({ index }) => {
-            const row = rows[index];
-            return row === undefined ? null : (
-              <Row
-                key={index % slots}
-                row={row}
-                index={index}
-                selected={selected.has(row.id)}
-                onSelect={onSelect}
-              />
-            );
-          })}
-        </tbody>
-      </table>
-    </section>
+          ))}
+        </>
+      }
+      rowAt={(index, slot) => {
+        const row = rows[index];
+        return row === undefined ? null : (
+          <Row key={slot} row={row} index={index} selected={selected.has(row.id)} onSelect={onSelect} />
+        );
+      }}
+    />
   );
 }
 
@@ -152,7 +123,7 @@ interface RowProps {
 // Plain elements: a row is drawn dozens of times in each frame of fast scrolling, and components of a library cost many times as much.
 const Row = memo(function Row({ row, index, selected, onSelect }: RowProps) {
   return (
-    <tr aria-rowindex={index + 2} data-selected={selected || undefined} className={styles.row}>
+    <tr aria-rowindex={index + 2} data-selected={selected || undefined}>
       <td>
         <input
           type="checkbox"

@@ -1,6 +1,7 @@
-import { Button, Group, Stack } from "@mantine/core";
+import { Button, Stack } from "@mantine/core";
 import type { FormEvent, ReactNode } from "react";
 import { Dialog } from "../elements/dialog.tsx";
+import { DialogActions, SubmitOrCancel } from "../elements/dialog-actions.tsx";
 import type { DeviceWork } from "./use-device-work.ts";
 import { WorkProgress } from "./work-progress.tsx";
 
@@ -35,26 +36,21 @@ export function WorkDialog(props: WorkDialogProps) {
         <Stack>
           {work.state === "idle" && children}
           <WorkProgress work={work} done={done} />
-          <Group justify="flex-end">
-            {running ? (
-              <Button variant="default" onClick={work.cancel}>
-                Cancel the rest
-              </Button>
-            ) : work.state === "idle" ? (
-              <>
-                <Button variant="default" onClick={onClose}>
-                  Cancel
+          {work.state === "idle" ? (
+            <SubmitOrCancel action={action} disabled={!ready} destructive={destructive} onCancel={onClose} />
+          ) : (
+            <DialogActions>
+              {running ? (
+                <Button variant="default" onClick={work.cancel}>
+                  Cancel the rest
                 </Button>
-                <Button type="submit" disabled={!ready} {...(destructive && { color: "red" })}>
-                  {action}
+              ) : (
+                <Button onClick={onClose} data-autofocus>
+                  Close
                 </Button>
-              </>
-            ) : (
-              <Button onClick={onClose} data-autofocus>
-                Close
-              </Button>
-            )}
-          </Group>
+              )}
+            </DialogActions>
+          )}
         </Stack>
       </form>
     </Dialog>

@@ -1,6 +1,7 @@
-import { Button, Group, Stack } from "@mantine/core";
+import { Button, Stack } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Dialog } from "./dialog.tsx";
+import { DialogActions } from "./dialog-actions.tsx";
 import { Failure } from "./failure.tsx";
 
 /** A question before something that cannot be undone. */
@@ -32,14 +33,14 @@ export function Confirmation({
       <Stack>
         <div>{children}</div>
         {error != null && <Failure error={error} title="That did not work" />}
-        <Group justify="flex-end">
+        <DialogActions>
           <Button variant="default" onClick={onClose} data-autofocus>
             Cancel
           </Button>
           <Button color="red" loading={running} onClick={onConfirm}>
             {action}
           </Button>
-        </Group>
+        </DialogActions>
       </Stack>
     </Dialog>
   );

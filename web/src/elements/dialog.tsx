@@ -34,6 +34,8 @@ export function Dialog({ title, size = "md", locked = false, onClose, children }
       closeOnEscape={!locked}
       withCloseButton={!locked}
       transitionProps={{ duration: 120 }}
+      // Mantine makes it a `header`, which outside of `main` would be another banner of the page.
+      attributes={{ header: { role: "none" } }}
     >
       {children}
     </Modal>

@@ -1,10 +1,11 @@
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
-import { Alert, Button, Group, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
+import { Alert, Button, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
 import { Dialog } from "../elements/dialog.tsx";
+import { DialogActions, SubmitOrCancel } from "../elements/dialog-actions.tsx";
 import { Failure } from "../elements/failure.tsx";
 import { Snippet } from "../elements/snippet.tsx";
 
@@ -85,14 +86,7 @@ function Creation({ onClose }: { readonly onClose: () => void }) {
           onChange={(event) => setExpires(event.currentTarget.value)}
         />
         {creation.error !== null && <Failure error={creation.error} title="The key was not created" />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={creation.isPending}>
-            Create
-          </Button>
-        </Group>
+        <SubmitOrCancel action="Create" running={creation.isPending} onCancel={onClose} />
       </Stack>
     </form>
   );
@@ -105,11 +99,11 @@ function Created({ apiKey, onClose }: { readonly apiKey: ApiKey; readonly onClos
         The key is created. Copy it now: it may be that it is not shown again.
       </Alert>
       {apiKey.key !== null && <Snippet label={apiKey.name ?? "Key"} text={apiKey.key} />}
-      <Group justify="flex-end">
+      <DialogActions>
         <Button onClick={onClose} data-autofocus>
           Done
         </Button>
-      </Group>
+      </DialogActions>
     </Stack>
   );
 }

@@ -12,10 +12,10 @@ import { Failure } from "../elements/failure.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { Page } from "../elements/page.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
+import { Secret } from "../elements/secret.tsx";
 import { Tag } from "../elements/tag.tsx";
 import { Waiting } from "../elements/waiting.tsx";
 import { CreateKey } from "./create-key.tsx";
-import { Secret } from "./secret.tsx";
 
 /** Master and device keys: read, copied, made and deleted. */
 export function KeysTab() {

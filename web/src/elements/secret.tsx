@@ -1,7 +1,7 @@
 import { ActionIcon, Code, Group, Tooltip } from "@mantine/core";
 import { useState } from "react";
-import { CopyButton } from "../elements/copy-button.tsx";
-import { Icon } from "../elements/icon.tsx";
+import { CopyButton } from "./copy-button.tsx";
+import { Icon } from "./icon.tsx";
 
 /** A secret that is copied, or shown to be selected; `what` names it, as in "the key CI". */
 export function Secret({ secret, what }: { readonly secret: string; readonly what: string }) {
