@@ -1,7 +1,7 @@
 import type { NamedSchemas, Schema } from "./openapi-document.ts";
 
 /** A rule that a value keeps, as in "one of" `asc, desc`. */
-export interface Rule {
+interface Rule {
   readonly text: string;
   /** What is to be read literally; null where the text says all. */
   readonly code: string | null;
