@@ -3,11 +3,11 @@ import type { DeviceLogin } from "@devmesh/scripts/device-connection";
 import { type SimulatedDevice, startSimulatedDevice } from "@devmesh/scripts/simulated-device";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
 import { type Visit, visitDashboard } from "../src/browser/visit.ts";
-import { awaitInvitation } from "../src/outbox.ts";
 import { asAnyone, asMaster } from "../src/tenant.ts";
 import { testsInOrder } from "../src/tests-in-order.ts";
 
@@ -19,9 +19,12 @@ const boiler = {
   telemetry: [],
 };
 
+const serviceNames = ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"] as const;
+
 describeInBrowser("a new user of the dashboard", (browser) => {
   const test = testsInOrder();
   let mesh: TestMesh;
+  let post: SmtpSink;
   let visit: Visit;
   let page: Page;
   let device: SimulatedDevice | undefined;
@@ -29,7 +32,8 @@ describeInBrowser("a new user of the dashboard", (browser) => {
   let login: DeviceLogin;
 
   beforeAll(async () => {
-    mesh = await startMesh();
+    post = await startSmtpSink();
+    mesh = await startMesh({ env: { SMTP_URL: post.url } });
     visit = await visitDashboard(browser(), mesh);
     page = visit.page;
   }, 180_000);
@@ -37,6 +41,7 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     await device?.stop();
     await visit?.[Symbol.asyncDispose]();
     await mesh?.stop();
+    await post?.stop();
   }, 120_000);
 
   type Part = Pick<Locator, "getByRole">;
@@ -283,6 +288,23 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     await page.locator("canvas").waitFor();
   });
 
+  test("charts what the device publishes on the device's page, live and in the range asked for", async () => {
+    await visit.goTo("Devices");
+    await page.getByRole("link", { name: "boiler", exact: true }).click();
+    await section("Data").click();
+    const chart = page.getByRole("region", { name: "db/boiler/temperature" });
+    await chart.locator("canvas").waitFor();
+    await chart.getByRole("cell", { name: "61.5833" }).waitFor();
+    publish("temperature", { celsius: 88 });
+    await chart.getByRole("cell", { name: "68.1875" }).waitFor();
+    await page.getByText("15 min", { exact: true }).click();
+    await chart.getByRole("cell", { name: "68.1875" }).waitFor();
+    expect(new URL(page.url()).search).toBe("?range=15m");
+    const since = encodeURIComponent(new Date(Date.now() + 60_000).toISOString());
+    await visit.open(`/devices/boiler/data?range=custom&since=${since}`);
+    await page.getByText("The device has published nothing in this time.").waitFor();
+  });
+
   test("creates a key, selects and copies it, and deletes it after a question", async () => {
     await visit.goTo("Keys");
     await button("Create key").click();
@@ -343,7 +365,9 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     await button("Done", dialog()).click();
     await row("ann@example.com").getByText("not confirmed").waitFor();
 
-    const { link, token: accessToken } = await awaitInvitation(mesh.dataDir, "ann@example.com");
+    const { content } = await post.awaitMail(({ to }) => to.includes("ann@example.com"));
+    const [link = ""] = /http\S+\/confirm\?token=\S+/.exec(content.text ?? "") ?? [];
+    const [accessToken] = /ck_[0-9A-Za-z]{32}/.exec(content.text ?? "") ?? [];
     const inbox = await visit.context.newPage();
     await inbox.goto(link);
     await inbox.getByRole("heading", { level: 1 }).waitFor();
@@ -354,6 +378,44 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     await button("Remove", dialog()).click();
     await page.getByText("There are no customers yet").waitFor();
     expect((await asAnyone(mesh).get(`/customer?access_token=${accessToken}`)).status).toBe(401);
+  });
+
+  test("looks at the mesh: who runs, how busy, what waits, and mail that is sent after all", async () => {
+    post.refuseRecipients(() => 550);
+    await asAnyone(mesh).get("/newcustomer?email=bob@example.com");
+    await visit.goTo("Mesh");
+    const services = page.getByRole("table", { name: "Services" });
+    for (const name of serviceNames) await services.getByText(name, { exact: true }).waitFor();
+    const meanTime = services.getByRole("row", { name: "Endpoints of devices" }).getByText(/^[<\d.]+ ms$/);
+    await eventually(async () => {
+      await asMaster(mesh).get("devices/boiler");
+      return (await meanTime.count()) > 0;
+    });
+    await services.getByRole("button", { name: "Endpoints of devices" }).click();
+    await page.getByRole("table", { name: "Endpoints of devices" }).getByText("patch").first().waitFor();
+
+    const lost = row("bob@example.com");
+    await lost.getByText(/550/).waitFor();
+    post.refuseRecipients(() => null);
+    await button("Retry the mail to bob@example.com").click();
+    await post.awaitMail(({ to }) => to.includes("bob@example.com"));
+    await lost.waitFor({ state: "detached" });
+    await page.getByText("1 mail is queued again.").waitFor();
+  });
+
+  test("tries a request out of the reference of the API with the key that is signed in", async () => {
+    await visit.goTo("API");
+    await page.getByLabel("Find an operation").fill("read a device");
+    await page.getByRole("link", { name: /Read a device$/ }).click();
+    await button("Send").click();
+    await page.getByText("It must be given.").waitFor();
+    await page.getByLabel("id", { exact: false }).fill("boiler");
+    await button("Send").click();
+    const answer = page.getByRole("region", { name: "The answer" });
+    await answer.getByText("200 OK").waitFor();
+    const body = await answer.getByRole("region", { name: "Body of the answer" }).textContent();
+    expect(JSON.parse(body ?? "")).toMatchObject({ id: "boiler", online: true });
+    expect(new URL(page.url()).pathname).toBe("/reference/readDevice");
   });
 
   test("works on several devices at once and sees what came of each", async () => {
