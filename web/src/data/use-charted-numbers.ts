@@ -51,7 +51,8 @@ export function useChartedNumbers({ selection, lastMs, mostRecords, live }: Char
     if (current.current === null) return;
     const { chart, signal } = current.current;
     try {
-      if (!(await chart.catchUp(signal))) readAgain();
+      if (await chart.catchUp(signal)) setError(null);
+      else readAgain();
     } catch (failure) {
       if (!signal.aborted) setError(failure);
     }
