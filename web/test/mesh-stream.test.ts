@@ -12,7 +12,7 @@ const key = `mk_${"a".repeat(32)}`;
 
 const state = (dead_mail: number): MeshState => ({
   timestamp: "2026-01-31T12:00:00.000Z",
-  services: [],
+  services: [{ name: "gateway", replicas: [] }],
   queues: { data: 0, rpc_bridge: 0, mail: 0, dead_mail },
 });
 
@@ -56,6 +56,13 @@ describe("the stream of the mesh", () => {
     });
     expect(read).toEqual([1, null, 2]);
     expect(states).toEqual(["connecting", "live"]);
+  });
+
+  test("takes a reading without any service for one that could not be made", async () => {
+    const { read } = await readings(2, (_connection, response) => {
+      eventStream(response).write(event({ ...state(0), services: [] }) + event(state(1)));
+    });
+    expect(read).toEqual([null, 1]);
   });
 
   test("is found again when it is lost or refused", async () => {

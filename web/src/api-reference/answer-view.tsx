@@ -12,7 +12,7 @@ export function AnswerView({ answer }: { readonly answer: TriedAnswer }) {
   return (
     <Paper withBorder p="xs" component="section" aria-label="The answer">
       <Group justify="space-between" gap="xs">
-        <Group gap="xs" role="status">
+        <Group gap="xs">
           <Tag look={status < 400 ? "good" : "bad"}>{`${status} ${statusText}`.trim()}</Tag>
           <Text size="sm">
             {ended ? `took ${tookMs.toFixed(0)} ms` : "goes on"}

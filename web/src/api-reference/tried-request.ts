@@ -22,7 +22,7 @@ export interface TriedRequest {
 }
 
 /** Where the value of a parameter stands in a draft. */
-export function fieldOf({ in: place, name }: Parameter): string {
+export function fieldOf({ in: place, name }: Pick<Parameter, "in" | "name">): string {
   return `${place} ${name}`;
 }
 
@@ -46,7 +46,7 @@ export function requestOf(operation: Operation, { values, accept, body }: Reques
     .map((parameter) => ({ ...parameter, value: values[fieldOf(parameter)] ?? "" }))
     .filter(({ value, required }) => value !== "" || required);
   const path = operation.path.replace(/\{([^}]+)\}/g, (_match, name: string) =>
-    encodeURIComponent(values[`path ${name}`] ?? ""),
+    encodeURIComponent(values[fieldOf({ in: "path", name })] ?? ""),
   );
   const inQuery = given.filter((parameter) => parameter.in === "query");
   const query = new URLSearchParams(inQuery.map(({ name, value }) => [name, value]));

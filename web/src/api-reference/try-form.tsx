@@ -1,4 +1,4 @@
-import { Button, Group, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, NativeSelect, Stack, Text, TextInput, VisuallyHidden } from "@mantine/core";
 import { type FormEvent, useState } from "react";
 import { JsonEditor } from "../device/json-editor.tsx";
 import { type ParsedJson, parseJson } from "../device/parse-json.ts";
@@ -120,6 +120,9 @@ export function TryForm({ operation, named }: TryFormProps) {
       </form>
       <Snippet label="As a command" text={curlCommand(request, window.location.origin)} />
       {trial.error !== null && <Failure error={trial.error} title="No answer came" />}
+      <VisuallyHidden role="status">
+        {trial.answer !== null && `Answered ${trial.answer.status} ${trial.answer.statusText}`}
+      </VisuallyHidden>
       {trial.answer !== null && <AnswerView answer={trial.answer} />}
       {asking && (
         <Confirmation

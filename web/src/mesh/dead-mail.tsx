@@ -7,6 +7,7 @@ import { queryKeys } from "../api/query-keys.ts";
 import type { CallResult } from "../api/route-types.ts";
 import { Failure } from "../elements/failure.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
+import styles from "./mesh.module.css";
 import { retryMail } from "./retry-mail.ts";
 
 type GivenUpMail = CallResult<"listDeadMail">[number];
@@ -127,7 +128,7 @@ function MailRow({ mail, to, retrying, onRetry }: MailRowProps) {
         <RelativeTime at={failed_at} />
       </Table.Td>
       <Table.Td miw="18rem">{last_error}</Table.Td>
-      <Table.Td ta="end">
+      <Table.Td className={styles.action}>
         <Button
           size="compact-xs"
           variant="default"

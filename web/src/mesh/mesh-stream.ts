@@ -23,7 +23,9 @@ export async function followMesh({ onReading, ...stream }: MeshStreamOptions): P
     onEvent(event) {
       if (event === null) return onReading(null);
       const state = parsedState(event.data);
-      if (event.event === "message" && state !== null) onReading(state);
+      if (event.event !== "message" || state === null) return;
+      // Where not even the gateway that asked was found, the bus answered nobody.
+      onReading(state.services.length === 0 ? null : state);
     },
   });
 }

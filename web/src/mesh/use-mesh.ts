@@ -1,4 +1,5 @@
 import { mesh } from "@devmesh/contracts/mesh";
+import { useDocumentVisibility } from "@mantine/hooks";
 import { useEffect, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import type { StreamState } from "../live/lasting-stream.ts";
@@ -16,13 +17,18 @@ interface FollowedMesh {
 
 const expected = Object.keys(mesh);
 
-/** Follows how the mesh does while the component is there. */
+/**
+ * Follows how the mesh does while the component is there and the page is in sight: a browser has few connections to one
+ * server, and pages in the background must not hold them all.
+ */
 export function useMesh(): FollowedMesh {
   const api = useApi();
   const [observation, setObservation] = useState<MeshObservation | null>(null);
   const [stream, setStream] = useState<StreamState>("connecting");
   const [unread, setUnread] = useState(false);
+  const visible = useDocumentVisibility() === "visible";
   useEffect(() => {
+    if (!visible) return;
     const leaving = new AbortController();
     void followMesh({
       api,
@@ -34,6 +40,6 @@ export function useMesh(): FollowedMesh {
       signal: leaving.signal,
     });
     return () => leaving.abort();
-  }, [api]);
+  }, [api, visible]);
   return { observation, stream, unread };
 }
