@@ -4,8 +4,9 @@ import type { ChildRegistry } from "../process/child-registry.ts";
 import { endByCommandLine } from "../process/command-line.ts";
 import { type RunningProcess, StartFailure } from "../process/running-process.ts";
 import { type Supervision, type SupervisionReport, supervise } from "../process/supervision.ts";
+import { type BrokerAddresses, brokerAddresses, reachable } from "./broker-addresses.ts";
 import { installationOf, writeBrokerConfig } from "./broker-configuration.ts";
-import { type Address, awaitAnyListening, endLeftoverBroker, startBroker } from "./broker-process.ts";
+import { awaitAnyListening, endLeftoverBroker, startBroker } from "./broker-process.ts";
 import { type DataFolder, dataFolder, lockDataFolder, prepareDataFolder } from "./data-folder.ts";
 import type { Installation } from "./installation.ts";
 import { type MeshFile, meshFileWriter, readMeshFile } from "./mesh-file.ts";
@@ -107,50 +108,6 @@ interface MeshParts {
   readonly logs: PartLog[];
   broker: Supervision<RunningProcess> | null;
   readonly services: Map<ServiceName, Supervision<ServiceProcess>>;
-}
-
-interface BrokerAddresses {
-  /** NATS listeners; one of them is enough. */
-  readonly servers: readonly Address[];
-  /** One or more, comma-separated, as are those of MQTT. */
-  readonly natsUrl: string;
-  readonly mqttUrl: string;
-  /** Where devices reach it. */
-  readonly mqttPublicUrl: string;
-}
-
-/** Where the services reach the broker: on this machine, or where NATS_URL says. */
-function brokerAddresses(settings: MeshSettings): BrokerAddresses {
-  const own = bracketed(reachable(settings.host));
-  const natsUrls =
-    settings.natsUrls.length > 0 ? settings.natsUrls : [`nats://${own}:${String(settings.natsPort)}`];
-  const servers = natsUrls.map((url) => new URL(url));
-  const mqttAt = (host: string) =>
-    `${settings.mqttTls ? "mqtts" : "mqtt"}://${host}:${String(settings.mqttPort)}`;
-  const mqttUrls = settings.mqttUrls.length > 0 ? settings.mqttUrls : [mqttAt(servers[0]?.hostname ?? own)];
-  const [listener = mqttAt(own)] =
-    settings.natsUrls.length > 0 ? mqttUrls : [mqttAt(bracketed(settings.host))];
-  return {
-    servers: servers.map(({ hostname, port }) => ({
-      host: hostname.replace(/^\[|\]$/g, ""),
-      port: Number(port || 4222),
-    })),
-    natsUrl: servers
-      .map(({ protocol, hostname, port }) => `${protocol}//${hostname}:${port || "4222"}`)
-      .join(","),
-    mqttUrl: mqttUrls.join(","),
-    mqttPublicUrl: settings.mqttPublicUrl ?? listener,
-  };
-}
-
-function bracketed(host: string): string {
-  return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
-}
-
-/** An address that stands for all of them is listened on, but connected to by the loopback. */
-function reachable(host: string): string {
-  if (host === "0.0.0.0") return "127.0.0.1";
-  return host === "::" ? "::1" : host;
 }
 
 function wantedPorts(settings: MeshSettings, without: ReadonlySet<ServiceName>): WantedPort[] {

@@ -11,7 +11,7 @@ export function chartNotes(numbers: ChartedNumbers | null, isReading: boolean, i
       ? `${count} read, reading on.`
       : isCut
         ? `Of the newest ${count}: there are earlier ones in this range, which a narrower one shows.`
-        : `${count}.`,
+        : `${count} read.`,
     isLive ? "Live." : "",
     hasMoreTopics ? `No more than ${mostTopics} topics are held.` : "",
   ];
