@@ -108,6 +108,14 @@ const awayCodes: ReadonlySet<number> = new Set(
 );
 
 /**
+ * What a server on top of PostgreSQL answers to a call that it rolled back for others to go on: `deadlock_detected` and
+ * `serialization_failure`, its codes as numbers. MongoDB itself tries such a call again before it answers.
+ */
+const rolledBackCodes: ReadonlySet<number> = new Set([16_908_292, 16_777_220]);
+/** How often one call is tried in all when the server rolls it back. */
+const attemptsAtMost = 5;
+
+/**
  * Opens a service's database and creates what is declared and missing. A write has reached the journals of a majority
  * of the servers when it is acknowledged, and what is read can no longer be rolled back (ADR 18).
  * @throws StoreUnavailable when no server answers in time.
@@ -212,12 +220,25 @@ async function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Pro
   });
   try {
     // Of a race, the driver's later rejection is no unhandled one.
-    return await Promise.race([work(), aborted]);
+    return await Promise.race([unlessRolledBack(work, signal), aborted]);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     throw isAway(error) ? new StoreUnavailable(saying(error), { cause: error }) : error;
   } finally {
     stopListening();
+  }
+}
+
+/** Tries again what the server undid as a whole, to let others go on. */
+async function unlessRolledBack<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      const isWhole = error instanceof MongoServerError && !(error instanceof MongoBulkWriteError);
+      if (!isWhole || !rolledBackCodes.has(Number(error.code))) throw error;
+      if (attempt === attemptsAtMost || signal.aborted) throw error;
+    }
   }
 }
 
@@ -239,7 +260,9 @@ function isAway(error: unknown): boolean {
   if (error.hasErrorLabel(MongoErrorLabel.RetryableWriteError)) return true;
   // Of a batch: what was written may be rolled back, whatever else was refused.
   if (error instanceof MongoBulkWriteError && error.result.getWriteConcernError() !== undefined) return true;
-  return error instanceof MongoServerError && typeof error.code === "number" && awayCodes.has(error.code);
+  if (!(error instanceof MongoServerError)) return false;
+  const code = Number(error.code);
+  return awayCodes.has(code) || rolledBackCodes.has(code);
 }
 
 function saying(error: unknown): string {

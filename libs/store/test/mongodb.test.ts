@@ -161,6 +161,27 @@ afterAll(async () => {
       expect(failed.cause).toBe(refusal);
     });
 
+    test("tries again what the server rolled back for others to go on, within bounds", async () => {
+      const { run } = await open();
+      const deadlock = new MongoServerError({ message: "deadlock detected", code: 16_908_292 });
+      let calls = 0;
+      const twice = () => (calls++ < 2 ? Promise.reject(deadlock) : Promise.resolve("done"));
+      expect(await run(never, twice)).toBe("done");
+      expect(calls).toBe(3);
+      const failed = await run(never, () => Promise.reject(deadlock)).catch((error) => error);
+      expect(failed).toBeInstanceOf(StoreUnavailable);
+      expect(failed.cause).toBe(deadlock);
+      const deadline = new AbortController();
+      calls = 0;
+      const late = () => {
+        calls++;
+        deadline.abort(new Error("late"));
+        return Promise.reject(deadlock);
+      };
+      await expect(run(deadline.signal, late)).rejects.toThrow("late");
+      expect(calls).toBe(1);
+    });
+
     test("is unavailable when a majority may not have a batch, although the batch was refused, too", async () => {
       const { db, run } = await open();
       const collection = db.collection<Thing>("things");
