@@ -7,6 +7,7 @@ import { queryKeys } from "../api/query-keys.ts";
 import type { CallResult } from "../api/route-types.ts";
 import { Failure } from "../elements/failure.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
+import { countText } from "./figures.ts";
 import styles from "./mesh.module.css";
 import { retryMail } from "./retry-mail.ts";
 
@@ -16,6 +17,9 @@ interface DeadMailProps {
   /** What the mesh tells of its queues, anew with each reading; null before the first. */
   readonly queues: MeshState["queues"] | null;
 }
+
+/** Most mails that are shown: after an outage there can be thousands, all for one reason. */
+const mostShown = 200;
 
 /** Mail that was given up, and trying it again. */
 export function DeadMail({ queues }: DeadMailProps) {
@@ -73,8 +77,8 @@ export function DeadMail({ queues }: DeadMailProps) {
       {retry.error !== null && <Failure error={retry.error} title="Not all mail could be queued again" />}
       <Text size="sm" c="dimmed" role="status">
         {retry.data !== undefined &&
-          `${retry.data === 1 ? "1 mail is" : `${retry.data} mails are`} queued again. `}
-        {mails?.length === 0 && "There is none."}
+          `${retry.data === 1 ? "1 mail is" : `${countText(retry.data)} mails are`} queued again. `}
+        {listed === 0 && queues?.dead_mail !== null && "There is none."}
       </Text>
       {mails !== undefined && mails.length > 0 && (
         <ScrollArea>
@@ -92,7 +96,7 @@ export function DeadMail({ queues }: DeadMailProps) {
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
-              {mails.map((mail) => (
+              {mails.slice(0, mostShown).map((mail) => (
                 <MailRow
                   key={mail.id}
                   mail={mail}
@@ -103,6 +107,11 @@ export function DeadMail({ queues }: DeadMailProps) {
               ))}
             </Table.Tbody>
           </Table>
+          {mails.length > mostShown && (
+            <Text size="sm" c="dimmed">
+              And {countText(mails.length - mostShown)} more.
+            </Text>
+          )}
         </ScrollArea>
       )}
     </Stack>
