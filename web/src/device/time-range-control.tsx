@@ -1,6 +1,6 @@
 import { Group, SegmentedControl, TextInput } from "@mantine/core";
 import { fromLocalField, toLocalField } from "../data/local-time.ts";
-import { asBetween, type LastRange, lastRanges, type TimeRange } from "./time-range.ts";
+import { asBetween, isLastRange, lastRanges, type TimeRange } from "./time-range.ts";
 
 /** Asks for the time that is looked at. */
 export function TimeRangeControl({
@@ -16,9 +16,7 @@ export function TimeRangeControl({
         aria-label="Time that is shown"
         value={range.kind === "last" ? range.range : "custom"}
         onChange={(chosen) =>
-          onChange(
-            chosen === "custom" ? asBetween(range, Date.now()) : { kind: "last", range: chosen as LastRange },
-          )
+          onChange(isLastRange(chosen) ? { kind: "last", range: chosen } : asBetween(range, Date.now()))
         }
         data={[
           ...Object.entries(lastRanges).map(([value, { label }]) => ({ value, label })),

@@ -45,7 +45,8 @@ export function asBetween(range: TimeRange, now: number): TimeRange & { readonly
   return { kind: "between", since: new Date(now - lastRanges[range.range].ms).toISOString(), until: "" };
 }
 
-function isLastRange(word: string): word is LastRange {
+/** Whether a word stands for a stretch of time that ends now. */
+export function isLastRange(word: string): word is LastRange {
   return Object.hasOwn(lastRanges, word);
 }
 
