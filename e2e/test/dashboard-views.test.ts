@@ -2,9 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { seriousViolations } from "../src/browser/accessibility.ts";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
+import { noMisdeeds } from "../src/browser/misdeeds.ts";
 import { photograph, picturesAreAskedFor } from "../src/browser/photograph.ts";
 import { type Visit, visitDashboard } from "../src/browser/visit.ts";
 import { type SmallFleet, startSmallFleet } from "../src/small-fleet.ts";
@@ -12,12 +13,45 @@ import { asMaster } from "../src/tenant.ts";
 
 const phone = { width: 390, height: 844 };
 
-/** Every tab, in the order of the navigation, and every section of a device, each by its path. */
-const tabs = ["/devices", "/data", "/keys", "/customers", "/mesh", "/reference"];
+/** Every tab, in the order of the navigation, with its heading. */
+const tabs: Readonly<Record<string, string>> = {
+  "/devices": "Devices",
+  "/data": "Data",
+  "/keys": "Keys",
+  "/customers": "Customers",
+  "/mesh": "Mesh",
+  "/reference": "API",
+};
+
+/** Every section of a device, in the order in which they are offered. */
 const sections = ["", "/shadow", "/rpc", "/data", "/log", "/access", "/credentials"].map(
   (path) => `/devices/roof-east${path}`,
 );
-const views = [...tabs, ...sections, "/devices/cistern-pump/shadow", "/no/such/view"];
+
+/** Heading of each view by its path, some of them as they look in a second state. */
+const views: Readonly<Record<string, string>> = {
+  ...tabs,
+  ...Object.fromEntries(sections.map((path) => [path, "Weather, roof east"])),
+  "/devices?filter=lyon&sort=name&direction=descending": "Devices",
+  "/devices/cistern-pump/shadow": "Pump, cistern",
+  "/devices/none": "none",
+  "/data?filter=celsius": "Data",
+  "/reference/patchDevice": "API",
+  "/no/such/view": "There is no such page",
+};
+
+/** What opens each dialog, behind the path of its view: names of buttons and of boxes to be checked, one after the other. */
+const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
+  ["/devices", "Add device"],
+  ["/devices", "Select roof-east", "Call a function"],
+  ["/devices", "Select roof-east", "Label"],
+  ["/devices", "Select roof-east", "Delete"],
+  ["/keys", "Create key"],
+  ["/keys", "Delete the key Night shift"],
+  ["/customers", "Invite customer"],
+  ["/customers", "Remove ann.moreau@example.com"],
+  ["/devices/roof-east/credentials", "Replace the token"],
+];
 
 describeInBrowser("the views of the dashboard", (browser) => {
   let mesh: TestMesh;
@@ -43,6 +77,7 @@ describeInBrowser("the views of the dashboard", (browser) => {
     await mesh?.stop();
   }, 120_000);
 
+  /** A visit that is signed in; it ends with the suite. */
   async function signedIn(options: Parameters<typeof visitDashboard>[2] = {}): Promise<Visit> {
     const visit = await visitDashboard(browser(), mesh, options);
     visits.push(visit);
@@ -51,16 +86,17 @@ describeInBrowser("the views of the dashboard", (browser) => {
     return visit;
   }
 
-  /** Opens a view and waits until all that it reads is there. */
-  async function show({ page, open }: Visit, path: string): Promise<void> {
-    await open(path);
+  /** Opens a view by its address and waits until all that it reads is there. */
+  async function show({ page }: Visit, path: string): Promise<void> {
+    await page.goto(path);
+    await page.getByRole("heading", { level: 1, name: views[path] ?? "", exact: true }).waitFor();
     await page.getByText("Loading", { exact: true }).first().waitFor({ state: "detached" });
   }
 
   /** What is wrong with each view, by its path; views without fault are left out. */
   async function faultsOf(visit: Visit, find: (page: Page) => Promise<string[]>) {
     const found: Record<string, string[]> = {};
-    for (const path of views) {
+    for (const path of Object.keys(views)) {
       await show(visit, path);
       const faults = await find(visit.page);
       if (faults.length > 0) found[path] = faults;
@@ -68,16 +104,39 @@ describeInBrowser("the views of the dashboard", (browser) => {
     return found;
   }
 
+  /** What {@link seriousViolations} finds in the light theme and in the dark one, which the page follows the system into. */
+  async function violationsInBothThemes(page: Page): Promise<string[]> {
+    const found: string[] = [];
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
+      for (const violation of await seriousViolations(page)) found.push(`${colorScheme}: ${violation}`);
+    }
+    return found;
+  }
+
+  const isFocused = (control: Locator) => control.evaluate((element) => element === document.activeElement);
+
+  /** Presses Tab until a control has the focus. */
+  async function tabTo(page: Page, control: Locator): Promise<void> {
+    await control.waitFor();
+    for (let presses = 0; presses < 60; presses += 1) {
+      if (await isFocused(control)) return;
+      await page.keyboard.press("Tab");
+    }
+    throw new Error("the keyboard does not reach it");
+  }
+
   test("are those that the navigation and the page of a device lead to", async () => {
     const visit = await signedIn();
-    const hrefsOf = async (name: string) =>
+    const linksOf = async (name: string) =>
       await visit.page
         .getByRole("navigation", { name })
         .getByRole("link")
-        .evaluateAll((links) => links.map((link) => link.getAttribute("href")));
-    expect(await hrefsOf("Views")).toEqual(tabs);
+        .evaluateAll((links) => links.map((link) => [link.getAttribute("href"), link.textContent]));
+    expect(await linksOf("Views")).toEqual(Object.entries(tabs));
     await show(visit, "/devices/roof-east");
-    expect(await hrefsOf("Sections of the device")).toEqual(sections);
+    expect((await linksOf("Sections of the device")).map(([href]) => href)).toEqual(sections);
   });
 
   test("are searched by what finds a button without a name and a text that is hard to read", async () => {
@@ -90,18 +149,81 @@ describeInBrowser("the views of the dashboard", (browser) => {
     expect(rules).toEqual(["button-name", "color-contrast"]);
   });
 
-  for (const colorScheme of ["light", "dark"] as const) {
-    test(`have no serious violation of accessibility in the ${colorScheme} theme`, async () => {
-      const visit = await visitDashboard(browser(), mesh, { colorScheme });
-      visits.push(visit);
-      await visit.page.goto("/");
-      await visit.page.getByLabel("Master key").waitFor();
-      expect(await seriousViolations(visit.page)).toEqual([]);
-      await visit.signIn(mesh.masterKey);
-      expect(await visit.page.locator("html").getAttribute("data-mantine-color-scheme")).toBe(colorScheme);
-      expect(await faultsOf(visit, seriousViolations)).toEqual({});
-    }, 120_000);
-  }
+  test("have no serious violation of accessibility, in the light theme and in the dark one", async () => {
+    const visit = await visitDashboard(browser(), mesh);
+    visits.push(visit);
+    await visit.page.goto("/");
+    await visit.page.getByLabel("Master key").waitFor();
+    expect(await violationsInBothThemes(visit.page)).toEqual([]);
+    await visit.signIn(mesh.masterKey);
+    expect(await faultsOf(visit, violationsInBothThemes)).toEqual({});
+  }, 180_000);
+
+  test("have dialogs without a serious violation, in the light theme and in the dark one", async () => {
+    const visit = await signedIn();
+    const { page } = visit;
+    const found: Record<string, string[]> = {};
+    for (const [path, ...controls] of dialogs) {
+      await show(visit, path);
+      for (const name of controls)
+        await page
+          .getByRole("button", { name, exact: true })
+          .or(page.getByRole("checkbox", { name, exact: true }))
+          .click();
+      await page.getByRole("dialog").waitFor();
+      const violations = await violationsInBothThemes(page);
+      if (violations.length > 0) found[`${path} › ${controls.join(" › ")}`] = violations;
+    }
+    expect(found).toEqual({});
+  }, 120_000);
+
+  test("can be walked through by the keyboard alone, from the sign-in to a device", async () => {
+    const visit = await visitDashboard(browser(), mesh);
+    visits.push(visit);
+    const { page } = visit;
+    await page.goto("/");
+    await eventually(() => isFocused(page.getByLabel("Master key")));
+    await page.keyboard.type(mesh.masterKey);
+    await page.keyboard.press("Enter");
+    const device = page.getByRole("link", { name: "roof-east", exact: true });
+    await device.waitFor();
+    await page.reload();
+    await device.waitFor();
+    await page.keyboard.press("Tab");
+    expect(await isFocused(page.getByRole("link", { name: "Skip to the content" }))).toBe(true);
+    await page.keyboard.press("Enter");
+    await tabTo(page, device);
+    await page.keyboard.press("Enter");
+    // The heading of what was navigated to has the focus, so that a screen reader tells it.
+    const heading = page.getByRole("heading", { level: 1, name: "Weather, roof east" });
+    await heading.waitFor();
+    await eventually(() => isFocused(heading));
+    await tabTo(page, page.getByRole("link", { name: "Shadow", exact: true }));
+    await page.keyboard.press("Enter");
+    await page.getByLabel("Desired").waitFor();
+  });
+
+  test("keep the focus in a dialog, and give it back when Escape closes that", async () => {
+    const visit = await signedIn();
+    const { page } = visit;
+    await show(visit, "/devices");
+    const opener = page.getByRole("button", { name: "Add device" });
+    await tabTo(page, opener);
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Add a device" });
+    await eventually(() => isFocused(dialog.getByLabel("ID")));
+    const visited = new Set<string>();
+    for (let presses = 0; presses < 12; presses += 1) {
+      await page.keyboard.press("Tab");
+      const focused = dialog.locator(":focus");
+      expect(await focused.count()).toBe(1);
+      visited.add(await focused.evaluate((element) => element.outerHTML));
+    }
+    expect(visited.size).toBeGreaterThan(3);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    expect(await isFocused(opener)).toBe(true);
+  });
 
   test("fit on a phone, where no page scrolls sideways", async () => {
     const visit = await signedIn({ viewport: phone, isMobile: true, hasTouch: true });
@@ -115,6 +237,10 @@ describeInBrowser("the views of the dashboard", (browser) => {
     await visit.goTo("Devices");
     expect(await overhang(visit.page)).toEqual([]);
   }, 90_000);
+
+  test("met no violation of the page's policy, no error, no request elsewhere and no secret in a URL", () => {
+    for (const { misdeeds } of visits) expect(misdeeds).toEqual(noMisdeeds);
+  });
 
   if (picturesAreAskedFor) {
     test("are pictured for the documentation", async () => {
@@ -155,10 +281,16 @@ describeInBrowser("the views of the dashboard", (browser) => {
 
       await show(visit, "/data?filter=celsius");
       await photograph(page, "data");
-      for (const tab of ["keys", "customers", "mesh", "reference"]) {
+      for (const tab of ["keys", "customers"]) {
         await show(visit, `/${tab}`);
         await photograph(page, tab);
       }
+      await show(visit, "/mesh");
+      // What is told for the first time has no rates yet.
+      await page.getByText(/ ms$/).first().waitFor();
+      await photograph(page, "mesh");
+      await show(visit, "/reference/patchDevice");
+      await photograph(page, "reference");
       const pocket = await signedIn({
         viewport: phone,
         isMobile: true,

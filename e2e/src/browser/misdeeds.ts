@@ -12,6 +12,14 @@ export interface Misdeeds {
   readonly errors: string[];
 }
 
+/** What is to be seen of a page. */
+export const noMisdeeds: Misdeeds = {
+  foreignRequests: [],
+  secretsInUrls: [],
+  policyViolations: [],
+  errors: [],
+};
+
 /** A key of any kind, or a device's token. */
 const secret = /(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}/;
 
