@@ -38,6 +38,8 @@ test("the broker's user operator sees every service by the NATS service protocol
     "1 mailer",
     "1 rpc-bridge",
   ]);
+  const gateway = services.find(({ name }) => name === "gateway")?.replicas[0]?.endpoints;
+  expect(gateway).toMatchObject([{ name: "http", errors: 0 }]);
   expect(queues).toEqual({ data: 0, rpc_bridge: 0, mail: 0, dead_mail: 0 });
   await expect(operator.tryPublish("mesh.keys.v1.listKeys", "{}")).rejects.toThrow(/permissions violation/i);
   await expect(operator.subscribe("_INBOX_keys.>", () => {})).rejects.toThrow(/permissions violation/i);

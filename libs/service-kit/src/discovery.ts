@@ -59,6 +59,8 @@ export interface Announcement {
   readonly description: string;
   /** Empty for a service that answers nothing. */
   readonly served: readonly Served[];
+  /** What it answers in other ways than over NATS, such as HTTP: `STATS` counts it, `INFO` does not offer it. */
+  readonly elsewhere?: readonly EndpointStats[];
 }
 
 /** An announced service. */
@@ -68,7 +70,7 @@ export interface Announced {
 }
 
 /** Answers `$SRV.PING`, `INFO` and `STATS` for this replica after ADR-32, so that `nats micro ls` and a dashboard see it. */
-export function announce(bus: Bus, { description, served }: Announcement): Announced {
+export function announce(bus: Bus, { description, served, elsewhere = [] }: Announcement): Announced {
   const started = new Date().toISOString();
   const who = {
     name: bus.name,
@@ -94,7 +96,7 @@ export function announce(bus: Bus, { description, served }: Announcement): Annou
       type: "io.nats.micro.v1.stats_response",
       ...who,
       started,
-      endpoints: endpoints.map(statsOf),
+      endpoints: [...endpoints, ...elsewhere].map(statsOf),
     }),
   };
   const subscriptions = discoveryVerbs.flatMap((verb) =>

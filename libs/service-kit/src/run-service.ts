@@ -12,7 +12,7 @@ import type { Clients, Implementation } from "./implementation.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { type OpsServer, type ReadinessCheck, startOpsServer } from "./ops-server.ts";
-import { type Served, serve } from "./serve.ts";
+import { type EndpointStats, type Served, serve } from "./serve.ts";
 
 /** Time beyond `DRAIN_MS` for flushing and closing stores before the process ends regardless, in milliseconds. */
 const closingMs = 5_000;
@@ -44,6 +44,8 @@ export interface ServiceParts<S extends ServiceDeclaration, E> {
 export interface StartedService<C extends ContractDeclaration | null> {
   /** Answers the service's contract; null for a service that answers none. */
   readonly implementation: C extends ContractDeclaration ? Implementation<C> : null;
+  /** What the service answers in other ways than by its contract, for discovery. */
+  readonly elsewhere?: readonly EndpointStats[];
   /** Asked at each `/readyz`, besides the bus. */
   readonly ready?: ReadinessCheck;
   /** At shutdown, once running calls are done: ends what the service does by itself, such as consuming a queue. */
@@ -207,6 +209,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
     this.#announced = announce(bus, {
       description: `${name} of Devmesh`,
       served: this.#served === undefined ? [] : [this.#served],
+      ...(started.elsewhere === undefined ? {} : { elsewhere: started.elsewhere }),
     });
     // The broker knows the subscriptions before anybody is told that the service is ready.
     await bus.flush();

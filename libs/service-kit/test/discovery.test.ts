@@ -67,6 +67,22 @@ describe("discovery after ADR-32", () => {
     expect(greet.map(({ last_error }) => last_error)).toContain("not_found:nobody_here");
   });
 
+  test("$SRV.STATS counts what is answered elsewhere, which $SRV.INFO does not offer", async () => {
+    const bus = await buses.connect("greeter", { replicaId: "three" });
+    const http = { name: "http", subject: "http", queueGroup: "", lastError: "" };
+    const elsewhere = [{ ...http, requests: 4, errors: 1, processingNs: 8_000_000 }];
+    const announced = announce(bus, { description: "greets", served: [], elsewhere });
+    await bus.flush();
+    const [stats] = (await ask("$SRV.STATS.greeter.three")).map((reply) => ServiceStats.parse(reply));
+    expect(stats?.endpoints).toMatchObject([
+      { name: "http", num_requests: 4, num_errors: 1, average_processing_time: 2_000_000 },
+    ]);
+    const [info] = (await ask("$SRV.INFO.greeter.three")).map((reply) => ServiceInfo.parse(reply));
+    expect(info?.endpoints).toEqual([]);
+    announced.withdraw();
+    await bus.flush();
+  });
+
   test("finds all replicas for a dashboard", async () => {
     expect((await discover(asking, 150)).map(({ id }) => id).sort()).toEqual(["one", "two"]);
   });

@@ -3,7 +3,6 @@ import { api, type Operation } from "@devmesh/contracts/rest/api";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Clients } from "@devmesh/service-kit/implementation";
 import type { Logger } from "@devmesh/service-kit/logger";
-import type { Metrics } from "@devmesh/service-kit/metrics";
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from "express";
 import { createAuthentication } from "./authenticate.ts";
 import { presentationOf } from "./confirmation-page.ts";
@@ -14,7 +13,7 @@ import { createEndpoints } from "./endpoint.ts";
 import type { GatewayEnv } from "./env.ts";
 import { RequestRefused } from "./gateway-errors.ts";
 import type { Handlers } from "./handlers.ts";
-import { createHttpMetrics } from "./http-metrics.ts";
+import type { HttpMetrics } from "./http-metrics.ts";
 import type { KeyCache } from "./key-cache.ts";
 import type { ListenerPlaces } from "./listener-places.ts";
 import type { ReadMesh } from "./mesh-state.ts";
@@ -58,7 +57,7 @@ export interface AppOptions {
   readonly keyCache: KeyCache;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly metrics: Metrics;
+  readonly metrics: HttpMetrics;
   /** Answers with the notification stream. */
   readonly openStream: OpenStream;
   readonly readMesh: ReadMesh;
@@ -87,7 +86,7 @@ export function createApp({
   const endpoint = createEndpoints({
     clock,
     log,
-    metrics: createHttpMetrics(metrics),
+    metrics,
     crossOrigin,
     requestTimeoutMs: settings.REQUEST_TIMEOUT,
     stopping,

@@ -74,7 +74,7 @@ export function createEndpoints(options: EndpointOptions) {
     const { request, response, keyKind } = exchange;
     const ms = clock.monotonicMs() - exchange.startedAtMs;
     const status = exchange.upgraded ? 101 : response.headersSent ? response.statusCode : 0;
-    metrics.ended(route, request.method, status, keyKind, ms);
+    metrics.ended({ route, method: request.method, status, keyKind, ms, isStream: isStream(exchange) });
     const broken = failure !== undefined && isOurs(failure, status, response.headersSent && !complete);
     if (!broken && !accessLog.isLevelEnabled("info")) return;
     const line = {
@@ -90,6 +90,11 @@ export function createEndpoints(options: EndpointOptions) {
     if (broken) log.error({ ...line, err: failure }, "request failed");
     else accessLog.info(line, "request");
   }
+}
+
+/** Whether a client listened for as long as it liked, so that the time says nothing. */
+function isStream({ upgraded, headers }: Exchange): boolean {
+  return upgraded || headers["Content-Type"]?.startsWith("text/event-stream") === true;
 }
 
 /** Whether an error is a fault of the mesh, rather than something a caller did. */

@@ -7,8 +7,10 @@ import { subscribe } from "@devmesh/service-kit/events";
 import type { Clients } from "@devmesh/service-kit/implementation";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { Metrics } from "@devmesh/service-kit/metrics";
+import type { EndpointStats } from "@devmesh/service-kit/serve";
 import { createApp } from "./app.ts";
 import type { GatewayEnv } from "./env.ts";
+import { createHttpMetrics } from "./http-metrics.ts";
 import { startHttpServer } from "./http-server.ts";
 import { KeyCache } from "./key-cache.ts";
 import { ListenerPlaces } from "./listener-places.ts";
@@ -35,6 +37,8 @@ export interface GatewayOptions {
 export interface Gateway {
   /** `http://HOST:PORT`. */
   readonly url: string;
+  /** All requests so far. */
+  readonly answered: EndpointStats;
   /** Takes requests for `LAME_DUCK_MS` yet, each ending its connection; then lets those finish that run. All within `DRAIN_MS`. */
   stop(): Promise<void>;
 }
@@ -86,13 +90,14 @@ export async function startGateway({
   await bus.flush();
 
   let stopping = false;
+  const httpMetrics = createHttpMetrics(metrics);
   const app = createApp({
     settings: env,
     clients,
     keyCache,
     clock,
     log,
-    metrics,
+    metrics: httpMetrics,
     openStream,
     readMesh: createMeshReader({ bus, clients, clock }),
     meshListeners: new ListenerPlaces(listenerLimits),
@@ -108,6 +113,7 @@ export async function startGateway({
   });
   return {
     url: server.url,
+    answered: httpMetrics.answered,
     async stop() {
       const lameDuckMs = stopping ? 0 : Math.min(env.LAME_DUCK_MS, env.DRAIN_MS);
       stopping = true;

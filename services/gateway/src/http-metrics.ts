@@ -1,11 +1,27 @@
 import type { PrincipalKind } from "@devmesh/contracts/principal";
 import type { Metrics } from "@devmesh/service-kit/metrics";
+import type { EndpointStats } from "@devmesh/service-kit/serve";
 import { Gauge, Histogram } from "prom-client";
 
-/** Measures requests by route pattern; a path as it was asked for is never a label. */
+/** How a request ended. */
+export interface EndedRequest {
+  /** Its pattern: a path as it was asked for is never a label. */
+  readonly route: string;
+  readonly method: string;
+  /** 0 when the client went away before it was answered. */
+  readonly status: number;
+  readonly keyKind: PrincipalKind | "none";
+  readonly ms: number;
+  /** Whether it was a stream of events, which lasts as long as its client likes. */
+  readonly isStream: boolean;
+}
+
+/** Measures requests. */
 export interface HttpMetrics {
   began(): void;
-  ended(route: string, method: string, status: number, keyKind: PrincipalKind | "none", ms: number): void;
+  ended(request: EndedRequest): void;
+  /** All requests so far but streams, for discovery; errors are answers of 5xx. */
+  readonly answered: EndpointStats;
 }
 
 /** Registers the gateway's metrics. */
@@ -22,12 +38,30 @@ export function createHttpMetrics({ registry }: Metrics): HttpMetrics {
     help: "Requests being answered.",
     registers: [registry],
   });
+  const answered = {
+    name: "http",
+    subject: "http",
+    queueGroup: "",
+    requests: 0,
+    errors: 0,
+    processingNs: 0,
+    lastError: "",
+  };
   // Finding a labelled child costs more than observing: each is looked up once.
   const children = new Map<string, ReturnType<typeof seconds.labels>>();
   return {
     began: () => running.inc(),
-    ended(route, method, status, keyKind, ms) {
+    answered,
+    ended({ route, method, status, keyKind, ms, isStream }) {
       running.dec();
+      if (!isStream) {
+        answered.requests++;
+        answered.processingNs += Math.round(ms * 1e6);
+        if (status >= 500) {
+          answered.errors++;
+          answered.lastError = String(status);
+        }
+      }
       const id = `${status} ${method} ${keyKind} ${route}`;
       let child = children.get(id);
       if (child === undefined) {

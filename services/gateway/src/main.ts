@@ -9,6 +9,6 @@ await runService({
   env: GatewayEnv,
   async start(parts) {
     const gateway = await startGateway(parts);
-    return { implementation: null, stop: gateway.stop };
+    return { implementation: null, elsewhere: [gateway.answered], stop: gateway.stop };
   },
 });
