@@ -1,6 +1,7 @@
 import { findChromium, withoutChromium } from "@devmesh/scripts/find-chromium";
 import { afterAll, beforeAll, describe } from "@jest/globals";
-import { type Browser, chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
+import { launchChromium } from "./launch-chromium.ts";
 
 const executablePath = await findChromium();
 
@@ -26,17 +27,4 @@ export function describeInBrowser(title: string, suite: (browser: () => Browser)
 
 function absent(): never {
   throw new Error("there is no browser here");
-}
-
-/**
- * Starts the browser without a window; the caller closes it. It runs in its sandbox, except for root, whom Chromium refuses
- * one.
- */
-async function launchChromium(path: string): Promise<Browser> {
-  return await chromium.launch({
-    executablePath: path,
-    chromiumSandbox: process.getuid?.() !== 0,
-    // The shared memory that containers have is too small for it.
-    args: ["--disable-dev-shm-usage"],
-  });
 }

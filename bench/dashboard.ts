@@ -1,0 +1,124 @@
+/**
+ * Frames of the dashboard in Chromium while 50,000 devices are listed, scrolled through, filtered, sorted and changed, against the limit of
+ * 100 ms a frame and, to tell what the machine did meanwhile, against an empty page that works 8 ms in each frame.
+ * `node bench/dashboard.ts [devices]`
+ */
+import { launchChromium } from "@devmesh/e2e/src/browser/launch-chromium.ts";
+import { type Visit, visitDashboard } from "@devmesh/e2e/src/browser/visit.ts";
+import { findChromium, withoutChromium } from "@devmesh/scripts/find-chromium";
+import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
+import type { Page } from "playwright-core";
+import { recordFrames } from "./dashboard/frames.ts";
+import { seedDevices } from "./dashboard/seeded-devices.ts";
+import { inTurns, spread } from "./measure.ts";
+import { numbers } from "./mesh-tenant.ts";
+
+const count = Number(process.argv[2] ?? 50_000);
+const rounds = 1;
+const limitMs = 100;
+
+const path = await findChromium();
+if (path === null) throw new Error(`this needs a browser: ${withoutChromium}`);
+await using folder = await tempFolder();
+const begun = performance.now();
+await seedDevices(folder.path, count);
+console.log(`${count} devices stored in ${((performance.now() - begun) / 1_000).toFixed(1)} s`);
+await using mesh = await startMesh({ dataDir: folder.path });
+const browser = await launchChromium(path);
+
+/** What a user does with the list, by name; each resolves when the page shows that it is done. */
+const doings: Readonly<Record<string, (visit: Visit, mesh: TestMesh) => Promise<void>>> = {
+  async listed({ page, goTo }) {
+    await goTo("Devices");
+    await page.getByText("100 devices read, more follow").waitFor();
+  },
+  async "scrolled through"({ page }) {
+    await page.getByRole("region", { name: "List of devices" }).evaluate(async (frame) => {
+      for (;;) {
+        frame.scrollTop += frame.clientHeight;
+        await new Promise(requestAnimationFrame);
+        const atEnd = frame.scrollTop + frame.clientHeight >= frame.scrollHeight - 1;
+        if (atEnd && frame.querySelector("table")?.ariaRowCount !== "-1") return;
+      }
+    });
+  },
+  async filtered({ page }) {
+    const filter = page.getByLabel("Filter devices");
+    await filter.pressSequentially("site-7", { delay: 120 });
+    await page.getByText(/^\d[\d,]* devices read, more follow$/).waitFor();
+    await page.getByText("Online", { exact: true }).click();
+    await page.getByText("No device matches.").waitFor();
+    await page.getByText("All", { exact: true }).click();
+    await filter.clear();
+    await page.getByText(`${count.toLocaleString("en")} devices`, { exact: true }).waitFor();
+  },
+  async sorted({ page }) {
+    for (const column of ["Name", "ID", "ID", "Created"]) {
+      const header = page.getByRole("columnheader", { name: column });
+      await header.getByRole("button").click();
+      await page.locator("th[aria-sort=ascending], th[aria-sort=descending]", { hasText: column }).waitFor();
+    }
+  },
+  async "changed by others"({ page }, { http }) {
+    const changes = numbers(1_000);
+    const change = async () => {
+      for (const nth of changes) {
+        await http(`/api/v2/devices/device-${nth % 10}`, { body: { name: `Renamed ${nth}` } });
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, change));
+    await page.getByRole("region", { name: "List of devices" }).evaluate((frame) => frame.scrollTo(0, 0));
+    await page.getByText("Renamed 999", { exact: true }).waitFor();
+  },
+};
+
+async function measureDashboard(): Promise<Record<string, number>> {
+  await using visit = await visitDashboard(browser, mesh);
+  await visit.page.goto("/keys");
+  await visit.signIn(mesh.masterKey);
+  await visit.page.getByText("signed in").waitFor();
+  const longest = await recordFrames(visit.page);
+  const figures: Record<string, number> = {};
+  for (const [doing, act] of Object.entries(doings)) {
+    await act(visit, mesh);
+    figures[doing] = await longest();
+  }
+  return figures;
+}
+
+/** As long as the dashboard took, about. */
+async function measureEmptyPage(): Promise<Record<string, number>> {
+  const page = await browser.newPage();
+  const longest = await recordFrames(page);
+  await workInEachFrame(page, { frames: 300, ms: 8 });
+  const figure = await longest();
+  await page.close();
+  return Object.fromEntries(Object.keys(doings).map((doing) => [doing, figure]));
+}
+
+function workInEachFrame(page: Page, work: { readonly frames: number; readonly ms: number }): Promise<void> {
+  return page.evaluate(async ({ frames, ms }) => {
+    for (let nth = 0; nth < frames; nth += 1) {
+      const end = performance.now() + ms;
+      while (performance.now() < end);
+      await new Promise(requestAnimationFrame);
+    }
+  }, work);
+}
+
+try {
+  const measured = await inTurns(rounds, { dashboard: measureDashboard, "empty page": measureEmptyPage });
+  console.log(`longest frame in ms of ${count} devices; median (min–max) of ${rounds} rounds`);
+  for (const [doing, figures] of Object.entries(measured.dashboard)) {
+    const share = spread(
+      figures.map((ms) => ms / limitMs),
+      2,
+    );
+    console.log(`  ${doing}: ${spread(figures)}; ratio to the limit of ${limitMs} ms: ${share}`);
+  }
+  const [empty = []] = Object.values(measured["empty page"]);
+  console.log(`  an empty page that works 8 ms in each frame: ${spread(empty)}`);
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import { defaultAcl } from "@devmesh/contracts/model/acl";
+import { createSqliteDeviceStore } from "@devmesh/devices/src/device-store.sqlite.ts";
+import { applyPatch } from "@devmesh/devices/src/shadow/apply-patch.ts";
+import { emptyShadow } from "@devmesh/devices/src/shadow/stored-shadow.ts";
+
+/** Devices that are stored at a time, so that they share a commit. */
+const batch = 1_000;
+
+/**
+ * Stores devices `device-0`, `device-1`, … in the data folder of a mesh that is yet to start, by the store of the devices
+ * service itself. They have no credentials, so they can be looked at and changed, but cannot connect.
+ */
+export async function seedDevices(dataDir: string, count: number): Promise<void> {
+  const store = createSqliteDeviceStore(join(dataDir, "devices.db"));
+  const { signal } = new AbortController();
+  const now = Date.now();
+  const stored = async (nth: number) => {
+    const created_at = now - (count - nth) * 1_000;
+    const shadow = applyPatch(
+      emptyShadow(created_at),
+      {
+        state: { reported: { fw_version: `1.${nth % 7}.${nth % 13}`, app: { level: nth % 100 } } },
+        tags: { labels: [`site-${nth % 40}`, nth % 3 === 0 ? "pump" : "lamp"] },
+      },
+      created_at,
+    );
+    const device = { id: `device-${nth}`, name: `Device number ${nth}`, acl: defaultAcl, shadow, created_at };
+    await store.insert(device, null, signal);
+  };
+  for (let first = 0; first < count; first += batch) {
+    const size = Math.min(batch, count - first);
+    await Promise.all(Array.from({ length: size }, (_, at) => stored(first + at)));
+  }
+  await store.close();
+}
