@@ -6,11 +6,11 @@ import { systemClock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
 import { isMissing, streamManager } from "./streams.ts";
-import { eventsNamed, eventsStream } from "./subjects.ts";
+import { eventSubject, eventsNamed, eventsStream } from "./subjects.ts";
 
 /** How long one request for events waits, in milliseconds; they are handed over as they come. */
 const pollMs = 30_000;
-/** The same for events that are there already: the first ones end it. */
+/** The same for events that are there already: the first ones end it, and a broker that is busy is asked again. */
 const presentMs = 100;
 /** Most events of one request, and most bytes: one event of the broker's `max_payload` must fit. */
 const batchSize = 500;
@@ -21,6 +21,8 @@ const answerMs = 1_500;
 const forgottenAfterMs = 30_000;
 /** Wait before the stream is asked again, in milliseconds. */
 const retryMs = 250;
+/** How many times in a row a replay may find nothing where there must be something. */
+const maxFailures = 8;
 
 /** An event as the stream keeps it. */
 export interface StreamedEvent {
@@ -63,8 +65,9 @@ export async function followEvents(
   // Set below, by what is handed over.
   let position = null as number | null;
   let created: string | null = null;
+  const filters = filtersOf(subscriptions, undefined);
   while (!signal.aborted && !bus.connection.isClosed()) {
-    await using reader = await openReader(bus, subscriptions, { after: position, created }, signal);
+    await using reader = await openReader(bus, filters, { after: position, created }, signal);
     if (reader === null) {
       await pause(bus, retryMs, signal);
       continue;
@@ -85,6 +88,8 @@ export interface ReplayOptions {
   readonly after: number;
   /** Read up to this one, inclusive, and no further; asked anew before each batch. */
   readonly until: () => number;
+  /** Only events about this, such as a device id; undefined for all. */
+  readonly about: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -95,18 +100,19 @@ export interface ReplayOptions {
 export async function* replayEvents(
   bus: Bus,
   subscriptions: readonly EventSubscription[],
-  { after, until, signal }: ReplayOptions,
+  { after, until, about, signal }: ReplayOptions,
 ): AsyncGenerator<{ readonly position: StreamPosition; readonly events: readonly StreamedEvent[] }> {
+  const filters = filtersOf(subscriptions, about);
   let position = after;
   let created: string | null = null;
   let failures = 0;
   let first = true;
   while (!signal.aborted && (first || position < until())) {
-    await using reader = await openReader(bus, subscriptions, { after: position, created }, signal);
+    if (failures > maxFailures)
+      throw ServiceError.of("unavailable", { cause: new Error("the stream of events cannot be read") });
+    await using reader = await openReader(bus, filters, { after: position, created }, signal);
     if (reader === null) {
       failures++;
-      if (failures > 8)
-        throw ServiceError.of("unavailable", { cause: new Error("the stream of events cannot be read") });
       await pause(bus, retryMs, signal);
       continue;
     }
@@ -115,11 +121,16 @@ export async function* replayEvents(
     if (first || reader.start.gap) yield { position: reader.start, events: [] };
     first = false;
     while (position < until()) {
+      // Whatever lies up to the end is no event that was asked for.
+      if (reader.pending === 0) return;
       const events = await reader.read(presentMs, signal);
       if (events === null) break;
+      if (events.length === 0) {
+        // They come late, or are kept no more: another reader knows.
+        failures++;
+        break;
+      }
       failures = 0;
-      // Whatever lies up to the end is no event that was asked for.
-      if (events.length === 0) return;
       position = events.at(-1)?.sequence ?? position;
       yield { position: { after: position, gap: false }, events };
     }
@@ -130,6 +141,8 @@ interface EventReader extends AsyncDisposable {
   readonly start: StreamPosition;
   /** When the stream was made: another one begins to count anew. */
   readonly created: string;
+  /** How many events are still to be read, as far as the broker has said. */
+  readonly pending: number;
   /** The next events, none when there are none in time; null when the reader has to be opened again. */
   read(waitMs: number, signal: AbortSignal): Promise<readonly StreamedEvent[] | null>;
   /** Hands events over as they come, those that come together in one piece; resolves when the reader has to be opened again. */
@@ -139,7 +152,7 @@ interface EventReader extends AsyncDisposable {
 /** A consumer of its own behind the position; null where the stream is missing or cannot be asked. */
 async function openReader(
   bus: Bus,
-  subscriptions: readonly EventSubscription[],
+  filters: readonly string[],
   from: { readonly after: number | null; readonly created: string | null },
   signal: AbortSignal,
 ): Promise<EventReader | null> {
@@ -153,9 +166,9 @@ async function openReader(
       from.created !== null && from.created !== created ? null : from.after,
       from.after !== null,
     );
-    await manager.consumers.add(eventsStream, {
+    const { num_pending } = await manager.consumers.add(eventsStream, {
       name: consumer,
-      filter_subjects: filtersOf(subscriptions),
+      filter_subjects: [...filters],
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: start.after + 1,
       replay_policy: ReplayPolicy.Instant,
@@ -166,7 +179,7 @@ async function openReader(
       num_replicas: 1,
       inactive_threshold: nanos(forgottenAfterMs),
     });
-    return createReader(bus, consumer, start, created);
+    return createReader(bus, consumer, { start, created, pending: num_pending });
   } catch (error) {
     const refused = error instanceof JetStreamApiError && error.status < 500 && !isMissing(error);
     bus.log[refused ? "warn" : "debug"]({ err: error }, "the stream of events cannot be read");
@@ -187,13 +200,21 @@ function startIn(
   return after < beginning ? { after: beginning, gap: true } : { after, gap: false };
 }
 
-function createReader(bus: Bus, consumer: string, start: StreamPosition, created: string): EventReader {
+function createReader(
+  bus: Bus,
+  consumer: string,
+  { start, created, pending }: Pick<EventReader, "start" | "created" | "pending">,
+): EventReader {
   const puller: Puller = createPuller(bus, eventsStream, consumer);
   let delivered = 0;
+  let left = pending;
   let broken = false;
   return {
     start,
     created,
+    get pending() {
+      return left;
+    },
     async read(waitMs, signal) {
       if (broken) return null;
       const request = { batch: batchSize, maxBytes: batchBytes, expiresMs: waitMs, untilAny: true };
@@ -201,6 +222,7 @@ function createReader(bus: Bus, consumer: string, start: StreamPosition, created
       const whole = messages.every(({ deliverySequence }, at) => deliverySequence === delivered + at + 1);
       if (!whole || signal.aborted) return null;
       delivered += messages.length;
+      left = messages.at(-1)?.pending ?? left;
       // What came is whole, but what was behind it may be lost.
       broken = failure !== null;
       return broken && messages.length === 0 ? null : messages.map(streamed);
@@ -243,9 +265,14 @@ function streamed({ subject, payload, sequence }: PulledMessage): StreamedEvent 
   return { sequence, service, name, key, payload };
 }
 
-function filtersOf(subscriptions: readonly EventSubscription[]): string[] {
-  return subscriptions.flatMap(({ events, names }) =>
-    names.map((name) => eventsNamed(events.service, name, events.events[name] ?? {})),
+function filtersOf(subscriptions: readonly EventSubscription[], about: string | undefined): string[] {
+  return subscriptions.flatMap(({ events: { service, events }, names }) =>
+    names.map((name) => {
+      const keeping = events[name] ?? {};
+      return about === undefined
+        ? eventsNamed(service, name, keeping)
+        : eventSubject(service, name, about, keeping);
+    }),
   );
 }
 

@@ -15,6 +15,8 @@ export interface PulledMessage {
   readonly deliveries: number;
   /** When the stream stored it. */
   readonly storedAt: Date;
+  /** How many the stream held for the consumer behind this one when it was delivered. */
+  readonly pending: number;
   /** Done: not delivered again. Unconfirmed, so a lost one means another delivery. */
   acknowledge(): void;
   /** Not done: delivered again after `delayMs`; with 0 before anything newer. */
@@ -216,6 +218,7 @@ function pulled(msg: Msg): PulledMessage {
     sequence: Number(tokens[at + 3]),
     deliverySequence: Number(tokens[at + 4]),
     storedAt: new Date(Number(BigInt(tokens[at + 5] ?? "0") / 1_000_000n)),
+    pending: Number(tokens[at + 6]),
     acknowledge: () => say(msg, "+ACK"),
     // A delay of nothing is a delay all the same: newer messages would come before.
     reject: (delayMs) => say(msg, delayMs > 0 ? `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}` : "-NAK"),

@@ -42,12 +42,13 @@ function follow(bus: Bus) {
   };
 }
 
-async function replayed(bus: Bus, after: number, until = Number.POSITIVE_INFINITY) {
+async function replayed(bus: Bus, after: number, until: number, about?: string) {
   const found: { gaps: number[]; keys: string[] } = { gaps: [], keys: [] };
   const { signal } = new AbortController();
   for await (const { position, events } of replayEvents(bus, followed, {
     after,
     until: () => until,
+    about,
     signal,
   })) {
     if (position.gap) found.gaps.push(position.after);
@@ -174,7 +175,7 @@ describe("following events", () => {
     stopping.abort();
     await done;
     const { signal } = new AbortController();
-    const options = { after: 0, until: () => 1, signal };
+    const options = { after: 0, until: () => 1, about: undefined, signal };
     for await (const { events } of replayEvents(bus, [hears(visits, ["visited"])], options))
       heard.push(...events.map(({ key }) => `again ${key}`));
     expect(heard).toEqual(["ada", "again ada"]);
@@ -205,6 +206,36 @@ describe("replaying events", () => {
     expect(await replayed(speaking, 3, 10)).toEqual({ gaps: [7], keys: ["room-7", "room-8", "room-9"] });
     expect(await replayed(speaking, 7, 10)).toEqual({ gaps: [], keys: ["room-7", "room-8", "room-9"] });
     expect(await replayed(speaking, 99, 99)).toEqual({ gaps: [10], keys: [] });
+  });
+
+  test("reads those about one thing alone", async () => {
+    await using buses = await startBuses({ jetstream: true });
+    const speaking = await buses.connect("greeter");
+    const publisher = await createPublisher(speaking, rooms);
+    for (const id of ["hall", "attic", "hall", "cellar"]) await publisher.entered({ id });
+    await publisher.painted({ id: "hall" });
+    await publisher.cleaned({ id: "hall" });
+    expect(await replayed(speaking, 0, 6, "hall")).toEqual({ gaps: [], keys: ["hall", "hall", "hall"] });
+    expect(await replayed(speaking, 0, 6, "shed")).toEqual({ gaps: [], keys: [] });
+  });
+
+  test("leaves none out where the broker takes longer than a request for them waits", async () => {
+    await using buses = await startBuses({ jetstream: true });
+    const speaking = await buses.connect("greeter");
+    const publisher = await createPublisher(speaking, rooms);
+    for (const event of numbered(3)) await publisher.entered(event);
+    const manager = await streamManager(speaking);
+    const { signal } = new AbortController();
+    const keys: string[] = [];
+    const options = { after: 0, until: () => 3, about: undefined, signal };
+    for await (const { events } of replayEvents(speaking, followed, options)) {
+      if (keys.length === 0 && events.length === 0) {
+        const [consumer] = await manager.consumers.list("EVENTS").next();
+        await manager.consumers.pause("EVENTS", consumer?.name ?? "", new Date(Date.now() + 60_000));
+      }
+      keys.push(...events.map(({ key }) => key));
+    }
+    expect(keys).toEqual(idsOf(numbered(3)));
   });
 });
 

@@ -53,6 +53,9 @@ describe("a stream", () => {
     expect(await refusal(mesh, `${notify}?access_token=other`, key)).toEqual([400, "key_ambiguous"]);
     expect(await refusal(mesh, `${notify}?after=-1`, key)).toEqual([400, "invalid_request"]);
     expect(await refusal(mesh, `${notify}?data=yes`, key)).toEqual([400, "invalid_request"]);
+    expect(await refusal(mesh, `${notify}?device=a.b`, key)).toEqual([400, "invalid_request"]);
+    expect(await refusal(mesh, `${notify}?device=`, key)).toEqual([400, "invalid_request"]);
+    expect(await refusal(mesh, `${notify}?device=pump&account=1`, key)).toEqual([400, "invalid_request"]);
     expect(await refusal(mesh, notify, key, { "last-event-id": "x" })).toEqual([400, "invalid_request"]);
     expect(await refusal(mesh, "/api/v2/nothing", key)).toEqual([404, "route_not_found"]);
   });

@@ -149,3 +149,48 @@ test("the holder of a public key gets several changes as one, in order with the 
   expect(client.frames[4]).toMatchObject({ name: "gap", id: null, data: {} });
   for (const each of [client, other]) each.leave();
 });
+
+test("a gateway that has just started gives of one device what was told of it, and the gap of all", async () => {
+  await using mesh = await startFixture();
+  for (let n = 0; n < 600; n++)
+    await mesh.rpcEvents.rpc_out({
+      id: n % 100 === 0 ? "tank" : "pump",
+      timestamp: at,
+      name: "n",
+      payload: n,
+    });
+  const manager = await streamManager(mesh.services);
+  await manager.streams.purge("EVENTS", { seq: 201 });
+  const url = await mesh.startAnother();
+  const tank = await openWebSocket(url, `${notify}?after=50&device=tank`, { key });
+  const pump = await openEventStream(url, `${notify}?after=590&device=pump`, { key });
+  const silent = await openWebSocket(url, `${notify}?after=300&device=valve`, { key });
+  await tank.heard(5);
+  expect(tank.frames.map(({ name, data }) => [name, data])).toEqual([
+    ["gap", {}],
+    ...[200, 300, 400, 500].map((n) => ["rpc.out.n", n]),
+  ]);
+  await pump.heard(10);
+  expect(numbers(pump.frames)).toEqual([590, 591, 592, 593, 594, 595, 596, 597, 598, 599]);
+  await mesh.deviceEvents.online({ id: "pump", timestamp: at });
+  await mesh.deviceEvents.online({ id: "valve", timestamp: at });
+  expect((await silent.heard(1)).map(({ name, id }) => [name, id])).toEqual([["online", "valve"]]);
+  for (const client of [tank, pump, silent]) client.leave();
+});
+
+test("who hears of records is told that some may be missing when the broker was away", async () => {
+  await using mesh = await startFixture();
+  const records = await openWebSocket(mesh.url, `${notify}?data=1`, { key });
+  const ofDevice = await openEventStream(mesh.url, `${notify}?data=1&device=tank`, { key });
+  const events = await openWebSocket(mesh.url, notify, { key });
+  await mesh.server.kill();
+  await mesh.server.restart();
+  for (const client of [records, ofDevice])
+    expect((await client.heard(1)).map(({ name, data }) => [name, data])).toEqual([
+      ["gap", { names: ["data"] }],
+    ]);
+  await eventually(() => mesh.services.connected);
+  await count(mesh, 0, 1);
+  expect((await events.heard(1)).map(({ name }) => name)).toEqual(["rpc.out.n"]);
+  for (const client of [records, ofDevice, events]) client.leave();
+});

@@ -83,4 +83,45 @@ describe("the notification stream of a master key", () => {
     expect(without.names()).toEqual(["online"]);
     for (const client of [without, withData]) client.leave();
   });
+
+  test("tells over a WebSocket and as an event stream of one device alone, where it is asked for", async () => {
+    const path = `${notify}?data=1&device=tank`;
+    const websocket = await openWebSocket(mesh.url, path, { key: secrets.master });
+    const events = await openEventStream(mesh.url, path, { key: secrets.master });
+    const all = await openWebSocket(mesh.url, `${notify}?data=1`, { key: secrets.master });
+    await mesh.services.flush();
+    await mesh.deviceEvents.online({ id: "pump", timestamp: at });
+    await mesh.rpcEvents.rpc_in({ id: "tank", timestamp: at, func: "Sys.GetInfo" });
+    await all.heard(2);
+    const ofTank = { device_id: "tank", topic: "db/tank/level" };
+    const records = [record(1), record(2, ofTank), record(3), record(4, ofTank)];
+    expect(mesh.dataEvents.live.stored({ records })).toBe("ok");
+    await all.heard(6);
+    await mesh.events.key_changed({ id: "tank", timestamp: at, change: "created" });
+    await mesh.deviceEvents.deleted({ id: "pump", timestamp: at });
+    await mesh.deviceEvents.created({ id: "tank", timestamp: at, device: device("tank") });
+    const frames = await websocket.heard(4);
+    expect(frames.map(({ id, name, data }) => [id, name, data])).toEqual([
+      ["tank", "rpc.in.Sys.GetInfo", null],
+      ["tank", "data", record(2, ofTank)],
+      ["tank", "data", record(4, ofTank)],
+      ["tank", "created", device("tank")],
+    ]);
+    expect(await events.heard(4)).toEqual(frames);
+    await all.heard(8);
+    for (const client of [websocket, events, all]) client.leave();
+  });
+
+  test("goes on behind `after` with one device alone", async () => {
+    const live = await openWebSocket(mesh.url, notify, { key: secrets.master });
+    for (const id of ["pump", "tank", "pump", "tank"]) await mesh.deviceEvents.online({ id, timestamp: at });
+    const [first] = await live.heard(4);
+    const path = `${notify}?device=tank&after=${first?.seq}`;
+    const websocket = await openWebSocket(mesh.url, path, { key: secrets.master });
+    const events = await openEventStream(mesh.url, path, { key: secrets.master });
+    const expected = live.frames.filter(({ id }) => id === "tank");
+    expect(await websocket.heard(2)).toEqual(expected);
+    expect(await events.heard(2)).toEqual(expected);
+    for (const client of [live, websocket, events]) client.leave();
+  });
 });

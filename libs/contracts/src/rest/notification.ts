@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { devices } from "../devices.ts";
+import { DeviceId } from "../model/device-id.ts";
 import { Notification } from "../model/notification.ts";
 import { apiPrefix, defineRoutes, queryInteger } from "./route.ts";
 
@@ -44,7 +45,18 @@ export const notificationStream = defineRoutes({
     summary: "Hear what happens to all devices",
     description,
     auth: ["master"],
-    query: query.extend({ account: flag("`1`: also `keys` and `customers` frames.") }),
+    query: query
+      .extend({
+        device: DeviceId.optional().meta({
+          description:
+            "Only frames of this device, and `gap`; silent while there is none of that id. Not together with `account=1`.",
+        }),
+        account: flag("`1`: also `keys` and `customers` frames."),
+      })
+      .refine(({ device, account }) => device === undefined || account !== true, {
+        path: ["account"],
+        error: "must not be 1 together with `device`, which keys and customers do not belong to",
+      }),
     answers,
     calls: [],
     stream: true,

@@ -1,7 +1,18 @@
 import { type Frame, joinFrames, type StreamFormat } from "./frame.ts";
-import type { Listener } from "./listener.ts";
+import type { Listener, ListenerPrincipal } from "./listener.ts";
 import type { RecentEvent } from "./recent-events.ts";
 import type { View } from "./view.ts";
+
+/** What the listeners of a channel have in common. */
+export interface Audience {
+  readonly principal: ListenerPrincipal;
+  /** The one device that they hear of, a public key's own; undefined for all. */
+  readonly device: string | undefined;
+  /** Whether they hear of records. */
+  readonly data: boolean;
+  /** Whether they hear of keys and customers. */
+  readonly account: boolean;
+}
 
 /** Something that happened, on its way to the listeners of a channel. */
 type Happening =
@@ -17,6 +28,7 @@ const maxWaiting = 1_000;
  * and what happens meanwhile waits behind it.
  */
 export class Channel {
+  readonly audience: Audience;
   readonly view: View;
   readonly #listeners: Readonly<Record<StreamFormat, Set<Listener>>> = {
     websocket: new Set(),
@@ -29,7 +41,8 @@ export class Channel {
   #working: Promise<void> | null = null;
 
   /** `sent` counts frames that went to listeners; `lost` makes the frame that tells of a gap. */
-  constructor(view: View, sent: (frames: number) => void, lost: () => Frame) {
+  constructor(audience: Audience, view: View, sent: (frames: number) => void, lost: () => Frame) {
+    this.audience = audience;
     this.view = view;
     this.#sent = sent;
     this.#lost = lost;

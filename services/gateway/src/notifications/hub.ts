@@ -13,10 +13,11 @@ import {
 import { type Listening, type Publisher, subscribe } from "@devmesh/service-kit/events";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { ListenerPlaces } from "../listener-places.ts";
-import { Channel } from "./channel.ts";
+import { type Audience, Channel } from "./channel.ts";
+import { Channels } from "./channels.ts";
 import { type DeviceAccess, deviceView } from "./device-view.ts";
 import { Frame, joinFrames } from "./frame.ts";
-import type { Listener, ListenerPrincipal, ListenerWishes } from "./listener.ts";
+import type { Listener, ListenerPrincipal } from "./listener.ts";
 import type { NotificationMetrics } from "./notification-metrics.ts";
 import type { Farewell } from "./outlet.ts";
 import { RecentEvents, remembered } from "./recent-events.ts";
@@ -59,7 +60,7 @@ export class NotificationHub {
   readonly #options: HubOptions;
   readonly #stopping = new AbortController();
   readonly #listeners = new Set<Listener>();
-  readonly #channels = new Map<string, Channel>();
+  readonly #channels = new Channels((audience) => this.#channelFor(audience));
   readonly #offReconnect: () => void;
   readonly #following: Promise<void>;
   readonly #replaying = createTurns(maxReplaying);
@@ -85,7 +86,10 @@ export class NotificationHub {
     this.#offReconnect = bus.onReconnect(() => {
       for (const listener of this.#listeners) listener.checkAtMs = 0;
       this.#sweep();
-      if (this.#recordsWanted !== null) options.publisher.live.records_wanted({});
+      if (this.#recordsWanted === null) return;
+      options.publisher.live.records_wanted({});
+      // No stream keeps what was told of records meanwhile.
+      this.#channels.tellGap(this.#gap(["data"]), { records: true });
     });
     this.#scheduleSweep();
     this.#scheduleBeat();
@@ -122,13 +126,16 @@ export class NotificationHub {
     const labels = { kind: listener.principal.kind, format: listener.outlet.format };
     this.#listeners.add(listener);
     metrics.listeners.inc(labels);
-    if (listener.wishes.data) this.#wantRecords();
+    const channel = this.#channels.enter(audienceOf(listener));
+    if (this.#channels.wantRecords) this.#wantRecords();
     void listener.outlet.gone.then(() => {
       this.#listeners.delete(listener);
       metrics.listeners.dec(labels);
-      this.#leave(listener);
+      channel.remove(listener);
+      this.#channels.leave(channel);
+      if (!this.#channels.wantRecords) this.#wantRecordsNoMore();
     });
-    this.#catchUp(listener).catch((error: unknown) => {
+    this.#catchUp(listener, channel).catch((error: unknown) => {
       const { log } = this.#options;
       if (!listener.ended) log.warn({ err: error }, "a listener could not be given what it missed");
       listener.close(broken);
@@ -164,10 +171,7 @@ export class NotificationHub {
   #began(position: StreamPosition): void {
     const isFirst = this.#recent === null;
     this.#recent = new RecentEvents(position.after);
-    if (!isFirst) {
-      const frame = this.#gap();
-      for (const channel of this.#channels.values()) channel.tell({ kind: "frame", frame });
-    }
+    if (!isFirst) this.#channels.tellGap(this.#gap(), { records: false });
     this.#advance();
   }
 
@@ -175,7 +179,7 @@ export class NotificationHub {
     const recent = this.#recent;
     if (recent === null) return;
     const events = recent.add(batch);
-    for (const channel of this.#channels.values()) channel.tell({ kind: "events", events });
+    this.#channels.tellEvents(events);
     this.#advance();
   }
 
@@ -191,9 +195,8 @@ export class NotificationHub {
   }
 
   /** Gives a listener what it missed, then puts it beside those who see the same. */
-  async #catchUp(listener: Listener): Promise<void> {
+  async #catchUp(listener: Listener, channel: Channel): Promise<void> {
     const { wishes, outlet } = listener;
-    const channel = this.#channelOf(listener);
     const give = async (frames: readonly Frame[]) => {
       if (frames.length === 0) return;
       listener.send(joinFrames(frames, outlet.format));
@@ -236,7 +239,7 @@ export class NotificationHub {
   /** Reads events behind `after` up to `until` from the stream; answers where the listener stands then. */
   async #replay(
     listener: Listener,
-    { view }: Channel,
+    { view, audience }: Channel,
     after: number,
     until: number,
     give: (frames: readonly Frame[]) => Promise<void>,
@@ -250,6 +253,7 @@ export class NotificationHub {
     for await (const { position, events } of replayEvents(bus, mesh.gateway.follows, {
       after,
       until: () => until,
+      about: audience.device,
       signal,
     })) {
       if (listener.ended) return cursor;
@@ -263,29 +267,16 @@ export class NotificationHub {
     return moved ? cursor : Math.max(cursor, until);
   }
 
-  #channelOf({ principal, wishes }: Listener): Channel {
-    const id = channelId(principal, wishes);
-    let channel = this.#channels.get(id);
-    if (channel === undefined) {
-      const { devices, metrics, clock } = this.#options;
-      const view = principal.kind === "master" ? masterView(wishes) : deviceView(principal, devices, clock);
-      channel = new Channel(
-        view,
-        (frames) => metrics.frames.inc({ kind: principal.kind }, frames),
-        () => this.#gap(),
-      );
-      this.#channels.set(id, channel);
-    }
-    return channel;
-  }
-
-  #leave(listener: Listener): void {
-    const { principal, wishes } = listener;
-    const id = channelId(principal, wishes);
-    this.#channels.get(id)?.remove(listener);
-    const others = [...this.#listeners];
-    if (!others.some((other) => channelId(other.principal, other.wishes) === id)) this.#channels.delete(id);
-    if (wishes.data && !others.some((other) => other.wishes.data)) this.#wantRecordsNoMore();
+  #channelFor(audience: Audience): Channel {
+    const { devices, metrics, clock } = this.#options;
+    const { principal } = audience;
+    const view = principal.kind === "master" ? masterView(audience) : deviceView(principal, devices, clock);
+    return new Channel(
+      audience,
+      view,
+      (frames) => metrics.frames.inc({ kind: principal.kind }, frames),
+      () => this.#gap(),
+    );
   }
 
   /** While somebody listens for records, `data` is told so, and what it tells is heard. */
@@ -311,9 +302,7 @@ export class NotificationHub {
   }
 
   #stored({ records }: { readonly records: readonly DataRecord[] }): void {
-    const frames = records.map((record) => recordFrame(record, this.position));
-    for (const [id, channel] of this.#channels)
-      if (wantsRecords(id)) channel.tell({ kind: "records", records: frames });
+    this.#channels.tellRecords(records.map((record) => recordFrame(record, this.position)));
   }
 
   #scheduleBeat(): void {
@@ -373,14 +362,10 @@ function verifyAgain({ caller }: Listener): Promise<unknown> | undefined {
   }
 }
 
-/** Listeners with the same id see the same. */
-function channelId(principal: ListenerPrincipal, { data, account }: ListenerWishes): string {
-  const whose = principal.kind === "master" ? `master ${account ? "account" : ""}` : principal.device_id;
-  return `${whose} ${data ? "data" : ""}`;
-}
-
-function wantsRecords(id: string): boolean {
-  return id.endsWith(" data");
+/** Who sees the same as a listener. */
+function audienceOf({ principal, wishes: { device, data, account } }: Listener): Audience {
+  if (principal.kind === "master") return { principal, device, data, account };
+  return { principal, device: principal.device_id, data, account: false };
 }
 
 function recordFrame(record: DataRecord, seq: number): Frame {

@@ -7,6 +7,8 @@ export type ListenerPrincipal = Extract<Principal, { readonly kind: "master" | "
 
 /** What a client asked to hear. */
 export interface ListenerWishes {
+  /** Only what happens to this device; undefined for all. A public key's own device. */
+  readonly device: string | undefined;
   /** Records as they are stored. */
   readonly data: boolean;
   /** Changes of keys and customers. */

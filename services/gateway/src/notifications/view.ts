@@ -12,14 +12,23 @@ export interface View {
 /** Names of frames that tell of the account rather than of devices. */
 const accountNames: ReadonlySet<string> = new Set(["keys", "customers"]);
 
-/** All devices, and the account where it is asked for. */
-export function masterView({ account }: { readonly account: boolean }): View {
+/** All devices, and the account where it is asked for; or one device. */
+export function masterView({
+  device,
+  account,
+}: {
+  readonly device: string | undefined;
+  readonly account: boolean;
+}): View {
+  const concerns = (frame: Frame) =>
+    accountNames.has(frame.name) ? account : device === undefined || frame.id === device;
   return {
     framesOf: (events) =>
       events.flatMap((event) => {
-        const frame = event.frame();
-        return frame === null || (accountNames.has(frame.name) && !account) ? [] : [frame];
+        // What is about others is not even parsed.
+        const frame = device === undefined || event.about === device ? event.frame() : null;
+        return frame === null || !concerns(frame) ? [] : [frame];
       }),
-    recordsOf: (records) => records,
+    recordsOf: (records) => (device === undefined ? records : records.filter(concerns)),
   };
 }

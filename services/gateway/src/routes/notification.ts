@@ -7,13 +7,18 @@ import type { OpenStream } from "../notifications/open-stream.ts";
 export function notificationHandlers(open: OpenStream): Handlers<keyof typeof notificationStream> {
   return {
     followNotifications: async ({ principal, caller, query, header }) => {
-      const { data = false, account = false } = query;
-      return open({ principal, caller, wishes: { data, account, after: resumption(query, header) } });
+      const { device, data = false, account = false } = query;
+      return open({ principal, caller, wishes: { device, data, account, after: resumption(query, header) } });
     },
 
     followOwnNotifications: async ({ principal, caller, query, header }) => {
       const { data = false } = query;
-      return open({ principal, caller, wishes: { data, account: false, after: resumption(query, header) } });
+      const after = resumption(query, header);
+      return open({
+        principal,
+        caller,
+        wishes: { device: principal.device_id, data, account: false, after },
+      });
     },
   };
 }
