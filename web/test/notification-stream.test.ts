@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Notification } from "@devmesh/contracts/model/notification";
-import { describe, expect, test } from "@jest/globals";
+import { describe, expect, jest, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
 import { readEventStream, type ServerEvent } from "../src/live/event-stream.ts";
 import type { StreamState } from "../src/live/lasting-stream.ts";
 import { followNotifications } from "../src/live/notification-stream.ts";
+import { pageSight, type Sight } from "../src/live/page-sight.ts";
 import { startHttpServer } from "./http-server.ts";
 
 const key = `mk_${"a".repeat(32)}`;
@@ -37,12 +38,13 @@ const frame = (seq: number, name: string, id: string | null = "pump-1") =>
 /** Follows the stream of a server whose connections `answer` serves, the first with 0. */
 async function follow(
   answer: (connection: number, response: ServerResponse) => void,
-  options: { readonly data?: boolean; readonly silenceMs?: number } = {},
+  options: { readonly data?: boolean; readonly silenceMs?: number; readonly sight?: Sight } = {},
 ) {
   const requests = log<string>();
   const frames = log<Notification>();
   const states = log<StreamState>();
   const gaps = log<true>();
+  const beginnings = log<true>();
   const server = await startHttpServer((request, response) => {
     expect(request.headers.authorization).toBe(`Bearer ${key}`);
     expect(request.headers.accept).toBe("text/event-stream");
@@ -54,6 +56,7 @@ async function follow(
     api: createApiClient({ origin: server.origin, key }),
     onFrame: frames.push,
     onState: states.push,
+    onBegin: () => beginnings.push(true),
     onGap: () => gaps.push(true),
     signal: ending.signal,
     backOffMs: [1],
@@ -64,6 +67,7 @@ async function follow(
     frames,
     states,
     gaps,
+    beginnings,
     ended,
     async [Symbol.asyncDispose]() {
       ending.abort();
@@ -73,7 +77,75 @@ async function follow(
   };
 }
 
+/** A page that can be put out of sight; its streams end after `linger` milliseconds. */
+function page(visibilityState: DocumentVisibilityState, linger = 0) {
+  const turned = Object.assign(new EventTarget(), { visibilityState });
+  return {
+    sight: pageSight(turned as unknown as Document, linger),
+    turn(to: DocumentVisibilityState) {
+      turned.visibilityState = to;
+      turned.dispatchEvent(new Event("visibilitychange"));
+    },
+  };
+}
+
 describe("the live stream", () => {
+  test("has no connection before its page is first looked at", async () => {
+    const { sight, turn } = page("hidden");
+    await using live = await follow(
+      (_connection, response) => void eventStream(response).write(frame(1, "online")),
+      {
+        sight,
+      },
+    );
+    expect(live.requests.items).toEqual([]);
+    turn("visible");
+    await live.frames.reaches(1);
+    expect(live.beginnings.items).toHaveLength(1);
+  });
+
+  test("ends its connection out of sight, and goes on behind the last frame when it is looked at again", async () => {
+    const { sight, turn } = page("visible");
+    const closed = log<number>();
+    await using live = await follow(
+      (connection, response) => {
+        response.on("close", () => closed.push(connection));
+        eventStream(response).write(frame(connection + 7, "online"));
+      },
+      { sight },
+    );
+    await live.frames.reaches(1);
+    turn("hidden");
+    await closed.reaches(1);
+    expect(live.requests.items).toHaveLength(1);
+    turn("visible");
+    await live.frames.reaches(2);
+    expect(live.requests.items[1]).toBe("/api/v2/notify?after=7");
+    expect(live.gaps.items).toEqual([]);
+    expect(live.states.items).toEqual(["connecting", "live", "live"]);
+  });
+
+  test("keeps its connection while its page is out of sight for a moment only", () => {
+    jest.useFakeTimers();
+    try {
+      const ending = new AbortController();
+      const { sight, turn } = page("visible", 10_000);
+      const lost = sight.lost(ending.signal);
+      turn("hidden");
+      jest.advanceTimersByTime(9_000);
+      turn("visible");
+      jest.advanceTimersByTime(9_000);
+      turn("hidden");
+      jest.advanceTimersByTime(9_000);
+      expect(lost.aborted).toBe(false);
+      jest.advanceTimersByTime(1_000);
+      expect(lost.aborted).toBe(true);
+      ending.abort();
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   test("tells each frame in order and goes on behind the last one when the connection is lost", async () => {
     await using live = await follow((connection, response) => {
       eventStream(response);

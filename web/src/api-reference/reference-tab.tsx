@@ -23,13 +23,14 @@ export function ReferenceTab() {
   const { data, error, isPending, refetch } = useQuery({
     queryKey: queryKeys.apiDocument,
     queryFn: ({ signal }) => readDocument(api, signal),
+    staleTime: "static",
   });
   const groups = useMemo(() => (data === undefined ? [] : operationGroups(data)), [data]);
   const operation = groups
     .flatMap(({ operations }) => operations)
     .find(({ operationId }) => operationId === chosen);
   return (
-    <Page title="API">
+    <Page title="API" part={operation?.summary}>
       {error !== null && (
         <Failure error={error} title="The reference could not be read" onRetry={() => void refetch()} />
       )}

@@ -7,6 +7,8 @@ export const queryKeys = {
   keys: ["keys"],
   customers: ["customers"],
   deadMail: ["dead-mail"],
+  /** Where devices connect. */
+  mqttAddress: ["mqtt-address"],
   /** The OpenAPI document. */
   apiDocument: ["api-document"],
 } as const satisfies Record<string, readonly string[] | ((id: string) => readonly string[])>;

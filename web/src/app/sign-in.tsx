@@ -1,5 +1,5 @@
 import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Text, Title } from "@mantine/core";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useState } from "react";
 import { Icon } from "../elements/icon.tsx";
 import { checkKey } from "./check-key.ts";
 import { useSession } from "./session.tsx";
@@ -10,6 +10,9 @@ export function SignIn() {
   const [key, setKey] = useState("");
   const [wrong, setWrong] = useState<string | null>(null);
   const [checking, setChecking] = useState(false);
+  useEffect(() => {
+    document.title = "Sign in · Devmesh";
+  }, []);
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();

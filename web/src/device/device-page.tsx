@@ -29,6 +29,7 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
   return (
     <Page
       title={data?.name ?? id}
+      part={section.path === "" ? undefined : section.label}
       actions={
         data !== undefined &&
         !gone && <Tag look={data.online ? "good" : "plain"}>{data.online ? "online" : "offline"}</Tag>

@@ -43,6 +43,8 @@ export function RpcSection({ device }: SectionProps) {
     queryFn: ({ signal }) => listFunctions(api, id, signal),
     enabled: online,
     retry: false,
+    // It asks the device: a gap of the stream is no reason to.
+    staleTime: "static",
   });
   const calling = useMutation({
     mutationFn: () => callDevice(api, id, { func, params, timeout }),

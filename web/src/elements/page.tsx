@@ -4,8 +4,10 @@ import styles from "./page.module.css";
 
 /** What stands around a view. */
 interface PageProps {
-  /** Heading of the view and title of the document. */
+  /** Heading of the view, and the end of the document's title. */
   readonly title: string;
+  /** The part of the view that is shown, for the document's title: browser tabs and bookmarks tell it by that. */
+  readonly part?: string | undefined;
   /** Controls beside the heading. */
   readonly actions?: ReactNode;
   /** It is as high as the window, and its last part scrolls in itself. */
@@ -17,11 +19,11 @@ interface PageProps {
 let navigated = false;
 
 /** A view with its heading, which takes the focus after a navigation, so that a screen reader tells where one is. */
-export function Page({ title, actions, fills = false, children }: PageProps) {
+export function Page({ title, part, actions, fills = false, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${title} · Devmesh`;
-  }, [title]);
+    document.title = [part, title, "Devmesh"].filter((words) => words !== undefined).join(" · ");
+  }, [part, title]);
   useEffect(() => {
     if (navigated) heading.current?.focus({ preventScroll: true });
     navigated = true;

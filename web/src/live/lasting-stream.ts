@@ -1,6 +1,7 @@
 import type { ApiClient } from "../api/api-client.ts";
 import { ApiProblem } from "../api/api-problem.ts";
 import { readEventStream, type ServerEvent } from "./event-stream.ts";
+import type { Sight } from "./page-sight.ts";
 
 /** How a stream stands. `unavailable`: the server has none, or refuses it for now; it is asked again all the same. */
 export type StreamState = "connecting" | "live" | "reconnecting" | "unavailable";
@@ -11,6 +12,8 @@ export interface StreamPatience {
   readonly backOffMs?: readonly number[];
   /** A stream without even a comment for so long is dead, in milliseconds. */
   readonly silenceMs?: number;
+  /** While the page is out of sight there is no connection; without it, the page counts as always in sight. */
+  readonly sight?: Sight;
 }
 
 /** What a stream is opened with. */
@@ -35,7 +38,7 @@ const defaultSilenceMs = 50_000;
  * goes in a header, never into the URL. A key that is refused (401) ends it, as the client tells its owner.
  */
 export async function followEventStream(options: LastingStreamOptions): Promise<void> {
-  const { onOpen, onState, signal, backOffMs = defaultBackOffMs } = options;
+  const { onOpen, onState, signal, sight, backOffMs = defaultBackOffMs } = options;
   let wasLive = false;
   let failures = 0;
   const opened = () => {
@@ -45,18 +48,26 @@ export async function followEventStream(options: LastingStreamOptions): Promise<
     onState("live");
   };
   onState("connecting");
-  while (!signal.aborted) {
+  for (;;) {
+    await sight?.seen(signal);
+    if (signal.aborted) return;
+    const watching = new AbortController();
+    const unseen = sight?.lost(AbortSignal.any([signal, watching.signal])) ?? watching.signal;
     try {
-      await followConnection(options, opened);
+      await followConnection(options, opened, unseen);
       onState("reconnecting");
     } catch (error) {
       if (signal.aborted) return;
+      // It stands as it stood for who does not look, and goes on at once for who looks again.
+      if (unseen.aborted) continue;
       if (error instanceof ApiProblem) {
         if (error.status === 401) return;
         onState("unavailable");
       } else {
         onState(wasLive ? "reconnecting" : "connecting");
       }
+    } finally {
+      watching.abort();
     }
     const wait = backOffMs[Math.min(failures, backOffMs.length - 1)] ?? 0;
     failures += 1;
@@ -65,10 +76,11 @@ export async function followEventStream(options: LastingStreamOptions): Promise<
   }
 }
 
-/** Follows one connection to its end. Throws when it is refused, lost or silent. */
+/** Follows one connection to its end. Throws when it is refused, lost, silent or no longer looked at. */
 async function followConnection(
   { api, address, onEvent, signal, silenceMs = defaultSilenceMs }: LastingStreamOptions,
   opened: () => void,
+  unseen: AbortSignal,
 ): Promise<void> {
   const silence = new AbortController();
   const silent = () => silence.abort(new Error("the stream is silent"));
@@ -76,7 +88,7 @@ async function followConnection(
   try {
     const response = await api.open(address(), {
       headers: { Accept: "text/event-stream" },
-      signal: AbortSignal.any([signal, silence.signal]),
+      signal: AbortSignal.any([signal, silence.signal, unseen]),
     });
     const type = response.headers.get("Content-Type") ?? "";
     if (response.body === null || !type.startsWith("text/event-stream")) {

@@ -6,6 +6,7 @@ import { applyFrames, readDevices } from "./apply-frames.ts";
 import { gatherFrames } from "./frame-batches.ts";
 import type { StreamState } from "./lasting-stream.ts";
 import { followNotifications } from "./notification-stream.ts";
+import { pageSight } from "./page-sight.ts";
 
 type FrameListener = (frames: readonly Notification[]) => void;
 
@@ -36,7 +37,10 @@ export function LiveUpdates({ children }: { readonly children: ReactNode }) {
       account: true,
       onFrame: batches.push,
       onState: setState,
+      // What was read before the stream began, in a page that was opened in the background long before.
+      onBegin: () => void queries.invalidateQueries(),
       onGap: () => void queries.invalidateQueries(),
+      sight: pageSight(),
       signal: ending.signal,
     });
     return () => {

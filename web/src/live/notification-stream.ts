@@ -12,6 +12,8 @@ interface NotificationStreamOptions extends StreamPatience {
   /** Called for each frame, in order. */
   readonly onFrame: (frame: Notification) => void;
   readonly onState: (state: StreamState) => void;
+  /** Called when the stream begins: it does not tell what happened before. */
+  readonly onBegin?: () => void;
   /** Called when frames may have been missed: what was read before may be out of date. */
   readonly onGap: () => void;
   /** Ends the stream. */
@@ -20,7 +22,7 @@ interface NotificationStreamOptions extends StreamPatience {
 
 /** Follows the notification stream until `signal` fires; a connection that is lost goes on behind the last frame seen. */
 export async function followNotifications(options: NotificationStreamOptions): Promise<void> {
-  const { data = false, account = false, onFrame, onGap, ...stream } = options;
+  const { data = false, account = false, onFrame, onBegin, onGap, ...stream } = options;
   let after: number | null = null;
   await followEventStream({
     ...stream,
@@ -32,8 +34,9 @@ export async function followNotifications(options: NotificationStreamOptions): P
       return `/api/v2/notify${query.size > 0 ? `?${query}` : ""}`;
     },
     onOpen(again) {
+      if (!again) onBegin?.();
       // Without a frame seen there is nothing to go on behind.
-      if (again && after === null) onGap();
+      else if (after === null) onGap();
     },
     onEvent(event) {
       const frame = event?.event === "message" ? parsedFrame(event.data) : null;

@@ -4,6 +4,7 @@ import { useApi } from "../api/api-context.tsx";
 import { gatherFrames } from "./frame-batches.ts";
 import type { StreamState } from "./lasting-stream.ts";
 import { followNotifications } from "./notification-stream.ts";
+import { pageSight } from "./page-sight.ts";
 
 /** What a view does with the stream of stored records. */
 export interface DataFrameHandlers {
@@ -30,6 +31,7 @@ export function useDataFrames(handlers: DataFrameHandlers, enabled = true): void
       onFrame: batches.push,
       onState: handlers.onState,
       onGap: handlers.onGap,
+      sight: pageSight(),
       signal: ending.signal,
     });
     return () => {

@@ -1,8 +1,8 @@
 import { mesh } from "@devmesh/contracts/mesh";
-import { useDocumentVisibility } from "@mantine/hooks";
 import { useEffect, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import type { StreamState } from "../live/lasting-stream.ts";
+import { pageSight } from "../live/page-sight.ts";
 import { followMesh } from "./mesh-stream.ts";
 import { type MeshObservation, observe } from "./observation.ts";
 
@@ -17,18 +17,13 @@ interface FollowedMesh {
 
 const expected = Object.keys(mesh);
 
-/**
- * Follows how the mesh does while the component is there and the page is in sight: a browser has few connections to one
- * server, and pages in the background must not hold them all.
- */
+/** Follows how the mesh does while the component is there and the page is in sight. */
 export function useMesh(): FollowedMesh {
   const api = useApi();
   const [observation, setObservation] = useState<MeshObservation | null>(null);
   const [stream, setStream] = useState<StreamState>("connecting");
   const [unread, setUnread] = useState(false);
-  const visible = useDocumentVisibility() === "visible";
   useEffect(() => {
-    if (!visible) return;
     const leaving = new AbortController();
     void followMesh({
       api,
@@ -37,9 +32,10 @@ export function useMesh(): FollowedMesh {
         if (state !== null) setObservation((before) => observe(before, state, expected));
       },
       onState: setStream,
+      sight: pageSight(),
       signal: leaving.signal,
     });
     return () => leaving.abort();
-  }, [api, visible]);
+  }, [api]);
   return { observation, stream, unread };
 }
