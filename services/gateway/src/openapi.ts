@@ -75,8 +75,12 @@ export function describeApi(baseUrl = "/"): OpenApiDocument {
 }
 
 function describeRoute(operation: string, route: RouteDeclaration): ZodOpenApiOperationObject {
-  const { auth, params, query, body } = route;
-  const parameters = { ...(params && { path: params }), ...(query && { query }) };
+  const { auth, params, query, headers, body } = route;
+  const parameters = {
+    ...(params && { path: params }),
+    ...(query && { query }),
+    ...(headers && { header: headers }),
+  };
   const needs =
     auth === null ? "No key needed." : `Needs a ${auth.map((kind) => keyNames[kind]).join(" or ")}.`;
   return {

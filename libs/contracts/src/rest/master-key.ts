@@ -79,6 +79,11 @@ export const masterKey = defineRoutes({
       "The shadow is merged (RFC 7396). `shadow.version` and `If-Match` make the write conditional.",
     auth,
     params: device,
+    headers: z.object({
+      "If-Match": z.string().optional().meta({
+        description: "The `ETag` that the device was read with: refused with 412 if it has changed since.",
+      }),
+    }),
     body: { schema: DevicePatch, optional: false },
     answers: { 200: { description: "The device as it is now.", json: Device, headers: etag } },
     calls: [{ contract: devices, methods: ["patchDevice"] }],

@@ -33,6 +33,8 @@ export interface RouteDeclaration {
   readonly params?: z.ZodObject;
   /** Values are strings on the wire. A parameter given twice is refused; unknown ones are ignored. */
   readonly query?: z.ZodObject;
+  /** Request headers of its own. They are documented by this; the handler reads and checks them. */
+  readonly headers?: z.ZodObject;
   /** A JSON body; `optional` when the caller may send none. */
   readonly body?: { readonly schema: z.ZodType; readonly optional: boolean };
   readonly answers: Readonly<Record<number, Answer>>;
