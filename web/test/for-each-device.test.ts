@@ -1,5 +1,6 @@
-import { describe, expect, test } from "@jest/globals";
+import { describe, expect, jest, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
+import { ApiProblem } from "../src/api/api-problem.ts";
 import { forEachDevice, type Outcome } from "../src/devices/for-each-device.ts";
 import { labelDevice } from "../src/devices/labelling.ts";
 import { deviceOf } from "./devices.ts";
@@ -46,6 +47,50 @@ describe("work on many devices", () => {
     });
     // What the other worker had under way by then is told as well.
     expect(outcomes.map(({ id }) => id)).toEqual(ids.slice(0, 6));
+  });
+});
+
+describe("a device for which the gateway has no room", () => {
+  const crowded = (seconds: string) => async () => {
+    const response = new Response("{}", { status: 429, headers: { "Retry-After": seconds } });
+    throw await ApiProblem.from(response);
+  };
+
+  test("is tried again when the gateway says that there may be room", async () => {
+    jest.useFakeTimers();
+    try {
+      let tries = 0;
+      const outcomes: Outcome[] = [];
+      const ended = forEachDevice({
+        ids: ["pump-1"],
+        concurrency: 1,
+        act: async () => (++tries === 1 ? crowded("7")() : "answered"),
+        onOutcome: (outcome) => outcomes.push(outcome),
+        signal: new AbortController().signal,
+      });
+      await jest.advanceTimersByTimeAsync(6_900);
+      expect(tries).toBe(1);
+      await jest.advanceTimersByTimeAsync(100);
+      await ended;
+      expect(outcomes).toEqual([{ id: "pump-1", kind: "done", result: "answered" }]);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  test("holds up no cancellation", async () => {
+    const cancelling = new AbortController();
+    const outcomes: Outcome[] = [];
+    const ended = forEachDevice({
+      ids,
+      concurrency: 2,
+      act: crowded("86400"),
+      onOutcome: (outcome) => outcomes.push(outcome),
+      signal: cancelling.signal,
+    });
+    cancelling.abort();
+    await ended;
+    expect(outcomes).toEqual([]);
   });
 });
 

@@ -13,6 +13,8 @@ export class ApiProblem extends Error {
   readonly errors: readonly { readonly pointer: string; readonly detail: string }[];
   /** The device's own code where a device answered an error, else the HTTP status. */
   readonly code: number;
+  /** How long the gateway asks to wait before another try, in milliseconds; null where it does not. */
+  readonly retryAfterMs: number | null;
 
   constructor(problem: {
     readonly status: number;
@@ -21,6 +23,7 @@ export class ApiProblem extends Error {
     readonly requestId: string | null;
     readonly errors: readonly { readonly pointer: string; readonly detail: string }[];
     readonly code: number;
+    readonly retryAfterMs?: number | null;
   }) {
     super(problem.detail);
     this.status = problem.status;
@@ -28,15 +31,25 @@ export class ApiProblem extends Error {
     this.requestId = problem.requestId;
     this.errors = problem.errors;
     this.code = problem.code;
+    this.retryAfterMs = problem.retryAfterMs ?? null;
   }
 
   /** Reads the problem out of an answer that is not a success. */
   static async from(response: Response): Promise<ApiProblem> {
     const body: unknown = await response.json().catch(() => null);
     const parsed = Problem.safeParse(body);
+    const retryAfterMs = waitIn(response.headers);
     if (parsed.success) {
       const { status, reason, detail, request_id, errors = [], error } = parsed.data;
-      return new ApiProblem({ status, reason, detail, requestId: request_id, errors, code: error.code });
+      return new ApiProblem({
+        status,
+        reason,
+        detail,
+        requestId: request_id,
+        errors,
+        code: error.code,
+        retryAfterMs,
+      });
     }
     return new ApiProblem({
       status: response.status,
@@ -45,8 +58,15 @@ export class ApiProblem extends Error {
       requestId: response.headers.get("X-Request-Id"),
       errors: [],
       code: response.status,
+      retryAfterMs,
     });
   }
+}
+
+/** `Retry-After` in its form of seconds, which is the one that the gateway sends. */
+function waitIn(headers: Headers): number | null {
+  const seconds = headers.get("Retry-After") ?? "";
+  return /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : null;
 }
 
 /** No answer came: the network or the server is away. `cause` is what the browser said. */

@@ -52,15 +52,22 @@ function SignedIn({ apiKey }: { readonly apiKey: string }) {
   );
 }
 
-/** The stream keeps what was read up to date, so nothing grows stale by age. A refusal is not asked again. */
+/** The stream keeps what was read up to date, so nothing grows stale by age. Of refusals only those are asked again that say when. */
 function createQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
       queries: {
         staleTime: Number.POSITIVE_INFINITY,
         refetchOnWindowFocus: false,
-        retry: (failures, error) => failures < 3 && !(error instanceof ApiProblem && error.status < 500),
+        retry: (failures, error) => failures < 3 && mayPass(error),
+        retryDelay: (failures, error) =>
+          (error instanceof ApiProblem ? error.retryAfterMs : null) ??
+          Math.min(1_000 * 2 ** failures, 30_000),
       },
     },
   });
+}
+
+function mayPass(error: Error): boolean {
+  return !(error instanceof ApiProblem) || error.status >= 500 || error.status === 429;
 }

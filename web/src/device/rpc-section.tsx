@@ -1,19 +1,6 @@
 import { FunctionName } from "@devmesh/contracts/model/acl";
-import { isJsonObject } from "@devmesh/contracts/model/json";
-import { RpcParams } from "@devmesh/contracts/rest/rpc";
 import { rpcTimeout } from "@devmesh/contracts/rpc-bridge";
-import {
-  Alert,
-  Autocomplete,
-  Button,
-  Code,
-  Group,
-  NumberInput,
-  Paper,
-  Stack,
-  Text,
-  Title,
-} from "@mantine/core";
+import { Alert, Autocomplete, Button, Code, Group, Paper, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { z } from "zod";
@@ -25,10 +12,9 @@ import { Tag } from "../elements/tag.tsx";
 import { forgetCalls, keepCall, type PastCall, pastCalls } from "./call-history.ts";
 import { type CallOutcome, failedCall } from "./call-outcome.ts";
 import { JsonEditor } from "./json-editor.tsx";
-import { type ParsedJson, parseJson } from "./parse-json.ts";
+import { paramsIn } from "./rpc-params.ts";
+import { RpcTimeoutInput } from "./rpc-timeout-input.tsx";
 import type { SectionProps } from "./section.ts";
-
-const noParams: ParsedJson = { kind: "value", value: null };
 
 /** Calls functions of the device and keeps what came of it, for this session. */
 export function RpcSection({ device }: SectionProps) {
@@ -51,16 +37,9 @@ export function RpcSection({ device }: SectionProps) {
     onSuccess: (call) => setCalls(keepCall(api, id, call)),
   });
 
-  const parsed = params.trim() === "" ? noParams : parseJson(params);
-  const wrongParams =
-    parsed !== noParams &&
-    parsed.kind === "value" &&
-    !isJsonObject(parsed.value) &&
-    !Array.isArray(parsed.value)
-      ? "Parameters are a JSON object or array."
-      : null;
+  const typed = paramsIn(params);
   const wrongFunc = func === "" ? null : (FunctionName.safeParse(func).error?.issues[0]?.message ?? null);
-  const ready = func !== "" && wrongFunc === null && parsed.kind === "value" && wrongParams === null;
+  const ready = func !== "" && wrongFunc === null && typed.ready;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (ready && !calling.isPending) calling.mutate();
@@ -94,22 +73,12 @@ export function RpcSection({ device }: SectionProps) {
             label="Parameters"
             description="A JSON object or array; left empty, none."
             text={params}
-            parsed={parsed}
-            wrong={wrongParams}
+            parsed={typed.parsed}
+            wrong={typed.wrong}
             onChange={setParams}
           />
           <Group align="end" justify="space-between">
-            <NumberInput
-              label="Time to answer, in ms"
-              value={timeout}
-              min={rpcTimeout.min}
-              max={rpcTimeout.max}
-              step={1_000}
-              allowDecimal={false}
-              clampBehavior="blur"
-              onChange={(value) => setTimeout(Number(value) || rpcTimeout.default)}
-              w={180}
-            />
+            <RpcTimeoutInput value={timeout} onChange={setTimeout} />
             <Button type="submit" loading={calling.isPending} disabled={!ready}>
               Call
             </Button>
@@ -228,7 +197,7 @@ async function callDevice(
   const begun = performance.now();
   let outcome: CallOutcome;
   try {
-    const body = params.trim() === "" ? undefined : RpcParams.parse(JSON.parse(params));
+    const body = paramsIn(params).value;
     const result = await api.call("callFunction", { params: { id, func }, query: { timeout }, body });
     outcome = { kind: "answered", result };
   } catch (error) {

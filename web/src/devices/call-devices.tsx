@@ -1,9 +1,11 @@
 import { FunctionName } from "@devmesh/contracts/model/acl";
-import { RpcParams } from "@devmesh/contracts/rest/rpc";
 import { rpcTimeout } from "@devmesh/contracts/rpc-bridge";
-import { Group, JsonInput, NumberInput, Text, TextInput } from "@mantine/core";
+import { Group, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useApi } from "../api/api-context.tsx";
+import { JsonEditor } from "../device/json-editor.tsx";
+import { paramsIn } from "../device/rpc-params.ts";
+import { RpcTimeoutInput } from "../device/rpc-timeout-input.tsx";
 import type { DevicesDialogProps } from "./devices-dialog.ts";
 import { useDeviceWork } from "./use-device-work.ts";
 import { WorkDialog } from "./work-dialog.tsx";
@@ -15,13 +17,13 @@ export function CallDevices({ ids, onClose }: DevicesDialogProps) {
   const [func, setFunc] = useState("");
   const [text, setText] = useState("");
   const [timeout, setTimeout] = useState<number>(rpcTimeout.default);
-  const params = parametersOf(text);
+  const params = paramsIn(text);
   const wrongFunction = func === "" ? null : (FunctionName.safeParse(func).error?.issues[0]?.message ?? null);
   return (
     <WorkDialog
       title={ids.length === 1 ? `Call a function of ${ids[0]}` : `Call a function of ${ids.length} devices`}
       action="Call"
-      ready={func !== "" && wrongFunction === null && params.wrong === null}
+      ready={func !== "" && wrongFunction === null && params.ready}
       done="answered"
       work={work}
       onStart={() =>
@@ -41,28 +43,16 @@ export function CallDevices({ ids, onClose }: DevicesDialogProps) {
         autoComplete="off"
         spellCheck={false}
       />
-      <JsonInput
+      <JsonEditor
         label="Parameters"
         description="A JSON object or array; left empty, none."
-        value={text}
+        text={text}
+        parsed={params.parsed}
+        wrong={params.wrong}
         onChange={setText}
-        error={params.wrong}
-        formatOnBlur
-        autosize
-        minRows={3}
-        maxRows={12}
-        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
       />
       <Group align="end">
-        <NumberInput
-          label="Time to answer, in ms"
-          value={timeout}
-          min={rpcTimeout.min}
-          max={rpcTimeout.max}
-          step={1_000}
-          onChange={(value) => setTimeout(Number(value) || rpcTimeout.default)}
-          w={180}
-        />
+        <RpcTimeoutInput value={timeout} onChange={setTimeout} />
         <Text size="sm" c="dimmed" pb={8}>
           Devices that are offline fail at once.
         </Text>
@@ -70,15 +60,3 @@ export function CallDevices({ ids, onClose }: DevicesDialogProps) {
     </WorkDialog>
   );
 }
-
-function parametersOf(text: string): { readonly value: RpcParamsInput; readonly wrong: string | null } {
-  if (text.trim() === "") return { value: undefined, wrong: null };
-  try {
-    return { value: RpcParams.parse(JSON.parse(text)), wrong: null };
-  } catch (error) {
-    const wrong = error instanceof SyntaxError ? error.message : "must be a JSON object or array";
-    return { value: undefined, wrong };
-  }
-}
-
-type RpcParamsInput = ReturnType<typeof RpcParams.parse> | undefined;

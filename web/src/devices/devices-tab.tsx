@@ -1,11 +1,12 @@
 import { Button, Group, SegmentedControl, Text, TextInput } from "@mantine/core";
 import { useDebouncedCallback, useDisclosure } from "@mantine/hooks";
-import { lazy, Suspense, useCallback, useEffect, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { Failure } from "../elements/failure.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { Page } from "../elements/page.tsx";
 import { Waiting } from "../elements/waiting.tsx";
 import { DeviceTable } from "./device-table.tsx";
+import { allSelected, noneSelected, selectedIn, withDevice } from "./selected-devices.ts";
 import { SelectionActions } from "./selection-actions.tsx";
 import { type DeviceList, useDeviceList } from "./use-device-list.ts";
 import { useListAddress } from "./use-list-address.ts";
@@ -22,35 +23,23 @@ export function DevicesTab() {
   const { selection, order, select, sort } = useListAddress();
   const [typed, setTyped] = useState(selection.filter);
   const [creating, create] = useDisclosure(false);
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const [wholeWanted, setWholeWanted] = useState(false);
-  const list = useDeviceList(selection, order, wholeWanted);
+  const [chosen, setChosen] = useState(noneSelected);
+  const list = useDeviceList(selection, order, chosen.kind === "all");
   const { rows, hasMore, readMore } = list;
+  const selected = useMemo(() => selectedIn(chosen, rows), [chosen, rows]);
 
   const filterBy = useDebouncedCallback((filter: string) => select({ ...selection, filter }), typingMs);
-  const onSelect = useCallback((id: string, isSelected: boolean) => {
-    setSelected((before) => {
-      const after = new Set(before);
-      if (isSelected) after.add(id);
-      else after.delete(id);
-      return after;
-    });
-  }, []);
-  const selectAll = (all: boolean) => {
-    setWholeWanted(false);
-    setSelected(all ? new Set(rows.map(({ id }) => id)) : new Set());
-  };
+  const onSelect = useCallback(
+    (id: string, isSelected: boolean) => setChosen((before) => withDevice(before, id, isSelected)),
+    [],
+  );
+  const selectRead = (all: boolean) =>
+    setChosen(all ? { kind: "some", ids: new Set(rows.map(({ id }) => id)) } : noneSelected);
 
   // The address may change by other ways than typing: by a link, or back and forth.
   useEffect(() => setTyped(selection.filter), [selection.filter]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is selected out of one list means nothing in another
-  useEffect(() => {
-    setSelected(new Set());
-    setWholeWanted(false);
-  }, [selection]);
-  useEffect(() => {
-    if (wholeWanted) setSelected(new Set(rows.map(({ id }) => id)));
-  }, [wholeWanted, rows]);
+  useEffect(() => setChosen(noneSelected), [selection]);
 
   return (
     <Page
@@ -95,8 +84,9 @@ export function DevicesTab() {
         <SelectionActions
           ids={selected}
           more={hasMore}
-          onSelectMatching={() => setWholeWanted(true)}
-          onClear={() => selectAll(false)}
+          gathering={hasMore && chosen.kind === "all"}
+          onSelectMatching={() => setChosen(allSelected)}
+          onClear={() => setChosen(noneSelected)}
         />
       )}
       {list.error !== null && (
@@ -115,7 +105,7 @@ export function DevicesTab() {
           onSort={sort}
           selected={selected}
           onSelect={onSelect}
-          onSelectAll={selectAll}
+          onSelectAll={selectRead}
         />
       )}
       {creating && (

@@ -1,4 +1,5 @@
 import { ApiProblem } from "../api/api-problem.ts";
+import { pause } from "../api/pause.ts";
 
 /** What came of one device. */
 export type Outcome =
@@ -37,13 +38,16 @@ export async function forEachDevice({ ids, concurrency, act, onOutcome, signal }
 /** Most times that something is tried for which the gateway had no room (429). */
 const tries = 5;
 
+/** The wait before another try where the gateway does not say, in milliseconds. */
+const usualWaitMs = 1_000;
+
 async function patiently<T>(act: () => Promise<T>, signal: AbortSignal): Promise<T> {
   for (let tried = 1; ; tried += 1) {
     try {
       return await act();
     } catch (error) {
       if (tried === tries || !(error instanceof ApiProblem) || error.status !== 429) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await pause(error.retryAfterMs ?? usualWaitMs, signal);
       signal.throwIfAborted();
     }
   }

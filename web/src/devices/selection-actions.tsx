@@ -17,6 +17,8 @@ interface SelectionActionsProps {
   readonly ids: ReadonlySet<string>;
   /** There are devices that match and are not read yet. */
   readonly more: boolean;
+  /** Those that are not read yet are selected, too, and being read: nothing can be done with all before. */
+  readonly gathering: boolean;
   /** Selects all that match, also those that are not read yet. */
   readonly onSelectMatching: () => void;
   readonly onClear: () => void;
@@ -25,7 +27,8 @@ interface SelectionActionsProps {
 type Action = "delete" | "label" | "call";
 
 /** Stands above the list while devices are selected. */
-export function SelectionActions({ ids, more, onSelectMatching, onClear }: SelectionActionsProps) {
+export function SelectionActions(props: SelectionActionsProps) {
+  const { ids, more, gathering, onSelectMatching, onClear } = props;
   const [action, setAction] = useState<{ readonly kind: Action; readonly ids: readonly string[] } | null>(
     null,
   );
@@ -36,9 +39,9 @@ export function SelectionActions({ ids, more, onSelectMatching, onClear }: Selec
     <Paper withBorder px="sm" py={6}>
       <Group gap="xs">
         <Text size="sm" fw={500} role="status">
-          {ids.size.toLocaleString("en")} selected
+          {ids.size.toLocaleString("en")} selected{gathering && ", reading on"}
         </Text>
-        {more && (
+        {more && !gathering && (
           <Button size="compact-sm" variant="subtle" onClick={onSelectMatching}>
             Select all that match
           </Button>
@@ -48,6 +51,7 @@ export function SelectionActions({ ids, more, onSelectMatching, onClear }: Selec
             size="xs"
             variant="default"
             leftSection={<Icon name="call" size={15} />}
+            disabled={gathering}
             onClick={() => begin("call")}
           >
             Call a function
@@ -56,6 +60,7 @@ export function SelectionActions({ ids, more, onSelectMatching, onClear }: Selec
             size="xs"
             variant="default"
             leftSection={<Icon name="label" size={15} />}
+            disabled={gathering}
             onClick={() => begin("label")}
           >
             Label
@@ -65,6 +70,7 @@ export function SelectionActions({ ids, more, onSelectMatching, onClear }: Selec
             variant="light"
             color="red"
             leftSection={<Icon name="delete" size={15} />}
+            disabled={gathering}
             onClick={() => begin("delete")}
           >
             Delete

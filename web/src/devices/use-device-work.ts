@@ -1,8 +1,14 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { forEachDevice, type Outcome } from "./for-each-device.ts";
 
-/** Devices that are worked on at a time. */
-const concurrency = 8;
+/**
+ * Devices that are worked on at a time. Over HTTP/1.1 a browser has six connections to one server: some are left to the streams
+ * and to what else the page asks.
+ */
+const concurrency = 4;
+
+/** The same where requests share one connection. */
+const multiplexedConcurrency = 16;
 
 /** How long outcomes are gathered before they are shown, in milliseconds. */
 const gatherMs = 100;
@@ -38,12 +44,20 @@ export function useDeviceWork(): DeviceWork {
     setTotal(ids.length);
     setOutcomes([]);
     const onOutcome = (outcome: Outcome) => gathered.push(outcome);
-    void forEachDevice({ ids, concurrency, act, onOutcome, signal: ending.signal }).finally(() => {
+    const atATime = isMultiplexed() ? multiplexedConcurrency : concurrency;
+    const { signal } = ending;
+    void forEachDevice({ ids, concurrency: atATime, act, onOutcome, signal }).finally(() => {
       clearInterval(showing);
       show();
-      setState(ending.signal.aborted ? "cancelled" : "finished");
+      setState(signal.aborted ? "cancelled" : "finished");
     });
   }, []);
   const cancel = useCallback(() => running.current?.abort(), []);
   return { state, total, outcomes, start, cancel };
+}
+
+function isMultiplexed(): boolean {
+  return performance
+    .getEntriesByType("navigation")
+    .some((entry) => ["h2", "h3"].includes((entry as PerformanceNavigationTiming).nextHopProtocol));
 }

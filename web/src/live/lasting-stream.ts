@@ -1,5 +1,6 @@
 import type { ApiClient } from "../api/api-client.ts";
 import { ApiProblem } from "../api/api-problem.ts";
+import { pause } from "../api/pause.ts";
 import { readEventStream, type ServerEvent } from "./event-stream.ts";
 import type { Sight } from "./page-sight.ts";
 
@@ -111,16 +112,4 @@ async function followConnection(
   } finally {
     clearTimeout(alarm);
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done, { once: true });
-    function done() {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    }
-  });
 }

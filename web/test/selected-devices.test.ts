@@ -1,0 +1,28 @@
+import { describe, expect, test } from "@jest/globals";
+import { rowOf } from "../src/devices/device-row.ts";
+import { allSelected, noneSelected, selectedIn, withDevice } from "../src/devices/selected-devices.ts";
+import { deviceOf } from "./devices.ts";
+
+const rows = (...ids: string[]) => ids.map((id) => rowOf(deviceOf(id)));
+const selected = (...args: Parameters<typeof selectedIn>) => [...selectedIn(...args)];
+
+describe("a selection of devices", () => {
+  test("holds what is ticked, as long as it is in the list", () => {
+    const two = withDevice(withDevice(noneSelected, "a", true), "b", true);
+    expect(selected(two, rows("a", "b", "c"))).toEqual(["a", "b"]);
+    expect(selected(two, rows("b", "c"))).toEqual(["b"]);
+    expect(selected(withDevice(two, "a", false), rows("a", "b"))).toEqual(["b"]);
+  });
+
+  test("of all that match takes up what is read later", () => {
+    expect(selected(allSelected, rows("a"))).toEqual(["a"]);
+    expect(selected(allSelected, rows("a", "b"))).toEqual(["a", "b"]);
+  });
+
+  test("of all that match leaves out what was taken out of it, whatever changes in the list", () => {
+    const without = withDevice(allSelected, "b", false);
+    expect(selected(without, rows("a", "b", "c"))).toEqual(["a", "c"]);
+    expect(selected(without, rows("a", "b", "c", "d"))).toEqual(["a", "c", "d"]);
+    expect(selected(withDevice(without, "b", true), rows("a", "b"))).toEqual(["a", "b"]);
+  });
+});
