@@ -87,9 +87,9 @@ describeInBrowser("the views of the dashboard", (browser) => {
   }
 
   /** Opens a view by its address and waits until all that it reads is there. */
-  async function show({ page }: Visit, path: string): Promise<void> {
+  async function show({ page }: Visit, path: string, title = views[path] ?? ""): Promise<void> {
     await page.goto(path);
-    await page.getByRole("heading", { level: 1, name: views[path] ?? "", exact: true }).waitFor();
+    await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
     await page.getByText("Loading", { exact: true }).first().waitFor({ state: "detached" });
   }
 
@@ -248,9 +248,10 @@ describeInBrowser("the views of the dashboard", (browser) => {
       const { page } = visit;
       await show(visit, "/devices");
       await photograph(page, "devices");
-      await page.getByRole("button", { name: "Use the dark theme" }).click();
+      await page.emulateMedia({ colorScheme: "dark" });
+      await page.locator("html[data-mantine-color-scheme=dark]").waitFor();
       await photograph(page, "devices-dark");
-      await page.getByRole("button", { name: "Use the light theme" }).click();
+      await page.emulateMedia({ colorScheme: "light" });
       await page.getByRole("button", { name: "Add device" }).click();
       await page.getByRole("dialog").getByLabel("ID").fill("attic-fan");
       await page.getByRole("dialog").getByLabel("Name").fill("Fan, attic");
@@ -263,7 +264,7 @@ describeInBrowser("the views of the dashboard", (browser) => {
       await photograph(page, "device");
       await show(visit, "/devices/cistern-pump/shadow");
       await photograph(page, "device-shadow");
-      await show(visit, "/devices/cellar-pump/rpc");
+      await show(visit, "/devices/cellar-pump/rpc", "Pump, cellar");
       for (const [func, params] of [
         ["Sys.GetInfo", ""],
         ["Pump.Start", '{"seconds": 30}'],
@@ -275,7 +276,10 @@ describeInBrowser("the views of the dashboard", (browser) => {
         await page.getByRole("region", { name: `Answer of ${func}` }).waitFor();
       }
       await photograph(page, "device-rpc");
-      await show(visit, "/devices/roof-east/data");
+      const records = (await asMaster(mesh).get("data?filter=climate&limit=200")).json;
+      const [since, until] = [records[0].timestamp, records.at(-1).timestamp];
+      const chart = `/devices/roof-east/data?range=custom&since=${since}&until=${until}`;
+      await show(visit, chart, "Weather, roof east");
       await page.locator("canvas").first().waitFor();
       await photograph(page, "device-data");
 
@@ -297,7 +301,7 @@ describeInBrowser("the views of the dashboard", (browser) => {
         hasTouch: true,
         deviceScaleFactor: 2,
       });
-      await show(pocket, "/devices/roof-east/data");
+      await show(pocket, chart, "Weather, roof east");
       await pocket.page.locator("canvas").first().waitFor();
       await photograph(pocket.page, "device-data-phone");
     }, 120_000);
