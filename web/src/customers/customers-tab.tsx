@@ -1,18 +1,24 @@
 import type { ListedCustomer } from "@devmesh/contracts/model/customer";
-import { ActionIcon, Button, ScrollArea, Table, Text, Tooltip, VisuallyHidden } from "@mantine/core";
+import { ActionIcon, Button, Group, ScrollArea, Table, Text, Tooltip, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
 import { Confirmation } from "../elements/confirmation.tsx";
 import { Failure } from "../elements/failure.tsx";
+import { FilterInput } from "../elements/filter-input.tsx";
 import { Icon } from "../elements/icon.tsx";
+import { MoreRows, rowStep } from "../elements/more-rows.tsx";
 import { Page } from "../elements/page.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
 import { Tag } from "../elements/tag.tsx";
+import { useFilterAddress } from "../elements/use-filter-address.ts";
 import { Waiting } from "../elements/waiting.tsx";
 import { InviteCustomer } from "./invite-customer.tsx";
+
+/** Customers among which one is found without a filter. */
+const fewCustomers = 10;
 
 /** Customers: invited by e-mail, confirmed or not yet, removed. */
 export function CustomersTab() {
@@ -23,6 +29,12 @@ export function CustomersTab() {
     queryKey: queryKeys.customers,
     queryFn: ({ signal }) => api.call("listCustomers", { signal }),
   });
+  const [filter, setFilter] = useFilterAddress();
+  const [most, setMost] = useState(rowStep);
+  const matching = useMemo(
+    () => (data ?? []).filter(({ email }) => email.toLowerCase().includes(filter.trim().toLowerCase())),
+    [data, filter],
+  );
   return (
     <Page
       title="Customers"
@@ -41,7 +53,20 @@ export function CustomersTab() {
           There are no customers yet: invite the first one by e-mail.
         </Text>
       )}
-      {data !== undefined && data.length > 0 && (
+      {data !== undefined && (data.length > fewCustomers || filter !== "") && (
+        <Group gap="sm" justify="space-between">
+          <FilterInput label="Filter customers" placeholder="E-mail" filter={filter} onFilter={setFilter} />
+          <Text size="sm" c="dimmed" role="status">
+            {matching.length === 1 ? "1 customer" : `${matching.length.toLocaleString("en")} customers`}
+          </Text>
+        </Group>
+      )}
+      {data !== undefined && data.length > 0 && matching.length === 0 && (
+        <Text c="dimmed" py="xl" ta="center">
+          No customer matches.
+        </Text>
+      )}
+      {matching.length > 0 && (
         <ScrollArea>
           <Table miw={560} aria-label="Customers" highlightOnHover>
             <Table.Thead>
@@ -56,13 +81,19 @@ export function CustomersTab() {
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
-              {data.map((customer) => (
+              {matching.slice(0, most).map((customer) => (
                 <CustomerRow key={customer.id} customer={customer} onRemove={() => setRemoved(customer)} />
               ))}
             </Table.Tbody>
           </Table>
         </ScrollArea>
       )}
+      <MoreRows
+        what="customers"
+        shown={most}
+        total={matching.length}
+        onMore={() => setMost(most + rowStep)}
+      />
       {inviting && <InviteCustomer onClose={invite.close} />}
       {removed !== null && <RemoveCustomer customer={removed} onClose={() => setRemoved(null)} />}
     </Page>

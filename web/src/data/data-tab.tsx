@@ -1,6 +1,8 @@
+import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { Button, Group, Text, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { useEffect, useState } from "react";
+import { useSearchParams } from "wouter";
 import { Failure } from "../elements/failure.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { Page } from "../elements/page.tsx";
@@ -8,6 +10,7 @@ import { Waiting } from "../elements/waiting.tsx";
 import { ExportButtons } from "./export-buttons.tsx";
 import { fromLocalField, toLocalField } from "./local-time.ts";
 import { RecordChart } from "./record-chart.tsx";
+import { RecordDialog } from "./record-dialog.tsx";
 import { RecordTable } from "./record-table.tsx";
 import { useRecords } from "./use-records.ts";
 import { useSelectionAddress } from "./use-selection-address.ts";
@@ -19,7 +22,9 @@ const typingMs = 300;
 export function DataTab() {
   const [selection, select] = useSelectionAddress();
   const [paused, setPaused] = useState(false);
-  const [charted, setCharted] = useState(false);
+  const [params, setParams] = useSearchParams();
+  const charted = params.get("view") === "chart";
+  const [opened, setOpened] = useState<DataRecord | null>(null);
   const records = useRecords(selection, !paused && !charted);
   const [filter, setFilter] = useState(selection.filter);
   const [device, setDevice] = useState(selection.device);
@@ -31,10 +36,15 @@ export function DataTab() {
   return (
     <Page
       title="Data"
+      part={charted ? "Chart" : undefined}
       fills={!charted}
       actions={
         <>
-          <Button size="xs" variant="default" onClick={() => setCharted(!charted)}>
+          <Button
+            size="xs"
+            variant="default"
+            onClick={() => setParams((before) => withView(before, charted ? null : "chart"))}
+          >
             {charted ? "Show records" : "Show chart"}
           </Button>
           <Button size="xs" variant="default" onClick={() => setPaused(!paused)}>
@@ -112,10 +122,20 @@ export function DataTab() {
           filter={selection.filter}
           hasMore={records.hasEarlier && !records.isFull && records.error === null}
           onNearEnd={records.readMore}
+          onOpen={setOpened}
         />
       )}
+      {opened !== null && <RecordDialog record={opened} onClose={() => setOpened(null)} />}
     </Page>
   );
+}
+
+/** The address with what is shown of the records; null for their list. */
+function withView(query: URLSearchParams, view: "chart" | null): URLSearchParams {
+  const changed = new URLSearchParams(query);
+  if (view === null) changed.delete("view");
+  else changed.set("view", view);
+  return changed;
 }
 
 function countOf({ records, hasEarlier, isReading }: ReturnType<typeof useRecords>): string {

@@ -17,10 +17,12 @@ interface RecordTableProps {
   readonly filter: string;
   readonly hasMore: boolean;
   readonly onNearEnd: () => void;
+  /** Keep its identity with `useCallback`. */
+  readonly onOpen: (record: DataRecord) => void;
 }
 
 /** Records, however many: only those in sight are drawn. */
-export function RecordTable({ records, filter, hasMore, onNearEnd }: RecordTableProps) {
+export function RecordTable({ records, filter, hasMore, onNearEnd, onOpen }: RecordTableProps) {
   return (
     <LongTable
       label="Records, newest first"
@@ -39,7 +41,7 @@ export function RecordTable({ records, filter, hasMore, onNearEnd }: RecordTable
         const record = records[index];
         // Records that come on top move the others: they keep their elements.
         return record === undefined ? null : (
-          <Row key={record.id} record={record} index={index} filter={filter} />
+          <Row key={record.id} record={record} index={index} filter={filter} onOpen={onOpen} />
         );
       }}
     />
@@ -50,9 +52,10 @@ interface RowProps {
   readonly record: DataRecord;
   readonly index: number;
   readonly filter: string;
+  readonly onOpen: (record: DataRecord) => void;
 }
 
-const Row = memo(function Row({ record, index, filter }: RowProps) {
+const Row = memo(function Row({ record, index, filter, onOpen }: RowProps) {
   const isText = record.encoding === undefined;
   return (
     <tr aria-rowindex={index + 2}>
@@ -69,9 +72,18 @@ const Row = memo(function Row({ record, index, filter }: RowProps) {
       <td title={record.topic}>
         <Marked text={record.topic} filter={filter} />
       </td>
-      <td className={styles.payload} title={record.message.slice(0, 2_000)}>
-        {!isText && "base64: "}
-        <Marked text={excerptOf(record.message, isText ? filter : "")} filter={isText ? filter : ""} />
+      <td>
+        <button
+          type="button"
+          className={styles.payload}
+          aria-haspopup="dialog"
+          title="Show the whole record"
+          onClick={() => onOpen(record)}
+        >
+          {!isText && "base64: "}
+          <Marked text={excerptOf(record.message, isText ? filter : "")} filter={isText ? filter : ""} />
+          {record.message === "" && <em>empty</em>}
+        </button>
       </td>
     </tr>
   );

@@ -70,7 +70,10 @@ export function useRecords(selection: RecordSelection, live: boolean): Records {
       const later = await readLater(api, selection, newest.id, signal);
       if (signal.aborted) return;
       if (later === null) readAgain();
-      else show(withRecords(current.current, later));
+      else {
+        show(withRecords(current.current, later));
+        setError(null);
+      }
     } catch (failure) {
       if (!signal.aborted) setError(failure);
     }

@@ -1,7 +1,8 @@
-import { Button, Group, SegmentedControl, Text, TextInput } from "@mantine/core";
-import { useDebouncedCallback, useDisclosure } from "@mantine/hooks";
+import { Button, Group, SegmentedControl, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { Failure } from "../elements/failure.tsx";
+import { FilterInput } from "../elements/filter-input.tsx";
 import { Icon } from "../elements/icon.tsx";
 import { Page } from "../elements/page.tsx";
 import { Waiting } from "../elements/waiting.tsx";
@@ -15,20 +16,15 @@ const CreateDevice = lazy(() =>
   import("./create-device.tsx").then((module) => ({ default: module.CreateDevice })),
 );
 
-/** How long typing must rest before the server is asked, in milliseconds. */
-const typingMs = 250;
-
 /** All devices: found, sorted, created, and worked on many at a time. */
 export function DevicesTab() {
   const { selection, order, select, sort } = useListAddress();
-  const [typed, setTyped] = useState(selection.filter);
   const [creating, create] = useDisclosure(false);
   const [chosen, setChosen] = useState(noneSelected);
   const list = useDeviceList(selection, order, chosen.kind === "all");
   const { rows, hasMore, readMore } = list;
   const selected = useMemo(() => selectedIn(chosen, rows), [chosen, rows]);
 
-  const filterBy = useDebouncedCallback((filter: string) => select({ ...selection, filter }), typingMs);
   const onSelect = useCallback(
     (id: string, isSelected: boolean) => setChosen((before) => withDevice(before, id, isSelected)),
     [],
@@ -36,8 +32,6 @@ export function DevicesTab() {
   const selectRead = (all: boolean) =>
     setChosen(all ? { kind: "some", ids: new Set(rows.map(({ id }) => id)) } : noneSelected);
 
-  // The address may change by other ways than typing: by a link, or back and forth.
-  useEffect(() => setTyped(selection.filter), [selection.filter]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is selected out of one list means nothing in another
   useEffect(() => setChosen(noneSelected), [selection]);
 
@@ -52,18 +46,11 @@ export function DevicesTab() {
       }
     >
       <Group gap="sm" align="end">
-        <TextInput
-          aria-label="Filter devices"
+        <FilterInput
+          label="Filter devices"
           placeholder="ID, name or label"
-          leftSection={<Icon name="search" size={16} />}
-          value={typed}
-          maxLength={256}
-          onChange={(event) => {
-            setTyped(event.currentTarget.value);
-            filterBy(event.currentTarget.value);
-          }}
-          w={{ base: "100%", xs: 260 }}
-          type="search"
+          filter={selection.filter}
+          onFilter={(filter) => select({ ...selection, filter })}
         />
         <SegmentedControl
           aria-label="Show devices that are"

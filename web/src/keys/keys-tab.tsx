@@ -1,21 +1,38 @@
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
-import { ActionIcon, Anchor, Button, ScrollArea, Table, Text, Tooltip, VisuallyHidden } from "@mantine/core";
+import {
+  ActionIcon,
+  Anchor,
+  Button,
+  Group,
+  ScrollArea,
+  Table,
+  Text,
+  Tooltip,
+  VisuallyHidden,
+} from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../api/api-context.tsx";
 import { ApiProblem } from "../api/api-problem.ts";
 import { queryKeys } from "../api/query-keys.ts";
 import { Confirmation } from "../elements/confirmation.tsx";
 import { Failure } from "../elements/failure.tsx";
+import { FilterInput } from "../elements/filter-input.tsx";
 import { Icon } from "../elements/icon.tsx";
+import { MoreRows, rowStep } from "../elements/more-rows.tsx";
 import { Page } from "../elements/page.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
 import { Secret } from "../elements/secret.tsx";
 import { Tag } from "../elements/tag.tsx";
+import { useFilterAddress } from "../elements/use-filter-address.ts";
 import { Waiting } from "../elements/waiting.tsx";
 import { CreateKey } from "./create-key.tsx";
+import { matchingKeys } from "./matching-keys.ts";
+
+/** Keys among which one is found without a filter. */
+const fewKeys = 10;
 
 /** Master and device keys: read, copied, made and deleted. */
 export function KeysTab() {
@@ -26,6 +43,9 @@ export function KeysTab() {
     queryKey: queryKeys.keys,
     queryFn: ({ signal }) => api.call("listKeys", { signal }),
   });
+  const [filter, setFilter] = useFilterAddress();
+  const [most, setMost] = useState(rowStep);
+  const matching = useMemo(() => matchingKeys(data ?? [], filter), [data, filter]);
   const onlyMaster = data?.filter(({ access }) => access === "full").length === 1;
   return (
     <Page
@@ -40,7 +60,25 @@ export function KeysTab() {
         <Failure error={error} title="The keys could not be read" onRetry={() => void refetch()} />
       )}
       {isPending && <Waiting />}
-      {data !== undefined && (
+      {data !== undefined && (data.length > fewKeys || filter !== "") && (
+        <Group gap="sm" justify="space-between">
+          <FilterInput
+            label="Filter keys"
+            placeholder="Name, device or key"
+            filter={filter}
+            onFilter={setFilter}
+          />
+          <Text size="sm" c="dimmed" role="status">
+            {matching.length === 1 ? "1 key" : `${matching.length.toLocaleString("en")} keys`}
+          </Text>
+        </Group>
+      )}
+      {data !== undefined && matching.length === 0 && (
+        <Text c="dimmed" py="xl" ta="center">
+          No key matches.
+        </Text>
+      )}
+      {matching.length > 0 && (
         <ScrollArea>
           <Table miw={760} aria-label="Keys" highlightOnHover>
             <Table.Thead>
@@ -54,7 +92,7 @@ export function KeysTab() {
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
-              {data.map((key) => (
+              {matching.slice(0, most).map((key) => (
                 <KeyRow
                   key={key.id}
                   apiKey={key}
@@ -67,6 +105,7 @@ export function KeysTab() {
           </Table>
         </ScrollArea>
       )}
+      <MoreRows what="keys" shown={most} total={matching.length} onMore={() => setMost(most + rowStep)} />
       {creating && <CreateKey onClose={create.close} />}
       {deleted !== null && (
         <DeleteKey apiKey={deleted} own={deleted.key === api.key} onClose={() => setDeleted(null)} />
