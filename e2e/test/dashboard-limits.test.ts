@@ -1,6 +1,7 @@
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
+import { noMisdeeds } from "../src/browser/misdeeds.ts";
 import { transferredBytes } from "../src/browser/transferred-bytes.ts";
 import { type Visit, visitDashboard } from "../src/browser/visit.ts";
 import { asMaster } from "../src/tenant.ts";
@@ -103,5 +104,18 @@ describeInBrowser("the limits of the dashboard", (browser) => {
     await page.getByLabel("Filter devices").fill("device-149");
     await page.getByText("11 devices", { exact: true }).waitFor();
     expect(asked.slice(5)).toEqual(["?limit=100&filter=device-149"]);
+
+    const byId = page.getByRole("columnheader", { name: "ID" }).getByRole("button");
+    await byId.click();
+    await byId.click();
+    await page.locator("th[aria-sort=descending]", { hasText: "ID" }).waitFor();
+    expect((await list.getByRole("link").allTextContents()).slice(0, 3)).toEqual([
+      "device-1499",
+      "device-1498",
+      "device-1497",
+    ]);
+    // All that match were there, so nothing had to be asked for.
+    expect(asked).toHaveLength(6);
+    expect(visit.misdeeds).toEqual(noMisdeeds);
   }, 120_000);
 });
