@@ -84,7 +84,7 @@ export function Shell() {
           </ScrollArea>
         </AppShell.Navbar>
         <AppShell.Main id="content" tabIndex={-1}>
-          <ViewBoundary key={location.split("/", 2).join("/")}>
+          <ViewBoundary location={location}>
             <Suspense fallback={<Waiting />}>
               <Switch>
                 <Route path="/">

@@ -4,6 +4,8 @@ import { Failure } from "../elements/failure.tsx";
 import { Page } from "../elements/page.tsx";
 
 interface ViewBoundaryProps {
+  /** Where the page is: who goes elsewhere leaves the failure behind. */
+  readonly location: string;
   readonly children: ReactNode;
 }
 
@@ -16,6 +18,10 @@ export class ViewBoundary extends Component<
 
   static getDerivedStateFromError(error: unknown) {
     return { error, failed: true };
+  }
+
+  override componentDidUpdate({ location }: ViewBoundaryProps) {
+    if (this.state.failed && location !== this.props.location) this.setState({ error: null, failed: false });
   }
 
   override render(): ReactNode {

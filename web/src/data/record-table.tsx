@@ -61,7 +61,8 @@ const Row = memo(function Row({ record, index, filter, onOpen }: RowProps) {
     <tr aria-rowindex={index + 2}>
       <td>
         <time dateTime={record.timestamp} title={record.timestamp}>
-          {new Date(record.timestamp).toLocaleString()}
+          <span className={styles.date}>{new Date(record.timestamp).toLocaleDateString()}</span>
+          {new Date(record.timestamp).toLocaleTimeString()}
         </time>
       </td>
       <td>

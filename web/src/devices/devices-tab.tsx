@@ -67,15 +67,13 @@ export function DevicesTab() {
           {countOf(list)}
         </Text>
       </Group>
-      {selected.size > 0 && (
-        <SelectionActions
-          ids={selected}
-          more={hasMore}
-          gathering={hasMore && chosen.kind === "all"}
-          onSelectMatching={() => setChosen(allSelected)}
-          onClear={() => setChosen(noneSelected)}
-        />
-      )}
+      <SelectionActions
+        ids={selected}
+        more={hasMore}
+        gathering={hasMore && chosen.kind === "all"}
+        onSelectMatching={() => setChosen(allSelected)}
+        onClear={() => setChosen(noneSelected)}
+      />
       {list.error !== null && (
         <Failure error={list.error} title="The devices could not be read" onRetry={list.readAgain} />
       )}

@@ -26,7 +26,10 @@ interface SelectionActionsProps {
 
 type Action = "delete" | "label" | "call";
 
-/** Stands above the list while devices are selected. */
+/**
+ * Stands above the list while devices are selected. The dialog of an action stays when none is any more: those that it worked
+ * on may be deleted.
+ */
 export function SelectionActions(props: SelectionActionsProps) {
   const { ids, more, gathering, onSelectMatching, onClear } = props;
   const [action, setAction] = useState<{ readonly kind: Action; readonly ids: readonly string[] } | null>(
@@ -36,55 +39,59 @@ export function SelectionActions(props: SelectionActionsProps) {
   const begin = (kind: Action) => setAction({ kind, ids: [...ids] });
   const close = () => setAction(null);
   return (
-    <Paper withBorder px="sm" py={6}>
-      <Group gap="xs">
-        <Text size="sm" fw={500} role="status">
-          {ids.size.toLocaleString("en")} selected{gathering && ", reading on"}
-        </Text>
-        {more && !gathering && (
-          <Button size="compact-sm" variant="subtle" onClick={onSelectMatching}>
-            Select all that match
-          </Button>
-        )}
-        <Group gap="xs" ml="auto">
-          <Button
-            size="xs"
-            variant="default"
-            leftSection={<Icon name="call" size={15} />}
-            disabled={gathering}
-            onClick={() => begin("call")}
-          >
-            Call a function
-          </Button>
-          <Button
-            size="xs"
-            variant="default"
-            leftSection={<Icon name="label" size={15} />}
-            disabled={gathering}
-            onClick={() => begin("label")}
-          >
-            Label
-          </Button>
-          <Button
-            size="xs"
-            variant="light"
-            color="red"
-            leftSection={<Icon name="delete" size={15} />}
-            disabled={gathering}
-            onClick={() => begin("delete")}
-          >
-            Delete
-          </Button>
-          <Button size="xs" variant="subtle" color="gray" onClick={onClear}>
-            Clear the selection
-          </Button>
-        </Group>
-      </Group>
+    <>
+      {ids.size > 0 && (
+        <Paper withBorder px="sm" py={6}>
+          <Group gap="xs">
+            <Text size="sm" fw={500} role="status">
+              {ids.size.toLocaleString("en")} selected{gathering && ", reading on"}
+            </Text>
+            {more && !gathering && (
+              <Button size="compact-sm" variant="subtle" onClick={onSelectMatching}>
+                Select all that match
+              </Button>
+            )}
+            <Group gap="xs" ml="auto">
+              <Button
+                size="xs"
+                variant="default"
+                leftSection={<Icon name="call" size={15} />}
+                disabled={gathering}
+                onClick={() => begin("call")}
+              >
+                Call a function
+              </Button>
+              <Button
+                size="xs"
+                variant="default"
+                leftSection={<Icon name="label" size={15} />}
+                disabled={gathering}
+                onClick={() => begin("label")}
+              >
+                Label
+              </Button>
+              <Button
+                size="xs"
+                variant="light"
+                color="red"
+                leftSection={<Icon name="delete" size={15} />}
+                disabled={gathering}
+                onClick={() => begin("delete")}
+              >
+                Delete
+              </Button>
+              <Button size="xs" variant="subtle" color="gray" onClick={onClear}>
+                Clear the selection
+              </Button>
+            </Group>
+          </Group>
+        </Paper>
+      )}
       <Suspense>
         {action?.kind === "call" && <CallDevices ids={action.ids} onClose={close} />}
         {action?.kind === "label" && <LabelDevices ids={action.ids} onClose={close} />}
         {action?.kind === "delete" && <DeleteDevices ids={action.ids} onClose={close} onDeleted={onClear} />}
       </Suspense>
-    </Paper>
+    </>
   );
 }

@@ -31,7 +31,7 @@ export function Page({ title, part, actions, fills = false, children }: PageProp
   return (
     <Stack gap="md" {...(fills && { className: styles.fills })}>
       <Group justify="space-between" gap="xs">
-        <Title order={1} ref={heading} tabIndex={-1}>
+        <Title order={1} ref={heading} tabIndex={-1} lineClamp={2} title={title} miw={0}>
           {title}
         </Title>
         {actions !== undefined && <Group gap="xs">{actions}</Group>}

@@ -156,7 +156,7 @@ function KeyRow({ apiKey, own, last, onDelete }: KeyRowProps) {
       </Table.Td>
       <Table.Td>
         {device_id !== null && (
-          <Anchor component={Link} href={`/devices/${device_id}`} size="sm">
+          <Anchor component={Link} href={`/devices/${device_id}`} size="sm" style={{ whiteSpace: "nowrap" }}>
             {device_id}
           </Anchor>
         )}

@@ -34,9 +34,12 @@ export function applyFrames(queries: QueryClient, frames: readonly Notification[
         const device = Device.safeParse(data);
         if (!device.success) break;
         changes.push({ kind: "row", row: rowOf(device.data) });
-        // Only where a view has read it: others would not notice what is held for them.
+        // Only where a view has read it: others would not notice what is held for them. The answer to a write may have come
+        // before the frames of earlier ones; a device that is made anew begins with a lower version, too.
         queries.setQueryData<Device>(queryKeys.device(id), (held) =>
-          held === undefined || held.shadow.version > device.data.shadow.version ? held : device.data,
+          held === undefined || (name === "updated" && held.shadow.version > device.data.shadow.version)
+            ? held
+            : device.data,
         );
         break;
       }

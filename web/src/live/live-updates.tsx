@@ -4,6 +4,7 @@ import { createContext, type ReactNode, useContext, useEffect, useMemo, useState
 import { useApi } from "../api/api-context.tsx";
 import { applyFrames, readDevices } from "./apply-frames.ts";
 import { gatherFrames } from "./frame-batches.ts";
+import { applyAroundReads } from "./frames-and-reads.ts";
 import type { StreamState } from "./lasting-stream.ts";
 import { followNotifications } from "./notification-stream.ts";
 import { pageSight } from "./page-sight.ts";
@@ -27,9 +28,12 @@ export function LiveUpdates({ children }: { readonly children: ReactNode }) {
 
   useEffect(() => {
     const ending = new AbortController();
-    const batches = gatherFrames((frames) => {
+    const cache = applyAroundReads(queries, (frames) => {
       const unknown = applyFrames(queries, frames);
       if (unknown.size > 0) void readDevices(api, queries, unknown, ending.signal);
+    });
+    const batches = gatherFrames((frames) => {
+      cache.take(frames);
       for (const listener of listeners) listener(frames);
     });
     void followNotifications({
@@ -46,6 +50,7 @@ export function LiveUpdates({ children }: { readonly children: ReactNode }) {
     return () => {
       ending.abort();
       batches.stop();
+      cache.stop();
     };
   }, [api, queries, listeners]);
 
