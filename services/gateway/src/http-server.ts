@@ -50,7 +50,12 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   // An expectation that is not known may be left unmet (RFC 9110, 10.1.1).
   server.on("checkExpectation", app);
   server.on("clientError", refuseUnreadable);
-  server.on("upgrade", (request, socket, head) => answerUpgrade(app, request, socket, head));
+  const upgraded = new Set<Duplex>();
+  server.on("upgrade", (request, socket, head) => {
+    upgraded.add(socket);
+    socket.once("close", () => upgraded.delete(socket));
+    answerUpgrade(app, request, socket, head);
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, () => {
@@ -61,10 +66,16 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const bound = server.address() as AddressInfo;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`;
   log.info({ url }, "listening");
-  return { url, stop: (boundMs) => stopServer(server, boundMs, clock, log) };
+  return { url, stop: (boundMs) => stopServer({ server, upgraded }, boundMs, clock, log) };
 }
 
-async function stopServer(server: Server, boundMs: number, clock: Clock, log: Logger): Promise<void> {
+/** `upgraded`: connections that the server has handed over, and closes no more itself. */
+async function stopServer(
+  { server, upgraded }: { readonly server: Server; readonly upgraded: ReadonlySet<Duplex> },
+  boundMs: number,
+  clock: Clock,
+  log: Logger,
+): Promise<void> {
   const closed = new Promise<boolean>((resolve) => server.close(() => resolve(true)));
   const waiting = new AbortController();
   const late = clock.sleep(boundMs, waiting.signal).then(
@@ -76,6 +87,7 @@ async function stopServer(server: Server, boundMs: number, clock: Clock, log: Lo
   if (done) return;
   log.warn("requests were cut short");
   server.closeAllConnections();
+  for (const socket of upgraded) socket.destroy();
   await closed;
 }
 
@@ -88,14 +100,16 @@ function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
  * Lets the application answer a request that asks for a WebSocket, by the same checks as any other. A route that is one takes the
  * connection over; any other answer goes out as it is and ends the connection.
  */
-function answerUpgrade(app: Express, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+function answerUpgrade(app: Express, request: IncomingMessage, duplex: Duplex, head: Buffer): void {
+  // The server gives upgrades sockets of its own, which are those of `node:net`.
+  const socket = duplex as Socket;
   const response = new ServerResponse(request);
   socket.on("error", () => socket.destroy());
   response.shouldKeepAlive = false;
-  // The server gives upgrades sockets of its own, which are those of `node:net`.
-  response.assignSocket(socket as Socket);
-  response.once("finish", () => socket.end());
-  keepUpgrade(request, { socket: socket as Socket, head });
+  response.assignSocket(socket);
+  // As after any last answer: a client that does not end its side must not keep the connection.
+  response.once("finish", () => socket.destroySoon());
+  keepUpgrade(request, { socket, head });
   app(request, response);
 }
 

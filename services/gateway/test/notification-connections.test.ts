@@ -1,4 +1,7 @@
-import { connect } from "node:net";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
+import { setTimeout } from "node:timers/promises";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import { streamManager } from "@devmesh/service-kit/streams";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
@@ -243,3 +246,110 @@ test("a client that vanishes while its key is verified takes no place and harms 
   const client = await openWebSocket(mesh.url, notify, { key });
   client.leave();
 });
+
+/** A connection on which a GET has been sent, and that stays open on the client's side. */
+function ask(url: string, path: string, headers: readonly string[]): Socket {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
+  // It may be ended at once, with what was sent on its way.
+  socket.on("error", () => undefined);
+  socket.write([`GET ${path} HTTP/1.1`, "Host: x", ...headers, "", ""].join("\r\n"));
+  return socket;
+}
+
+const bearer = `Authorization: Bearer ${key}`;
+const handshake = [
+  "Connection: Upgrade",
+  "Upgrade: websocket",
+  "Sec-WebSocket-Version: 13",
+  "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+];
+
+test("a handshake that fails, for whatever reason, takes no place", async () => {
+  await using mesh = await startFixture({ env: { NOTIFY_MASTER_LISTENERS: "1" } });
+  for (let times = 0; times < 2; times++) {
+    const malformed = ask(mesh.url, notify, [...handshake, bearer, "Sec-WebSocket-Protocol: a,,b"]);
+    expect(await text(malformed)).toMatch(/^HTTP\/1\.1 400 /);
+    malformed.destroy();
+    const half = ask(mesh.url, notify, [...handshake, bearer]).end();
+    await text(half);
+    half.destroy();
+  }
+  const client = await openWebSocket(mesh.url, notify, { key });
+  client.leave();
+});
+
+test("a gateway stops in time also when a client that was refused a WebSocket stays", async () => {
+  await using mesh = await startFixture({ env: { DRAIN_MS: "300" } });
+  const refused = ask(mesh.url, notify, handshake);
+  const [answer] = (await once(refused, "data")) as [Buffer];
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 401 /);
+  const stopped = mesh.stopGateway().then(() => "stopped");
+  expect(await Promise.race([stopped, setTimeout(5_000, "still there", { ref: false })])).toBe("stopped");
+  refused.destroy();
+});
+
+test("a gateway stops in time also when a handshake waits for a service", async () => {
+  await using mesh = await startFixture({ env: { DRAIN_MS: "300" } });
+  const held = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const verify = mesh.standIns.keys.verify;
+  mesh.standIns.keys.verify = async (input, context) => {
+    asked.resolve();
+    await held.promise;
+    return verify(input, context);
+  };
+  const waiting = ask(mesh.url, notify, [...handshake, bearer]);
+  await asked.promise;
+  const stopped = mesh.stopGateway().then(() => "stopped");
+  expect(await Promise.race([stopped, setTimeout(2_000, "still there", { ref: false })])).toBe("stopped");
+  held.resolve();
+  waiting.destroy();
+});
+
+test("pings of a client that reads nothing are not all answered", async () => {
+  await using mesh = await startFixture();
+  const client = await openWebSocket(mesh.url, notify, { key });
+  client.websocket.pause();
+  const pings = 150_000;
+  const load = Buffer.alloc(125);
+  for (let sent = 0; sent < pings; sent++) {
+    const done = Promise.withResolvers<void>();
+    client.websocket.ping(load, true, () => done.resolve());
+    if (sent % 1_000 === 0) await done.promise;
+  }
+  let pongs = 0;
+  client.websocket.on("pong", () => pongs++);
+  client.websocket.resume();
+  await mesh.deviceEvents.online({ id: "pump", timestamp: at });
+  await client.heard(1);
+  expect(pongs).toBeGreaterThan(0);
+  expect(pongs).toBeLessThan(pings);
+  client.leave();
+});
+
+test.each([
+  ["over a WebSocket", handshake],
+  ["as an event stream", ["Accept: text/event-stream"]],
+])(
+  "clients that take nothing of what they missed are closed, %s, and the next one is given it",
+  async (_, headers) => {
+    const clock = new ManualClock();
+    await using mesh = await startFixture({ clock });
+    const payload = "x".repeat(400_000);
+    for (let n = 0; n < 60; n++)
+      await mesh.rpcEvents.rpc_out({ id: "pump", timestamp: at, name: "load", payload });
+    // One that has no events in memory.
+    const url = await mesh.startAnother();
+    const stuck = Array.from({ length: 16 }, () =>
+      ask(url, `${notify}?after=0`, [...headers, bearer]).pause(),
+    );
+    const client = await openWebSocket(url, `${notify}?after=59`, { key });
+    await eventually(async () => {
+      await clock.advance(5_000);
+      return client.frames.length === 1;
+    });
+    for (const socket of stuck) socket.destroy();
+    client.leave();
+  },
+);

@@ -35,6 +35,8 @@ const maxVerifying = 64;
 const maxReplaying = 16;
 /** Most events given to a listener in one piece while it catches up. */
 const catchUpSlice = 500;
+/** How long a listener may take to read such a piece, in milliseconds: others may wait for their turn behind it. */
+const catchUpMs = 30_000;
 
 const ended: Farewell = { code: 1008, reason: "the key has ended" };
 const stopping: Farewell = { code: 1012, reason: "the gateway stops" };
@@ -201,7 +203,13 @@ export class NotificationHub {
       if (frames.length === 0) return;
       listener.send(joinFrames(frames, outlet.format));
       this.#options.metrics.frames.inc({ kind: listener.principal.kind }, frames.length);
-      await outlet.drained();
+      const late = Promise.withResolvers<void>();
+      const cancel = this.#options.clock.schedule(catchUpMs, () => {
+        listener.closeAsSlow();
+        late.resolve();
+      });
+      await Promise.race([outlet.drained(), late.promise]);
+      cancel();
     };
     let recent = this.#recent;
     let cursor = wishes.after ?? this.position;

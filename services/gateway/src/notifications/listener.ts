@@ -58,11 +58,16 @@ export class Listener {
   send(bytes: Uint8Array): void {
     if (this.#ended) return;
     if (this.outlet.waitingBytes > this.#maxWaitingBytes) {
-      this.close({ code: 1013, reason: "too slow" });
-      this.#onSlow();
+      this.closeAsSlow();
       return;
     }
     this.outlet.write(bytes);
+  }
+
+  closeAsSlow(): void {
+    if (this.#ended) return;
+    this.close({ code: 1013, reason: "too slow" });
+    this.#onSlow();
   }
 
   close(farewell: Farewell): void {

@@ -35,6 +35,8 @@ export function createStreamOpener(
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
+    // The outlet answers pings, as far as the client reads.
+    autoPong: false,
     maxPayload: maxClientMessage,
   });
 
@@ -51,6 +53,8 @@ export function createStreamOpener(
   ) {
     exchange.response.detachSocket(socket);
     exchange.upgraded = true;
+    // Also where the handshake fails and there never is a WebSocket.
+    socket.once("close", release);
     socket.setTimeout(0);
     socket.setNoDelay(true);
     const sendHeaders = (lines: string[]) => {
@@ -58,9 +62,7 @@ export function createStreamOpener(
     };
     websockets.once("headers", sendHeaders);
     websockets.handleUpgrade(exchange.request, socket, head, (websocket) => {
-      const outlet = websocketOutlet(websocket, socket);
-      void outlet.gone.then(release);
-      listen(request, outlet);
+      listen(request, websocketOutlet(websocket, socket));
     });
     websockets.off("headers", sendHeaders);
   }

@@ -3,12 +3,16 @@ import type { WebSocket } from "ws";
 import { drained } from "../drained.ts";
 import type { Outlet } from "./outlet.ts";
 
-/** A WebSocket whose handshake is done, and the connection below it. */
+/** A WebSocket whose handshake is done, which answers no ping by itself, and the connection below it. */
 export function websocketOutlet(websocket: WebSocket, socket: Socket): Outlet {
   const { promise: gone, resolve } = Promise.withResolvers<void>();
   let alive = true;
   websocket.on("pong", () => {
     alive = true;
+  });
+  // One that does not read must not make answers pile up: of several pings the last may stand for all (RFC 6455, 5.5.3).
+  websocket.on("ping", (load) => {
+    if (isOpen() && socket.writableLength === 0) websocket.pong(load);
   });
   // Clients have nothing to say: what they send is bounded by `maxPayload` and dropped.
   websocket.on("error", () => websocket.terminate());
