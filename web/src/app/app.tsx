@@ -56,7 +56,10 @@ function SignedIn({ apiKey }: { readonly apiKey: string }) {
 function createQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
+      // The gateway may be on this machine or its network: what the browser thinks of the internet says nothing about it.
+      mutations: { networkMode: "always" },
       queries: {
+        networkMode: "always",
         staleTime: Number.POSITIVE_INFINITY,
         refetchOnWindowFocus: false,
         retry: (failures, error) => failures < 3 && mayPass(error),

@@ -133,17 +133,10 @@ function KeyRow({ apiKey, own, last, onDelete }: KeyRowProps) {
         <Tag look={access === "full" ? "strong" : "plain"}>{access === "full" ? "Master" : "Device"}</Tag>
       </Table.Td>
       <Table.Td>
-        {name ?? (
-          <Text span size="sm" c="dimmed" title={id}>
-            unnamed
-          </Text>
-        )}
-        {own && (
-          <>
-            {" "}
-            <Tag look="good">signed in</Tag>
-          </>
-        )}
+        <Text size="sm" miw="7rem" lineClamp={2} title={name ?? id} {...(name === null && { c: "dimmed" })}>
+          {name ?? "unnamed"}
+        </Text>
+        {own && <Tag look="good">signed in</Tag>}
       </Table.Td>
       <Table.Td>
         {key === null ? (
