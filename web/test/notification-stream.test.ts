@@ -38,7 +38,12 @@ const frame = (seq: number, name: string, id: string | null = "pump-1") =>
 /** Follows the stream of a server whose connections `answer` serves, the first with 0. */
 async function follow(
   answer: (connection: number, response: ServerResponse) => void,
-  options: { readonly data?: boolean; readonly silenceMs?: number; readonly sight?: Sight } = {},
+  options: {
+    readonly device?: string;
+    readonly data?: boolean;
+    readonly silenceMs?: number;
+    readonly sight?: Sight;
+  } = {},
 ) {
   const requests = log<string>();
   const frames = log<Notification>();
@@ -218,6 +223,22 @@ describe("the live stream", () => {
     });
     await live.frames.reaches(1);
     expect(live.frames.items[0]?.name).toBe("later.invented");
+  });
+
+  test("asks for one device alone where no others are shown, also when it goes on", async () => {
+    await using live = await follow(
+      (connection, response) => {
+        eventStream(response);
+        if (connection === 0) response.end(frame(1, "data"));
+        else response.write(frame(2, "data"));
+      },
+      { device: "pump-1", data: true },
+    );
+    await live.frames.reaches(2);
+    expect(live.requests.items).toEqual([
+      "/api/v2/notify?device=pump-1&data=1",
+      "/api/v2/notify?after=1&device=pump-1&data=1",
+    ]);
   });
 
   test("asks for records only where they are wanted, and lets go of its connection when it ends", async () => {

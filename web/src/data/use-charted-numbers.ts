@@ -84,8 +84,10 @@ export function useChartedNumbers({ selection, lastMs, mostRecords, live }: Char
     return () => ending.abort();
   }, [api, selection, lastMs, mostRecords, catchUp, attempt]);
 
+  const { device } = selection;
   const handlers = useMemo(
     () => ({
+      device,
       onFrames: (frames: readonly Notification[]) => current.current?.chart.take(recordsIn(frames)),
       onGap: () => void catchUp(),
       onState: (state: StreamState) => {
@@ -94,7 +96,7 @@ export function useChartedNumbers({ selection, lastMs, mostRecords, live }: Char
         if (state === "live") void catchUp();
       },
     }),
-    [catchUp],
+    [device, catchUp],
   );
   useDataFrames(handlers, live);
 

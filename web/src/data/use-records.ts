@@ -93,6 +93,7 @@ export function useRecords(selection: RecordSelection, live: boolean): Records {
 
   const handlers = useMemo(
     () => ({
+      device: selection.device,
       onFrames: (frames: readonly Notification[]) => {
         const arrived = recordsIn(frames).filter((record) => selects(selection, record));
         show(withRecords(current.current, arrived));

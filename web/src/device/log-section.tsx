@@ -20,11 +20,12 @@ export function LogSection({ device: { id } }: SectionProps) {
   useFrames(add);
   const handlers = useMemo(
     () => ({
+      device: id,
       onFrames: (frames: readonly Notification[]) => add(frames.filter(({ name }) => name === "data")),
       onGap: () => {},
       onState: () => {},
     }),
-    [add],
+    [id, add],
   );
   useDataFrames(handlers, records);
   const shown = held ?? log;

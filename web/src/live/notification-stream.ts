@@ -5,9 +5,11 @@ import { followEventStream, type StreamPatience, type StreamState } from "./last
 /** What the stream is opened with; the server's heartbeats come each 20 s. */
 interface NotificationStreamOptions extends StreamPatience {
   readonly api: ApiClient;
+  /** Only what happens to this device; empty for all. */
+  readonly device?: string;
   /** Records that devices publish, too. */
   readonly data?: boolean;
-  /** Changes of keys and customers, too. */
+  /** Changes of keys and customers, too; not of a single device. */
   readonly account?: boolean;
   /** Called for each frame, in order. */
   readonly onFrame: (frame: Notification) => void;
@@ -22,13 +24,14 @@ interface NotificationStreamOptions extends StreamPatience {
 
 /** Follows the notification stream until `signal` fires; a connection that is lost goes on behind the last frame seen. */
 export async function followNotifications(options: NotificationStreamOptions): Promise<void> {
-  const { data = false, account = false, onFrame, onBegin, onGap, ...stream } = options;
+  const { device = "", data = false, account = false, onFrame, onBegin, onGap, ...stream } = options;
   let after: number | null = null;
   await followEventStream({
     ...stream,
     address() {
       const query = new URLSearchParams();
       if (after !== null) query.set("after", String(after));
+      if (device !== "") query.set("device", device);
       if (data) query.set("data", "1");
       if (account) query.set("account", "1");
       return `/api/v2/notify${query.size > 0 ? `?${query}` : ""}`;

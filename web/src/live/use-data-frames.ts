@@ -6,8 +6,10 @@ import type { StreamState } from "./lasting-stream.ts";
 import { followNotifications } from "./notification-stream.ts";
 import { pageSight } from "./page-sight.ts";
 
-/** What a view does with the stream of stored records. */
+/** Which records a view follows, and what it does with them. */
 export interface DataFrameHandlers {
+  /** Id of the one device whose frames are wanted, so that no others are sent; empty for all. */
+  readonly device: string;
   /** All frames, `data` among them, some at a time. */
   readonly onFrames: (frames: readonly Notification[]) => void;
   /** Records may have been missed: `GET /data?after=` has them. */
@@ -27,6 +29,7 @@ export function useDataFrames(handlers: DataFrameHandlers, enabled = true): void
     const batches = gatherFrames(handlers.onFrames);
     void followNotifications({
       api,
+      device: handlers.device,
       data: true,
       onFrame: batches.push,
       onState: handlers.onState,
