@@ -11,6 +11,7 @@ import { createClient } from "@devmesh/service-kit/client";
 import { type Clock, systemClock } from "@devmesh/service-kit/clock";
 import { createPublisher, type Publisher } from "@devmesh/service-kit/events";
 import { createMetrics, type Metrics } from "@devmesh/service-kit/metrics";
+import type { EndpointStats } from "@devmesh/service-kit/serve";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
 import { pino } from "pino";
 import { GatewayEnv } from "../src/env.ts";
@@ -44,6 +45,8 @@ export interface Fixture extends AsyncDisposable {
   /** The connection of the stand-ins. */
   readonly services: Bus;
   readonly metrics: Metrics;
+  /** What the gateway tells discovery of its requests. */
+  readonly answered: EndpointStats;
   /** All that was logged so far. */
   log(): string;
   fetch(path: string, request?: TestRequest): Promise<Response>;
@@ -103,6 +106,7 @@ export async function startFixture({ env = {}, clock = systemClock }: FixtureOpt
     dataEvents: await createPublisher(services, dataEvents),
     services,
     metrics,
+    answered: gateway.answered,
     log: () => lines.join(""),
     fetch: (path, request = {}) => send(gateway.url, path, request),
     open: (path, key = "master") =>

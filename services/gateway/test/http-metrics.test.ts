@@ -1,6 +1,8 @@
 import { createMetrics } from "@devmesh/service-kit/metrics";
+import { eventually } from "@devmesh/testkit/eventually";
 import { describe, expect, test } from "@jest/globals";
 import { createHttpMetrics, type EndedRequest } from "../src/http-metrics.ts";
+import { startFixture } from "./gateway-fixture.ts";
 
 const ended: EndedRequest = {
   route: "/api/v2/devices",
@@ -26,6 +28,22 @@ describe("what a gateway tells discovery of its requests", () => {
       lastError: "503",
     });
   });
+
+  test.each(["/api/v2/notify", "/api/v2/mesh"])(
+    "leaves out who listens to %s, for as long as it does",
+    async (path) => {
+      await using mesh = await startFixture();
+      const leaving = new AbortController();
+      const { signal } = leaving;
+      const answer = await mesh.fetch(path, { headers: { accept: "text/event-stream" }, signal });
+      expect(answer.headers.get("content-type")).toBe("text/event-stream");
+      leaving.abort();
+      await eventually(() => mesh.log().includes(`"route":"${path}"`));
+      expect(mesh.answered.requests).toBe(0);
+      await (await mesh.fetch("/api/v2/mqtt")).json();
+      await eventually(() => mesh.answered.requests === 1);
+    },
+  );
 
   test("keeps routes, not paths, in its metrics", async () => {
     const metrics = createMetrics();

@@ -99,14 +99,13 @@ export function createStreamOpener(
   }
 }
 
+/** Leaves with the exchange what kind of answer it is. */
 function sendHead(response: ServerResponse, { headers }: Exchange): void {
-  response.writeHead(200, {
-    ...headers,
-    "Content-Type": "text/event-stream",
-    // It ends when the stream does, and no proxy is to hold frames back.
-    Connection: "close",
-    "X-Accel-Buffering": "no",
-  });
+  headers["Content-Type"] = "text/event-stream";
+  // It ends when the stream does, and no proxy is to hold frames back.
+  headers.Connection = "close";
+  headers["X-Accel-Buffering"] = "no";
+  response.writeHead(200, headers);
 }
 
 /** What a handshake has to hold beside what made it one (RFC 6455, 4.2.1). */
