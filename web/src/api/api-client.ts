@@ -2,6 +2,7 @@ import { api, type Operation } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { ApiProblem, UnexpectedAnswer, Unreachable } from "./api-problem.ts";
 import type { CallInput, CallResult } from "./route-types.ts";
+import { noteServerTime } from "./server-clock.ts";
 
 /** What a client is made with. */
 export interface ApiClientOptions {
@@ -43,6 +44,7 @@ export function createApiClient({ origin, key, onRefusedKey }: ApiClientOptions)
       init.signal?.throwIfAborted();
       throw new Unreachable(cause);
     }
+    noteServerTime(response.headers);
     if (response.ok) return response;
     const problem = await ApiProblem.from(response);
     if (problem.status === 401) onRefusedKey?.();

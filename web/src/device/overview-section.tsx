@@ -40,8 +40,8 @@ export function OverviewSection({ device }: SectionProps) {
           <RelativeTime at={device.created_at} />
         </Fact>
       </SimpleGrid>
-      <NameForm key={device.name} device={device} />
-      <LabelsForm key={labelsOf(device.shadow.tags).join("\n")} device={device} />
+      <NameForm device={device} />
+      <LabelsForm device={device} />
       <Group>
         <Button variant="default" leftSection={<Icon name="delete" size={16} />} onClick={deletion.open}>
           Delete the device
@@ -70,11 +70,16 @@ function Fact({ term, children }: { readonly term: string; readonly children: Re
 function NameForm({ device }: SectionProps) {
   const api = useApi();
   const queries = useQueryClient();
-  const [name, setName] = useState(device.name ?? "");
+  // What is typed stays, whatever others write meanwhile.
+  const [typed, setTyped] = useState<string | null>(null);
+  const name = typed ?? device.name ?? "";
   const naming = useMutation({
     mutationFn: () =>
       api.call("patchDevice", { params: { id: device.id }, body: { name: name === "" ? null : name } }),
-    onSuccess: (changed) => queries.setQueryData(queryKeys.device(device.id), changed),
+    onSuccess: (changed) => {
+      queries.setQueryData(queryKeys.device(device.id), changed);
+      setTyped(null);
+    },
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -87,7 +92,7 @@ function NameForm({ device }: SectionProps) {
           label="Name"
           value={name}
           maxLength={256}
-          onChange={(event) => setName(event.currentTarget.value)}
+          onChange={(event) => setTyped(event.currentTarget.value)}
           w={{ base: "100%", xs: 320 }}
         />
         <Button
@@ -107,13 +112,18 @@ function NameForm({ device }: SectionProps) {
 function LabelsForm({ device }: SectionProps) {
   const api = useApi();
   const queries = useQueryClient();
-  const before = labelsOf(device.shadow.tags);
-  const [labels, setLabels] = useState(before);
+  const current = labelsOf(device.shadow.tags);
+  // Begun with the labels of then: those that others set meanwhile are neither taken away nor asked for.
+  const [edited, setEdited] = useState<{ readonly before: string[]; readonly labels: string[] } | null>(null);
+  const { before, labels } = edited ?? { before: current, labels: current };
   const add = labels.filter((label) => !before.includes(label));
   const remove = before.filter((label) => !labels.includes(label));
   const labelling = useMutation({
     mutationFn: () => labelDevice(api, device.id, { add, remove }, AbortSignal.timeout(30_000)),
-    onSuccess: () => queries.invalidateQueries({ queryKey: queryKeys.device(device.id), exact: true }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: queryKeys.device(device.id), exact: true });
+      setEdited(null);
+    },
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -125,7 +135,7 @@ function LabelsForm({ device }: SectionProps) {
         <TagsInput
           label="Labels"
           value={labels}
-          onChange={setLabels}
+          onChange={(changed) => setEdited({ before, labels: changed })}
           w={{ base: "100%", xs: 320 }}
           acceptValueOnBlur
         />

@@ -1,17 +1,18 @@
 import { useSyncExternalStore } from "react";
+import { serverNow } from "../api/server-clock.ts";
 import { relativeTime } from "./time-in-words.ts";
 
 /** How often ages are told anew, in milliseconds; one timer serves all that are shown. */
 const tickMs = 5_000;
 
 const listeners = new Set<() => void>();
-let now = Date.now();
+let ticks = 0;
 let timer: ReturnType<typeof setInterval> | null = null;
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   timer ??= setInterval(() => {
-    now = Date.now();
+    ticks += 1;
     for (const each of listeners) each();
   }, tickMs);
   return () => {
@@ -30,12 +31,12 @@ export function RelativeTime({
   readonly at: string | null;
   readonly never?: string;
 }) {
-  useSyncExternalStore(subscribe, () => now);
+  useSyncExternalStore(subscribe, () => ticks);
   if (at === null) return never;
   const time = Date.parse(at);
   return (
     <time dateTime={at} title={new Date(time).toLocaleString()} style={{ whiteSpace: "nowrap" }}>
-      {relativeTime(time, Math.max(now, Date.now()))}
+      {relativeTime(time, serverNow())}
     </time>
   );
 }

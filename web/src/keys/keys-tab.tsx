@@ -17,6 +17,7 @@ import { Link } from "wouter";
 import { useApi } from "../api/api-context.tsx";
 import { ApiProblem } from "../api/api-problem.ts";
 import { queryKeys } from "../api/query-keys.ts";
+import { serverNow } from "../api/server-clock.ts";
 import { Confirmation } from "../elements/confirmation.tsx";
 import { Failure } from "../elements/failure.tsx";
 import { FilterInput } from "../elements/filter-input.tsx";
@@ -125,7 +126,7 @@ interface KeyRowProps {
 
 function KeyRow({ apiKey, own, last, onDelete }: KeyRowProps) {
   const { id, key, access, device_id, name, created_at, last_used, expires_at } = apiKey;
-  const expired = expires_at !== null && Date.parse(expires_at) <= Date.now();
+  const expired = expires_at !== null && Date.parse(expires_at) <= serverNow();
   const called = name ?? id;
   return (
     <Table.Tr>
