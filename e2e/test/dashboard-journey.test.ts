@@ -23,7 +23,7 @@ const boiler = {
 const serviceNames = ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"] as const;
 
 describeInBrowser("a new user of the dashboard", (browser) => {
-  const test = testsInOrder();
+  const test = testsInOrder(() => visit.describe());
   let mesh: TestMesh;
   let post: SmtpSink;
   let visit: Visit;

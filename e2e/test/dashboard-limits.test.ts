@@ -11,7 +11,7 @@ import { testsInOrder } from "../src/tests-in-order.ts";
 const devices = 1_500;
 
 describeInBrowser("the limits of the dashboard", (browser) => {
-  const test = testsInOrder();
+  const test = testsInOrder(() => visit.describe());
   let mesh: TestMesh;
   let visit: Visit;
 

@@ -17,6 +17,8 @@ export interface Visit extends AsyncDisposable {
   signIn(key: string): Promise<void>;
   /** Follows the navigation to a tab and waits for its heading. */
   goTo(tab: string): Promise<void>;
+  /** Address and content of the page, as a screen reader tells it, for the message of a test that failed. */
+  describe(): Promise<string>;
 }
 
 /** Begins a visit with an empty page; the caller ends it. The clipboard may be used. */
@@ -59,6 +61,10 @@ export async function visitDashboard(
         .getByRole("link", { name: tab, exact: true })
         .click();
       await heading(tab).waitFor();
+    },
+    async describe() {
+      const content = await page.locator("body").ariaSnapshot({ timeout: 1_000 });
+      return `The page ${page.url()} showed:\n${content.slice(0, 2_500)}`;
     },
     async [Symbol.asyncDispose]() {
       await context.close();
