@@ -1,5 +1,6 @@
 import { Anchor, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { Link, useParams } from "wouter";
 import { useApi } from "../api/api-context.tsx";
 import { ApiProblem } from "../api/api-problem.ts";
@@ -25,6 +26,8 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
     queryFn: ({ signal }) => api.call("readDevice", { params: { id }, signal }),
   });
   const section = sections.find((each) => each.path === path) ?? sections[0];
+  const [visited, setVisited] = useState<ReadonlySet<string>>(new Set());
+  if (!visited.has(section.path)) setVisited(new Set(visited).add(section.path));
   const gone = error instanceof ApiProblem && error.status === 404;
   return (
     <Page
@@ -65,7 +68,13 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
               ))}
             </Group>
           </nav>
-          <section.View device={data} />
+          {sections
+            .filter(({ path: each, keeps }) => each === section.path || (keeps && visited.has(each)))
+            .map(({ path: each, View }) => (
+              <div key={each} hidden={each !== section.path}>
+                <View device={data} />
+              </div>
+            ))}
         </>
       )}
     </Page>

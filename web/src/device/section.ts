@@ -12,5 +12,7 @@ export interface Section {
   /** Below `/devices/:id/`. */
   readonly path: string;
   readonly label: string;
+  /** Something is typed into it: once it was shown it stays as it is while other sections of the device are. */
+  readonly keeps?: true;
   readonly View: ComponentType<SectionProps>;
 }

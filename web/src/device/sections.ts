@@ -10,10 +10,10 @@ import { ShadowSection } from "./shadow-section.tsx";
 /** The sections of a device's page, in the order in which they are offered; the first has no path of its own. */
 export const sections: readonly [Section, ...Section[]] = [
   { path: "", label: "Overview", View: OverviewSection },
-  { path: "shadow", label: "Shadow", View: ShadowSection },
-  { path: "rpc", label: "RPC", View: RpcSection },
+  { path: "shadow", label: "Shadow", keeps: true, View: ShadowSection },
+  { path: "rpc", label: "RPC", keeps: true, View: RpcSection },
   { path: "data", label: "Data", View: DataSection },
   { path: "log", label: "Log", View: LogSection },
-  { path: "access", label: "Access", View: AccessSection },
+  { path: "access", label: "Access", keeps: true, View: AccessSection },
   { path: "credentials", label: "Credentials", View: CredentialsSection },
 ];
