@@ -44,7 +44,7 @@ export const mesh = {
     follows: [
       hears(deviceEvents, ["online", "offline", "created", "updated", "deleted"]),
       hears(rpcEvents, ["rpc_in", "rpc_out"]),
-      hears(keyEvents, ["revoked", "key_changed", "customer_changed"]),
+      hears(keyEvents, ["key_changed", "customer_changed"]),
     ],
     produces: [],
     consumes: [],

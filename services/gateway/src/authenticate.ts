@@ -22,7 +22,7 @@ export interface AuthenticationOptions {
 
 /** The request that presents a key, as far as authentication needs it. */
 interface Attempt {
-  /** What failed attempts are counted on. */
+  /** What failed attempts are counted on: an address, or what stands for a listener. */
   readonly address: string;
   readonly trace: TraceContext;
   readonly requestId: string;

@@ -94,7 +94,10 @@ function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) 
       });
     }
     exchange.principal = principal;
-    if (stream) exchange.caller = { keyId, expiresAtMs, verifyAgain: () => authenticate(key, attempt) };
+    if (!stream) return;
+    // Counted apart: failed attempts of strangers at the same address must not keep the stream of a revoked key open.
+    const again = { ...attempt, address: `listener ${keyId}` };
+    exchange.caller = { keyId, expiresAtMs, verifyAgain: () => authenticate(key, again) };
   };
 }
 

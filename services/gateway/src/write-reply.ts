@@ -10,17 +10,24 @@ import { ClientGone } from "./request-body.ts";
 export async function writeReply(exchange: Exchange, reply: Reply): Promise<void> {
   const { response, headers } = exchange;
   if (reply.takeOver !== undefined) {
-    Object.assign(headers, reply.headers);
+    addHeaders(headers, reply.headers);
     return reply.takeOver(exchange);
   }
   const { status, body } = reply;
   if (body !== undefined && typeof body === "object" && Symbol.asyncIterator in body) {
     return writeChunks(exchange, reply, body[Symbol.asyncIterator]());
   }
-  Object.assign(headers, reply.headers);
+  addHeaders(headers, reply.headers);
   if (body !== undefined) headers["Content-Length"] = String(Buffer.byteLength(body));
   response.writeHead(status, headers);
   response.end(body);
+}
+
+/** What an answer says replaces what is said of all, but for what it depends on: that adds up. */
+function addHeaders(headers: Record<string, string>, more: Readonly<Record<string, string>>): void {
+  const { Vary: before } = headers;
+  Object.assign(headers, more);
+  if (before !== undefined && more.Vary !== undefined) headers.Vary = `${before}, ${more.Vary}`;
 }
 
 async function writeChunks(
@@ -29,7 +36,7 @@ async function writeChunks(
   chunks: AsyncIterator<Uint8Array | string>,
 ): Promise<void> {
   let chunk = await chunks.next();
-  Object.assign(headers, reply.headers);
+  addHeaders(headers, reply.headers);
   response.writeHead(reply.status, headers);
   if (request.method === "HEAD") {
     await chunks.return?.();

@@ -130,6 +130,14 @@ describe("the dashboard", () => {
   });
 });
 
+test("says of its files that they depend on what the client accepts, and on its origin where some may call", async () => {
+  await using open = await startFixture({
+    env: { WEB_DIR: join(folder, "dist"), CORS_ORIGINS: "https://app.example.com" },
+  });
+  const answer = await open.fetch("/assets/index-abc.js", { key: null });
+  expect(answer.headers.get("vary")).toBe("Origin, Accept-Encoding");
+});
+
 test("a folder without a build leaves / to the API reference", async () => {
   await using bare = await startFixture({ env: { WEB_DIR: join(folder, "none") } });
   const answer = await bare.fetch("/", { key: null });

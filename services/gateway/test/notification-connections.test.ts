@@ -145,6 +145,23 @@ describe("a stream", () => {
     expect(await client.ended).toEqual([1008, "the key has ended"]);
   });
 
+  test("ends with its key also when strangers at its address have used up their attempts", async () => {
+    await using other = await startFixture({ env: { RATE_ANONYMOUS: "0.5" } });
+    const client = await openWebSocket(other.url, notify, { key });
+    const guess = () => other.fetch(notify, { key: null, headers: { authorization: "Bearer mk_nobody" } });
+    await eventually(async () => (await guess()).status === 429);
+    other.standIns.keys.verify = async (_, context) => context.fail("key_invalid");
+    await other.server.kill();
+    await other.server.restart();
+    await eventually(() => other.services.connected);
+    let over = false;
+    void client.ended.then(() => {
+      over = true;
+    });
+    await eventually(async () => (await guess()).status === 429 && over);
+    expect(await client.ended).toEqual([1008, "the key has ended"]);
+  });
+
   test("beats every 20 s", async () => {
     const clock = new ManualClock();
     await using other = await startFixture({ clock });
