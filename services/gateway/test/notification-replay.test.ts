@@ -67,6 +67,29 @@ test("what is not kept any more is told by a gap, and a `seq` that was never giv
   for (const client of [late, stranger]) client.leave();
 });
 
+test("a listener that reads the past from the stream misses nothing when the broker goes and comes meanwhile", async () => {
+  await using mesh = await startFixture();
+  const payload = "x".repeat(400_000);
+  for (let n = 0; n < 60; n++)
+    await mesh.rpcEvents.rpc_out({ id: "pump", timestamp: at, name: "load", payload });
+  // One that has none of them in memory.
+  const url = await mesh.startAnother();
+  const client = await openWebSocket(url, `${notify}?after=0`, { key });
+  client.websocket.pause();
+  await mesh.server.kill();
+  await mesh.server.restart();
+  await eventually(async () => {
+    const answer = await fetch(`${url}/api/v2/devices`, { headers: { authorization: `Bearer ${key}` } });
+    await answer.body?.cancel();
+    return answer.status === 200;
+  });
+  await count(mesh, 0, 3);
+  client.websocket.resume();
+  await client.heard(63);
+  expect(client.frames.map(({ seq }) => seq)).toEqual(upTo(64).slice(1));
+  client.leave();
+});
+
 test("who comes back for records is told that those between are to be read", async () => {
   await using mesh = await startFixture();
   await count(mesh, 0, 2);
