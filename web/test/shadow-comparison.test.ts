@@ -1,7 +1,8 @@
+import type { JsonObject } from "@devmesh/contracts/model/json";
 import { describe, expect, test } from "@jest/globals";
 import { leafChanges } from "../src/device/leaf-changes.ts";
 import { mergePatchBetween } from "../src/device/merge-patch.ts";
-import { compareShadow, countDifferences } from "../src/device/shadow-comparison.ts";
+import { compareShadow, countDifferences, onlyDifferences } from "../src/device/shadow-comparison.ts";
 
 describe("what is reported beside what is desired", () => {
   test("is marked leaf by leaf: other, missing, or desired by nobody", () => {
@@ -74,5 +75,31 @@ describe("what two writers do not agree on", () => {
 
   test("is nothing where both made the same of it", () => {
     expect(leafChanges({ a: 1 }, { a: 2, b: { c: 1 } }, { b: { c: 1 }, a: 2 })).toEqual([]);
+  });
+});
+
+describe("a comparison narrowed to what differs", () => {
+  const texts = (desired: JsonObject, reported: JsonObject) =>
+    onlyDifferences(compareShadow(desired, reported)).map(({ indent, text }) => " ".repeat(indent) + text);
+
+  test("has what the device has still to take over, and the objects around it", () => {
+    const desired = { app: { on: true, mode: { night: 1, day: 2 } }, led: 3, fan: { speed: 1 } };
+    const reported = { app: { on: true, mode: { night: 0, day: 2 }, "a {": "b {" }, led: 3, other: { x: 1 } };
+    expect(texts(desired, reported)).toEqual([
+      "{",
+      ' "app": {',
+      '  "mode": {',
+      '   "night": 0',
+      "  }",
+      " }",
+      ' "fan": {',
+      '  "speed": 1',
+      " }",
+      "}",
+    ]);
+  });
+
+  test("is empty where nothing differs", () => {
+    expect(texts({ on: true }, { on: true, more: { than: ["asked"] } })).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
 import { Button, Group, NativeSelect, Stack, Text, TextInput, VisuallyHidden } from "@mantine/core";
 import { type FormEvent, useState } from "react";
-import { JsonEditor } from "../device/json-editor.tsx";
-import { type ParsedJson, parseJson } from "../device/parse-json.ts";
 import { Confirmation } from "../elements/confirmation.tsx";
 import { Failure } from "../elements/failure.tsx";
+import { JsonEditor } from "../elements/json-editor.tsx";
+import { type ParsedJson, parseJson } from "../elements/parse-json.ts";
 import { Snippet } from "../elements/snippet.tsx";
 import { AnswerView } from "./answer-view.tsx";
 import { curlCommand } from "./curl-command.ts";

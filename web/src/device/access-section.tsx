@@ -7,12 +7,12 @@ import type { ZodType } from "zod";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
 import { Failure } from "../elements/failure.tsx";
+import { JsonEditor } from "../elements/json-editor.tsx";
+import { parseJson } from "../elements/parse-json.ts";
 import { ChangeConflict } from "./change-conflict.tsx";
 import { changeDevice } from "./change-device.ts";
 import { equalJson } from "./equal-json.ts";
-import { JsonEditor } from "./json-editor.tsx";
 import { leafChanges } from "./leaf-changes.ts";
-import { parseJson } from "./parse-json.ts";
 import type { SectionProps } from "./section.ts";
 import { visibleDevice } from "./visible-parts.ts";
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
-import { type ParsedJson, parseJson } from "./parse-json.ts";
+import { type ParsedJson, parseJson } from "../elements/parse-json.ts";
 
 /** Parameters of a call as they are typed. */
 export interface TypedParams {

@@ -30,6 +30,27 @@ export function countDifferences(lines: readonly ComparisonLine[]): number {
   return lines.filter(({ standing }) => standing === "differs" || standing === "missing").length;
 }
 
+/** The lines of what the device has still to take over, with the objects that they stand in. */
+export function onlyDifferences(lines: readonly ComparisonLine[]): ComparisonLine[] {
+  const shown: ComparisonLine[] = [];
+  /** Objects that the line at hand stands in, and whether they are shown. */
+  const around: { readonly line: ComparisonLine; isShown: boolean }[] = [];
+  for (const line of lines) {
+    if (line.text === "}") {
+      if (around.pop()?.isShown) shown.push(line);
+    } else if (line.text.endsWith("{")) {
+      around.push({ line, isShown: false });
+    } else if (line.standing === "differs" || line.standing === "missing") {
+      for (const each of around) {
+        if (!each.isShown) shown.push(each.line);
+        each.isShown = true;
+      }
+      shown.push(line);
+    }
+  }
+  return shown;
+}
+
 function compareMembers(
   desired: JsonObject | null,
   reported: JsonObject,

@@ -1,20 +1,25 @@
 import { isJsonObject, type JsonObject } from "@devmesh/contracts/model/json";
-import { Button, Group, SimpleGrid, Stack, Text, VisuallyHidden } from "@mantine/core";
+import { Button, Group, SimpleGrid, Stack, Switch, Text, VisuallyHidden } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
 import { Failure } from "../elements/failure.tsx";
+import { JsonEditor } from "../elements/json-editor.tsx";
+import { parseJson } from "../elements/parse-json.ts";
 import { ChangeConflict } from "./change-conflict.tsx";
 import { changeDevice } from "./change-device.ts";
 import styles from "./device-page.module.css";
 import { equalJson } from "./equal-json.ts";
-import { JsonEditor } from "./json-editor.tsx";
 import { leafChanges } from "./leaf-changes.ts";
 import { mergePatchBetween } from "./merge-patch.ts";
-import { parseJson } from "./parse-json.ts";
 import type { SectionProps } from "./section.ts";
-import { type ComparisonLine, compareShadow, countDifferences } from "./shadow-comparison.ts";
+import {
+  type ComparisonLine,
+  compareShadow,
+  countDifferences,
+  onlyDifferences,
+} from "./shadow-comparison.ts";
 
 /** The desired state to be edited, beside what the device reports. */
 export function ShadowSection({ device }: SectionProps) {
@@ -52,6 +57,8 @@ export function ShadowSection({ device }: SectionProps) {
 
   const lines = useMemo(() => compareShadow(edited ?? current, reported), [edited, current, reported]);
   const differences = countDifferences(lines);
+  const [narrowed, setNarrowed] = useState(false);
+  const shown = useMemo(() => (narrowed ? onlyDifferences(lines) : lines), [narrowed, lines]);
   return (
     <Stack>
       {movedOn && dirty && (
@@ -112,11 +119,18 @@ export function ShadowSection({ device }: SectionProps) {
           </Group>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by the keyboard */}
           <section className={styles.json} aria-labelledby="reported" tabIndex={0}>
-            {lines.map((line, at) => (
+            {shown.map((line, at) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: lines have no identity but their place
               <Line key={at} line={line} />
             ))}
           </section>
+          <Switch
+            size="xs"
+            mt={4}
+            label="Only what differs"
+            checked={narrowed}
+            onChange={(event) => setNarrowed(event.currentTarget.checked)}
+          />
         </Stack>
       </SimpleGrid>
     </Stack>
