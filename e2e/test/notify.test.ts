@@ -110,6 +110,23 @@ describe("the notification stream", () => {
     for (const client of [account, plain]) client.leave();
   });
 
+  test("tells of one device alone to who asks for it, also when there is none of that id yet", async () => {
+    const path = `${notify}?device=boiler&data=1`;
+    const client = await openEventStream(other.url, path, { key: mesh.masterKey });
+    const all = await openWebSocket(mesh.url, `${notify}?data=1`, { key: mesh.masterKey });
+    const [boiler, siren] = [await enrol("boiler"), await enrol("siren")];
+    await using ofSiren = await siren.connect();
+    await using ofBoiler = await boiler.connect();
+    await ofSiren.publish("db/siren/volume", "45", 1);
+    await ofBoiler.publish("db/boiler/bar", "0.5", 1);
+    await eventually(() => namesOf(all.frames).filter((name) => name === "data").length === 2);
+    await eventually(() => namesOf(client.frames).includes("data"));
+    expect(namesOf(client.frames)).toEqual(["created", "online", "data"]);
+    expect(client.frames.every(({ id }) => id === "boiler")).toBe(true);
+    heard.push(...client.frames, ...all.frames);
+    for (const each of [client, all]) each.leave();
+  });
+
   test("goes on at another gateway behind the last frame, with none missing and none twice under load", async () => {
     const lamp = await enrol("lamp");
     await using device = await lamp.connect();
