@@ -3,7 +3,8 @@ import type { Reply } from "./reply.ts";
 
 const exposedHeaders =
   "ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id";
-const allowedRequestHeaders = "Authorization, Content-Type, If-Match, X-Request-Id, traceparent";
+const allowedRequestHeaders =
+  "Authorization, Content-Type, If-Match, Last-Event-ID, X-Request-Id, traceparent";
 
 /** How browsers of other origins may call (CORS, off unless `CORS_ORIGINS` names some). */
 export interface CrossOrigin {

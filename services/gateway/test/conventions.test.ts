@@ -457,6 +457,8 @@ describe("origins", () => {
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get("access-control-allow-origin")).toBe("https://app.example.com");
     expect(preflight.headers.get("access-control-allow-methods")).toContain("DELETE");
+    const allowed = preflight.headers.get("access-control-allow-headers")?.split(", ");
+    expect(allowed).toEqual(expect.arrayContaining(["Authorization", "If-Match", "Last-Event-ID"]));
     const refused = await open.fetch(devices, { headers: { origin: "https://evil.example.com" } });
     expect(refused.headers.get("access-control-allow-origin")).toBeNull();
     expect(refused.headers.get("vary")).toBe("Origin");

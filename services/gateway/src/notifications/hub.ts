@@ -254,6 +254,8 @@ export class NotificationHub {
   ): Promise<number> {
     const { bus, metrics } = this.#options;
     using _ = await this.#replaying.take();
+    // Gone while it waited.
+    if (listener.ended) return after;
     metrics.replays.inc();
     const signal = this.#stopping.signal;
     let cursor = after;
