@@ -81,6 +81,11 @@ test("no filter of another device delivers anything of hers", async () => {
   await victim.publish("db/alice/temp", "secret", 1);
   await eventually(async () => (await asMaster(mesh).get("data?device_id=alice")).json.length > 0);
   await victim.awaitMessage(({ topic, payload }) => topic === "alice/shadow/delta" && payload.includes("42"));
+  // Acknowledged is taken, not yet applied.
+  await eventually(async () => {
+    const { state } = (await asMaster(mesh).get("devices/alice")).json.shadow;
+    return state.reported.secret === 41;
+  });
   await Promise.all(spies.map((spy) => spy.leave().catch(() => null)));
   expect(spied).toEqual([]);
 }, 90_000);
