@@ -292,6 +292,18 @@ const ascending = (numbers: readonly number[]) => [...numbers].sort((a, b) => a 
       expect(await readOn(store, String(2 ** 31 + 3))).toEqual(records.slice(9));
     });
 
+    test("two that delete what is over a bound at the same time delete it once", async () => {
+      const one = await openAt(database.storeUrl);
+      const other = await openAt(database.storeUrl);
+      await one.append(run(1, 400));
+      const aboveBytes = (await one.size()).bytes / 2;
+      for (let deleted = 1; deleted > 0; )
+        deleted = (await one.deleteOldest(10, aboveBytes)) + (await other.deleteOldest(10, aboveBytes));
+      const { bytes } = await one.size();
+      expect(bytes).toBeLessThanOrEqual(aboveBytes);
+      expect(bytes).toBeGreaterThan(0.9 * aboveBytes);
+    });
+
     test("what keeps late inserts out outlives the records around it, and is no record", async () => {
       const cutOff = await openThroughGate();
       const other = await openAt(database.storeUrl);

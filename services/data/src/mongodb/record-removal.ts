@@ -13,12 +13,6 @@ type PortMethods = Pick<DataStore, "deleteRecordsOf" | "deleteExpired" | "delete
  */
 const voidStaysMs = 3_600_000;
 
-/** What was deleted; of records that another process deleted at the same time, a share. */
-interface Removed {
-  readonly count: number;
-  readonly weight: number;
-}
-
 interface Selected {
   readonly where: Filter<StoredDocument>;
   readonly hint: string;
@@ -31,12 +25,10 @@ export function createRecordRemoval(
   { records }: Collections,
   segments: SearchSegments,
 ): PortMethods {
-  /** What the store was last known to take, less what was deleted since: to weigh it all takes a while. */
-  let leftBytes = 0;
   const listSegments = (range: IdRange) => segments.list(range, AbortSignal.timeout(writeMs));
 
-  /** Deletes the first `limit` of them. None only when there was none: another process may have been faster. */
-  async function remove({ where, hint, sort }: Selected, limit: number): Promise<Removed> {
+  /** Deletes the first `limit` of them. 0 only when there was none: another process may have been faster. */
+  async function remove({ where, hint, sort }: Selected, limit: number): Promise<number> {
     for (;;) {
       const found = await asWriter(store, (options) =>
         records
@@ -46,15 +38,14 @@ export function createRecordRemoval(
           .limit(limit)
           .toArray(),
       );
-      if (found.length === 0) return { count: 0, weight: 0 };
+      if (found.length === 0) return 0;
       const { deletedCount } = await asWriter(store, (options) =>
         records.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, options),
       );
       if (deletedCount === 0) continue;
       // Of what two processes found at the same time, each has deleted a part, and tells as much of it.
-      const share = deletedCount / found.length;
-      await lightenSegments(found, share);
-      return { count: deletedCount, weight: share * found.reduce((sum, { weight }) => sum + weight, 0) };
+      await lightenSegments(found, deletedCount / found.length);
+      return deletedCount;
     }
   }
 
@@ -117,32 +108,23 @@ export function createRecordRemoval(
   }
 
   return {
-    async deleteRecordsOf(device, limit) {
-      const ofDevice = {
-        where: { device },
-        hint: recordIndexes.device,
-        sort: { device: 1, _id: 1 },
-      } as const;
-      return (await remove(ofDevice, limit)).count;
-    },
+    deleteRecordsOf: (device, limit) =>
+      remove({ where: { device }, hint: recordIndexes.device, sort: { device: 1, _id: 1 } }, limit),
     async deleteExpired(moment, limit) {
-      const { count } = await remove(
+      const deleted = await remove(
         { where: { time: { $lt: new Date(moment) } }, hint: recordIndexes.time, sort: { time: 1 } },
         limit,
       );
-      if (count === 0) await removeOldVoids();
-      return count;
+      if (deleted === 0) await removeOldVoids();
+      return deleted;
     },
     async deleteOldest(limit, aboveBytes) {
-      if (leftBytes <= aboveBytes) leftBytes = (await size()).bytes;
-      if (leftBytes <= aboveBytes) return 0;
-      const { count, weight } = await remove(oldestFirst, limit);
-      leftBytes = count === 0 ? 0 : leftBytes - weight;
-      return count;
+      // Weighed each time: other processes delete, too, and what is over the bound is to go only once.
+      if ((await size()).bytes <= aboveBytes) return 0;
+      return await remove({ where: isRecord, hint: recordIndexes.id, sort: { _id: 1 } }, limit);
     },
     size,
   };
 }
 
 const isRecord = { void: { $exists: false } };
-const oldestFirst: Selected = { where: isRecord, hint: recordIndexes.id, sort: { _id: 1 } };
