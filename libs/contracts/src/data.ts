@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { readBacklog } from "./backlog.ts";
 import { defineContract, defineEvents, defineLiveEvent, pageOf } from "./contract.ts";
 import { TopicFilter } from "./model/acl.ts";
 import { DataRecord, maxSkip } from "./model/data-record.ts";
@@ -69,15 +70,7 @@ export const data = defineContract({
       errors: {},
     },
     /** How many messages of devices the broker keeps that are not stored yet. */
-    readBacklog: {
-      in: z.object({}),
-      out: z.object({ waiting: z.int().min(0) }),
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: {
-        backlog_unknown: { code: "unavailable", when: "The broker does not say what it keeps; retry." },
-      },
-    },
+    readBacklog,
   },
 });
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { readBacklog } from "./backlog.ts";
 import { defineContract, defineEvent, defineEvents } from "./contract.ts";
 import { FunctionName } from "./model/acl.ts";
 import { DeviceId } from "./model/device-id.ts";
@@ -69,15 +70,7 @@ export const rpcBridge = defineContract({
       },
     },
     /** How many shadow requests and events of devices the broker keeps that are not handled yet. */
-    readBacklog: {
-      in: z.object({}),
-      out: z.object({ waiting: z.int().min(0) }),
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: {
-        backlog_unknown: { code: "unavailable", when: "The broker does not say what it keeps; retry." },
-      },
-    },
+    readBacklog,
   },
 });
 
