@@ -1,5 +1,5 @@
 import type { ListedCustomer } from "@devmesh/contracts/model/customer";
-import { ActionIcon, Button, Group, ScrollArea, Table, Text, Tooltip, VisuallyHidden } from "@mantine/core";
+import { ActionIcon, Button, Group, ScrollArea, Table, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
@@ -12,6 +12,7 @@ import { Icon } from "../elements/icon.tsx";
 import { MoreRows, rowStep } from "../elements/more-rows.tsx";
 import { Page } from "../elements/page.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
+import { TableHead } from "../elements/table-head.tsx";
 import { Tag } from "../elements/tag.tsx";
 import { useFilterAddress } from "../elements/use-filter-address.ts";
 import { Waiting } from "../elements/waiting.tsx";
@@ -69,17 +70,7 @@ export function CustomersTab() {
       {matching.length > 0 && (
         <ScrollArea>
           <Table miw={560} aria-label="Customers" highlightOnHover>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>E-mail</Table.Th>
-                <Table.Th>State</Table.Th>
-                <Table.Th>Invited</Table.Th>
-                <Table.Th>Changed</Table.Th>
-                <Table.Th>
-                  <VisuallyHidden>Actions</VisuallyHidden>
-                </Table.Th>
-              </Table.Tr>
-            </Table.Thead>
+            <TableHead headings={["E-mail", "State", "Invited", "Changed"]} />
             <Table.Tbody>
               {matching.slice(0, most).map((customer) => (
                 <CustomerRow key={customer.id} customer={customer} onRemove={() => setRemoved(customer)} />

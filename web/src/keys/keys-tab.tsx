@@ -1,15 +1,5 @@
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
-import {
-  ActionIcon,
-  Anchor,
-  Button,
-  Group,
-  ScrollArea,
-  Table,
-  Text,
-  Tooltip,
-  VisuallyHidden,
-} from "@mantine/core";
+import { ActionIcon, Anchor, Button, Group, ScrollArea, Table, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
@@ -26,6 +16,7 @@ import { MoreRows, rowStep } from "../elements/more-rows.tsx";
 import { Page } from "../elements/page.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
 import { Secret } from "../elements/secret.tsx";
+import { TableHead } from "../elements/table-head.tsx";
 import { Tag } from "../elements/tag.tsx";
 import { useFilterAddress } from "../elements/use-filter-address.ts";
 import { Waiting } from "../elements/waiting.tsx";
@@ -82,16 +73,7 @@ export function KeysTab() {
       {matching.length > 0 && (
         <ScrollArea>
           <Table miw={760} aria-label="Keys" highlightOnHover>
-            <Table.Thead>
-              <Table.Tr>
-                {["Kind", "Name", "Key", "Device", "Created", "Last used", "Expires"].map((heading) => (
-                  <Table.Th key={heading}>{heading}</Table.Th>
-                ))}
-                <Table.Th>
-                  <VisuallyHidden>Actions</VisuallyHidden>
-                </Table.Th>
-              </Table.Tr>
-            </Table.Thead>
+            <TableHead headings={["Kind", "Name", "Key", "Device", "Created", "Last used", "Expires"]} />
             <Table.Tbody>
               {matching.slice(0, most).map((key) => (
                 <KeyRow

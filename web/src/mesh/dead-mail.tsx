@@ -1,5 +1,5 @@
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
-import { Button, Group, ScrollArea, Stack, Table, Text, Title, VisuallyHidden } from "@mantine/core";
+import { Button, Group, ScrollArea, Stack, Table, Text, Title } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useApi } from "../api/api-context.tsx";
@@ -7,6 +7,7 @@ import { queryKeys } from "../api/query-keys.ts";
 import type { CallResult } from "../api/route-types.ts";
 import { Failure } from "../elements/failure.tsx";
 import { RelativeTime } from "../elements/relative-time.tsx";
+import { TableHead } from "../elements/table-head.tsx";
 import { countText } from "./figures.ts";
 import styles from "./mesh.module.css";
 import { retryMail } from "./retry-mail.ts";
@@ -83,18 +84,7 @@ export function DeadMail({ queues }: DeadMailProps) {
       {mails !== undefined && mails.length > 0 && (
         <ScrollArea>
           <Table miw={640} aria-label="Mail given up">
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Mail</Table.Th>
-                <Table.Th>To</Table.Th>
-                <Table.Th>Tries</Table.Th>
-                <Table.Th>Given up</Table.Th>
-                <Table.Th>Why</Table.Th>
-                <Table.Th>
-                  <VisuallyHidden>Actions</VisuallyHidden>
-                </Table.Th>
-              </Table.Tr>
-            </Table.Thead>
+            <TableHead headings={["Mail", "To", "Tries", "Given up", "Why"]} />
             <Table.Tbody>
               {mails.slice(0, mostShown).map((mail) => (
                 <MailRow
