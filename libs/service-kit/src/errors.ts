@@ -3,6 +3,7 @@ import { codes } from "@devmesh/contracts/contract";
 import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import { z } from "zod";
+import { Findings } from "./findings.ts";
 
 /** One member of a request that was refused, as `invalid_request` lists them. */
 export const Violation = z.object({
@@ -172,16 +173,14 @@ function declarationOf(
   return Object.hasOwn(kitErrors, reason) ? kitErrors[reason as KitReason] : undefined;
 }
 
-/** Every violation a schema found, as JSON pointers. */
+/** The violations a schema found, as JSON pointers; bounded, as `Findings` are. */
 export function violationsOf(error: z.ZodError): Violation[] {
-  return error.issues.flatMap((issue) => {
-    if (issue.code !== "unrecognized_keys")
-      return [{ pointer: pointerTo(issue.path), detail: issue.message }];
-    return issue.keys.map((key) => ({
-      pointer: pointerTo([...issue.path, key]),
-      detail: "is not known here",
-    }));
-  });
+  const findings = new Findings();
+  for (const issue of error.issues) {
+    if (issue.code !== "unrecognized_keys") findings.add(pointerTo(issue.path), issue.message);
+    else for (const key of issue.keys) findings.add(pointerTo([...issue.path, key]), "is not known here");
+  }
+  return findings.list;
 }
 
 function pointerTo(path: readonly PropertyKey[]): string {

@@ -244,12 +244,18 @@ async function answer(
   }
 }
 
+/** An error with more details than a reply may hold is `internal`, as is an answer of that size. */
 function respondError(msg: Msg, failure: ServiceError, log: Logger): void {
   try {
-    const { headers, body } = encodeError(failure);
+    const whole = encodeError(failure);
+    const bytes = Buffer.byteLength(whole.body);
+    const fits = bytes <= MAX_REPLY_BYTES;
+    if (!fits)
+      log.error({ subject: msg.subject, reason: failure.reason, bytes }, "an error was too large to be sent");
+    const { headers, body } = fits ? whole : encodeError(ServiceError.of("internal"));
     msg.respond(body, { headers });
   } catch (error) {
-    // The connection is closed or the details are too large; the caller's own timer ends its wait.
+    // The connection is closed; the caller's own timer ends its wait.
     log.warn({ err: error }, "an error could not be answered");
   }
 }

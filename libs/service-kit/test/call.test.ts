@@ -57,6 +57,24 @@ describe("a call", () => {
     expect(Buffer.from(bytes).toString()).toBe('{"text":"hello Ada"}');
   });
 
+  test("answers an input with tens of thousands of unknown members by as many of them as a reply holds", async () => {
+    const members = Array.from({ length: 60_000 }, (_, n) => [`member_${n}`, 1]);
+    const reply = await calling.connection.request(
+      "mesh.greeter.v1.greet",
+      JSON.stringify({ name: "Ada", ...Object.fromEntries(members) }),
+      { timeout: 30_000 },
+    );
+    expect(reply.headers?.get("Nats-Service-Error-Code")).toBe("400");
+    const { details } = reply.json<{ details: unknown[] }>();
+    expect(details).toHaveLength(500);
+    expect(details[0]).toEqual({ pointer: "/member_0", detail: "is not known here" });
+  });
+
+  test("answers an error whose details no reply can hold as internal, at once", async () => {
+    const error = await failure(createClient(calling, everyMethod).greet({ name: "legion" }, call()));
+    expect([error.code, error.reason]).toEqual(["internal", "internal"]);
+  });
+
   test("carries a declared error with its code, sentence and details", async () => {
     const { greet, bytes } = createClient(calling, everyMethod);
     expect(await failure(greet({ name: "nobody" }, call()))).toMatchObject({

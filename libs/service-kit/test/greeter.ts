@@ -18,7 +18,7 @@ export const greeter = defineContract({
         too_many: {
           code: "resource_exhausted",
           when: "Too many greetings.",
-          details: z.object({ most: z.int() }),
+          details: z.object({ most: z.int(), names: z.string().optional() }),
         },
       },
     },
@@ -56,6 +56,7 @@ export function greetings(
     greet: async ({ name }, context) => {
       if (name === "nobody") return context.fail("nobody_here");
       if (name === "everybody") return context.fail("too_many", { most: 3 });
+      if (name === "legion") return context.fail("too_many", { most: 3, names: "x".repeat(2_000_000) });
       return { text: `hello ${name}` };
     },
     wait: async ({ ms }, context) => {

@@ -3,7 +3,7 @@ import { DevicePatch } from "@devmesh/contracts/model/device";
 import { isJsonObject, type JsonObject } from "@devmesh/contracts/model/json";
 import type { ShadowPatch } from "@devmesh/contracts/model/shadow";
 import { violationsOf } from "@devmesh/service-kit/errors";
-import { Findings } from "./findings.ts";
+import { Findings } from "@devmesh/service-kit/findings";
 import { checkStructure } from "./shadow/structure.ts";
 
 /** Bytes of compact JSON of an ACL: with it and the sections at their limits a device still fits into one reply. */

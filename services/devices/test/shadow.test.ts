@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from "@devmesh/contracts/model/json";
 import { type ShadowPatch, shadowLimits } from "@devmesh/contracts/model/shadow";
+import { Findings } from "@devmesh/service-kit/findings";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { Findings } from "../src/findings.ts";
 import { applyPatch, writesShadow } from "../src/shadow/apply-patch.ts";
 import { deltaMetadata, deltaOf } from "../src/shadow/delta.ts";
 import { describeDelta, describeShadow } from "../src/shadow/describe-shadow.ts";

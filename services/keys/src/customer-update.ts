@@ -1,17 +1,12 @@
 import { type Customer, customerMetaBytes } from "@devmesh/contracts/model/customer";
 import { isDeeperThan, isJsonObject, type JsonObject, maxJsonDepth } from "@devmesh/contracts/model/json";
 import { pointerToken } from "@devmesh/contracts/model/json-pointer";
-
-/** One thing wrong in a posted customer, with a JSON pointer to it. */
-interface CustomerViolation {
-  readonly pointer: string;
-  readonly detail: string;
-}
+import { type Finding, Findings } from "@devmesh/service-kit/findings";
 
 /** The new `meta` as compact JSON, or why the posted object is refused. */
 export type CustomerUpdate =
   | { readonly meta: string }
-  | { readonly violations: readonly CustomerViolation[] }
+  | { readonly violations: readonly Finding[] }
   | { readonly tooLarge: true };
 
 /**
@@ -20,17 +15,18 @@ export type CustomerUpdate =
  */
 export function readCustomerUpdate(customer: Customer, body: JsonObject): CustomerUpdate {
   const known = new Map<string, unknown>(Object.entries(customer));
-  const violations = Object.entries(body).flatMap(([name, value]) => {
-    if (name === "meta") return [];
-    if (!known.has(name)) return [{ pointer: pointerToken(name), detail: "is not known here" }];
-    return known.get(name) === value ? [] : [{ pointer: pointerToken(name), detail: "cannot be changed" }];
-  });
+  const findings = new Findings();
   const meta = Object.hasOwn(body, "meta") ? body.meta : undefined;
-  if (!isJsonObject(meta)) violations.push({ pointer: "/meta", detail: "must be a JSON object" });
+  if (!isJsonObject(meta)) findings.add("/meta", "must be a JSON object");
   else if (isDeeperThan(meta, maxJsonDepth)) {
-    violations.push({ pointer: "/meta", detail: `is nested deeper than ${maxJsonDepth} levels` });
+    findings.add("/meta", `is nested deeper than ${maxJsonDepth} levels`);
   }
-  if (!isJsonObject(meta) || violations.length > 0) return { violations };
+  for (const [name, value] of Object.entries(body)) {
+    if (findings.full) break;
+    if (name === "meta" || (known.has(name) && known.get(name) === value)) continue;
+    findings.add(pointerToken(name), known.has(name) ? "cannot be changed" : "is not known here");
+  }
+  if (!isJsonObject(meta) || findings.any) return { violations: findings.list };
   const text = JSON.stringify(meta);
   return Buffer.byteLength(text) > customerMetaBytes ? { tooLarge: true } : { meta: text };
 }

@@ -43,4 +43,12 @@ describe("a posted customer", () => {
       }),
     );
   });
+
+  test("with more wrong members than an error can list is refused all the same, the first of them named", () => {
+    const body = Object.fromEntries(Array.from({ length: 40_000 }, (_, n) => [`member_${n}`, 1]));
+    const update = readCustomerUpdate(customer, { meta: {}, ...body });
+    if (!("violations" in update)) throw new Error("it was taken");
+    expect(update.violations).toHaveLength(500);
+    expect(update.violations[0]).toEqual({ pointer: "/member_0", detail: "is not known here" });
+  });
 });

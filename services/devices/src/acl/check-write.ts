@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 import type { PointerTree } from "@devmesh/contracts/model/pointer-tree";
-import type { Findings } from "../findings.ts";
+import type { Findings } from "@devmesh/service-kit/findings";
 import { ownMember } from "../json-member.ts";
 import { pointerInto } from "../json-pointer.ts";
 

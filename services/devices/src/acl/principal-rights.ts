@@ -2,7 +2,7 @@ import type { Acl } from "@devmesh/contracts/model/acl";
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import { type PointerTree, pointerTree } from "@devmesh/contracts/model/pointer-tree";
 import type { Principal } from "@devmesh/contracts/principal";
-import { Findings } from "../findings.ts";
+import { Findings } from "@devmesh/service-kit/findings";
 import { pointerInto } from "../json-pointer.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
 import { checkWrite } from "./check-write.ts";

@@ -1,5 +1,5 @@
 import { type ShadowPatch, shadowLimits } from "@devmesh/contracts/model/shadow";
-import type { Findings } from "../findings.ts";
+import type { Findings } from "@devmesh/service-kit/findings";
 import type { StoredShadow } from "./stored-shadow.ts";
 
 /** Finds sections that the patch made larger than they may be: bytes of compact JSON of the merged section, in UTF-8. */

@@ -1,6 +1,6 @@
 import type { Json } from "@devmesh/contracts/model/json";
 import { shadowLimits } from "@devmesh/contracts/model/shadow";
-import type { Findings } from "../findings.ts";
+import type { Findings } from "@devmesh/service-kit/findings";
 import { pointerInto } from "../json-pointer.ts";
 
 /** Names that reach an object's prototype in careless code, here or in a client that gets the shadow. */
