@@ -6,3 +6,4 @@ export const DevicesEnv = ServiceEnv.extend({
   /** Where devices are kept: `sqlite:<path>` or `mongodb://<hosts>/<database>`. */
   STORE_URL: z.string().min(1),
 });
+export type DevicesEnv = z.infer<typeof DevicesEnv>;

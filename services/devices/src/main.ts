@@ -1,50 +1,6 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import { runService } from "@devmesh/service-kit/run-service";
-import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
-import { StoreUnavailable } from "@devmesh/store/store-unavailable";
-import { Background } from "./background.ts";
-import { createBrokerConnections } from "./broker-connections.ts";
-import { createDeviceNotices } from "./device-notices.ts";
-import { createDevices } from "./devices.ts";
 import { DevicesEnv } from "./env.ts";
-import { openDeviceStore } from "./open-device-store.ts";
-import { registerPresenceMetrics } from "./presence-metrics.ts";
-import { watchPresence } from "./presence-watch.ts";
+import { startDevices } from "./start-devices.ts";
 
-/** How long the store may take to show that it is there, in milliseconds. */
-const readinessTimeoutMs = 1_000;
-
-await runService({
-  name: "devices",
-  declaration: mesh.devices,
-  env: DevicesEnv,
-  async start({ env, bus, publisher, clients, log, clock, metrics, signal }) {
-    const store = await openDeviceStore(env.STORE_URL, signal);
-    const background = new Background({ clock, signal, log });
-    const connections = createBrokerConnections(bus);
-    const presence = await watchPresence({ store, connections, publisher, background, clock });
-    registerPresenceMetrics(metrics.registry, presence);
-    const implementation = createDevices({
-      store,
-      keys: clients.keys,
-      data: clients.data,
-      rpcBridge: clients["rpc-bridge"],
-      connections,
-      presence,
-      notices: createDeviceNotices(publisher, clock),
-      background,
-      clock,
-    });
-    return {
-      implementation: unavailableWhen(implementation, (error) => error instanceof StoreUnavailable),
-      ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
-      async stop() {
-        await presence.stop().catch((error: unknown) => {
-          log.warn({ err: error }, "the last changes of presence were not stored");
-        });
-        await background.settled();
-      },
-      close: () => store.close(),
-    };
-  },
-});
+await runService({ name: "devices", declaration: mesh.devices, env: DevicesEnv, start: startDevices });

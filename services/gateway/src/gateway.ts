@@ -1,12 +1,6 @@
-import type { gatewayEvents } from "@devmesh/contracts/gateway";
 import { mesh } from "@devmesh/contracts/mesh";
-import type { Bus } from "@devmesh/service-kit/bus";
-import type { Clock } from "@devmesh/service-kit/clock";
-import type { Publisher } from "@devmesh/service-kit/events";
 import { subscribe } from "@devmesh/service-kit/events";
-import type { Clients } from "@devmesh/service-kit/implementation";
-import type { Logger } from "@devmesh/service-kit/logger";
-import type { Metrics } from "@devmesh/service-kit/metrics";
+import type { ServiceParts } from "@devmesh/service-kit/run-service";
 import type { EndpointStats } from "@devmesh/service-kit/serve";
 import { createApp } from "./app.ts";
 import type { GatewayEnv } from "./env.ts";
@@ -23,15 +17,10 @@ import { createStreamOpener } from "./notifications/open-stream.ts";
 const farewellMs = 2_000;
 
 /** What a gateway is started with. */
-export interface GatewayOptions {
-  readonly env: Omit<GatewayEnv, "NATS_URL">;
-  readonly bus: Bus;
-  readonly clients: Clients<(typeof mesh)["gateway"]["calls"]>;
-  readonly publisher: Publisher<typeof gatewayEvents>;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-}
+export type GatewayParts = Pick<
+  ServiceParts<(typeof mesh)["gateway"], Omit<GatewayEnv, "NATS_URL">>,
+  "env" | "bus" | "clients" | "publisher" | "clock" | "log" | "metrics"
+>;
 
 /** A gateway that listens. */
 export interface Gateway {
@@ -52,7 +41,7 @@ export async function startGateway({
   clock,
   log,
   metrics,
-}: GatewayOptions): Promise<Gateway> {
+}: GatewayParts): Promise<Gateway> {
   const keyCache = new KeyCache({ maxKeys: env.KEY_CACHE_SIZE, believedForMs: env.KEY_CACHE_MS, clock });
   const [keyEvents] = mesh.gateway.subscribes;
   const notificationMetrics = createNotificationMetrics(metrics);

@@ -1,13 +1,8 @@
-import type { keyEvents, keys } from "@devmesh/contracts/keys";
 import { mailQueue } from "@devmesh/contracts/mailer";
-import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
-import type { Bus } from "@devmesh/service-kit/bus";
-import type { Clock } from "@devmesh/service-kit/clock";
+import type { mesh } from "@devmesh/contracts/mesh";
 import { createCallContext } from "@devmesh/service-kit/context";
-import type { Publisher } from "@devmesh/service-kit/events";
-import type { Client, Implementation } from "@devmesh/service-kit/implementation";
-import type { Logger } from "@devmesh/service-kit/logger";
 import { createProducer } from "@devmesh/service-kit/queue";
+import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { createAccountNotices } from "./account-notices.ts";
@@ -33,26 +28,16 @@ const ingestionTimeoutMs = 1_500;
 /** How long the store may take to show that it is there, in milliseconds. */
 const readinessTimeoutMs = 1_000;
 
-/** What the service is put together from. */
-export interface KeysParts {
-  readonly env: KeysEnv;
-  readonly bus: Bus;
-  readonly publisher: Publisher<typeof keyEvents>;
-  readonly clients: { readonly "rpc-bridge": Client<typeof rpcBridge, "awaitIngestion"> };
-  readonly log: Logger;
-  readonly clock: Clock;
-  /** Aborts when the service begins to stop. */
-  readonly signal: AbortSignal;
-}
+type Declaration = typeof mesh.keys;
 
-/** The service, put together. */
-export interface StartedKeys {
-  readonly implementation: Implementation<typeof keys>;
-  /** Whether the store can be read. */
-  readonly ready: () => Promise<void>;
-  readonly stop: () => Promise<void>;
-  readonly close: () => Promise<void>;
-}
+/** What the service is put together from. */
+export type KeysParts = Pick<
+  ServiceParts<Declaration, KeysEnv>,
+  "env" | "bus" | "publisher" | "clients" | "log" | "clock" | "signal"
+>;
+
+/** The service, put together; ready when the store can be read. */
+export type StartedKeys = Required<Omit<StartedService<Declaration["serves"]>, "elsewhere">>;
 
 /**
  * Opens the store, makes sure that it is this encryption key's and that a master key exists, and puts the use cases

@@ -158,7 +158,9 @@ export async function startKeysIn(
       ) => Promise<CallOutput<Contract, M>>;
       return await ask(input, call);
     },
-    ready: started.ready,
+    async ready() {
+      await started.ready();
+    },
     async heard() {
       await bus.flush();
       await gateway.flush();

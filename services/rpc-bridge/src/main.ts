@@ -1,11 +1,11 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import { runService } from "@devmesh/service-kit/run-service";
 import { RpcBridgeEnv } from "./env.ts";
-import { startBridge } from "./start-bridge.ts";
+import { startRpcBridge } from "./start-rpc-bridge.ts";
 
 await runService({
   name: "rpc-bridge",
   declaration: mesh["rpc-bridge"],
   env: RpcBridgeEnv,
-  start: startBridge,
+  start: startRpcBridge,
 });

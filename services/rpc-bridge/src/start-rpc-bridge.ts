@@ -29,7 +29,7 @@ const farewellMs = 1_000;
 const noticeMs = 5_000;
 
 /** Connects the bridge to devices and to the mesh. */
-export async function startBridge(
+export async function startRpcBridge(
   parts: ServiceParts<Declaration, RpcBridgeEnv>,
 ): Promise<StartedService<Declaration["serves"]>> {
   const { env, bus, devicesBus, publisher, clients, log, clock, ready, signal: stopping } = parts;

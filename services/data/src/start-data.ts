@@ -1,0 +1,57 @@
+import { mesh } from "@devmesh/contracts/mesh";
+import { deviceBacklog } from "@devmesh/service-kit/device-backlog";
+import { subscribe } from "@devmesh/service-kit/events";
+import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
+import { createData } from "./data.ts";
+import { createDataMetrics } from "./data-metrics.ts";
+import type { DataEnv } from "./env.ts";
+import { createIngestion } from "./ingest.ts";
+import { startIntake } from "./intake.ts";
+import { openDataStore } from "./open-data-store.ts";
+import { createPurges } from "./purge.ts";
+import { createRecordFeed } from "./record-feed.ts";
+import { createRetention } from "./retention.ts";
+
+type Declaration = typeof mesh.data;
+
+/**
+ * Opens the store, takes up what a crash left half-purged, and begins to store what devices publish. Ready once the broker keeps
+ * for this service what comes at QoS 1 and 2.
+ */
+export async function startData(
+  parts: ServiceParts<Declaration, DataEnv>,
+): Promise<StartedService<Declaration["serves"]>> {
+  const { env, bus, devicesBus, publisher, log, clock, metrics: registered, signal } = parts;
+  const { DATA_RETENTION_DAYS: days, DATA_MAX_BYTES: maxBytes } = env;
+  const store = await openDataStore(env.STORE_URL, { maxBytes, signal });
+  const backlog = () => deviceBacklog(devicesBus, "data");
+  const metrics = createDataMetrics(registered.registry, store, backlog);
+  const feed = createRecordFeed(publisher, clock);
+  const [wishes] = mesh.data.subscribes;
+  const listening = subscribe(bus, wishes, { records_wanted: () => feed.want() }, { mode: "each" });
+  const ingestion = createIngestion({ store, metrics, log, clock, feed });
+  const purges = createPurges({ store, metrics, log, signal });
+  const retention = createRetention({ store, purges, metrics, clock, log, days, maxBytes });
+  const intake = startIntake({
+    bus: devicesBus,
+    ingestion,
+    clock,
+    batch: env.INGEST_BATCH,
+    waitMs: env.INGEST_WAIT_MS,
+    signal,
+  });
+  const sweeping = retention.run(signal);
+  return {
+    implementation: createData({ store, purges, clock, backlog }),
+    async ready() {
+      await store.ping();
+      await ingestion.checkStore();
+      // Rejects until the broker keeps for this service what devices publish.
+      await backlog();
+    },
+    async stop() {
+      await Promise.all([intake.stop(), sweeping, listening.stop()]);
+    },
+    close: () => store.close(),
+  };
+}

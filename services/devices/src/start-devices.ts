@@ -1,0 +1,51 @@
+import type { mesh } from "@devmesh/contracts/mesh";
+import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
+import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import { Background } from "./background.ts";
+import { createBrokerConnections } from "./broker-connections.ts";
+import { createDeviceNotices } from "./device-notices.ts";
+import { createDevices } from "./devices.ts";
+import type { DevicesEnv } from "./env.ts";
+import { openDeviceStore } from "./open-device-store.ts";
+import { registerPresenceMetrics } from "./presence-metrics.ts";
+import { watchPresence } from "./presence-watch.ts";
+
+type Declaration = typeof mesh.devices;
+
+/** How long the store may take to show that it is there, in milliseconds. */
+const readinessTimeoutMs = 1_000;
+
+/** Opens the store, learns from the broker which devices are connected, and takes up what a crash left half-done. */
+export async function startDevices(
+  parts: ServiceParts<Declaration, DevicesEnv>,
+): Promise<StartedService<Declaration["serves"]>> {
+  const { env, bus, publisher, clients, log, clock, metrics, signal } = parts;
+  const store = await openDeviceStore(env.STORE_URL, signal);
+  const background = new Background({ clock, signal, log });
+  const connections = createBrokerConnections(bus);
+  const presence = await watchPresence({ store, connections, publisher, background, clock });
+  registerPresenceMetrics(metrics.registry, presence);
+  const implementation = createDevices({
+    store,
+    keys: clients.keys,
+    data: clients.data,
+    rpcBridge: clients["rpc-bridge"],
+    connections,
+    presence,
+    notices: createDeviceNotices(publisher, clock),
+    background,
+    clock,
+  });
+  return {
+    implementation: unavailableWhen(implementation, (error) => error instanceof StoreUnavailable),
+    ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
+    async stop() {
+      await presence.stop().catch((error: unknown) => {
+        log.warn({ err: error }, "the last changes of presence were not stored");
+      });
+      await background.settled();
+    },
+    close: () => store.close(),
+  };
+}

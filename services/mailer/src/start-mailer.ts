@@ -1,0 +1,34 @@
+import { mailQueue } from "@devmesh/contracts/mailer";
+import type { mesh } from "@devmesh/contracts/mesh";
+import { createQueueOffice } from "@devmesh/service-kit/queue";
+import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
+import type { MailerEnv } from "./env.ts";
+import { defaultSender } from "./mail-address.ts";
+import { startMailDeliveries } from "./mail-deliveries.ts";
+import { createMailMetrics } from "./mail-metrics.ts";
+import { createMailer } from "./mailer.ts";
+import { openTransport } from "./open-transport.ts";
+
+type Declaration = typeof mesh.mailer;
+
+/** Opens the way out for mail, an SMTP server or the outbox, and begins to work on the queue. */
+export async function startMailer(
+  parts: ServiceParts<Declaration, MailerEnv>,
+): Promise<StartedService<Declaration["serves"]>> {
+  const { env, bus, clients, log, clock } = parts;
+  const { PUBLIC_URL: publicUrl, MAIL_FROM: sender = defaultSender(publicUrl) } = env;
+  const transport = await openTransport(env, log);
+  const office = createQueueOffice(bus, mailQueue);
+  const deliveries = await startMailDeliveries({
+    bus,
+    queue: mailQueue,
+    clock,
+    keys: clients.keys,
+    transport,
+    sender,
+    publicUrl,
+    metrics: createMailMetrics(bus, office),
+    log,
+  });
+  return { implementation: createMailer({ queue: office }), stop: () => deliveries.stop() };
+}
