@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { defineContract, defineEvent, defineEvents, pageOf } from "./contract.ts";
 import { ApiKey, NewApiKey } from "./model/api-key.ts";
-import { Customer, EmailAddress, ListedCustomer } from "./model/customer.ts";
+import { Customer, ListedCustomer } from "./model/customer.ts";
 import { DeviceCredentials } from "./model/device.ts";
 import { DeviceId } from "./model/device-id.ts";
+import { EmailAddress } from "./model/email-address.ts";
 import { JsonObject } from "./model/json.ts";
 import { customerChanges, keyChanges } from "./model/notification.ts";
 import { Timestamp } from "./model/time.ts";

@@ -1,6 +1,6 @@
 import type { keys } from "@devmesh/contracts/keys";
 import type { mailQueue } from "@devmesh/contracts/mailer";
-import { EmailAddress } from "@devmesh/contracts/model/customer";
+import { EmailAddress } from "@devmesh/contracts/model/email-address";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Client } from "@devmesh/service-kit/implementation";
 import type { Logger } from "@devmesh/service-kit/logger";

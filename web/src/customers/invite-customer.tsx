@@ -1,4 +1,4 @@
-import { EmailAddress } from "@devmesh/contracts/model/customer";
+import { EmailAddress } from "@devmesh/contracts/model/email-address";
 import { Alert, Button, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";

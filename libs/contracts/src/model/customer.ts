@@ -5,15 +5,6 @@ import { Timestamp } from "./time.ts";
 /** Bytes of compact JSON of a customer's `meta`. */
 export const customerMetaBytes = 16_384;
 
-/** An e-mail address as `GET /newcustomer` takes it; blanks around it are trimmed, letters lowered. */
-export const EmailAddress = z
-  .string()
-  .trim()
-  .toLowerCase()
-  .max(254)
-  .pipe(z.email())
-  .meta({ type: "string", format: "email", example: "ann@example.com" });
-
 /** A customer as its own key sees it. */
 export const Customer = z
   .object({

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { keys } from "../keys.ts";
-import { EmailAddress } from "../model/customer.ts";
+import { EmailAddress } from "../model/email-address.ts";
 import { defineRoutes } from "./route.ts";
 
 const tag = "Customer registration";
