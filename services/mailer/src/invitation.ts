@@ -36,7 +36,7 @@ interface Words {
   readonly expiry: string;
 }
 
-// Plain ASCII in short lines: it then travels unencoded, so link and token can be copied from the raw mail.
+// Plain ASCII, as the HTML is: it then travels unencoded, so link and token can be copied from the raw mail.
 function invitationText({ service, link, customerApi, token, expiry }: Words): string {
   return `Hello,
 
@@ -78,7 +78,7 @@ function invitationHtml(words: Words): string {
 <p><a href="${link}">${link}</a></p>
 <p>Your access token:</p>
 <p><code>${token}</code></p>
-<p>It works at once, as <code>Authorization: Bearer …</code> on
+<p>It works at once, as <code>Authorization: Bearer ...</code> on
 <code>${customerApi}</code>.</p>
 <p>Keep it to yourself: whoever holds it reads and changes your customer data.</p>
 <p>If you did not expect this mail, ignore it. An address that nobody

@@ -105,10 +105,28 @@ export function mailTransportSuite(name: string, open: () => Promise<Destination
       expect(content.text?.trim()).toBe("before\n.\nafter");
     });
 
-    test("leaves an ordinary link and the token readable in the source", async () => {
-      const { source } = await deliver(exampleMail());
-      expect(source).toContain("https://devices.example.com/confirm?token=confirm-me\r\n");
-      expect(source).toContain("ck_00000000000000000000000000000000\r\n");
+    test("leaves link and token readable in the source, as text and as HTML", async () => {
+      const confirmation = `${crypto.randomUUID()}.${"x-_".repeat(14)}z`;
+      const token = "ck_00000000000000000000000000000000";
+      const expiresAt = new Date("2026-01-08T12:00:00.000Z");
+      const publicUrl = new URL("https://devices.example.com/a/path/of/some/length");
+      const { source, content } = await deliver(
+        exampleMail(writeInvitation({ token, confirmation, expiresAt, publicUrl })),
+      );
+      const link = `${publicUrl}/confirm?token=${confirmation}`;
+      expect(source).toContain(`\r\n${link}\r\n`);
+      expect(source).toContain(`<a href="${link}">`);
+      expect(source).toContain(`\r\n${token}\r\n`);
+      expect(content.text).toContain(`\n${link}\n`);
+      expect(content.html).toContain(`<a href="${link}">`);
+    });
+
+    test("encodes lines that are too long for mail", async () => {
+      const long = "a".repeat(2_000);
+      const { source, content } = await deliver(exampleMail({ text: `${long}\n`, html: `<p>${long}</p>` }));
+      for (const line of source.split("\r\n")) expect(line.length).toBeLessThanOrEqual(998);
+      expect(content.text?.trim()).toBe(long);
+      expect(content.html?.trim()).toBe(`<p>${long}</p>`);
     });
 
     test("sends nothing for a call that has ended", async () => {
