@@ -153,7 +153,7 @@ function statsOf(endpoint: EndpointStats): ServiceStats["endpoints"][number] {
     num_errors: errors,
     last_error: lastError,
     processing_time: processingNs,
-    average_processing_time: requests === 0 ? 0 : Math.round(processingNs / requests),
+    average_processing_time: requests === 0 ? 0 : Math.trunc(processingNs / requests),
   };
 }
 

@@ -24,11 +24,21 @@ export interface Metrics {
   readonly deviceLogins: Counter<"outcome">;
 }
 
+/** Gauges of prom-client that are named like counters; the same stands, by type, in `nodejs_active_resources` and its kin. */
+const gaugesNamedLikeCounters = [
+  "nodejs_active_handles_total",
+  "nodejs_active_requests_total",
+  "nodejs_active_resources_total",
+];
+
 /** A registry with the kit's metrics and, if wanted, those of the process. */
 export function createMetrics(options: { readonly processMetrics?: boolean } = {}): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  if (options.processMetrics === true) collectDefaultMetrics({ register: registry });
+  if (options.processMetrics === true) {
+    collectDefaultMetrics({ register: registry });
+    for (const name of gaugesNamedLikeCounters) registry.removeSingleMetric(name);
+  }
   return {
     registry,
     callSeconds: new Histogram({
