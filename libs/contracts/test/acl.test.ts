@@ -58,3 +58,8 @@ test("a named query holds a topic and bounds within those of the API", () => {
   expect(accepts(NamedQuery, { topic: "a", limit: 5001 })).toBe(false);
   expect(accepts(NamedQuery, { topic: "a", since: "yesterday" })).toBe(false);
 });
+
+test("a query named __proto__ is refused, not left out", () => {
+  const parsed = Acl.safeParse(JSON.parse('{"queries":{"__proto__":{"topic":"a"}}}'));
+  expect(parsed.error?.issues.map(({ path }) => path)).toEqual([["queries", "__proto__"]]);
+});

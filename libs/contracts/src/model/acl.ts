@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isJsonObject } from "./json.ts";
 import { TimestampInput } from "./time.ts";
 
 /** A JSON pointer (RFC 6901) into the shadow; it covers what is below it. */
@@ -47,16 +48,24 @@ export const NamedQuery = z.strictObject({
 });
 export type NamedQuery = z.infer<typeof NamedQuery>;
 
+const queriesByName = z
+  .record(QueryName, NamedQuery)
+  .refine((queries) => Object.keys(queries).length <= 100, "must hold at most 100 queries");
+
+/** Refuses the one name that `z.record` leaves out without a word. */
+const Queries = z.preprocess((given: z.input<typeof queriesByName>, context) => {
+  if (isJsonObject(given) && Object.hasOwn(given, "__proto__"))
+    context.addIssue({ code: "custom", path: ["__proto__"], message: "is a forbidden name" });
+  return given;
+}, queriesByName);
+
 /** What the holder of the device's public key may see, change, call and query. A member left out grants nothing. */
 export const Acl = z
   .strictObject({
     read: z.array(ShadowPointer).max(100).default([]),
     write: z.array(ShadowPointer).max(100).default([]),
     rpc: z.array(FunctionName).max(100).default([]),
-    queries: z
-      .record(QueryName, NamedQuery)
-      .refine((queries) => Object.keys(queries).length <= 100, "must hold at most 100 queries")
-      .default({}),
+    queries: Queries.default({}),
   })
   .meta({ id: "Acl" });
 export type Acl = z.infer<typeof Acl>;
