@@ -9,6 +9,7 @@ import { presentedKey } from "./presented-key.ts";
 import { parseQuery, type QueryParameters, queryStringOf } from "./query-string.ts";
 import { type RateLimit, rateAddress } from "./rate-limit.ts";
 import { readJsonBody } from "./request-body.ts";
+import { checkedBodyOf } from "./route-body.ts";
 
 /** What the checks of a route work with. */
 export interface CheckOptions {
@@ -47,7 +48,8 @@ const absentReasons: Readonly<Record<string, { readonly reason: string; readonly
  */
 export function createChecks(route: RouteDeclaration, options: CheckOptions): CheckRequest {
   const checkCaller = callerCheck(route, options);
-  const { params, query, body } = route;
+  const { params, query } = route;
+  const body = checkedBodyOf(route);
   return async (exchange) => {
     const { request } = exchange;
     const parameters = parseQuery(queryStringOf(request.url));

@@ -3,6 +3,7 @@ import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { kitErrors } from "@devmesh/service-kit/errors";
 import { gatewayErrors } from "./gateway-errors.ts";
 import { httpStatus } from "./http-status.ts";
+import { checkedBodyOf } from "./route-body.ts";
 
 /** One reason that an error of the public API can have. */
 export interface ErrorEntry {
@@ -30,11 +31,12 @@ export function declaredErrors(route: RouteDeclaration): Map<string, ErrorEntry>
 
 /** The gateway's own refusals that a route can answer; what no route is reached by is left out. */
 export function gatewayReasons(route: RouteDeclaration): (keyof typeof gatewayErrors)[] {
-  const reasons: (keyof typeof gatewayErrors)[] = ["invalid_request", "rate_limited"];
+  const reasons: (keyof typeof gatewayErrors)[] = ["invalid_request", "rate_limited", "header_too_large"];
   if (route.auth !== null) reasons.push("key_missing", "key_ambiguous", "wrong_key_kind");
-  if (route.body !== undefined) {
-    reasons.push("body_malformed", "body_too_large", "unsupported_media_type");
-    if (!route.body.optional) reasons.push("body_missing");
+  const body = checkedBodyOf(route);
+  if (body !== undefined) {
+    reasons.push("body_malformed", "body_too_large", "unsupported_media_type", "request_incomplete");
+    if (!body.optional) reasons.push("body_missing");
   }
   if (route.stream === true) reasons.push("not_acceptable", "handshake_invalid");
   if (route.stream !== undefined) reasons.push("too_many_listeners");

@@ -1,10 +1,12 @@
 import type { NamedQuery } from "@devmesh/contracts/model/acl";
 import { maxRecordLimit } from "@devmesh/contracts/model/data-record";
 import { defaultRecordLimit } from "@devmesh/contracts/rest/stored-data";
+import { invalidRequest } from "./gateway-errors.ts";
 
-/** How the holder of a public key narrows a named query; times in canonical form. */
+/** How the holder of a public key narrows a named query. */
 export interface Narrowing {
   readonly limit?: number | undefined;
+  /** A time or a duration, as in the query itself. */
   readonly since?: string | undefined;
 }
 
@@ -16,16 +18,26 @@ export interface NarrowedQuery {
   readonly since: string | undefined;
 }
 
-/** The vendor's query, narrowed and never widened: the smaller limit, the later `since` (api.md, Named query). */
+/**
+ * The vendor's query, narrowed and never widened: the smaller limit, the later `since` (api.md, Named query). Throws
+ * `invalid_request` for a limit over 5,000 where the query has none of its own.
+ */
 export function narrowQuery(query: NamedQuery, by: Narrowing, now: Date): NarrowedQuery {
+  if (query.limit === undefined) assertRecordLimit(by.limit);
   const most = query.limit ?? maxRecordLimit;
-  const since = query.since === undefined ? undefined : startOf(query.since, now);
+  const start = (since: string | undefined) => (since === undefined ? undefined : startOf(since, now));
   return {
     topic: query.topic,
     order: query.order ?? "asc",
     limit: Math.min(by.limit ?? query.limit ?? defaultRecordLimit, most),
-    since: later(since, by.since),
+    since: later(start(query.since), start(by.since)),
   };
+}
+
+/** Throws `invalid_request` for more records than one answer holds. */
+export function assertRecordLimit(limit: number | undefined): void {
+  if (limit === undefined || limit <= maxRecordLimit) return;
+  throw invalidRequest([{ pointer: "/query/limit", detail: `must be at most ${maxRecordLimit}` }]);
 }
 
 function later(one: string | undefined, other: string | undefined): string | undefined {

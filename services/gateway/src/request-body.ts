@@ -47,12 +47,28 @@ function parseJson(bytes: Buffer): Json {
   if (bytes.length > 2 * maxJsonDepth && isDeeperThan(value, maxJsonDepth)) {
     throw new RequestRefused("body_too_deep");
   }
+  if ((bytes.length > longestInRange || largeExponent.test(text)) && !isInRange(value)) {
+    throw new RequestRefused("body_malformed", {
+      detail: "A number of the body is beyond the range of a double (RFC 8259, 6).",
+    });
+  }
   if (surrogateEscape.test(text) && !isWellFormed(value)) {
     throw new RequestRefused("body_malformed", {
       detail: "A text of the body holds half of a surrogate pair, which UTF-8 cannot write.",
     });
   }
   return value;
+}
+
+/** How short text can hold a number beyond the range of a double; with a smaller exponent it takes more digits than this. */
+const largeExponent = /\de\+?\d{3}/i;
+const longestInRange = 200;
+
+/** Whether all numbers of a value can be written as JSON again: others would become null, which deletes in a merge patch. */
+function isInRange(value: Json): boolean {
+  if (typeof value === "number") return Number.isFinite(value);
+  if (typeof value !== "object" || value === null) return true;
+  return Object.values(value).every(isInRange);
 }
 
 /** How UTF-8 text can hold half of a surrogate pair all the same. */

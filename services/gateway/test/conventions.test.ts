@@ -246,6 +246,55 @@ describe("a body", () => {
     },
   );
 
+  test.each(["1e400", "-1E+400", `1${"0".repeat(210)}e99`, "9".repeat(400)])(
+    "with the number %s, which JSON could not write again, is 400 and reaches nobody",
+    async (number) => {
+      let asked = 0;
+      mesh.standIns.devices.patchDevice = async () => {
+        asked++;
+        return { etag: '"1"', device: device("pump") as never };
+      };
+      const answer = await mesh.fetch(`${devices}/pump`, {
+        method: "POST",
+        body: `{"shadow":{"state":{"desired":{"a":[${number}]}}}}`,
+        headers: { "content-type": "application/json" },
+      });
+      expect(answer.status).toBe(400);
+      expect((await problemOf(answer)).reason).toBe("body_malformed");
+      expect(asked).toBe(0);
+    },
+  );
+
+  test.each(["1e308", "1e-400", "0.1e100", '"1e400"'])("with %s is read", async (value) => {
+    mesh.standIns.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
+    const answer = await mesh.fetch(`${devices}/pump`, {
+      method: "POST",
+      body: `{"shadow":{"state":{"desired":{"a":${value}}}}}`,
+      headers: { "content-type": "application/json" },
+    });
+    expect(answer.status).toBe(200);
+  });
+
+  test.each([
+    ["text/plain", "x", 415, "unsupported_media_type"],
+    ["application/json", "x", 400, "body_malformed"],
+    ["application/json", '{"token":"mine"}', 400, "invalid_request"],
+    ["application/json", "null", 400, "invalid_request"],
+    ["application/json", `{"a":"${"x".repeat(512 * 1024)}"}`, 413, "body_too_large"],
+  ])("of %s for a route that takes none is checked as any other", async (type, body, status, reason) => {
+    const answer = await mesh.fetch(`${devices}/pump/token`, {
+      method: "POST",
+      body,
+      headers: { "content-type": type },
+    });
+    expect(answer.status).toBe(status);
+    expect((await problemOf(answer)).reason).toBe(reason);
+  });
+
+  test("of an empty object is none for a route that takes none", async () => {
+    expect((await mesh.fetch(`${devices}/pump/token`, { json: {} })).status).toBe(200);
+  });
+
   test("that is needed and missing is 400", async () => {
     const answer = await mesh.fetch(`${devices}/pump`, { method: "POST" });
     expect(answer.status).toBe(400);
@@ -362,6 +411,7 @@ describe("query parameters", () => {
     ["/api/v2/data?limit=5001", ["/query/limit"]],
     ["/api/v2/data?limit=-1&skip=x&since=yesterday", ["/query/limit", "/query/since", "/query/skip"]],
     ["/api/v2/data?limit=1e3", ["/query/limit"]],
+    ["/api/v2/data?limit=9007199254740992", ["/query/limit"]],
     ["/api/v2/data?skip=1000001", ["/query/skip"]],
     ["/api/v2/data?limit=1&limit=1", ["/query/limit"]],
     ["/api/v2/data?filter=%ff", ["/query/filter"]],

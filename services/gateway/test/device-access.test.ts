@@ -39,6 +39,15 @@ describe("a named query", () => {
       await mesh.fetch(`${path}?since=${new Date(now).toISOString()}&limit=3`, { key: "public_key" })
     ).text();
     expect(asked[1]).toMatchObject({ since: new Date(now).toISOString(), limit: 3 });
+    await (await mesh.fetch(`${path}?since=PT1H&limit=1000000`, { key: "public_key" })).text();
+    expect(asked[2]).toMatchObject({ since: new Date(now - 3600_000).toISOString(), limit: 10 });
+  });
+
+  test("without a limit of its own takes none over 5,000", async () => {
+    mesh.standIns.devices.authorize = async () => ({ query: { topic: "a" } });
+    const status = async (limit: number) =>
+      (await mesh.fetch(`/api/v2/m/device/data/known?limit=${limit}`, { key: "public_key" })).status;
+    expect([await status(5_000), await status(5_001)]).toEqual([200, 400]);
   });
 
   test("that is unknown, or cannot be one, is 404", async () => {

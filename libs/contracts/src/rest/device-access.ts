@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { data } from "../data.ts";
 import { devices } from "../devices.ts";
-import { FunctionName, QueryName } from "../model/acl.ts";
+import { Duration, FunctionName, QueryName } from "../model/acl.ts";
 import { DataRecord, maxRecordLimit, maxSkip } from "../model/data-record.ts";
 import { DeviceId } from "../model/device-id.ts";
 import { JsonObject } from "../model/json.ts";
@@ -47,9 +47,16 @@ export const deviceAccess = defineRoutes({
     params: z.object({ name: QueryName }),
     query: z.object({
       skip: queryInteger({ min: -maxSkip, max: maxSkip, default: 0 }).optional(),
-      limit: queryInteger({ min: 0, max: maxRecordLimit }).optional(),
-      since: TimestampInput.optional(),
-      until: TimestampInput.optional(),
+      limit: queryInteger({
+        min: 0,
+        max: Number.MAX_SAFE_INTEGER,
+        description: `Clamped to the query's own; at most ${maxRecordLimit} where it has none.`,
+      }).optional(),
+      since: z
+        .union([Duration, TimestampInput])
+        .optional()
+        .meta({ description: "Inclusive; a time, or an ISO 8601 duration back from now." }),
+      until: TimestampInput.optional().meta({ description: "Exclusive." }),
     }),
     answers: { 200: { description: "The records.", json: z.array(DataRecord) } },
     calls: [

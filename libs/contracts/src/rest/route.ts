@@ -64,9 +64,9 @@ export function queryInteger(bounds: { min: number; max: number; default?: numbe
   };
   return z
     .string()
-    .regex(/^-?\d{1,15}$/, "must be an integer")
+    .regex(/^-?\d{1,16}$/, "must be an integer")
     .transform(Number)
-    .pipe(z.int().min(bounds.min).max(bounds.max))
+    .pipe(z.number().min(bounds.min).max(bounds.max))
     .meta(meta);
 }
 

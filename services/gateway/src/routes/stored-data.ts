@@ -1,11 +1,10 @@
 import type { data } from "@devmesh/contracts/data";
-import { maxRecordLimit } from "@devmesh/contracts/model/data-record";
 import { defaultRecordLimit, type storedData } from "@devmesh/contracts/rest/stored-data";
 import type { Client } from "@devmesh/service-kit/implementation";
-import { invalidRequest } from "../gateway-errors.ts";
 import type { Handlers } from "../handlers.ts";
 import { jsonArray } from "../paged-list.ts";
 import { asCsv, asNdjson } from "../record-export.ts";
+import { assertRecordLimit } from "../record-query.ts";
 import { stream } from "../reply.ts";
 import { recordPages } from "./record-pages.ts";
 
@@ -25,9 +24,7 @@ export function storedDataHandlers(clients: {
           return stream("text/csv; charset=utf-8; header=present", asCsv(records(query.limit)));
         default: {
           const { limit = defaultRecordLimit } = query;
-          if (limit > maxRecordLimit) {
-            throw invalidRequest([{ pointer: "/query/limit", detail: `must be at most ${maxRecordLimit}` }]);
-          }
+          assertRecordLimit(limit);
           return jsonArray(records(limit));
         }
       }
