@@ -2,8 +2,8 @@ import type { Subscription as EventSubscription } from "@devmesh/contracts/topol
 import { AckPolicy, DeliverPolicy, JetStreamApiError, ReplayPolicy } from "@nats-io/jetstream";
 import { nanos, nuid } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
-import { systemClock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
+import { pause } from "./pause.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
 import { isMissing, streamManager } from "./streams.ts";
 import { eventSubject, eventsNamed, eventsStream } from "./subjects.ts";
@@ -274,12 +274,4 @@ function filtersOf(subscriptions: readonly EventSubscription[], about: string | 
         : eventSubject(service, name, about, keeping);
     }),
   );
-}
-
-/** Waits `ms`, less when the bus comes back or the reading ends meanwhile. */
-async function pause(bus: Bus, ms: number, signal: AbortSignal): Promise<void> {
-  const woken = new AbortController();
-  const off = bus.onReconnect(() => woken.abort());
-  await systemClock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
-  off();
 }

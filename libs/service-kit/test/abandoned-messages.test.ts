@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/g
 import { gatherAbandonedMessages } from "../src/abandoned-messages.ts";
 import type { Bus } from "../src/bus.ts";
 import { deviceBacklog } from "../src/device-backlog.ts";
-import { provisionDeviceStreams } from "../src/device-stream.ts";
+import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
 import { createPuller, type PulledMessage } from "../src/pull.ts";
 import { mqttStream, replicaGroup } from "../src/subjects.ts";
 import { startBroker, type TestBroker } from "./broker.ts";

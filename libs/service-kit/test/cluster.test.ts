@@ -6,10 +6,11 @@ import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type Bus, connectBus } from "../src/bus.ts";
-import { type DeviceMessage, provisionDeviceStreams, pullDeviceMessages } from "../src/device-stream.ts";
+import { type DeviceMessage, pullDeviceMessages } from "../src/device-stream.ts";
 import { followEvents } from "../src/event-stream.ts";
 import { createPublisher } from "../src/events.ts";
 import { createLogger } from "../src/logger.ts";
+import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
 
 describe("three clustered servers", () => {
   let folder: TempFolder;
@@ -84,10 +85,12 @@ describe("three clustered servers", () => {
     };
     const followers = await Promise.all([follow(), follow()]);
     const told: string[] = [];
+    let tried = 0;
     const tell = async (count: number) => {
       const enough = told.length + count;
-      for (let nth = told.length; told.length < enough; nth++) {
-        const id = `pump-${nth}`;
+      while (told.length < enough) {
+        // Never the same twice: who has heard the last one has heard all.
+        const id = `pump-${tried++}`;
         const event = { id, timestamp: new Date().toISOString() };
         await publisher.online(event).then(
           () => told.push(id),

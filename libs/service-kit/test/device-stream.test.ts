@@ -1,15 +1,11 @@
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { Bus } from "../src/bus.ts";
-import {
-  type DeviceMessage,
-  provisionDeviceStreams,
-  pullDeviceMessages,
-  subscribeDeviceTopics,
-  type TransientDeviceMessage,
-} from "../src/device-stream.ts";
+import { type DeviceMessage, pullDeviceMessages } from "../src/device-stream.ts";
+import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
 import { streamManager } from "../src/streams.ts";
 import { mqttStream } from "../src/subjects.ts";
+import { subscribeDeviceTopics, type TransientDeviceMessage } from "../src/transient-device-messages.ts";
 import { startBroker, type TestBroker } from "./broker.ts";
 
 const text = (payload: Uint8Array) => Buffer.from(payload).toString();

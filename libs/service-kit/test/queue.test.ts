@@ -2,7 +2,9 @@ import { defineQueue } from "@devmesh/contracts/contract";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { type Attempt, consumeQueue, createProducer, createQueueOffice } from "../src/queue.ts";
+import { type Attempt, consumeQueue } from "../src/queue-consumer.ts";
+import { createQueueOffice } from "../src/queue-office.ts";
+import { createProducer } from "../src/queue-producer.ts";
 import { startBuses, type TestBuses } from "./buses.ts";
 
 /** A queue of its own for each test. */

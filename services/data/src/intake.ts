@@ -1,11 +1,10 @@
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { type DeviceMessage, pullDeviceMessages } from "@devmesh/service-kit/device-stream";
 import {
-  type DeviceMessage,
-  pullDeviceMessages,
   subscribeDeviceTopics,
   type TransientDeviceMessage,
-} from "@devmesh/service-kit/device-stream";
+} from "@devmesh/service-kit/transient-device-messages";
 import type { Ingestion } from "./ingest.ts";
 import type { IncomingMessage } from "./message-check.ts";
 import { gatherQos0Messages } from "./qos0-messages.ts";

@@ -1,6 +1,6 @@
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
-import { provisionDeviceStreams } from "@devmesh/service-kit/device-stream";
 import { createLogger } from "@devmesh/service-kit/logger";
+import { provisionDeviceStreams } from "@devmesh/service-kit/mqtt-stream";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 

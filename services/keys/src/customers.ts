@@ -6,7 +6,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { cutPage } from "@devmesh/service-kit/page";
-import type { Producer } from "@devmesh/service-kit/queue";
+import type { Producer } from "@devmesh/service-kit/queue-producer";
 import type { AccountNotices } from "./account-notices.ts";
 import type { StoredCustomer } from "./customer-store.ts";
 import { readCustomerUpdate } from "./customer-update.ts";

@@ -1,7 +1,7 @@
 import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
 import { createCallContext } from "@devmesh/service-kit/context";
-import { createProducer } from "@devmesh/service-kit/queue";
+import { createProducer } from "@devmesh/service-kit/queue-producer";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";

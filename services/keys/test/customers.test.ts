@@ -1,5 +1,6 @@
 import { mailQueue } from "@devmesh/contracts/mailer";
-import { consumeQueue, createQueueOffice } from "@devmesh/service-kit/queue";
+import { consumeQueue } from "@devmesh/service-kit/queue-consumer";
+import { createQueueOffice } from "@devmesh/service-kit/queue-office";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { openSqliteKeyStore } from "../src/key-store.sqlite.ts";

@@ -4,7 +4,7 @@ import { EmailAddress } from "@devmesh/contracts/model/email-address";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Client } from "@devmesh/service-kit/implementation";
 import type { Logger } from "@devmesh/service-kit/logger";
-import { type Attempt, UnrecoverableError } from "@devmesh/service-kit/queue";
+import { type Attempt, UnrecoverableError } from "@devmesh/service-kit/queue-consumer";
 import type { z } from "zod";
 import { writeInvitation } from "./invitation.ts";
 import type { Mail } from "./mail.ts";

@@ -2,7 +2,7 @@ import type { QueueDeclaration } from "@devmesh/contracts/contract";
 import type { mailQueue } from "@devmesh/contracts/mailer";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { type Consuming, consumeQueue } from "@devmesh/service-kit/queue";
+import { type Consuming, consumeQueue } from "@devmesh/service-kit/queue-consumer";
 import { deliverMail, type MailDelivery } from "./deliver-mail.ts";
 
 /** The queue of mail; its waits are a deployment's, or a test's. */

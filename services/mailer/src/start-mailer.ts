@@ -1,6 +1,6 @@
 import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
-import { createQueueOffice } from "@devmesh/service-kit/queue";
+import { createQueueOffice } from "@devmesh/service-kit/queue-office";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import type { MailerEnv } from "./env.ts";
 import { defaultSender } from "./mail-address.ts";

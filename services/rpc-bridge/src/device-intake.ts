@@ -1,9 +1,6 @@
 import type { Bus } from "@devmesh/service-kit/bus";
-import {
-  type DeviceMessage,
-  pullDeviceMessages,
-  subscribeDeviceTopics,
-} from "@devmesh/service-kit/device-stream";
+import { type DeviceMessage, pullDeviceMessages } from "@devmesh/service-kit/device-stream";
+import { subscribeDeviceTopics } from "@devmesh/service-kit/transient-device-messages";
 import type { DeviceMessages, IncomingMessage } from "./device-messages.ts";
 
 /** What devices publish on its way to those who handle it, shared with all replicas. */

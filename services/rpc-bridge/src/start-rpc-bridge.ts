@@ -1,8 +1,8 @@
 import { deviceEvents } from "@devmesh/contracts/devices";
 import type { mesh } from "@devmesh/contracts/mesh";
 import { deviceBacklog } from "@devmesh/service-kit/device-backlog";
-import { provisionDeviceStreams } from "@devmesh/service-kit/device-stream";
 import { subscribe } from "@devmesh/service-kit/events";
+import { provisionDeviceStreams } from "@devmesh/service-kit/mqtt-stream";
 import { listRetainedTopics } from "@devmesh/service-kit/retained-messages";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import { createCalls } from "./calls.ts";

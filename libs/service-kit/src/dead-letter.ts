@@ -1,0 +1,69 @@
+import type { QueueDeclaration } from "@devmesh/contracts/contract";
+import { jetstream, type StoredMsg } from "@nats-io/jetstream";
+import { headers } from "@nats-io/nats-core";
+import type { z } from "zod";
+import type { Bus } from "./bus.ts";
+import type { PulledMessage } from "./pull.ts";
+import { parseJob } from "./queue-job.ts";
+import { deadSubject } from "./subjects.ts";
+
+/** How long the stream may take to acknowledge a dead letter, in milliseconds. */
+const storeTimeoutMs = 2_000;
+
+const errorHeader = "Devmesh-Error";
+const attemptsHeader = "Devmesh-Attempts";
+
+/** A job that was given up. */
+export interface DeadLetter<Q extends QueueDeclaration> {
+  /** Names it in `retry`; ascending in the order in which jobs were given up. */
+  readonly sequence: number;
+  /** Null when it no longer matches the queue's schema. */
+  readonly job: z.output<Q["job"]> | null;
+  /** Text of the last attempt's error. */
+  readonly error: string;
+  readonly attempts: number;
+  readonly failedAt: Date;
+}
+
+/** Keeps a job that was given up, with its error; the same job twice is one dead letter. Rejects when it is not known to be stored. */
+export async function storeDeadLetter(
+  bus: Bus,
+  queue: string,
+  message: PulledMessage,
+  error: unknown,
+): Promise<void> {
+  const wire = headers();
+  wire.set(errorHeader, headerText(error));
+  wire.set(attemptsHeader, String(Math.min(message.deliveries, Number.MAX_SAFE_INTEGER)));
+  const msgID = `${message.storedAt.getTime()}-${message.sequence}`;
+  const stream = jetstream(bus.connection, { timeout: storeTimeoutMs });
+  await stream.publish(deadSubject(queue), message.payload, { headers: wire, msgID });
+}
+
+/** Error text that may stand in a header: one line, at most 1,000 characters. */
+function headerText(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return (
+    text
+      .replace(/[^\x20-\x7e]+/g, " ")
+      .trim()
+      .slice(0, 1_000) || "unknown"
+  );
+}
+
+/** Reads a dead letter as its stream keeps it; `job` is null for one of another release, whose jobs looked otherwise. */
+export function readDeadLetter<Q extends QueueDeclaration>(queue: Q, stored: StoredMsg): DeadLetter<Q> {
+  let job: z.output<Q["job"]> | null = null;
+  try {
+    job = parseJob(queue, stored.data);
+  } catch {
+    // Queued by an older release whose jobs looked otherwise: listed all the same, so that nothing is hidden.
+  }
+  return {
+    sequence: stored.seq,
+    job,
+    error: stored.header.get(errorHeader),
+    attempts: Number(stored.header.get(attemptsHeader)) || 0,
+    failedAt: stored.time,
+  };
+}

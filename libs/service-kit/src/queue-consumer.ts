@@ -1,0 +1,176 @@
+import type { QueueDeclaration } from "@devmesh/contracts/contract";
+import { AckPolicy, DeliverPolicy } from "@nats-io/jetstream";
+import { nanos } from "@nats-io/nats-core";
+import type { z } from "zod";
+import type { Bus } from "./bus.ts";
+import { systemClock } from "./clock.ts";
+import { type CallContext, createCallContext } from "./context.ts";
+import { storeDeadLetter } from "./dead-letter.ts";
+import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
+import { parseJob } from "./queue-job.ts";
+import { ensureConsumer, ensureDeadLetterStream, ensureQueueStream } from "./streams.ts";
+import { queueConsumer, queueStream } from "./subjects.ts";
+import { childSpan, parseTraceparent, startTrace, traceHeader } from "./trace.ts";
+
+/** After this long without a sign of life, another replica takes a job over; in milliseconds. */
+const takeoverMs = 10_000;
+/** Longest wait of one request for a job, in milliseconds. */
+const pollMs = 5_000;
+
+/** One try at a job. */
+export interface Attempt extends CallContext {
+  /** 1 at the first. */
+  readonly number: number;
+  /** Whether a failure makes the job a dead letter. */
+  readonly last: boolean;
+  /** Sequence of the job in its queue: the same in each attempt. */
+  readonly sequence: number;
+  /** When the job was queued: the same in each attempt. */
+  readonly queuedAt: Date;
+}
+
+/** Thrown by a handler when no further attempt can help: the job becomes a dead letter at once. */
+export class UnrecoverableError extends Error {
+  override readonly name = "UnrecoverableError";
+}
+
+/** How a queue is consumed. */
+export interface ConsumeOptions {
+  /** Jobs of this process under way at once. Default 1. */
+  readonly concurrency?: number;
+}
+
+/** A queue being worked on. */
+export interface Consuming {
+  /** Takes no more jobs, then waits for those under way. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Works on a queue, sharing its jobs with all replicas. A handler that rejects, or outlasts `attemptMs`, is tried
+ * again after the declared waits; then, or at once after an `UnrecoverableError`, the job and its error are kept
+ * as a dead letter, stored before the job is taken off the queue. A process that dies leaves its job to another;
+ * deaths count as attempts.
+ */
+export async function consumeQueue<Q extends QueueDeclaration>(
+  bus: Bus,
+  queue: Q,
+  handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
+  { concurrency = 1 }: ConsumeOptions = {},
+): Promise<Consuming> {
+  await ensureQueueStream(bus, queue.name);
+  await ensureDeadLetterStream(bus, queue.name);
+  await ensureWorker(bus, queue.name);
+  const stopping = new AbortController();
+  const workers = Array.from({ length: concurrency }, () => work(bus, queue, handler, stopping.signal));
+  return {
+    async stop() {
+      stopping.abort();
+      await Promise.all(workers);
+    },
+  };
+}
+
+async function ensureWorker(bus: Bus, queue: string): Promise<void> {
+  await ensureConsumer(bus, queueStream(queue), {
+    durable_name: queueConsumer,
+    ack_policy: AckPolicy.Explicit,
+    deliver_policy: DeliverPolicy.All,
+    ack_wait: nanos(takeoverMs),
+    max_deliver: -1,
+  });
+}
+
+async function work<Q extends QueueDeclaration>(
+  bus: Bus,
+  queue: Q,
+  handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
+  stopping: AbortSignal,
+): Promise<void> {
+  const puller: Puller = createPuller(bus, queueStream(queue.name), queueConsumer);
+  try {
+    while (!stopping.aborted && !bus.connection.isClosed()) {
+      const { messages, failure } = await puller.pull({ batch: 1, expiresMs: pollMs }, stopping);
+      for (const message of messages) await attempt(bus, queue, handler, message);
+      if (failure !== null) await recover(bus, queue.name, failure, stopping);
+    }
+  } finally {
+    puller.close();
+  }
+}
+
+async function recover(bus: Bus, queue: string, failure: string, stopping: AbortSignal): Promise<void> {
+  bus.log.warn({ queue, failure }, "the queue cannot be read");
+  await systemClock.sleep(1_000, stopping).catch(() => undefined);
+  if (failure !== "missing" || stopping.aborted) return;
+  try {
+    await ensureQueueStream(bus, queue);
+    await ensureWorker(bus, queue);
+  } catch (error) {
+    bus.log.warn({ err: error, queue }, "the queue cannot be made");
+  }
+}
+
+async function attempt<Q extends QueueDeclaration>(
+  bus: Bus,
+  queue: Q,
+  handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
+  message: PulledMessage,
+): Promise<void> {
+  const number = message.deliveries;
+  const allowed = queue.backoffMs.length + 1;
+  const parent = parseTraceparent(message.headers?.get(traceHeader));
+  const call = createCallContext({
+    timeoutMs: queue.attemptMs,
+    trace: parent === null ? startTrace() : childSpan(parent),
+  });
+  const alive = setInterval(() => message.extend(), takeoverMs / 3);
+  try {
+    if (number > allowed) throw new Error("the process ended during the last attempt");
+    const job = parseJob(queue, message.payload);
+    await within(
+      call.signal,
+      handler(job, {
+        ...call,
+        number,
+        last: number === allowed,
+        sequence: message.sequence,
+        queuedAt: message.storedAt,
+      }),
+    );
+    message.acknowledge();
+    bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "ok" });
+  } catch (error) {
+    const fields = { err: error, queue: queue.name, sequence: message.sequence, attempt: number };
+    if (number < allowed && !(error instanceof UnrecoverableError)) {
+      bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "failed" });
+      bus.log.warn(fields, "a job failed and will be tried again");
+      message.reject(queue.backoffMs[number - 1] ?? 0);
+    } else {
+      await bury(bus, queue.name, message, error);
+      bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "dead" });
+      bus.log.error(fields, "a job was given up");
+    }
+  } finally {
+    clearInterval(alive);
+    call[Symbol.dispose]();
+  }
+}
+
+/** Makes the job a dead letter, then takes it off the queue; a crash between the two makes the same one once more. */
+async function bury(bus: Bus, queue: string, message: PulledMessage, error: unknown): Promise<void> {
+  try {
+    await storeDeadLetter(bus, queue, message, error);
+    message.acknowledge();
+  } catch (cause) {
+    bus.log.error({ err: cause, queue, sequence: message.sequence }, "a dead letter could not be stored");
+    message.reject(takeoverMs);
+  }
+}
+
+function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    work.then(resolve, reject);
+  });
+}

@@ -1,0 +1,83 @@
+import type { QueueDeclaration } from "@devmesh/contracts/contract";
+import { jetstream, type NextMsgRequest, type SeqMsgRequest, type StoredMsg } from "@nats-io/jetstream";
+import type { Bus } from "./bus.ts";
+import { type DeadLetter, readDeadLetter } from "./dead-letter.ts";
+import { ServiceError } from "./errors.ts";
+import { isMissing, streamManager } from "./streams.ts";
+import { deadLetterStream, deadSubject, queueStream, queueSubject } from "./subjects.ts";
+
+/** How long queueing again waits for the stream's acknowledgement, in milliseconds. */
+const requeueTimeoutMs = 2_000;
+
+/** A part of the dead letters; `next` is the sequence after which the following part begins, null at the end. */
+export interface DeadLetterPage<Q extends QueueDeclaration> {
+  readonly letters: readonly DeadLetter<Q>[];
+  readonly next: number | null;
+}
+
+/** A look into a queue, and what can be done about its dead letters. For the service that consumes it. */
+export interface QueueOffice<Q extends QueueDeclaration> {
+  /** Jobs waiting or under way, and dead letters kept. */
+  count(): Promise<{ readonly pending: number; readonly dead: number }>;
+  /** Dead letters, oldest first, after the one of sequence `after`. */
+  listDeadLetters(options: { readonly after?: number; readonly limit: number }): Promise<DeadLetterPage<Q>>;
+  /**
+   * Queues a dead letter again and forgets it; false when there is none of that sequence. Twice is once, also at the same time.
+   * Throws `unavailable` when it is not known to be queued, or still kept.
+   */
+  retryDeadLetter(sequence: number): Promise<boolean>;
+}
+
+/** Opens the office of a queue whose streams `consumeQueue` has made. */
+export function createQueueOffice<Q extends QueueDeclaration>(bus: Bus, queue: Q): QueueOffice<Q> {
+  const dead = deadLetterStream(queue.name);
+  const stream = jetstream(bus.connection, { timeout: requeueTimeoutMs });
+  return {
+    async count() {
+      const manager = await streamManager(bus);
+      const [waiting, given] = await Promise.all([
+        manager.streams.info(queueStream(queue.name)),
+        manager.streams.info(dead),
+      ]);
+      return { pending: waiting.state.messages, dead: given.state.messages };
+    },
+    async listDeadLetters({ after = 0, limit }) {
+      const manager = await streamManager(bus);
+      const letters: DeadLetter<Q>[] = [];
+      let from = after + 1;
+      for (;;) {
+        const query: NextMsgRequest = { seq: from, next_by_subj: deadSubject(queue.name) };
+        const stored = await nextMessage(manager.streams.getMessage(dead, query as SeqMsgRequest));
+        if (stored === null) return { letters, next: null };
+        if (letters.length === limit) return { letters, next: letters.at(-1)?.sequence ?? after };
+        letters.push(readDeadLetter(queue, stored));
+        from = stored.seq + 1;
+      }
+    },
+    async retryDeadLetter(sequence) {
+      const manager = await streamManager(bus);
+      const find = () => nextMessage(manager.streams.getMessage(dead, { seq: sequence }));
+      const stored = await find();
+      if (stored === null) return false;
+      try {
+        await stream.publish(queueSubject(queue.name), stored.data, {
+          msgID: `retry-${stored.time.getTime()}-${sequence}`,
+        });
+        await manager.streams.deleteMessage(dead, sequence, false);
+      } catch (cause) {
+        // It is gone when another call was first: this one queued nothing then, under the same id.
+        if ((await find()) !== null) throw ServiceError.of("unavailable", { cause });
+      }
+      return true;
+    },
+  };
+}
+
+async function nextMessage(asked: Promise<StoredMsg | null>): Promise<StoredMsg | null> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw ServiceError.of("unavailable", { cause: error });
+  }
+}
