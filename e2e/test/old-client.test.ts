@@ -182,11 +182,9 @@ describe("an old client notices", () => {
       { id: "a", tags: [{ n: 1 }, {}], owner: null, acl: {} },
       ["/tags/1", "/acl/read"],
     ],
-    [
-      "another type",
-      { id: 1, tags: [{ n: 1 }], owner: "x", acl: { read: {} } },
-      ["/id", "/owner", "/acl/read"],
-    ],
+    ["another type", { id: 1, tags: [{ n: 1 }], owner: null, acl: { read: {} } }, ["/id", "/acl/read"]],
+    ["nothing where a value has come", { id: "a", tags: [{ n: 1 }], owner: "x", acl: { read: [] } }, []],
+    ["a value that has gone", { id: null, tags: [{ n: 1 }], owner: null, acl: { read: [] } }, ["/id"]],
     ["a list that is empty now", { id: "a", tags: [], owner: null, acl: { read: [] } }, ["/tags/*"]],
   ])("%s", (_, answer, missing) => {
     expect(missingFrom(recorded, answer)).toEqual(missing);
