@@ -61,7 +61,7 @@ export interface EventDeclaration {
   readonly live?: true;
 }
 
-/** The events of one service. But for live ones they are kept one hour, for replay; what must not be lost is in a store first (ADR 9). */
+/** The events of one service. But for live ones they are kept one hour, for replay; what must not be lost is in a store first (ADR 20). */
 export interface EventsDeclaration {
   readonly service: string;
   readonly events: Readonly<Record<string, EventDeclaration>>;
@@ -99,7 +99,7 @@ export function defineQueue<const Q extends QueueDeclaration>(queue: Q): Q {
 
 /**
  * A page of a list: `next` is the cursor of the following page, null on the last one.
- * `next` is declared first so that its bytes come first on the wire and `items` can be passed on unparsed (ADR 13).
+ * `next` is declared first so that its bytes come first on the wire and `items` can be passed on unparsed (ADR 19).
  */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({ next: z.string().nullable(), items: z.array(item) });
