@@ -22,7 +22,7 @@ export interface CutOptions<T> {
 }
 
 /**
- * The page that begins with the first candidate: cut by count and by bytes (ADR 13). Ask the store for one item more
+ * The page that begins with the first candidate: cut by count and by bytes (ADR 19). Ask the store for one item more
  * than `limit`, or set `more`. An item that alone is too large still makes a page of its own.
  */
 export function cutPage<T>(candidates: readonly T[], options: CutOptions<T>): Page<T> {
@@ -57,7 +57,7 @@ const between = Buffer.from(',"items":[');
 const closing = Buffer.from("]}");
 
 /**
- * Takes a `pageOf` reply apart so that its items can be passed on as bytes (ADR 14). Relies on `next` coming first,
+ * Takes a `pageOf` reply apart so that its items can be passed on as bytes (ADR 19). Relies on `next` coming first,
  * as its owner serialises it; throws when the bytes are not laid out so.
  */
 export function splitPage(bytes: Uint8Array): SplitPage {

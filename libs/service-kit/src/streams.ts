@@ -28,7 +28,7 @@ const megabyte = 1024 * 1024;
 
 type WantedStream = Pick<StreamConfig, "name" | "subjects"> & Partial<StreamConfig>;
 
-/** The stream that keeps each event for one hour, for replay (ADR 9); at most 256 MB, the oldest go first. */
+/** The stream that keeps each event for one hour, for replay (ADR 20); at most 256 MB, the oldest go first. */
 export async function ensureEventsStream(bus: Bus): Promise<void> {
   await ensureStream(bus, {
     name: eventsStream,

@@ -3,7 +3,7 @@ import { randomFillSync } from "node:crypto";
 /** Header of W3C Trace Context, the same in HTTP and NATS. */
 export const traceHeader = "traceparent";
 
-/** Header that carries the request id of api.md through the mesh. */
+/** Header that carries the request id through the mesh (api.md, Conventions). */
 export const requestIdHeader = "Mesh-Request-Id";
 
 /** Where a call stands in a trace (W3C Trace Context, level 1). */

@@ -41,7 +41,7 @@ type Step = (id: string, mark: DeletingMark, call: CallContext) => Promise<reado
 
 /**
  * Deletion is a row of steps, each of which may be done twice. The mark says durably which one is next, so that a
- * crash between any two is made good by whoever takes the mark over (architecture.md, Delete a device).
+ * crash between any two is made good by whoever takes the mark over (ADR 14).
  */
 export function createDeviceDeletion(deps: DeletionDeps): DeviceDeletion {
   const { store, keys, data, rpcBridge, connections, notices, background, clock } = deps;

@@ -32,7 +32,7 @@ interface Attempt {
 export type Authenticate = (key: string, attempt: Attempt) => VerifiedKey | Promise<VerifiedKey>;
 
 /**
- * Authentication with a cache in front of `keys.verify` (ADR 8). A key that is remembered costs a digest; one that is
+ * Authentication with a cache in front of `keys.verify` (ADR 21). A key that is remembered costs a digest; one that is
  * not is asked for once, however many requests present it at the same time.
  */
 export function createAuthentication({ keys, cache, attempts, clock }: AuthenticationOptions): Authenticate {

@@ -1,4 +1,4 @@
-/** Helpers that take an owner's answer apart without parsing what is passed on (ADR 14). */
+/** Takes an owner's answer apart without parsing what is passed on (ADR 19). */
 
 const quote = 0x22;
 const backslash = 0x5c;

@@ -17,7 +17,7 @@ or the device's own code with \`device_error\`. Where a request breaks a rule, \
 pointer: into the body, or \`/query/<name>\` and \`/path/<name>\` for parameters of the URL. Where a key may not write a
 member, \`pointers\` lists them.
 
-The code is what services say to each other (ADR 6); what has none is refused by the gateway itself.
+The code is what services say to each other (ADR 4); what has none is refused by the gateway itself.
 
 | reason | HTTP | code | when | operations |
 |---|---|---|---|---|

@@ -36,7 +36,7 @@ const statusOfReason: Readonly<Partial<Record<CallReason, number>>> = {
   bad_device_reply: 502,
 };
 
-/** HTTP status of an error that a service answered. The only place where codes and HTTP meet (ADR 6). */
+/** HTTP status of an error that a service answered. The only place where codes and HTTP meet (ADR 4). */
 export function httpStatus(code: Code, reason: string): number {
   const special = Object.hasOwn(statusOfReason, reason) ? statusOfReason[reason as CallReason] : undefined;
   return special ?? statusOfCode[code];

@@ -32,7 +32,7 @@ export interface KeyCacheOptions {
 
 /**
  * Verified keys by the digest of the secret, least recently used ones forgotten first. Holds no secret.
- * Revocations drop entries at once, and also the answers of verifications that began before them (ADR 8).
+ * Revocations drop entries at once, and also the answers of verifications that began before them (ADR 21).
  */
 export class KeyCache {
   readonly #options: KeyCacheOptions;

@@ -11,7 +11,7 @@ interface Bucket {
 export interface RateLimitOptions {
   /** Stands in the `RateLimit` headers. */
   readonly name: string;
-  /** Tokens a second. A bucket holds twice as many (api.md, Details decided). */
+  /** Tokens a second. A bucket holds twice as many (api.md, Conventions). */
   readonly perSecond: number;
   /** Most buckets kept; beyond it the least recently used one is forgotten, as if it were full. */
   readonly maxBuckets: number;

@@ -10,7 +10,7 @@ export type CustomerUpdate =
   | { readonly tooLarge: true };
 
 /**
- * Reads a posted customer (api.md, Details decided, Customers): the whole object may come back, `meta` replaces the
+ * Reads a posted customer (api.md, Customers): the whole object may come back, `meta` replaces the
  * old one, every other member must be what it was.
  */
 export function readCustomerUpdate(customer: Customer, body: JsonObject): CustomerUpdate {

@@ -19,7 +19,7 @@ export interface DeviceCredentialsDependencies {
   readonly notices: AccountNotices;
 }
 
-/** Issues, shows, rotates and ends the two secrets of a device (api.md, Device; architecture, Delete a device). */
+/** Issues, shows, rotates and ends the two secrets of a device (api.md, Device; ADR 14). */
 export function createDeviceCredentials(
   dependencies: DeviceCredentialsDependencies,
 ): Pick<

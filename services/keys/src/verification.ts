@@ -45,7 +45,7 @@ export function createVerification(
       case keyPrefixes.customer:
         return findCustomer(digest, call);
       default:
-        // A device token is a password for MQTT and no API key (api.md, Details decided).
+        // A device token is a password for MQTT and no API key (api.md, Keys).
         return null;
     }
   }

@@ -3,6 +3,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { createDeviceAllowance } from "./device-allowance.ts";
 import { createDeviceLanes } from "./device-lanes.ts";
 import type { DeviceMessage } from "./device-message.ts";
 import type { DeviceShadows } from "./device-shadows.ts";
@@ -33,6 +34,8 @@ export interface DeviceMessagesOptions {
   readonly shadows: DeviceShadows;
   readonly publisher: Publisher<typeof rpcEvents>;
   readonly metrics: Pick<BridgeMetrics, "messagesDropped">;
+  /** Messages about its shadow, and as many events, of one device that are handled a second. */
+  readonly perSecond: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -40,10 +43,13 @@ export interface DeviceMessagesOptions {
 /** QoS 0 messages that wait or are worked on at one time; beyond it, new ones are dropped. */
 const maxUnkept = 1_000;
 
+/** A device may use up the allowance of so many seconds at once. */
+const burstSeconds = 10;
+
 /** The longest a QoS 0 message is tried, in milliseconds: later the device has said something newer. */
 const unkeptMs = 10_000;
 
-/** The longest an event is tried, in milliseconds: it is best effort (ADR 9) and must not hold up shadows behind it. */
+/** The longest an event is tried, in milliseconds: it is best effort (ADR 20) and must not hold up shadows behind it. */
 const eventMs = 10_000;
 
 /** Bytes of the largest payload of an event; as an event of the mesh it must fit one NATS message. */
@@ -51,7 +57,9 @@ const maxEventBytes = 256 * 1024;
 
 /** Hands each message to who answers it, in the order of arrival for each device. */
 export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMessages {
-  const { shadows, publisher, metrics, clock, log } = options;
+  const { shadows, publisher, metrics, perSecond, clock, log } = options;
+  const shadowAllowance = createDeviceAllowance(perSecond, perSecond * burstSeconds);
+  const eventAllowance = createDeviceAllowance(perSecond, perSecond * burstSeconds);
   const shadowLanes = createDeviceLanes();
   // Of their own, so that a stream of events that cannot be told holds up no shadow.
   const eventLanes = createDeviceLanes();
@@ -61,6 +69,14 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
     const topic = parseDeviceTopic(message.topicLevels);
     if (topic === null) return metrics.messagesDropped.inc({ why: "topic" });
     const { deviceId } = topic;
+    const allowance = topic.kind === "event" ? eventAllowance : shadowAllowance;
+    if (!allowance.take(deviceId, message.timestamp.getTime())) {
+      metrics.messagesDropped.inc({ why: "too_many" });
+      // Behind what it sent before, so that its answers keep their order.
+      if (topic.kind === "shadow_update")
+        await shadowLanes.run(deviceId, () => shadows.refuse({ ...message, deviceId }, signal));
+      return;
+    }
     switch (topic.kind) {
       case "shadow_update":
         return shadowLanes.run(deviceId, () => shadows.update({ ...message, deviceId }, signal));

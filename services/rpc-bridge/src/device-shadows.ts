@@ -27,6 +27,8 @@ export interface DeviceShadows {
    * no more gets no answer, as does one of the same id that came after it.
    */
   update(message: DeviceMessage, signal: AbortSignal): Promise<void>;
+  /** Answers on `rejected` that the device sends too many updates; none is applied. Never throws. */
+  refuse(message: DeviceMessage, signal: AbortSignal): Promise<void>;
   /** Answers with state, version and timestamp on `ID/shadow`; never tags. A device that is no more gets no answer. */
   read(message: DeviceMessage, signal: AbortSignal): Promise<void>;
 }
@@ -138,6 +140,10 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
         if (rejection.code >= 500) log.error({ err: error, device_id: deviceId }, "a shadow update failed");
         await reject(deviceId, { ...rejection, ...token }, signal);
       }
+    },
+    async refuse({ deviceId, payload }, signal) {
+      const rejection = { code: 429, message: "too many updates a second", ...readClientToken(payload) };
+      await reject(deviceId, rejection, signal);
     },
     async read({ deviceId, payload }, signal) {
       const token = readClientToken(payload);

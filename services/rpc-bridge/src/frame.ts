@@ -32,7 +32,7 @@ const noSuchFunction: readonly number[] = [404, -32601];
 /** The most characters of a device's own error message that travel on. */
 const maxMessageLength = 1_024;
 
-/** The largest answer of a call to its caller, in bytes; larger ones cannot be sent through the mesh (ADR 13). */
+/** The largest answer of a call to its caller, in bytes; larger ones cannot be sent through the mesh (ADR 19). */
 const maxResultBytes = 512 * 1024;
 
 /** A reply of so many bytes stays below `maxResultBytes` when it is written again, also if all of it is `1e20`. */

@@ -4,8 +4,10 @@ import { Counter, Gauge, type Registry } from "prom-client";
 export interface BridgeMetrics {
   /** Replies that no call waits for: `unreadable` ones, and `unexpected` ones (late, twice, or of another replica). */
   readonly repliesIgnored: Counter<"why">;
-  /** Device messages that were given up: `topic`, `not_json`, `too_large`, `overload`, `failed`. */
+  /** Device messages that were given up: `topic`, `not_json`, `too_large`, `too_many`, `overload`, `failed`. */
   readonly messagesDropped: Counter<"why">;
+  /** Messages that waited for kept sessions alone and were dropped because the broker's storage filled up. */
+  readonly queuedMessagesDropped: Counter;
   /** Calls whose `rpc.in` was not told, since too many of those were under way. */
   readonly callEventsDropped: Counter;
 }
@@ -32,6 +34,11 @@ export function createBridgeMetrics(registry: Registry, callsInFlight: () => num
       name: "device_messages_dropped_total",
       help: "Messages of devices that were given up.",
       labelNames: ["why"],
+      registers,
+    }),
+    queuedMessagesDropped: new Counter({
+      name: "device_queued_messages_dropped_total",
+      help: "Messages dropped that waited for kept MQTT sessions, because the broker's storage filled up.",
       registers,
     }),
     callEventsDropped: new Counter({

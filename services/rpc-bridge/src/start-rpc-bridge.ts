@@ -2,9 +2,11 @@ import { deviceEvents } from "@devmesh/contracts/devices";
 import type { mesh } from "@devmesh/contracts/mesh";
 import { deviceBacklog } from "@devmesh/service-kit/device-backlog";
 import { subscribe } from "@devmesh/service-kit/events";
+import { dropHeldMessages } from "@devmesh/service-kit/held-messages";
 import { provisionDeviceStreams } from "@devmesh/service-kit/mqtt-stream";
 import { listRetainedTopics } from "@devmesh/service-kit/retained-messages";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
+import { dropSessionBacklog } from "@devmesh/service-kit/session-backlog";
 import { createCalls } from "./calls.ts";
 import { departureHandler } from "./departures.ts";
 import { startDeviceIntake } from "./device-intake.ts";
@@ -17,6 +19,7 @@ import { createBridgeMetrics } from "./metrics.ts";
 import { createMissedChanges } from "./missed-changes.ts";
 import { openMqttLink } from "./mqtt-link.ts";
 import { createRpcBridge, replyHandler } from "./rpc-bridge.ts";
+import { keepSessionRoom } from "./session-room.ts";
 import { createDeltaPublisher } from "./shadow-delta.ts";
 import { createWipeDevice } from "./wipe-device.ts";
 
@@ -24,6 +27,9 @@ type Declaration = (typeof mesh)["rpc-bridge"];
 
 /** How long before the end of a drain the calls that still wait are told so, in milliseconds. */
 const farewellMs = 1_000;
+
+/** The part of the broker's storage beyond which what waits for kept sessions alone is dropped. */
+const sessionShare = 0.5;
 
 /** How often a start that waits says so, in milliseconds. */
 const noticeMs = 5_000;
@@ -63,12 +69,20 @@ export async function startRpcBridge(
   const stateLink = openMqttLink({ ...common, login, clientId: `_rpc-bridge-${replica}-state` });
   const deltas = createDeltaPublisher({ ...common, devices, link: stateLink });
   const shadows = createDeviceShadows({ clock, log, devices, link: callLink });
-  const messages = createDeviceMessages({ clock, log, shadows, publisher, metrics });
+  const messages = createDeviceMessages({
+    clock,
+    log,
+    shadows,
+    publisher,
+    metrics,
+    perSecond: env.DEVICE_MESSAGE_RATE,
+  });
   const wipe = createWipeDevice({
     log,
     login,
     link: stateLink,
     retainedTopics: (deviceId) => listRetainedTopics(devicesBus, deviceId),
+    dropHeld: (deviceId, clientIds) => dropHeldMessages(devicesBus, deviceId, clientIds),
     forget: deltas.forget,
   });
 
@@ -77,6 +91,10 @@ export async function startRpcBridge(
   await Promise.all([callLink.ready, stateLink.ready]);
   while (!stopping.aborted && !(await ingestion.untilReady(noticeMs)))
     log.info("waiting for the broker's streams");
+
+  const maxBytes = env.DEVICE_STREAM_MAX_BYTES * sessionShare;
+  const dropBacklog = () => dropSessionBacklog(devicesBus, { maxBytes, signal: life.signal });
+  const room = keepSessionRoom({ ...common, dropBacklog, metrics });
 
   const endCalls = departureHandler({ calls, devices, clock, signal: life.signal });
   const heard = [

@@ -4,7 +4,7 @@ import { type BrokerLogin, connectMqtt, type MqttLink } from "./mqtt-link.ts";
 
 /**
  * Takes from the broker what it holds of a device whose access has ended: the session under each client id with its
- * queued messages, and its retained messages. Doing it again changes nothing. Throws when it could not be finished
+ * queued messages, what it published at QoS 2 and never released, and its retained messages. Doing it again changes nothing. Throws when it could not be finished
  * before `signal` aborted; what was removed until then stays removed.
  */
 export type WipeDevice = (
@@ -19,6 +19,8 @@ export interface WipeDeviceOptions {
   readonly link: Pick<MqttLink, "publish">;
   /** Topics below `ID/` and `db/ID/` of which the broker holds a retained message. */
   readonly retainedTopics: (deviceId: string) => Promise<readonly string[]>;
+  /** Drops what the device published at QoS 2 and never released, under any of its client ids. */
+  readonly dropHeld: (deviceId: string, clientIds: Iterable<string>) => Promise<void>;
   /** Forgets what the bridge remembers of the device's retained messages. */
   readonly forget: (deviceId: string) => void;
   readonly log: Logger;
@@ -37,7 +39,7 @@ const maxRounds = 5;
 const overwriting = Buffer.from("-");
 
 export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
-  const { login, link, retainedTopics, forget, log } = options;
+  const { login, link, retainedTopics, dropHeld, forget, log } = options;
 
   /** Overwritten first: a server of a cluster that has not heard of a message yet would not clear it. */
   async function clear(topic: string): Promise<void> {
@@ -59,6 +61,7 @@ export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
     // Another's client id would end another's session, the bridge's own included.
     const own = new Set([deviceId, ...clientIds.filter((clientId) => isClientIdOf(deviceId, clientId))]);
     await inGroups([...own], endedAtOnce, signal, (clientId) => endSession(login, clientId, signal));
+    await dropHeld(deviceId, own);
     await clearRetained(deviceId, signal);
     forget(deviceId);
     log.info(

@@ -78,7 +78,7 @@ function compareMembers(
   }
 }
 
-/** An empty object against nothing is no difference (api.md, Details decided, Shadow). */
+/** An empty object against nothing is no difference (api.md, Device). */
 function addMissing(name: string, wanted: Json, indent: number, lines: ComparisonLine[]): void {
   const label = `${JSON.stringify(name)}: `;
   if (!isJsonObject(wanted)) {

@@ -70,7 +70,7 @@ export const Acl = z
   .meta({ id: "Acl" });
 export type Acl = z.infer<typeof Acl>;
 
-/** The ACL of a device that was created without one (api.md). */
+/** The ACL of a device that was created without one (api.md, Device public key and the ACL). */
 export const defaultAcl: Acl = {
   read: ["/state/desired/app", "/state/reported/app", "/state/reported/online"],
   write: ["/state/desired/app"],

@@ -9,7 +9,7 @@ export const keyChanges = ["created", "deleted"] as const;
 export const customerChanges = ["invited", "confirmed", "updated", "deleted"] as const;
 
 /**
- * One frame of the notification stream (api.md). What `data` holds depends on the name; clients skip names they do not know:
+ * One frame of the notification stream (api.md, Notification stream). What `data` holds depends on the name; clients skip names they do not know:
  *
  * | name | id | data |
  * |---|---|---|

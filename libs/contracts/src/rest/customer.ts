@@ -7,7 +7,7 @@ const tag = "Customer access";
 const path = `${apiPrefix}/customer`;
 const aliases = ["/customer"];
 
-/** Spec: Customer access API, customer key. */
+/** What a customer does with the access token from the mail (api.md, Customers). */
 export const customerAccess = defineRoutes({
   readCustomer: {
     method: "get",

@@ -20,7 +20,7 @@ const identified = z.object({ id: z.string().min(1).max(128) });
 const nothing = { description: "Done." } as const;
 const etag = { ETag: "Covers name, acl and shadow as stored." } as const;
 
-/** Spec: Master key API; and, beside it, what is ours for the same key. */
+/** What the vendor does with a master key: devices, RPC, keys, customers, and what runs the mesh (api.md). */
 export const masterKey = defineRoutes({
   listDevices: {
     method: "get",

@@ -5,7 +5,7 @@ import { defineRoutes } from "./route.ts";
 
 const tag = "Customer registration";
 
-/** Spec: Customer registration, no authentication. */
+/** How one becomes a customer, without a key (api.md, Customers). */
 export const registration = defineRoutes({
   registerCustomer: {
     method: "get",

@@ -8,7 +8,7 @@ import { apiPrefix, defineRoutes, queryInteger } from "./route.ts";
 /** `limit` of `GET /data` when none is given; an export without one gives all that match. */
 export const defaultRecordLimit = 100;
 
-/** Spec: `GET /data` of the master key API and of the device key API. */
+/** `GET /data`, for master keys and device keys (api.md, Stored data). */
 export const storedData = defineRoutes({
   queryRecords: {
     method: "get",

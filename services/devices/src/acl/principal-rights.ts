@@ -9,7 +9,7 @@ import { checkWrite } from "./check-write.ts";
 
 /** What a device key reads and writes (api.md, Device key). */
 const appSections = ["/state/desired/app", "/state/reported/app"];
-/** What a device writes over its own connection (api.md, Details decided, Shadow). */
+/** What a device writes over its own connection (api.md, MQTT). */
 const stateSections = ["/state/desired", "/state/reported"];
 /** What a device reads of itself: all but the tags, which are never sent to it (api.md, Device). */
 const deviceSections = ["/state", "/metadata", "/version", "/timestamp"];

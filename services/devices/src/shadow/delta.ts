@@ -4,7 +4,7 @@ import { equalJson } from "./equal-json.ts";
 
 /**
  * What a device must still merge into `reported` to reach `desired`, for members present in `desired` only; undefined
- * when there is nothing. An empty object against nothing is no difference (api.md, Details decided, Shadow).
+ * when there is nothing. An empty object against nothing is no difference (api.md, Device).
  */
 export function deltaOf(desired: JsonObject, reported: JsonObject): JsonObject | undefined {
   const delta: JsonObject = {};

@@ -4,7 +4,7 @@ import type { Client } from "@devmesh/service-kit/implementation";
 import type { Handlers } from "../handlers.ts";
 import { json } from "../reply.ts";
 
-/** Spec: Customer access API, customer key. */
+/** The customer's own object (api.md, Customers); whose it is follows from the key. */
 export function customerHandlers(clients: {
   readonly keys: Client<typeof keys, "readCustomer" | "updateCustomer">;
 }): Handlers<keyof typeof customerAccess> {

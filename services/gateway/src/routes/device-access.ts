@@ -22,7 +22,7 @@ export interface DeviceAccessClients {
 }
 
 /**
- * Spec: Device access API, device public key. What the ACL covers is decided by `devices`; its word on functions and
+ * What a device's public key is good for (api.md, Device public key and the ACL). What the ACL covers is decided by `devices`; its word on functions and
  * queries is believed for five seconds.
  */
 export function deviceAccessHandlers(

@@ -4,7 +4,7 @@ import type { Client } from "@devmesh/service-kit/implementation";
 import type { Handlers } from "../handlers.ts";
 import { bareDevice, condition } from "./tagged-device.ts";
 
-/** Spec: Device key API. What the key may see and change is decided by `devices`. */
+/** The device of a device key (api.md, Device key). What the key may see and change is decided by `devices`. */
 export function deviceKeyHandlers(clients: {
   readonly devices: Client<typeof devices, "readDevice" | "patchDevice">;
 }): Handlers<keyof typeof deviceKey> {

@@ -48,7 +48,7 @@ const pageMs = 10_000;
 /** Most bytes of devices that are held to answer `limit` with one `Link`; a longer page ends early and leads on. */
 const heldBytes = 8 * 1024 * 1024;
 
-/** Spec: Master key API; and, beside it, what is ours for the same key. */
+/** What the vendor does with a master key (api.md); each owner decides, the gateway passes on. */
 export function masterKeyHandlers(
   clients: MasterKeyClients,
 ): Handlers<Exclude<keyof typeof masterKey, "readMesh" | "readMqttAddress">> {

@@ -5,7 +5,7 @@ import { confirmationPage } from "../confirmation-page.ts";
 import type { Handlers } from "../handlers.ts";
 import { json, page } from "../reply.ts";
 
-/** Spec: Customer registration, no authentication. */
+/** Invitations and confirmations, by anybody (api.md, Customers). */
 export function registrationHandlers(clients: {
   readonly keys: Client<typeof keys, "invite" | "confirmCustomer">;
 }): Handlers<keyof typeof registration> {

@@ -8,7 +8,7 @@ import { assertRecordLimit } from "../record-query.ts";
 import { stream } from "../reply.ts";
 import { recordPages } from "./record-pages.ts";
 
-/** Spec: `GET /data`. Which records a key sees is decided by `data`. */
+/** `GET /data` (api.md, Stored data). Which records a key sees is decided by `data`. */
 export function storedDataHandlers(clients: {
   readonly data: Client<typeof data, "queryRecords">;
 }): Handlers<keyof typeof storedData> {
