@@ -6,6 +6,7 @@ import type { Bus } from "./bus.ts";
 import { systemClock } from "./clock.ts";
 import { type CallContext, createCallContext } from "./context.ts";
 import { storeDeadLetter } from "./dead-letter.ts";
+import { createOwnJobs, type OwnJobs } from "./own-jobs.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
 import { parseJob } from "./queue-job.ts";
 import { ensureConsumer, ensureDeadLetterStream, ensureQueueStream } from "./streams.ts";
@@ -50,7 +51,7 @@ export interface Consuming {
  * Works on a queue, sharing its jobs with all replicas. A handler that rejects, or outlasts `attemptMs`, is tried
  * again after the declared waits; then, or at once after an `UnrecoverableError`, the job and its error are kept
  * as a dead letter, stored before the job is taken off the queue. A process that dies leaves its job to another;
- * deaths count as attempts.
+ * deaths count as attempts. What ends here while the broker is away is not done again by this process.
  */
 export async function consumeQueue<Q extends QueueDeclaration>(
   bus: Bus,
@@ -62,7 +63,8 @@ export async function consumeQueue<Q extends QueueDeclaration>(
   await ensureDeadLetterStream(bus, queue.name);
   await ensureWorker(bus, queue.name);
   const stopping = new AbortController();
-  const workers = Array.from({ length: concurrency }, () => work(bus, queue, handler, stopping.signal));
+  const own = createOwnJobs();
+  const workers = Array.from({ length: concurrency }, () => work(bus, queue, handler, own, stopping.signal));
   return {
     async stop() {
       stopping.abort();
@@ -85,13 +87,14 @@ async function work<Q extends QueueDeclaration>(
   bus: Bus,
   queue: Q,
   handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
+  own: OwnJobs,
   stopping: AbortSignal,
 ): Promise<void> {
   const puller: Puller = createPuller(bus, queueStream(queue.name), queueConsumer);
   try {
     while (!stopping.aborted && !bus.connection.isClosed()) {
       const { messages, failure } = await puller.pull({ batch: 1, expiresMs: pollMs }, stopping);
-      for (const message of messages) await attempt(bus, queue, handler, message);
+      for (const message of messages) await take(bus, queue, handler, own, message);
       if (failure !== null) await recover(bus, queue.name, failure, stopping);
     }
   } finally {
@@ -111,12 +114,33 @@ async function recover(bus: Bus, queue: string, failure: string, stopping: Abort
   }
 }
 
+/** Attempts a job, unless this process is at it or has finished it. */
+async function take<Q extends QueueDeclaration>(
+  bus: Bus,
+  queue: Q,
+  handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
+  own: OwnJobs,
+  message: PulledMessage,
+): Promise<void> {
+  const state = own.stateOf(message);
+  if (state === "finished") return message.acknowledge();
+  if (state === "under_way") return message.reject(takeoverMs);
+  own.began(message);
+  let finished = false;
+  try {
+    finished = await attempt(bus, queue, handler, message);
+  } finally {
+    own.ended(message, finished);
+  }
+}
+
+/** Whether the job is off the queue: done, or a dead letter. */
 async function attempt<Q extends QueueDeclaration>(
   bus: Bus,
   queue: Q,
   handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
   message: PulledMessage,
-): Promise<void> {
+): Promise<boolean> {
   const number = message.deliveries;
   const allowed = queue.backoffMs.length + 1;
   const parent = parseTraceparent(message.headers?.get(traceHeader));
@@ -140,31 +164,35 @@ async function attempt<Q extends QueueDeclaration>(
     );
     message.acknowledge();
     bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "ok" });
+    return true;
   } catch (error) {
     const fields = { err: error, queue: queue.name, sequence: message.sequence, attempt: number };
     if (number < allowed && !(error instanceof UnrecoverableError)) {
       bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "failed" });
       bus.log.warn(fields, "a job failed and will be tried again");
       message.reject(queue.backoffMs[number - 1] ?? 0);
-    } else {
-      await bury(bus, queue.name, message, error);
-      bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "dead" });
-      bus.log.error(fields, "a job was given up");
+      return false;
     }
+    const buried = await bury(bus, queue.name, message, error);
+    bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "dead" });
+    bus.log.error(fields, "a job was given up");
+    return buried;
   } finally {
     clearInterval(alive);
     call[Symbol.dispose]();
   }
 }
 
-/** Makes the job a dead letter, then takes it off the queue; a crash between the two makes the same one once more. */
-async function bury(bus: Bus, queue: string, message: PulledMessage, error: unknown): Promise<void> {
+/** Makes the job a dead letter, then takes it off the queue; a crash between the two makes the same one once more. False when neither is known. */
+async function bury(bus: Bus, queue: string, message: PulledMessage, error: unknown): Promise<boolean> {
   try {
     await storeDeadLetter(bus, queue, message, error);
     message.acknowledge();
+    return true;
   } catch (cause) {
     bus.log.error({ err: cause, queue, sequence: message.sequence }, "a dead letter could not be stored");
     message.reject(takeoverMs);
+    return false;
   }
 }
 

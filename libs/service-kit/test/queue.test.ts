@@ -171,4 +171,39 @@ describe("a work queue", () => {
     await eventually(() => done.includes("after"));
     await consuming.stop();
   });
+
+  test("does no job twice that ended, or went on, while the broker was away", async () => {
+    await using own = await startBuses({ jetstream: true });
+    const queue = queueNamed("deaf", [1, 1, 1, 1], 60_000);
+    const bus = await own.connect("worker");
+    const producer = await createProducer(bus, queue);
+    const begun: string[] = [];
+    const ends = { meanwhile: Promise.withResolvers<void>(), later: Promise.withResolvers<void>() };
+    const consuming = await consumeQueue(
+      bus,
+      queue,
+      async ({ to }) => {
+        begun.push(to);
+        await ends[to as keyof typeof ends].promise;
+      },
+      { concurrency: 4 },
+    );
+    for (const to of Object.keys(ends)) await producer.enqueue({ to });
+    await eventually(() => begun.length === 2);
+    const lost = new Promise<void>((resolve) => bus.onDisconnect(resolve));
+    const back = new Promise<void>((resolve) => bus.onReconnect(resolve));
+    await own.server.kill();
+    await lost;
+    ends.meanwhile.resolve();
+    // Long enough for the broker to think that nobody is at work any more.
+    await new Promise((resolve) => setTimeout(resolve, 11_000));
+    await own.server.restart();
+    await back;
+    const office = createQueueOffice(bus, queue);
+    await eventually(async () => (await office.count()).pending === 1);
+    ends.later.resolve();
+    await eventually(async () => (await office.count()).pending === 0);
+    expect(begun.sort()).toEqual(["later", "meanwhile"]);
+    await consuming.stop();
+  }, 90_000);
 });
