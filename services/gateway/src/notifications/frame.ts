@@ -51,6 +51,12 @@ export function joinFrames(frames: readonly Frame[], format: StreamFormat): Buff
   return Buffer.concat(frames.map((frame) => frame.bytes(format)));
 }
 
+/** Says that frames may be missing before it: of these names, or of any. */
+export function gapFrame(seq: number, at: Date, names?: readonly string[]): Frame {
+  const data = names === undefined ? {} : { names: [...names] };
+  return new Frame({ seq, id: null, name: "gap", data, timestamp: at.toISOString() });
+}
+
 /** An unfragmented, unmasked text message (RFC 6455, 5.2). */
 function textMessage(text: string): Buffer {
   const length = Buffer.byteLength(text);

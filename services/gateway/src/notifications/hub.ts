@@ -1,44 +1,29 @@
-import { type gatewayEvents, recordsWantedMs } from "@devmesh/contracts/gateway";
+import type { gatewayEvents } from "@devmesh/contracts/gateway";
 import { mesh } from "@devmesh/contracts/mesh";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { isReason, ServiceError } from "@devmesh/service-kit/errors";
-import {
-  followEvents,
-  replayEvents,
-  type StreamedEvent,
-  type StreamPosition,
-} from "@devmesh/service-kit/event-stream";
-import { type Listening, type Publisher, subscribe } from "@devmesh/service-kit/events";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import { followEvents, type StreamPosition } from "@devmesh/service-kit/event-stream";
+import type { Publisher } from "@devmesh/service-kit/events";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { ListenerPlaces } from "../listener-places.ts";
+import { type CatchUp, createCatchUp } from "./catch-up.ts";
 import { type Audience, Channel } from "./channel.ts";
 import { Channels } from "./channels.ts";
 import { type DeviceAccess, deviceView } from "./device-view.ts";
-import { Frame, joinFrames } from "./frame.ts";
+import { Frame, gapFrame } from "./frame.ts";
+import { HeardEvents } from "./heard-events.ts";
+import { KeyWatch } from "./key-watch.ts";
 import type { Listener, ListenerPrincipal } from "./listener.ts";
 import type { NotificationMetrics } from "./notification-metrics.ts";
 import type { Farewell } from "./outlet.ts";
-import { RecentEvents, remembered } from "./recent-events.ts";
-import { createTurns } from "./turns.ts";
+import { RecordHearing } from "./record-hearing.ts";
 import { masterView } from "./view.ts";
 
 /** How often a connection is shown to live, in milliseconds. */
 const beatMs = 20_000;
-/** How often keys are looked at, in milliseconds: one that has ended ends its streams within it. */
-const sweepMs = 500;
-/** A key that was verified anew is not looked at again for this long, in milliseconds. */
-const verifiedForMs = 30_000;
-/** Most keys verified, and most listeners that read the stream of events, at a time. */
-const maxVerifying = 64;
-const maxReplaying = 16;
-/** Most events given to a listener in one piece while it catches up. */
-const catchUpSlice = 500;
-/** How long a listener may take to read such a piece, in milliseconds: others may wait for their turn behind it. */
-const catchUpMs = 30_000;
 
-const ended: Farewell = { code: 1008, reason: "the key has ended" };
 const stopping: Farewell = { code: 1012, reason: "the gateway stops" };
 const broken: Farewell = { code: 1013, reason: "the events cannot be read, try again" };
 
@@ -63,37 +48,39 @@ export class NotificationHub {
   readonly #stopping = new AbortController();
   readonly #listeners = new Set<Listener>();
   readonly #channels = new Channels((audience) => this.#channelFor(audience));
-  readonly #offReconnect: () => void;
+  readonly #heard = new HeardEvents();
+  readonly #keys: KeyWatch;
+  readonly #records: RecordHearing;
+  readonly #catchUp: CatchUp;
   readonly #following: Promise<void>;
-  readonly #replaying = createTurns(maxReplaying);
-  /** Null until it is known where the stream of events stands. */
-  #recent: RecentEvents | null = null;
-  #advanced = Promise.withResolvers<void>();
-  #sweeping = false;
-  #recordsWanted: { readonly hearing: Listening; cancel: () => void } | null = null;
-  #cancelSweep: () => void = () => undefined;
+  readonly #offReconnect: () => void;
   #cancelBeat: () => void = () => undefined;
 
   constructor(options: HubOptions) {
     this.#options = options;
-    const { bus, log } = options;
+    const { bus, publisher, clock, log, metrics } = options;
+    const { signal } = this.#stopping;
+    this.#keys = new KeyWatch({ listeners: this.#listeners, clock, log });
+    this.#records = new RecordHearing({ bus, publisher, clock, stored: (records) => this.#stored(records) });
+    this.#catchUp = createCatchUp({ bus, heard: this.#heard, clock, metrics, signal });
     this.#following = followEvents(
       bus,
       mesh.gateway.follows,
-      { began: (position) => this.#began(position), events: (batch) => this.#happened(batch) },
-      this.#stopping.signal,
+      {
+        began: (position) => this.#began(position),
+        events: (batch) => this.#channels.tellEvents(this.#heard.add(batch)),
+      },
+      signal,
     ).catch((error: unknown) => {
-      if (!this.#stopping.signal.aborted) log.error({ err: error }, "events can no longer be followed");
+      if (!signal.aborted) log.error({ err: error }, "events can no longer be followed");
     });
     this.#offReconnect = bus.onReconnect(() => {
-      for (const listener of this.#listeners) listener.checkAtMs = 0;
-      this.#sweep();
-      if (this.#recordsWanted === null) return;
-      options.publisher.live.records_wanted({});
+      this.#keys.lookAgain();
+      if (!this.#records.active) return;
+      this.#records.sayAgain();
       // No stream keeps what was told of records meanwhile.
       this.#channels.tellGap(this.#gap(["data"]), { records: true });
     });
-    this.#scheduleSweep();
     this.#scheduleBeat();
   }
 
@@ -102,7 +89,7 @@ export class NotificationHub {
    * while it is not known where the stream of events stands.
    */
   admit(keyId: string, kind: ListenerPrincipal["kind"]): () => void {
-    if (this.#recent === null || this.#stopping.signal.aborted) {
+    if (this.#heard.recent === null || this.#stopping.signal.aborted) {
       throw ServiceError.of("unavailable", { cause: new Error("the stream of events is not followed") });
     }
     return this.#options.places.take(keyId, kind);
@@ -110,35 +97,34 @@ export class NotificationHub {
 
   /** Resolves when it is known where the stream of events stands, or after `boundMs`. */
   async awaitPosition(boundMs: number): Promise<void> {
-    if (this.#recent !== null) return;
+    if (this.#heard.recent !== null) return;
     const waiting = new AbortController();
     const late = this.#options.clock.sleep(boundMs, waiting.signal).catch(() => undefined);
-    await Promise.race([this.#advanced.promise, late]);
+    await Promise.race([this.#heard.advanced, late]);
     waiting.abort(new Error("the position is known"));
   }
 
   /** The last sequence known. */
   get position(): number {
-    return this.#recent?.last ?? 0;
+    return this.#heard.position;
   }
 
   /** Gives an admitted listener all that it wishes for, until it or its key goes. */
   join(listener: Listener): void {
-    const { metrics } = this.#options;
+    const { metrics, log } = this.#options;
     const labels = { kind: listener.principal.kind, format: listener.outlet.format };
     this.#listeners.add(listener);
     metrics.listeners.inc(labels);
     const channel = this.#channels.enter(audienceOf(listener));
-    if (this.#channels.wantRecords) this.#wantRecords();
+    if (this.#channels.wantRecords && !this.#stopping.signal.aborted) this.#records.start();
     void listener.outlet.gone.then(() => {
       this.#listeners.delete(listener);
       metrics.listeners.dec(labels);
       channel.remove(listener);
       this.#channels.leave(channel);
-      if (!this.#channels.wantRecords) this.#wantRecordsNoMore();
+      if (!this.#channels.wantRecords) void this.#records.stop();
     });
     this.#catchUp(listener, channel).catch((error: unknown) => {
-      const { log } = this.#options;
       if (!listener.ended) log.warn({ err: error }, "a listener could not be given what it missed");
       listener.close(broken);
     });
@@ -146,17 +132,14 @@ export class NotificationHub {
 
   /** Ends the streams of keys that were revoked. */
   revoke(keyIds: readonly string[]): void {
-    const revoked = new Set(keyIds);
-    for (const listener of this.#listeners) {
-      if (revoked.has(listener.caller.keyId)) listener.close(ended);
-    }
+    this.#keys.revoke(keyIds);
   }
 
   /** Says farewell to all listeners and takes no new ones; ends what is left of them after `boundMs`. */
   async stop(boundMs: number): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     this.#stopping.abort(new Error("the gateway stops"));
-    this.#cancelSweep();
+    this.#keys.stop();
     this.#cancelBeat();
     this.#offReconnect();
     const left = [...this.#listeners];
@@ -166,115 +149,22 @@ export class NotificationHub {
     await Promise.race([Promise.all(left.map(({ outlet }) => outlet.gone)), late]);
     waiting.abort(new Error("all listeners are gone"));
     for (const { outlet } of this.#listeners) outlet.destroy();
-    await this.#recordsWanted?.hearing.stop();
+    await this.#records.stop();
     await this.#following;
   }
 
   #began(position: StreamPosition): void {
-    const isFirst = this.#recent === null;
-    this.#recent = new RecentEvents(position.after);
+    const isFirst = this.#heard.recent === null;
+    this.#heard.begin(position);
     if (!isFirst) this.#channels.tellGap(this.#gap(), { records: false });
-    this.#advance();
   }
 
-  #happened(batch: readonly StreamedEvent[]): void {
-    const recent = this.#recent;
-    if (recent === null) return;
-    const events = recent.add(batch);
-    this.#channels.tellEvents(events);
-    this.#advance();
+  #stored(records: readonly DataRecord[]): void {
+    this.#channels.tellRecords(records.map((record) => recordFrame(record, this.position)));
   }
 
-  #advance(): void {
-    this.#advanced.resolve();
-    this.#advanced = Promise.withResolvers<void>();
-  }
-
-  #gap(names?: readonly string[], seq = this.position): Frame {
-    const data = names === undefined ? {} : { names: [...names] };
-    const timestamp = this.#options.clock.now().toISOString();
-    return new Frame({ seq, id: null, name: "gap", data, timestamp });
-  }
-
-  /** Gives a listener what it missed, then puts it beside those who see the same. */
-  async #catchUp(listener: Listener, channel: Channel): Promise<void> {
-    const { wishes, outlet } = listener;
-    const give = async (frames: readonly Frame[]) => {
-      if (frames.length === 0) return;
-      listener.send(joinFrames(frames, outlet.format));
-      this.#options.metrics.frames.inc({ kind: listener.principal.kind }, frames.length);
-      const late = Promise.withResolvers<void>();
-      const cancel = this.#options.clock.schedule(catchUpMs, () => {
-        listener.closeAsSlow();
-        late.resolve();
-      });
-      await Promise.race([outlet.drained(), late.promise]);
-      cancel();
-    };
-    let recent = this.#recent;
-    let cursor = wishes.after ?? this.position;
-    // Another gateway may be ahead of this one, or the sequence be of a stream that is gone: the stream knows.
-    if (cursor > this.position) cursor = await this.#replay(listener, channel, cursor, cursor, give);
-    while (!listener.ended) {
-      if (this.#recent !== recent) {
-        recent = this.#recent;
-        cursor = recent?.from ?? 0;
-        await give([this.#gap(undefined, cursor)]);
-      } else if (recent === null || cursor > recent.last) {
-        await Promise.race([this.#advanced.promise, outlet.gone]);
-      } else if (cursor < recent.from) {
-        cursor = await this.#replay(listener, channel, cursor, recent.from, give);
-      } else {
-        const events = recent.behind(cursor).slice(0, catchUpSlice);
-        const last = events.at(-1);
-        if (last !== undefined) {
-          await give(await channel.view.framesOf(events));
-          cursor = last.sequence;
-        } else if (channel.unsettled !== undefined) {
-          await channel.unsettled;
-        } else {
-          channel.add(listener);
-          if (wishes.data && wishes.after !== undefined) {
-            // Records are told as they are stored, and kept elsewhere.
-            listener.send(this.#gap(["data"]).bytes(outlet.format));
-          }
-          return;
-        }
-      }
-    }
-  }
-
-  /** Reads events behind `after` up to `until` from the stream; answers where the listener stands then. */
-  async #replay(
-    listener: Listener,
-    { view, audience }: Channel,
-    after: number,
-    until: number,
-    give: (frames: readonly Frame[]) => Promise<void>,
-  ): Promise<number> {
-    const { bus, metrics } = this.#options;
-    using _ = await this.#replaying.take();
-    // Gone while it waited.
-    if (listener.ended) return after;
-    metrics.replays.inc();
-    const signal = this.#stopping.signal;
-    let cursor = after;
-    let moved = false;
-    for await (const { position, events } of replayEvents(bus, mesh.gateway.follows, {
-      after,
-      until: () => until,
-      about: audience.device,
-      signal,
-    })) {
-      if (listener.ended) return cursor;
-      if (position.gap) {
-        await give([this.#gap(undefined, position.after)]);
-        moved = true;
-      }
-      if (events.length > 0) await give(await view.framesOf(events.map(remembered)));
-      cursor = position.after;
-    }
-    return moved ? cursor : Math.max(cursor, until);
+  #gap(names?: readonly string[]): Frame {
+    return gapFrame(this.position, this.#options.clock.now(), names);
   }
 
   #channelFor(audience: Audience): Channel {
@@ -289,86 +179,11 @@ export class NotificationHub {
     );
   }
 
-  /** While somebody listens for records, `data` is told so, and what it tells is heard. */
-  #wantRecords(): void {
-    if (this.#recordsWanted !== null || this.#stopping.signal.aborted) return;
-    const { bus, publisher, clock } = this.#options;
-    const [, records] = mesh.gateway.subscribes;
-    const hearing = subscribe(bus, records, { stored: (event) => this.#stored(event) }, { mode: "each" });
-    const wanted: { readonly hearing: Listening; cancel: () => void } = { hearing, cancel: () => undefined };
-    const say = () => {
-      publisher.live.records_wanted({});
-      wanted.cancel = clock.schedule(recordsWantedMs / 3, say);
-    };
-    this.#recordsWanted = wanted;
-    say();
-  }
-
-  #wantRecordsNoMore(): void {
-    const wanted = this.#recordsWanted;
-    this.#recordsWanted = null;
-    wanted?.cancel();
-    void wanted?.hearing.stop();
-  }
-
-  #stored({ records }: { readonly records: readonly DataRecord[] }): void {
-    this.#channels.tellRecords(records.map((record) => recordFrame(record, this.position)));
-  }
-
   #scheduleBeat(): void {
     this.#cancelBeat = this.#options.clock.schedule(beatMs, () => {
       for (const { outlet } of this.#listeners) outlet.beat();
       this.#scheduleBeat();
     });
-  }
-
-  #scheduleSweep(): void {
-    this.#cancelSweep = this.#options.clock.schedule(sweepMs, () => {
-      this.#sweep();
-      this.#scheduleSweep();
-    });
-  }
-
-  /** Ends streams of keys that have expired or do not stand any more. */
-  #sweep(): void {
-    const { clock, log } = this.#options;
-    const now = clock.now().getTime();
-    const nowMs = clock.monotonicMs();
-    const unknown: { readonly listener: Listener; readonly verifying: Promise<unknown> }[] = [];
-    for (const listener of this.#listeners) {
-      if (listener.ended) continue;
-      if (listener.caller.expiresAtMs <= now) listener.close(ended);
-      else if (listener.checkAtMs <= nowMs && !this.#sweeping && unknown.length < maxVerifying) {
-        const verifying = verifyAgain(listener);
-        if (verifying !== undefined) unknown.push({ listener, verifying });
-      }
-    }
-    if (unknown.length === 0) return;
-    this.#sweeping = true;
-    const settled = unknown.map(async ({ listener, verifying }) => {
-      try {
-        await verifying;
-        listener.checkAtMs = clock.monotonicMs() + verifiedForMs;
-      } catch (error) {
-        if (isReason(error, "key_invalid")) listener.close(ended);
-        else log.debug({ err: error }, "a listener's key could not be verified");
-      }
-    });
-    void Promise.all(settled).finally(() => {
-      this.#sweeping = false;
-      // More may be due than were verified at a time.
-      if (unknown.length === maxVerifying) this.#sweep();
-    });
-  }
-}
-
-/** Undefined where the key is remembered and stands. */
-function verifyAgain({ caller }: Listener): Promise<unknown> | undefined {
-  try {
-    const found = caller.verifyAgain();
-    return found instanceof Promise ? found : undefined;
-  } catch (error) {
-    return Promise.reject(error instanceof Error ? error : new Error(String(error)));
   }
 }
 
