@@ -236,7 +236,8 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       return removeAndReopen("deleteBefore", moment, limit);
     },
     async deleteOldest(limit, aboveBytes) {
-      return size().bytes > aboveBytes ? removeAndReopen("deleteFirst", limit) : 0;
+      const excess = size().bytes - aboveBytes;
+      return excess > 0 ? removeAndReopen("deleteFirst", limit, excess) : 0;
     },
     size: async () => size(),
     async ping() {
@@ -314,9 +315,14 @@ function prepareStatements(db: DatabaseSync) {
     deleteBefore: db.prepare(
       "DELETE FROM records WHERE id IN (SELECT id FROM records WHERE timestamp < ? ORDER BY timestamp LIMIT ?) RETURNING id",
     ),
-    deleteFirst: db.prepare(
-      "DELETE FROM records WHERE id IN (SELECT id FROM records ORDER BY id LIMIT ?) RETURNING id",
-    ),
+    // As many as weigh what is to go: a fixed number of large ones would empty a small store.
+    deleteFirst: db.prepare(`
+      DELETE FROM records WHERE id IN (
+        SELECT id FROM (
+          SELECT id, sum(weight) OVER (ORDER BY id) - weight AS before
+          FROM (SELECT id, length(payload) + length(topic) AS weight FROM records ORDER BY id LIMIT ?)
+        ) WHERE before < ?
+      ) RETURNING id`),
     size: db.prepare(`
       SELECT (page_count - freelist_count) * page_size AS bytes, (SELECT min(timestamp) FROM records) AS oldest
       FROM pragma_page_count, pragma_freelist_count, pragma_page_size`),

@@ -123,7 +123,10 @@ export interface DataStore {
   forgetAdmissions(moment: number): Promise<void>;
   /** Deletes up to `limit` records taken before `moment` (Unix milliseconds), oldest first; tells how many. */
   deleteExpired(moment: number, limit: number): Promise<number>;
-  /** While the store takes more than `aboveBytes`, deletes up to `limit` of the records stored first; tells how many. */
+  /**
+   * While the store takes more than `aboveBytes`, deletes of the records stored first as many as weigh what is over, at most
+   * `limit`; tells how many. Asked again until it tells 0, since a store may give its room back later.
+   */
   deleteOldest(limit: number, aboveBytes: number): Promise<number>;
   size(): Promise<StoreSize>;
   /** Resolves when the store can be asked. @throws StoreUnavailable */

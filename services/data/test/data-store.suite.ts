@@ -544,6 +544,21 @@ export function describeDataStore(
     );
 
     test(
+      "of large records no more are deleted than weigh what is over the bound",
+      withStore(async (store) => {
+        const payload = "x".repeat(200_000);
+        await store.append(Array.from({ length: 20 }, (_, at) => message("a", "x", `${at} ${payload}`)));
+        const full = (await store.size()).bytes;
+        expect(await store.deleteOldest(500, full - 1)).toBe(1);
+        while ((await store.deleteOldest(500, full / 2)) > 0);
+        expect((await store.size()).bytes).toBeLessThanOrEqual(full / 2);
+        const left = await walk(store, { limit: null });
+        expect(left.length).toBeGreaterThanOrEqual(8);
+        expect(left.at(-1)?.message.startsWith("19 ")).toBe(true);
+      }),
+    );
+
+    test(
       "deleting the oldest gives space back, and queries stay right",
       withStore(async (store) => {
         for (let batch = 0; batch < 8; batch++) {

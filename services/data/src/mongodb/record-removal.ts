@@ -27,10 +27,13 @@ export function createRecordRemoval(
 ): PortMethods {
   const listSegments = (range: IdRange) => segments.list(range, AbortSignal.timeout(writeMs));
 
-  /** Deletes the first `limit` of them. 0 only when there was none: another process may have been faster. */
-  async function remove({ where, hint, sort }: Selected, limit: number): Promise<number> {
+  /**
+   * Deletes the first of them: `limit`, or fewer if these weigh `enough`. 0 only when there was none: another process may have
+   * been faster.
+   */
+  async function remove({ where, hint, sort }: Selected, limit: number, enough = Infinity): Promise<number> {
     for (;;) {
-      const found = await asWriter(store, (options) =>
+      const first = await asWriter(store, (options) =>
         records
           .find(where, { ...options, hint, batchSize: limit })
           .project<{ _id: number; weight: number }>({ weight: 1 })
@@ -38,7 +41,8 @@ export function createRecordRemoval(
           .limit(limit)
           .toArray(),
       );
-      if (found.length === 0) return 0;
+      if (first.length === 0) return 0;
+      const found = leading(first, enough);
       const { deletedCount } = await asWriter(store, (options) =>
         records.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, options),
       );
@@ -120,11 +124,25 @@ export function createRecordRemoval(
     },
     async deleteOldest(limit, aboveBytes) {
       // Weighed each time: other processes delete, too, and what is over the bound is to go only once.
-      if ((await size()).bytes <= aboveBytes) return 0;
-      return await remove({ where: isRecord, hint: recordIndexes.id, sort: { _id: 1 } }, limit);
+      const excess = (await size()).bytes - aboveBytes;
+      if (excess <= 0) return 0;
+      return await remove({ where: isRecord, hint: recordIndexes.id, sort: { _id: 1 } }, limit, excess);
     },
     size,
   };
+}
+
+/** The first of the documents that together weigh `enough`; all if they weigh less. */
+function leading<T extends { readonly weight: number }>(
+  documents: readonly T[],
+  enough: number,
+): readonly T[] {
+  let weight = 0;
+  const end = documents.findIndex((document) => {
+    weight += document.weight;
+    return weight >= enough;
+  });
+  return end === -1 ? documents : documents.slice(0, end + 1);
 }
 
 const isRecord = { void: { $exists: false } };
