@@ -23,6 +23,12 @@ export interface IntakeOptions {
   readonly signal: AbortSignal;
 }
 
+/**
+ * The most payload of one batch, in bytes. To store this much of text takes SQLite about half a second, and meanwhile the process
+ * answers nothing, neither queries nor probes; larger batches store no faster.
+ */
+const batchBytes = 2 * 1024 * 1024;
+
 /** Messages coming in from the broker. */
 export interface Intake {
   /** Resolves when nothing is under way any more; what waited is stored. */
@@ -36,10 +42,12 @@ export interface Intake {
 export function startIntake(options: IntakeOptions): Intake {
   const { bus, ingestion, clock, batch, waitMs, signal } = options;
   // Rejects for nothing but a defect; then nobody handles it, and the process ends rather than going on deaf.
-  const pulling = pullDeviceMessages(bus, { durable: "data", batch, maxWaitMs: waitMs, signal }, (messages) =>
-    ingestion.take(messages.map(keptMessage)),
+  const pulling = pullDeviceMessages(
+    bus,
+    { durable: "data", batch, maxBytes: batchBytes, maxWaitMs: waitMs, signal },
+    (messages) => ingestion.take(messages.map(keptMessage)),
   );
-  const transient = gatherQos0Messages({ ingestion, clock, batch, waitMs });
+  const transient = gatherQos0Messages({ ingestion, clock, batch, batchBytes, waitMs });
   const listening = subscribeDeviceTopics(bus, "db.>", bus.name, (message) =>
     transient.add(qos0Message(message)),
   );

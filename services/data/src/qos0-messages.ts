@@ -7,8 +7,9 @@ import type { IncomingMessage } from "./message-check.ts";
 export interface Qos0Options {
   readonly ingestion: Ingestion;
   readonly clock: Clock;
-  /** The most messages of one batch. */
+  /** The most messages of one batch, and the most bytes of payloads, which one message alone may exceed. */
   readonly batch: number;
+  readonly batchBytes: number;
   /** How long a message waits for others, in milliseconds. */
   readonly waitMs: number;
   /** The most messages that wait, and the most bytes of payloads; what comes beyond is dropped and counted. */
@@ -33,6 +34,7 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
     ingestion,
     clock,
     batch,
+    batchBytes,
     waitMs,
     maxWaiting = 20_000,
     maxWaitingBytes = 32 * 1024 * 1024,
@@ -41,6 +43,8 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
   let bytes = 0;
   let storing: Promise<void> | null = null;
   let cancelTimer: (() => void) | null = null;
+  /** Whether the store took nothing last: then the next try has its wait, however many messages come. */
+  let failing = false;
   let stopped = false;
 
   function schedule(ms: number): void {
@@ -52,13 +56,26 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
     cancelTimer?.();
     cancelTimer = null;
     if (storing !== null || waiting.length === 0) return;
-    storing = settle(waiting.splice(0, batch)).then((stored) => {
+    storing = settle(takeBatch()).then((stored) => {
       storing = null;
+      failing = !stored;
       if (stopped || waiting.length === 0) return;
       if (!stored) schedule(retryMs);
-      else if (waiting.length >= batch) storeBatch();
+      else if (waiting.length >= batch || bytes >= batchBytes) storeBatch();
       else schedule(waitMs);
     });
+  }
+
+  /** What has waited longest; at least one message. */
+  function takeBatch(): IncomingMessage[] {
+    let taken = 0;
+    let weight = 0;
+    for (const { payload } of waiting.slice(0, batch)) {
+      weight += payload.length;
+      if (taken > 0 && weight > batchBytes) break;
+      taken++;
+    }
+    return waiting.splice(0, taken);
   }
 
   /** Whether the store could be asked at all. */
@@ -84,7 +101,8 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
       }
       waiting.push(message);
       bytes += message.payload.length;
-      if (waiting.length >= batch && cancelTimer !== null && storing === null) storeBatch();
+      const isFull = waiting.length >= batch || bytes >= batchBytes;
+      if (isFull && !failing && cancelTimer !== null && storing === null) storeBatch();
       else schedule(waitMs);
     },
     async stop() {
@@ -92,7 +110,7 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
       cancelTimer?.();
       cancelTimer = null;
       await storing;
-      while (waiting.length > 0) await settle(waiting.splice(0, batch));
+      while (waiting.length > 0) await settle(takeBatch());
     },
   };
 }

@@ -6,7 +6,7 @@ import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { describe, expect, test } from "@jest/globals";
 import { createDataMetrics } from "../src/data-metrics.ts";
 import { type DataStore, maxPayloadBytes } from "../src/data-store.ts";
-import { createIngestion } from "../src/ingest.ts";
+import { createIngestion, type Ingestion } from "../src/ingest.ts";
 import type { IncomingMessage } from "../src/message-check.ts";
 import { gatherQos0Messages } from "../src/qos0-messages.ts";
 import { tempStore } from "./temp-store.ts";
@@ -126,7 +126,7 @@ describe("ingestion", () => {
 });
 
 describe("messages at QoS 0", () => {
-  const bounds = { batch: 3, waitMs: 50 };
+  const bounds = { batch: 3, batchBytes: 1_000, waitMs: 50 };
 
   test("are stored in batches, at the latest when their wait is over", async () => {
     await using temp = await tempStore();
@@ -139,6 +139,26 @@ describe("messages at QoS 0", () => {
     await clock.advance(50);
     expect(await stored(temp.store)).toHaveLength(4);
     expect(clock.pending).toBe(0);
+  });
+
+  test("a batch ends before it weighs too much, but holds one message at least", async () => {
+    await using temp = await tempStore();
+    const clock = new ManualClock();
+    const { ingestion } = ingestionInto(temp.store);
+    const batches: number[] = [];
+    const taking: Ingestion = {
+      ...ingestion,
+      take(batch) {
+        batches.push(batch.length);
+        return ingestion.take(batch);
+      },
+    };
+    const messages = gatherQos0Messages({ ingestion: taking, clock, ...bounds });
+    for (const weight of [1_500, 600, 600, 300]) messages.add(incoming("db/pump/x", "x".repeat(weight)));
+    await clock.advance(0);
+    await clock.advance(50);
+    expect(batches).toEqual([1, 1, 2]);
+    expect((await stored(temp.store)).map((record) => record.message.length)).toEqual([1_500, 600, 600, 300]);
   });
 
   test("beyond the bound of what may wait they are dropped and counted", async () => {
@@ -164,9 +184,12 @@ describe("messages at QoS 0", () => {
     other.exec("ALTER TABLE last_record RENAME TO away");
     messages.add(incoming("db/pump/x", "1"));
     await clock.advance(50);
-    messages.add(incoming("db/pump/x", "2"));
+    for (const payload of ["2", "3", "4"]) messages.add(incoming("db/pump/x", payload));
     other.exec("ALTER TABLE away RENAME TO last_record");
-    await clock.advance(1_000);
-    expect((await stored(temp.store)).map((record) => record.message)).toEqual(["1", "2"]);
+    await clock.advance(949);
+    expect(await stored(temp.store)).toEqual([]);
+    await clock.advance(51);
+    await clock.advance(50);
+    expect((await stored(temp.store)).map((record) => record.message)).toEqual(["1", "2", "3", "4"]);
   });
 });
