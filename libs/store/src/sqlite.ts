@@ -27,20 +27,14 @@ const memory = ":memory:";
 /**
  * Opens a database for writing, brings its schema up to date, and keeps every other process from doing the same:
  * SQLite means one replica of a service (ADR 3).
- * @throws Error with one clear sentence when another replica holds the store, when the folder cannot be written,
- * or when the schema is newer than this program.
+ * @throws Error with one clear sentence when another replica holds the store, when the folder cannot be written, when the file is
+ * no database or cannot be used, or when the schema is newer than this program.
  */
 export function openSqlite(path: string, options: SqliteOptions): SqliteStore {
   if (path !== memory) makeFolder(dirname(path));
   const lock = path === memory ? null : holdLock(path);
   try {
-    const db = new DatabaseSync(path);
-    db.exec(`
-      PRAGMA journal_mode = WAL;
-      PRAGMA synchronous = ${options.durability};
-      PRAGMA busy_timeout = 5000;
-      PRAGMA foreign_keys = ON;
-    `);
+    const db = openDatabase(path, options);
     migrate(db, options.migrations);
     return {
       db,
@@ -52,6 +46,25 @@ export function openSqlite(path: string, options: SqliteOptions): SqliteStore {
   } catch (error) {
     lock?.close();
     throw error;
+  }
+}
+
+function openDatabase(path: string, { durability }: SqliteOptions): DatabaseSync {
+  let db: DatabaseSync | null = null;
+  try {
+    db = new DatabaseSync(path);
+    db.exec(`
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = ${durability};
+      PRAGMA busy_timeout = 5000;
+      PRAGMA foreign_keys = ON;
+    `);
+    return db;
+  } catch (cause) {
+    db?.close();
+    // SQLite does not say which file it means.
+    const why = typeof cause === "object" && cause !== null && "message" in cause ? cause.message : cause;
+    throw new Error(`the store ${path} cannot be opened: ${why}`, { cause });
   }
 }
 

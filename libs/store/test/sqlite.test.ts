@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
@@ -45,6 +45,18 @@ test("a second process is refused the store and told why, and gets it when the f
   expect(refused.stderr).toContain("runs as one replica");
   first.close();
   expect(open().status).toBe(0);
+});
+
+test("a file that is no database is refused by its name and left as it is", () => {
+  openSqlite(path, options).close();
+  const damaged = "not what SQLite writes".repeat(500);
+  writeFileSync(path, damaged);
+  for (let round = 0; round < 2; round++) {
+    expect(() => openSqlite(path, options)).toThrow(
+      `the store ${path} cannot be opened: file is not a database`,
+    );
+  }
+  expect(readFileSync(path, "utf8")).toBe(damaged);
 });
 
 test("a schema newer than the program is refused", () => {
