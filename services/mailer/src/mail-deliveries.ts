@@ -14,20 +14,19 @@ export interface MailDeliveryParts extends MailDelivery {
   readonly bus: Bus;
   readonly queue: MailQueue;
   readonly clock: Clock;
+  /** How long a mail under way may go on once `stop` is called, before it is cut off; in milliseconds. */
+  readonly drainMs: number;
 }
 
 /** Mails under way at once: enough that a slow recipient holds up nobody, few enough for any server's limit. */
 const concurrency = 4;
 
-/** How long a mail under way may go on at shutdown before it is cut off, in milliseconds. */
-const stoppingMs = 15_000;
-
 /**
- * Works on the mail queue until stopped; makes the queue's streams. `stop` returns within 15 s and a moment: mail
- * that is still under way then is cut off, which counts as a failed attempt.
+ * Works on the mail queue until stopped; makes the queue's streams. `stop` returns within `drainMs` and a moment:
+ * mail that is still under way then is cut off, which counts as a failed attempt.
  */
 export async function startMailDeliveries(parts: MailDeliveryParts): Promise<Consuming> {
-  const { bus, queue, clock } = parts;
+  const { bus, queue, clock, drainMs } = parts;
   const cutOff = new AbortController();
   const consuming = await consumeQueue(
     bus,
@@ -38,7 +37,7 @@ export async function startMailDeliveries(parts: MailDeliveryParts): Promise<Con
   );
   return {
     async stop() {
-      const cancel = clock.schedule(stoppingMs, () => cutOff.abort(new Error("the mailer is stopping")));
+      const cancel = clock.schedule(drainMs, () => cutOff.abort(new Error("the mailer is stopping")));
       try {
         await consuming.stop();
       } finally {

@@ -23,6 +23,7 @@ export async function startMailer(
     bus,
     queue: mailQueue,
     clock,
+    drainMs: env.DRAIN_MS,
     keys: clients.keys,
     transport,
     sender,

@@ -80,6 +80,7 @@ export async function openMailRoom() {
         bus: own,
         queue,
         clock,
+        drainMs: 15_000,
         keys: createClient(own, calls(keys, ["readInvitation"])),
         transport,
         sender: { name: "Devmesh", address: "no-reply@devices.example.com" },

@@ -115,6 +115,20 @@ describe("the mailer's process", () => {
     expect(sink.attempts).toHaveLength(1);
   });
 
+  test("told to stop cuts off a mail that the server does not take, well before it would be ended itself", async () => {
+    await using room = await openMailRoom();
+    await using sink = await startSmtpSink();
+    await room.openKeys();
+    sink.behave(() => ({ acceptAfterMs: 60_000 }));
+    const env = { NATS_URL: room.server.url, SMTP_URL: sink.url, DRAIN_MS: "200" };
+    const { child, output } = startMailer(env);
+    await room.invite("ann");
+    await eventually(() => sink.attempts.length === 1);
+    expect(await end(child, "SIGTERM")).toBe(0);
+    expect(output()).toContain("SMTP EABORT");
+    expect(sink.mails).toEqual([]);
+  });
+
   test("never writes the password of its SMTP server, even where the login fails", async () => {
     await using room = await openMailRoom();
     await using sink = await startSmtpSink({ login: { user: "mailer", password: "another" } });
