@@ -1,0 +1,49 @@
+import { join } from "node:path";
+import { clearResult, jestArguments, type TestedPackage } from "./package-suites.ts";
+import { readTestOutcome } from "./test-results.ts";
+import type { TestRun } from "./test-run.ts";
+import { runTool, turboArguments } from "./tool.ts";
+
+const suiteName = "@devmesh/e2e over MongoDB and three nats-servers";
+const endToEnd = "@devmesh/e2e";
+const resultFile = join(".test-results", "cluster.json");
+const surroundings = { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluster" };
+
+/** What brings its own mesh or only tries commands, and what runs in a browser, which sees nothing of what the mesh runs on. */
+const leftOut = [
+  "backup",
+  "clients",
+  "cluster",
+  "dashboard-.*",
+  "old-client",
+  "readme",
+  "replicas",
+  "single-service",
+];
+
+/**
+ * Runs the end-to-end suite, if it was among those that ran, for the second time: on what a cluster runs on. Without MongoDB as
+ * many tests are skipped as ran the first time.
+ */
+export async function runClusterSuites(run: TestRun, tested: readonly TestedPackage[]): Promise<void> {
+  const first = tested.find(({ name }) => name === endToEnd);
+  if (first === undefined) return;
+  if (!run.env.MONGODB_URL) {
+    run.tell(suiteName, { passed: 0, failed: 0, skipped: first.ran, failures: [] });
+    return;
+  }
+  const file = join(run.repository, first.directory, resultFile);
+  await clearResult(file);
+  const args = [
+    ...turboArguments("test", [`--filter=${endToEnd}`]),
+    "--output-logs=errors-only",
+    "--",
+    ...jestArguments(resultFile),
+    "--maxWorkers=2",
+    `--testPathIgnorePatterns=/(${leftOut.join("|")}).test.ts$`,
+  ];
+  const { output } = await runTool(run, "turbo", args, { with: surroundings });
+  const outcome = await readTestOutcome(file);
+  run.tell(suiteName, outcome);
+  if (outcome.failed > 0) run.say(output.trimEnd());
+}
