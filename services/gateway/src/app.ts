@@ -141,11 +141,12 @@ export function createApp({
   return app;
 }
 
-/** HTTP/1.1 asks for a `Host` header (RFC 9112, 3.2). */
-const requireHost: RequestHandler = ({ headers, httpVersion }, _response, next) => {
-  const refused = headers.host === undefined && httpVersion === "1.1";
+/** HTTP/1.1 asks for one `Host` header (RFC 9112, 3.2). */
+const requireHost: RequestHandler = ({ rawHeaders, httpVersion }, _response, next) => {
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host");
+  const refused = hosts.length > 1 || (hosts.length === 0 && httpVersion === "1.1");
   next(
-    refused ? new RequestRefused("request_malformed", { detail: "A `Host` header is missing." }) : undefined,
+    refused ? new RequestRefused("request_malformed", { detail: "One `Host` header is needed." }) : undefined,
   );
 };
 

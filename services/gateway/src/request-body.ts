@@ -101,14 +101,12 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
   });
 }
 
+const jsonType = /^application\/(json|[a-z0-9!#$&^_.-]+\+json)\s*(;|$)/i;
+const otherCharset = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(;|$))/i;
+
 /** A body without a declared type is taken as JSON: the specification only recommends the header. */
 function isJson(contentType: string | undefined): boolean {
-  return (
-    contentType === undefined ||
-    /^application\/(json|[a-z0-9!#$&^_.-]+\+json)\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i.test(
-      contentType,
-    )
-  );
+  return contentType === undefined || (jsonType.test(contentType) && !otherCharset.test(contentType));
 }
 
 function isPlain(contentEncoding: string | undefined): boolean {

@@ -305,6 +305,8 @@ describe("a body", () => {
     "text/plain",
     "application/x-www-form-urlencoded",
     "application/json; charset=latin1",
+    "application/json; profile=x; charset=utf-16",
+    "application/json, text/plain",
     "text/json",
   ])("declared as %s is 415", async (type) => {
     const answer = await post("{}", type);
@@ -315,6 +317,8 @@ describe("a body", () => {
   test.each([
     "application/json",
     "application/json; charset=UTF-8",
+    'application/json; profile="x"; charset="utf-8"',
+    "application/json;",
     "application/merge-patch+json",
     "APPLICATION/JSON",
   ])("declared as %s is read", async (type) => {
@@ -460,8 +464,11 @@ describe("what is no HTTP request", () => {
     expect(answer).toContain('"reason":"request_malformed"');
   });
 
-  test("a request that names no host is answered with a problem", async () => {
-    const answer = await say("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+  test.each([
+    ["no host", ""],
+    ["two hosts", "Host: x\r\nHost: y\r\n"],
+  ])("a request that names %s is answered with a problem", async (_, hosts) => {
+    const answer = await say(`GET / HTTP/1.1\r\n${hosts}Connection: close\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nX-Request-Id: /);
     expect(answer).toContain('"reason":"request_malformed"');
   });
