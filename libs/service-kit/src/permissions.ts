@@ -14,6 +14,7 @@ import {
   eventsStream,
   inboxPrefix,
   methodSubject,
+  mqttHeldStream,
   mqttRetainedStream,
   mqttStream,
   queueConsumer,
@@ -167,6 +168,12 @@ function provisioning(): string[] {
   return [
     `$JS.API.STREAM.UPDATE.${mqttStream}`,
     `$JS.API.STREAM.INFO.${mqttRetainedStream}`,
+    // To keep room in the stream: what only sessions wait for is found and dropped.
+    `$JS.API.STREAM.MSG.GET.${mqttStream}`,
+    `$JS.API.STREAM.PURGE.${mqttStream}`,
+    // To leave nothing of a deleted device.
+    `$JS.API.STREAM.INFO.${mqttHeldStream}`,
+    `$JS.API.STREAM.PURGE.${mqttHeldStream}`,
     ...Object.keys(deviceConsumers).flatMap((durable) => [
       `$JS.API.CONSUMER.INFO.${mqttStream}.${durable}`,
       `$JS.API.CONSUMER.DURABLE.CREATE.${mqttStream}.${durable}`,
@@ -201,10 +208,9 @@ const brokerInternals = [
     "DELETE",
     "LIST",
     "NAMES",
-    "PURGE",
     "SNAPSHOT",
     "RESTORE",
-    "MSG",
+    "MSG.DELETE",
     "PEER",
     "LEADER",
     "TEMPLATE",
@@ -212,7 +218,12 @@ const brokerInternals = [
   ...["CREATE", "DELETE", "LIST", "NAMES", "LEADER", "PAUSE", "RESET"].map(
     (verb) => `$JS.API.CONSUMER.${verb}.>`,
   ),
-  ...["$MQTT_sess", "$MQTT_rmsgs", "$MQTT_qos2in", "$MQTT_out"].flatMap((stream) => [
+  `$JS.API.STREAM.MSG.GET.${mqttHeldStream}`,
+  ...["$MQTT_sess", mqttRetainedStream, "$MQTT_out"].flatMap((stream) => [
+    `$JS.API.STREAM.PURGE.${stream}`,
+    `$JS.API.STREAM.MSG.GET.${stream}`,
+  ]),
+  ...["$MQTT_sess", mqttRetainedStream, mqttHeldStream, "$MQTT_out"].flatMap((stream) => [
     `$JS.API.STREAM.UPDATE.${stream}`,
     `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.>`,
     `$JS.API.CONSUMER.MSG.NEXT.${stream}.>`,

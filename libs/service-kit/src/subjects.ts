@@ -128,3 +128,9 @@ export const replicaGroup = "replicas";
 
 /** Prefix of an MQTT topic, as a subject, inside `$MQTT_rmsgs`. */
 export const mqttRetainedPrefix = "$MQTT.rmsgs.";
+
+/** The broker's own stream of messages at QoS 2 between their publication and their release. */
+export const mqttHeldStream = "$MQTT_qos2in";
+
+/** Prefix of client id and packet number, as a subject, inside `$MQTT_qos2in`. */
+export const mqttHeldPrefix = "$MQTT.qos2.in.";

@@ -71,7 +71,10 @@ export interface TestBroker extends AsyncDisposable {
   /** Decides logins; a test may replace it. Default: any device whose password is `t`. */
   decide: (request: LoginRequest) => Promise<LoginDecision>;
   connect(user: string, options?: Partial<BusOptions>): Promise<Bus>;
-  device(id: string, options?: { clientId?: string; password?: string }): Promise<MqttDevice>;
+  device(
+    id: string,
+    options?: { clientId?: string; password?: string; clean?: boolean },
+  ): Promise<MqttDevice>;
   /** The MQTT connection of the bridge. */
   bridge(): Promise<MqttDevice>;
   stop(): Promise<void>;
@@ -107,8 +110,9 @@ export async function startBroker(): Promise<TestBroker> {
       buses.push(bus);
       return bus;
     },
-    async device(id, { clientId = id, password = "t" } = {}) {
-      const device = await connectMqttDevice({ url: server.mqttUrl, id, token: password, clientId });
+    async device(id, { clientId = id, password = "t", clean = true } = {}) {
+      const login = { url: server.mqttUrl, id, token: password, clientId };
+      const device = await connectMqttDevice(login, { clean });
       devices.push(device);
       return device;
     },

@@ -182,10 +182,15 @@ describe("the user of a service", () => {
 
   test.each([
     "$JS.API.STREAM.DELETE.$MQTT_msgs",
-    "$JS.API.STREAM.PURGE.$MQTT_msgs",
+    "$JS.API.STREAM.PURGE.$MQTT_sess",
+    "$JS.API.STREAM.PURGE.$MQTT_rmsgs",
+    "$JS.API.STREAM.PURGE.$MQTT_out",
     "$JS.API.STREAM.CREATE.COPY",
     "$JS.API.STREAM.UPDATE.$MQTT_sess",
-    "$JS.API.STREAM.MSG.GET.$MQTT_msgs",
+    "$JS.API.STREAM.MSG.DELETE.$MQTT_msgs",
+    "$JS.API.STREAM.MSG.GET.$MQTT_sess",
+    "$JS.API.STREAM.MSG.GET.$MQTT_rmsgs",
+    "$JS.API.STREAM.MSG.GET.$MQTT_qos2in",
     "$JS.API.CONSUMER.DELETE.$MQTT_msgs.data",
     "$JS.API.CONSUMER.MSG.NEXT.$MQTT_msgs.data",
     "$JS.API.CONSUMER.CREATE.$MQTT_msgs.tap",

@@ -71,7 +71,7 @@ export function createDeviceCredentials(
       await announceRevoked([publicKeyId(device_id), tokenId(device_id), ...keyIds], context);
       await store.apiKeys.deleteAll(keyIds, context.signal);
       await Promise.all(keyIds.map((id) => notices.keyChanged(id, "deleted", context)));
-      return { client_ids: clientIds };
+      return { client_ids: await withoutOtherDevices(device_id, clientIds, context.signal) };
     },
 
     async forgetDevice({ device_id }, context) {
@@ -79,6 +79,16 @@ export function createDeviceCredentials(
       return {};
     },
   };
+
+  /** A client id of the form that the broker makes up may meanwhile be the id of another device, whose session it then is. */
+  async function withoutOtherDevices(deviceId: string, clientIds: readonly string[], signal: AbortSignal) {
+    const own: string[] = [];
+    for (const clientId of clientIds) {
+      const ofForm = clientId === deviceId || clientId.startsWith(`${deviceId}:`);
+      if (ofForm || !(await store.credentials.isKnown(clientId, signal))) own.push(clientId);
+    }
+    return own;
+  }
 
   async function replace(deviceId: string, kind: CredentialKind, secret: string, context: CallContext) {
     const credentials = await store.credentials.find(deviceId, context.signal);

@@ -68,4 +68,12 @@ export function isClientIdOf(deviceId: string, clientId: string): boolean {
   return clientId === deviceId || (clientId.startsWith(`${deviceId}:`) && clientIdSuffix.test(clientId));
 }
 
+/**
+ * Whether the broker may have made the client id up, for a client that sent none. A client may send one of this form, too, and keep
+ * a session by it.
+ */
+export function isGeneratedClientId(clientId: string): boolean {
+  return /^[0-9A-Za-z]{22}$/.test(clientId);
+}
+
 const clientIdSuffix = /^[^:]*:[A-Za-z0-9_:-]{1,64}$/;

@@ -16,7 +16,7 @@ export interface BridgeMetrics {
 export function createBridgeMetrics(registry: Registry, callsInFlight: () => number): BridgeMetrics {
   const registers = [registry];
   new Gauge({
-    name: "rpc_calls_in_flight",
+    name: "devmesh_rpc_calls_in_flight",
     help: "Device calls that wait for an answer.",
     registers,
     collect() {
@@ -25,24 +25,24 @@ export function createBridgeMetrics(registry: Registry, callsInFlight: () => num
   });
   return {
     repliesIgnored: new Counter({
-      name: "rpc_replies_ignored_total",
+      name: "devmesh_rpc_replies_ignored_total",
       help: "Replies of devices that no call waits for.",
       labelNames: ["why"],
       registers,
     }),
     messagesDropped: new Counter({
-      name: "device_messages_dropped_total",
+      name: "devmesh_device_messages_dropped_total",
       help: "Messages of devices that were given up.",
       labelNames: ["why"],
       registers,
     }),
     queuedMessagesDropped: new Counter({
-      name: "device_queued_messages_dropped_total",
+      name: "devmesh_device_queued_messages_dropped_total",
       help: "Messages dropped that waited for kept MQTT sessions, because the broker's storage filled up.",
       registers,
     }),
     callEventsDropped: new Counter({
-      name: "rpc_call_events_dropped_total",
+      name: "devmesh_rpc_call_events_dropped_total",
       help: "Calls that were not told as an event.",
       registers,
     }),

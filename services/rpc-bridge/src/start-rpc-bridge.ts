@@ -153,7 +153,7 @@ export async function startRpcBridge(
       await Promise.race([ended, clock.sleep(farewellMs)]);
     },
     async close() {
-      await Promise.all([callLink.close(), stateLink.close()]);
+      await Promise.all([callLink.close(), stateLink.close(), room]);
     },
   };
 }

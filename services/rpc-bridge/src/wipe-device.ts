@@ -1,5 +1,5 @@
 import type { Logger } from "@devmesh/service-kit/logger";
-import { isClientIdOf } from "./device-topics.ts";
+import { isClientIdOf, isGeneratedClientId } from "./device-topics.ts";
 import { type BrokerLogin, connectMqtt, type MqttLink } from "./mqtt-link.ts";
 
 /**
@@ -59,7 +59,8 @@ export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
 
   return async (deviceId, clientIds, signal) => {
     // Another's client id would end another's session, the bridge's own included.
-    const own = new Set([deviceId, ...clientIds.filter((clientId) => isClientIdOf(deviceId, clientId))]);
+    const isOwn = (id: string) => isClientIdOf(deviceId, id) || isGeneratedClientId(id);
+    const own = new Set([deviceId, ...clientIds.filter(isOwn)]);
     await inGroups([...own], endedAtOnce, signal, (clientId) => endSession(login, clientId, signal));
     await dropHeld(deviceId, own);
     await clearRetained(deviceId, signal);

@@ -48,8 +48,8 @@ describe("the bridge's limits", () => {
     await mesh.registry.stopServing();
     for (let n = 0; n < 1_500; n++)
       void flooding.publish("flood/shadow/update", { state: { reported: { n } } });
-    const dropped = () => bridge.metric('device_messages_dropped_total{why="overload"}');
-    const givenUp = () => bridge.metric('device_messages_dropped_total{why="failed"}');
+    const dropped = () => bridge.metric('devmesh_device_messages_dropped_total{why="overload"}');
+    const givenUp = () => bridge.metric('devmesh_device_messages_dropped_total{why="failed"}');
     await eventually(async () => (await dropped()) > 0);
     for (let n = 0; n < 20; n++) await calm.publish("calm/shadow/update", { state: { reported: { n } } }, 1);
     mesh.registry.serveAgain();

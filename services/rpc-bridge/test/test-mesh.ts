@@ -34,7 +34,7 @@ export interface TestMesh extends AsyncDisposable {
 
 /** A running bridge. */
 export interface BridgeProcess extends AsyncDisposable {
-  /** One sample of its metrics, such as `rpc_calls_in_flight`; 0 when there is none yet. */
+  /** One sample of its metrics, such as `devmesh_rpc_calls_in_flight`; 0 when there is none yet. */
   metric(sample: string): Promise<number>;
   /** What it logged so far. */
   log(): string;

@@ -1,6 +1,7 @@
 import { createCallContext } from "@devmesh/service-kit/context";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { UniqueMessageIdProvider } from "mqtt";
 import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
 
 let mesh: TestMesh;
@@ -25,7 +26,8 @@ const kept = { clean: false } as const;
 
 describe("wiping a device", () => {
   test("drops its sessions with what is queued in them, and its retained messages, and touches nobody else", async () => {
-    const clientIds = ["pump", "pump:second"];
+    // The last is of the form that the broker makes up for a client that sends none.
+    const clientIds = ["pump", "pump:second", "ABCDEFGHIJKLMNOPQRSTUV"];
     for (const clientId of clientIds) {
       const device = await mesh.connect("pump", { ...kept, clientId });
       expect(await device.subscribe("pump/note", 1)).toBe(1);
@@ -67,6 +69,39 @@ describe("wiping a device", () => {
     expect((await neighbour.awaitMessage("pump2/status")).payload).toBe("stays");
     await valve.leave();
     await neighbour.leave();
+  });
+
+  test("drops what it published at QoS 2 and never released, which a later device would publish in place of its own", async () => {
+    const numbered = () => ({ messageIdProvider: new UniqueMessageIdProvider() });
+    for (const clientId of ["pump", "pump:second"]) {
+      const cut = await mesh.connect("pump", { ...numbered(), clientId });
+      cut.client.on("packetreceive", ({ cmd }) => {
+        if (cmd === "pubrec") cut.vanish();
+      });
+      void cut.publish("pump/note", "old", 2).catch(() => undefined);
+      await cut.closed();
+    }
+    const neighbour = await mesh.connect("pump2", numbered());
+    neighbour.client.on("packetreceive", ({ cmd }) => {
+      if (cmd === "pubrec") neighbour.vanish();
+    });
+    void neighbour.publish("pump2/note", "kept", 2).catch(() => undefined);
+    await neighbour.closed();
+
+    await wipe("pump", []);
+
+    for (const [id, clientId, words] of [
+      ["pump", "pump", "new"],
+      ["pump", "pump:second", "new"],
+      // The broker takes it for a repetition.
+      ["pump2", "pump2", "kept"],
+    ] as const) {
+      await using later = await mesh.connect(id, { ...numbered(), clientId });
+      await using listener = await mesh.connect(id, { clientId: `${id}:listener` });
+      await listener.subscribe(`${id}/note`, 1);
+      await later.publish(`${id}/note`, "new", 2);
+      expect((await listener.awaitMessage(`${id}/note`)).payload).toBe(words);
+    }
   });
 
   test("may be done twice, and to a device that left nothing", async () => {

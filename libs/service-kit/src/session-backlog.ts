@@ -1,0 +1,82 @@
+import type { ConsumerInfo, JetStreamManager } from "@nats-io/jetstream";
+import type { Bus } from "./bus.ts";
+import { streamManager } from "./streams.ts";
+import { mqttStream, mqttStreamPrefix } from "./subjects.ts";
+
+/** What was dropped for one device. */
+export interface DroppedBacklog {
+  readonly deviceId: string;
+  readonly messages: number;
+}
+
+/** How {@link dropSessionBacklog} bounds the broker's stream. */
+export interface SessionBacklogOptions {
+  /** Bytes that the stream may hold before anything is dropped. */
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/** The consumer of all that devices may subscribe to and services take; what comes below `db/` no session can hold. */
+const durable = "rpc-bridge";
+
+/** Messages that are looked at to find the device whose sessions hold most. */
+const sampleSize = 32;
+
+/** Rounds before what is still too much waits for the next time. */
+const maxRounds = 20;
+
+/**
+ * Keeps room in the broker's stream for what devices publish. A kept session that nobody comes back to holds each message that it
+ * subscribed to for ever, and a full stream means that no device is acknowledged anything. When the stream holds more than `maxBytes`,
+ * what waits for sessions alone is dropped, of the device whose sessions hold most bytes first. What services have not handled
+ * yet is never touched. Rejects when the broker cannot be asked.
+ */
+export async function dropSessionBacklog(
+  bus: Bus,
+  { maxBytes, signal }: SessionBacklogOptions,
+): Promise<readonly DroppedBacklog[]> {
+  const manager = await streamManager(bus);
+  const dropped: DroppedBacklog[] = [];
+  for (let round = 0; round < maxRounds && !signal.aborted; round++) {
+    // Before the consumer: what was stored in between has not been handled.
+    const { state } = await manager.streams.info(mqttStream);
+    if (state.bytes <= maxBytes) break;
+    const handled = handledUpTo(await manager.consumers.info(mqttStream, durable), state.last_seq);
+    const deviceId = await heaviestDevice(manager, state.first_seq, handled);
+    if (deviceId === null) break;
+    const filter = `${mqttStreamPrefix}${deviceId}.>`;
+    const { purged } = await manager.streams.purge(mqttStream, { filter, seq: handled + 1 });
+    dropped.push({ deviceId, messages: purged });
+  }
+  return dropped;
+}
+
+/** The last sequence up to which services are done with everything that is theirs. */
+function handledUpTo(
+  { num_pending, num_ack_pending, ack_floor }: ConsumerInfo,
+  lastSequence: number,
+): number {
+  return num_pending === 0 && num_ack_pending === 0 ? lastSequence : ack_floor.stream_seq;
+}
+
+/** Whose messages between the two sequences weigh most, by a sample; null when there are none but data on its way. */
+async function heaviestDevice(
+  manager: JetStreamManager,
+  first: number,
+  last: number,
+): Promise<string | null> {
+  const weights = new Map<string, number>();
+  const width = last - first + 1;
+  for (let taken = 0; taken < sampleSize && width > 0; taken++) {
+    const seq = first + Math.floor((width * taken) / sampleSize);
+    // The next one that is still there.
+    const query = { seq, next_by_subj: `${mqttStreamPrefix}>` };
+    const message = await manager.streams.getMessage(mqttStream, query);
+    if (message === null || message.seq > last) break;
+    const [deviceId = ""] = message.subject.slice(mqttStreamPrefix.length).split(".", 1);
+    if (deviceId === "db") continue;
+    weights.set(deviceId, (weights.get(deviceId) ?? 0) + message.data.length + message.subject.length);
+  }
+  const [heaviest] = [...weights].sort(([, one], [, other]) => other - one);
+  return heaviest?.[0] ?? null;
+}
