@@ -44,7 +44,7 @@ const services = ["keys", "devices", "data", "rpc-bridge", "mailer", "gateway"] 
         addresses.map(async (ops) => {
           const text = await (await fetch(`${ops}/metrics`)).text();
           const counts = text.matchAll(
-            new RegExp(`^mesh_call_duration_seconds_count\\{[^}]*method="${method}"[^}]*\\} (\\d+)`, "gm"),
+            new RegExp(`^devmesh_call_duration_seconds_count\\{[^}]*method="${method}"[^}]*\\} (\\d+)`, "gm"),
           );
           return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
         }),

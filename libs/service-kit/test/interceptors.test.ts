@@ -60,7 +60,7 @@ describe("interceptors", () => {
     expect(lines[0]?.span_id).not.toBe(trace.spanId);
     expect(JSON.stringify(lines)).not.toContain("Ada");
     const { values } = await metrics.callSeconds.get();
-    const counts = values.filter(({ metricName }) => metricName === "mesh_call_duration_seconds_count");
+    const counts = values.filter(({ metricName }) => metricName === "devmesh_call_duration_seconds_count");
     expect(counts.map(({ labels, value }) => `${labels.method} ${labels.code} ${value}`).sort()).toEqual([
       "greet invalid_argument 1",
       "greet not_found 1",

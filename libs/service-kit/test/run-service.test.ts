@@ -73,7 +73,9 @@ describe("a service's process", () => {
     const metrics = await fetch(`${ops}/metrics`);
     expect(metrics.headers.get("content-type")).toContain("text/plain");
     const text = await metrics.text();
-    expect(text).toContain('mesh_call_duration_seconds_count{service="greeter",method="greet",code="ok"} 1');
+    expect(text).toContain(
+      'devmesh_call_duration_seconds_count{service="greeter",method="greet",code="ok"} 1',
+    );
     expect(text).toContain("process_cpu_seconds_total");
     expect((await fetch(`${ops}/nothing`)).status).toBe(404);
     expect((await fetch(`${ops}/healthz`, { method: "POST" })).status).toBe(405);

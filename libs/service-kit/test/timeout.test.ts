@@ -51,7 +51,7 @@ describe("a deadline", () => {
     expect(signals.at(-1)?.aborted).toBe(true);
     const measured = await serving.metrics.registry.metrics();
     expect(measured).toMatch(
-      /mesh_call_duration_seconds_count\{.*method="wait",code="deadline_exceeded"\} 1/,
+      /devmesh_call_duration_seconds_count\{.*method="wait",code="deadline_exceeded"\} 1/,
     );
   });
 

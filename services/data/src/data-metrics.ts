@@ -26,7 +26,7 @@ export function createDataMetrics(
 ): DataMetrics {
   const registers = [registry];
   new Gauge({
-    name: "data_store_bytes",
+    name: "devmesh_data_store_bytes",
     help: "What the stored records occupy, indexes included.",
     registers,
     async collect() {
@@ -36,7 +36,7 @@ export function createDataMetrics(
     },
   });
   new Gauge({
-    name: "data_oldest_record_timestamp_seconds",
+    name: "devmesh_data_oldest_record_timestamp_seconds",
     help: "When the broker took the oldest record; absent while there is none.",
     registers,
     async collect() {
@@ -46,7 +46,7 @@ export function createDataMetrics(
     },
   });
   new Gauge({
-    name: "data_backlog_messages",
+    name: "devmesh_data_backlog_messages",
     help: "Messages that the broker has acknowledged to devices and that are not stored yet.",
     registers,
     async collect() {
@@ -60,29 +60,29 @@ export function createDataMetrics(
   });
   return {
     stored: new Counter({
-      name: "data_records_stored_total",
+      name: "devmesh_data_records_stored_total",
       help: "Records stored.",
       labelNames: ["qos"],
       registers,
     }),
     repeated: new Counter({
-      name: "data_messages_repeated_total",
+      name: "devmesh_data_messages_repeated_total",
       help: "Messages that were delivered again and had been stored.",
       registers,
     }),
     dropped: new Counter({
-      name: "data_messages_dropped_total",
+      name: "devmesh_data_messages_dropped_total",
       help: "Messages that were not stored and will not be.",
       labelNames: ["reason"],
       registers,
     }),
     failed: new Counter({
-      name: "data_batches_failed_total",
+      name: "devmesh_data_batches_failed_total",
       help: "Batches that the store could not take; they are tried again.",
       registers,
     }),
     deleted: new Counter({
-      name: "data_records_deleted_total",
+      name: "devmesh_data_records_deleted_total",
       help: "Records deleted.",
       labelNames: ["cause"],
       registers,

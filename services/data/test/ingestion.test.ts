@@ -66,10 +66,10 @@ describe("ingestion from the broker", () => {
         true,
       );
       const metrics = await metricsOf(service);
-      expect(metrics).toMatch(/data_records_stored_total\{qos="0"\} 3/);
-      expect(metrics).toMatch(/data_records_stored_total\{qos="1"\} 5/);
+      expect(metrics).toMatch(/devmesh_data_records_stored_total\{qos="0"\} 3/);
+      expect(metrics).toMatch(/devmesh_data_records_stored_total\{qos="1"\} 5/);
       // What is stored is acknowledged behind that, and the broker takes its time to count it.
-      await eventually(async () => /data_backlog_messages 0/.test(await metricsOf(service)));
+      await eventually(async () => /devmesh_data_backlog_messages 0/.test(await metricsOf(service)));
       await device.leave();
     });
   });
@@ -88,8 +88,8 @@ describe("ingestion from the broker", () => {
       expect(records[0]?.message).toHaveLength(256 * 1024);
       expect(records[1]).toMatchObject({ message: "/wA=", encoding: "base64" });
       const metrics = await metricsOf(service);
-      expect(metrics).toMatch(/data_messages_dropped_total\{reason="no_name"\} 1/);
-      expect(metrics).toMatch(/data_messages_dropped_total\{reason="too_large"\} 1/);
+      expect(metrics).toMatch(/devmesh_data_messages_dropped_total\{reason="no_name"\} 1/);
+      expect(metrics).toMatch(/devmesh_data_messages_dropped_total\{reason="too_large"\} 1/);
       await device.leave();
     });
   });

@@ -90,7 +90,9 @@ function expectCounting(stored: readonly number[], count: number): void {
 
     async function storedBy({ ops }: DataProcess): Promise<number> {
       const metrics = await (await fetch(`${ops}/metrics`)).text();
-      return Number(/data_records_stored_total\{qos="1"\} (?<count>\d+)/.exec(metrics)?.groups?.count ?? 0);
+      return Number(
+        /devmesh_data_records_stored_total\{qos="1"\} (?<count>\d+)/.exec(metrics)?.groups?.count ?? 0,
+      );
     }
 
     const statusOf = async ({ ops }: DataProcess) => (await fetch(`${ops}/readyz`)).status;

@@ -11,7 +11,7 @@ export function registerPresenceMetrics(
 ): void {
   const registers = [registry];
   new Gauge({
-    name: "devices_online",
+    name: "devmesh_devices_online",
     help: "Devices with at least one open MQTT connection.",
     registers,
     collect() {
@@ -19,7 +19,7 @@ export function registerPresenceMetrics(
     },
   });
   new Gauge({
-    name: "devices_mqtt_connections",
+    name: "devmesh_devices_mqtt_connections",
     help: "Open MQTT connections of all devices.",
     registers,
     collect() {

@@ -81,7 +81,7 @@ const reasonOf = (answer: Promise<unknown>) =>
       const { device: left } = await read("pump");
       expect([left.online, left.name]).toEqual([false, null]);
       // From the store, not from the memory of the process: another one reads it there.
-      await eventually(async () => (await service.metrics()).includes("devices_online 0"));
+      await eventually(async () => (await service.metrics()).includes("devmesh_devices_online 0"));
       await service.stop();
       await start(database.storeUrl);
       expect(Date.parse(String((await read("pump")).device.last_seen))).toBeGreaterThanOrEqual(

@@ -40,13 +40,13 @@ describe("the process of the service", () => {
     await service.stop();
     service = await startService(around.environment());
     expect(await isOnline("pump")).toBe(true);
-    expect(await service.metrics()).toMatch(/^devices_online 1$/m);
+    expect(await service.metrics()).toMatch(/^devmesh_devices_online 1$/m);
     const beforeLeaving = Date.now();
     await device.leave();
     await eventually(async () => !(await isOnline("pump")));
     const { device: left } = await around.devices.readDevice({ id: "pump", principal: master }, call());
     expect(Date.parse(String(left.last_seen))).toBeGreaterThanOrEqual(beforeLeaving - 1);
-    expect(await service.metrics()).toMatch(/^devices_online 0$/m);
+    expect(await service.metrics()).toMatch(/^devmesh_devices_online 0$/m);
   });
 
   test("rotating the token ends the connection before the answer", async () => {

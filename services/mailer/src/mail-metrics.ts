@@ -13,7 +13,7 @@ export interface MailMetrics {
 export function createMailMetrics(bus: Bus, queue: QueueOffice<MailQueue>): MailMetrics {
   const registers = [bus.metrics.registry];
   new Gauge({
-    name: "mesh_mails",
+    name: "devmesh_mails",
     help: "Mails kept by the broker: waiting to be sent, or dead, that is given up.",
     labelNames: ["state"],
     registers,
@@ -30,5 +30,5 @@ export function createMailMetrics(bus: Bus, queue: QueueOffice<MailQueue>): Mail
       }
     },
   });
-  return { sent: new Counter({ name: "mesh_mails_sent_total", help: "Mails handed over.", registers }) };
+  return { sent: new Counter({ name: "devmesh_mails_sent_total", help: "Mails handed over.", registers }) };
 }

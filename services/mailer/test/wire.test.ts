@@ -60,7 +60,7 @@ describe("a queued invitation", () => {
     await room.invite("ann");
     await eventually(async () =>
       (await mailer.metrics.registry.metrics()).includes(
-        'mesh_job_attempts_total{queue="mail",outcome="failed"}',
+        'devmesh_job_attempts_total{queue="mail",outcome="failed"}',
       ),
     );
     await room.openKeys();
@@ -220,23 +220,23 @@ describe("the metrics", () => {
     await room.invite("slow");
     await awaitCounts(room, 1, 1);
     const metrics = await mailer.metrics.registry.metrics();
-    expect(metrics).toContain("mesh_mails_sent_total 1");
-    expect(metrics).toContain('mesh_job_attempts_total{queue="mail",outcome="failed"} 1');
-    expect(metrics).toContain('mesh_job_attempts_total{queue="mail",outcome="dead"} 1');
-    expect(metrics).toContain('mesh_mails{state="waiting"} 1');
-    expect(metrics).toContain('mesh_mails{state="dead"} 1');
+    expect(metrics).toContain("devmesh_mails_sent_total 1");
+    expect(metrics).toContain('devmesh_job_attempts_total{queue="mail",outcome="failed"} 1');
+    expect(metrics).toContain('devmesh_job_attempts_total{queue="mail",outcome="dead"} 1');
+    expect(metrics).toContain('devmesh_mails{state="waiting"} 1');
+    expect(metrics).toContain('devmesh_mails{state="dead"} 1');
   });
 
   test("leave out what nobody can count while the broker is away", async () => {
     await using office = await openOffice();
     const { room, transport } = office;
     await using mailer = await room.openMailer(transport);
-    expect(await mailer.metrics.registry.metrics()).toContain('mesh_mails{state="waiting"} 0');
+    expect(await mailer.metrics.registry.metrics()).toContain('devmesh_mails{state="waiting"} 0');
     await room.server.kill();
     await eventually(async () =>
-      (await mailer.metrics.registry.metrics()).includes('mesh_bus_connected{user="mailer"} 0'),
+      (await mailer.metrics.registry.metrics()).includes('devmesh_bus_connected{user="mailer"} 0'),
     );
-    expect(await mailer.metrics.registry.metrics()).not.toContain("mesh_mails{");
+    expect(await mailer.metrics.registry.metrics()).not.toContain("devmesh_mails{");
     await room.server.restart();
   });
 });
