@@ -48,10 +48,12 @@ export async function registerCustomer(mesh: TestMesh, email: string) {
   return { ...invitation, asCustomer: restClient(mesh.url, invitation.token) };
 }
 
+/** The REST API with the mesh's first master key. */
 export function asMaster(mesh: TestMesh): RestClient {
   return restClient(mesh.url, mesh.masterKey);
 }
 
+/** The REST API without a key. */
 export function asAnyone(mesh: TestMesh): RestClient {
   return restClient(mesh.url, null);
 }

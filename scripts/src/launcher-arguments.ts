@@ -7,6 +7,7 @@ export type LauncherArguments =
   | { readonly kind: "help" }
   | { readonly kind: "wrong"; readonly reason: string };
 
+/** What `npm start -- --help` says. */
 export const usage = `Usage: npm start [-- [--demo] [--without SERVICE]...]
 
   --demo             adds three simulated devices that answer RPC and publish data

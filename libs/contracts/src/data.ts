@@ -74,6 +74,7 @@ export const data = defineContract({
   },
 });
 
+/** What `data` says: records, as they are stored. */
 export const dataEvents = defineEvents({
   service: "data",
   events: {

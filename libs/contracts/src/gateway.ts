@@ -4,6 +4,7 @@ import { defineEvents, defineLiveEvent } from "./contract.ts";
 /** How long `records_wanted` holds, in milliseconds; who goes on wanting says it again well before. */
 export const recordsWantedMs = 15_000;
 
+/** What gateways say to the services behind them. */
 export const gatewayEvents = defineEvents({
   service: "gateway",
   events: {

@@ -188,6 +188,7 @@ export const keys = defineContract({
 
 const about = { id: z.string(), timestamp: Timestamp };
 
+/** What happened to keys and customers; ids only, never a secret. */
 export const keyEvents = defineEvents({
   service: "keys",
   events: {

@@ -20,6 +20,7 @@ export const DeadMail = z.object({
   failed_at: Timestamp,
 });
 
+/** What can be asked about mail, and done about mail that was given up. Sending goes by {@link mailQueue}. */
 export const mailer = defineContract({
   service: "mailer",
   version: 1,

@@ -113,4 +113,5 @@ export const mesh = {
   }),
 } as const;
 
+/** A service of the mesh, by the name of its folder, its broker user and its queue group. */
 export type ServiceName = keyof typeof mesh;

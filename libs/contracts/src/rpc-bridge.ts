@@ -76,6 +76,7 @@ export const rpcBridge = defineContract({
 
 const about = { id: DeviceId, timestamp: Timestamp };
 
+/** What went to devices, and what came from them, for listeners; best effort (ADR 20). */
 export const rpcEvents = defineEvents({
   service: "rpc-bridge",
   events: {

@@ -10,11 +10,13 @@ import { createAccountKeyPair } from "../src/nkey.ts";
 import { testLog } from "./buses.ts";
 import { greeter } from "./greeter.ts";
 
+/** Events of the greeter. */
 export const visits = defineEvents({
   service: "greeter",
   events: { visited: defineEvent(z.object({ id: z.string(), at: z.int() }), ({ id }) => id) },
 });
 
+/** A queue of the greeter's. */
 export const letters = defineQueue({
   name: "letters",
   job: z.object({ to: z.string() }),
@@ -80,6 +82,7 @@ export interface TestBroker extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+/** Starts a broker configured as a mesh configures it, for services of the tests. */
 export async function startBroker(): Promise<TestBroker> {
   const server = await startNatsServer({
     config: ({ port, mqttPort, websocketPort, storeDir }) =>

@@ -46,6 +46,7 @@ export const greeter = defineContract({
   },
 });
 
+/** A dependency on all that the greeter answers. */
 export const everyMethod = calls(greeter, ["greet", "wait", "relay", "fill"]);
 
 /** An implementation whose methods a test replaces one by one. */

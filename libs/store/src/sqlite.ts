@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 /** One step of a schema's history; its position in the list is its version, so the list only ever grows. */
 export type Migration = string;
 
+/** How a SQLite store is opened. */
 export interface SqliteOptions {
   /** All steps of the schema, oldest first. */
   readonly migrations: readonly Migration[];

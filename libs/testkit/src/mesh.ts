@@ -19,6 +19,7 @@ export const repository = resolve(import.meta.dirname, "../../..");
 const READY_MS = 90_000;
 const STOP_MS = 60_000;
 
+/** How a mesh is launched. */
 export interface MeshOptions {
   /** Beside free ports and a folder of its own, which it may override. */
   readonly env?: NodeJS.ProcessEnv;

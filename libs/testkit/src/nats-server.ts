@@ -18,6 +18,7 @@ export interface NatsServerPlace {
   readonly storeDir: string;
 }
 
+/** How a nats-server is started. */
 export interface NatsServerOptions {
   /** Text: appended to a configuration that listens, and has JetStream and MQTT as asked below. Function: the whole configuration. */
   readonly config?: string | ((place: NatsServerPlace) => string);

@@ -44,6 +44,7 @@ const typeName = z.enum(typeNames);
 const count = z.int().min(0).optional();
 const bound = z.number().optional();
 
+/** Parses a committed schema; refuses keywords that nothing here could compare. */
 export const JsonSchema: z.ZodType<JsonSchema> = z.lazy(() =>
   z.strictObject({
     $ref: z.string().startsWith("#/$defs/").optional(),

@@ -14,6 +14,7 @@ export interface Totals {
   badAnswers: number;
 }
 
+/** Where counting begins. */
 export const noTotals: Totals = { records: 0, calls: 0, desired: 0, drops: 0, garbage: 0, badAnswers: 0 };
 
 /** A model that does the same and is counted. */

@@ -17,6 +17,7 @@ import { applyPatch, writesShadow } from "./shadow/apply-patch.ts";
 import { checkSectionSizes } from "./shadow/section-size.ts";
 import { emptyShadow } from "./shadow/stored-shadow.ts";
 
+/** What creating a device needs. */
 export interface CreationDeps {
   readonly store: DeviceStore;
   readonly keys: Pick<Client<typeof keys>, "issueCredentials" | "revokeDevice" | "forgetDevice">;

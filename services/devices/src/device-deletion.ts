@@ -11,6 +11,7 @@ import type { DeviceNotices } from "./device-notices.ts";
 import type { DeviceStore } from "./device-store.ts";
 import { type DeletingMark, type DeletionStep, deletionSteps } from "./mark.ts";
 
+/** What deleting a device needs. */
 export interface DeletionDeps {
   readonly store: DeviceStore;
   readonly keys: Pick<Client<typeof keys>, "revokeDevice" | "forgetDevice">;

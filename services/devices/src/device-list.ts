@@ -13,6 +13,7 @@ const documentsAtOnce = 50;
 /** Bytes of documents after which a page is full; the reply's own limit cuts more exactly. */
 const pageBytes = 480 * 1024;
 
+/** What listing devices needs. */
 export interface ListDeps {
   readonly store: DeviceStore;
   readonly presence: Presence;

@@ -14,6 +14,7 @@ import { SerialByKey } from "./serial-by-key.ts";
 import { applyPatch, writesShadow } from "./shadow/apply-patch.ts";
 import { checkSectionSizes } from "./shadow/section-size.ts";
 
+/** What changing a device needs. */
 export interface PatchDeps {
   readonly store: DeviceStore;
   readonly presence: Presence;

@@ -48,6 +48,7 @@ export interface PresenceReport {
   readonly seen_at: number;
 }
 
+/** A device on which work was begun and not ended. */
 export interface MarkedDevice {
   readonly id: string;
   readonly mark: Mark;

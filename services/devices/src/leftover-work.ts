@@ -6,6 +6,7 @@ import type { DeviceDeletion } from "./device-deletion.ts";
 import type { DeviceStore, MarkedDevice } from "./device-store.ts";
 import type { TokenRotation } from "./token-rotation.ts";
 
+/** What taking up leftovers needs: how each kind of work is ended. */
 export interface LeftoverDeps {
   readonly store: DeviceStore;
   readonly creation: Pick<DeviceCreation, "undo">;

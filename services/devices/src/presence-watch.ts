@@ -9,6 +9,7 @@ import type { Presence } from "./device-view.ts";
 import { type PresenceChange, PresenceSets } from "./presence.ts";
 import { SerialByKey } from "./serial-by-key.ts";
 
+/** What keeping up presence needs. */
 export interface PresenceDeps {
   readonly store: DeviceStore;
   readonly connections: DeviceConnections;

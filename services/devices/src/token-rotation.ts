@@ -8,6 +8,7 @@ import { closeAgainAfterMs, closeConnections, type DeviceConnections } from "./d
 import type { DeviceStore } from "./device-store.ts";
 import type { RotatingMark } from "./mark.ts";
 
+/** What rotating a token needs. */
 export interface RotationDeps {
   readonly store: DeviceStore;
   readonly keys: Pick<Client<typeof keys>, "rotateToken">;

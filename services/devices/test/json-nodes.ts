@@ -8,9 +8,12 @@ import fc from "fast-check";
 export type Nodes = Map<string, Node>;
 type Node = { readonly kind: "object" } | { readonly kind: "leaf"; readonly value: Json };
 
+/** Names from the root down. */
 export type Path = readonly string[];
 
+/** A path as the key of a map. */
 export const pathText = (path: Path) => JSON.stringify(path);
+/** The path that {@link pathText} wrote. */
 export const pathOf = (text: string) => JSON.parse(text) as string[];
 
 /** All nodes of an object but its root. */

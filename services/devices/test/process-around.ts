@@ -42,6 +42,7 @@ export interface ProcessAround extends AsyncDisposable {
   environment(storeUrl?: string): Record<string, string>;
 }
 
+/** Starts a broker with stand-ins for all that a process of `devices` talks to. */
 export async function startProcessAround(): Promise<ProcessAround> {
   const broker = await startBroker();
   const folder = await tempFolder();

@@ -39,6 +39,7 @@ export const gatewayErrors = {
   header_too_large: { status: 431, when: "The request line and its headers exceed 16 KB." },
 } as const satisfies Readonly<Record<string, { readonly status: number; readonly when: string }>>;
 
+/** The `reason` of a refusal of the gateway's own. */
 export type GatewayReason = keyof typeof gatewayErrors;
 
 /** One thing wrong in a request; api.md, Conventions. */

@@ -32,6 +32,7 @@ const principals: Readonly<Record<keyof typeof secrets, Principal>> = {
 
 const at = "2026-01-01T00:00:00.000Z";
 
+/** A device as `devices` answers it, with defaults for what a test does not care about. */
 export function device(id: string, more: Partial<Device> = {}): Device {
   return {
     id,
@@ -51,6 +52,7 @@ export function device(id: string, more: Partial<Device> = {}): Device {
   };
 }
 
+/** A record as `data` answers it, likewise. */
 export function record(id: number, more: Partial<DataRecord> = {}): DataRecord {
   return { id, timestamp: at, device_id: "pump", topic: "db/pump/t", message: `m${id}`, ...more };
 }

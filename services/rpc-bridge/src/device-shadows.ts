@@ -50,6 +50,7 @@ type ShadowView = z.infer<typeof DeviceView>["shadow"];
 /** How long one attempt at the registry may take, in milliseconds. */
 const attemptMs = 5_000;
 
+/** Answers devices over `link`, after asking `devices` as the device itself. Waits out a registry that is away. */
 export function createDeviceShadows({ devices, link, clock, log }: DeviceShadowsOptions): DeviceShadows {
   async function apply(
     { deviceId, timestamp }: DeviceMessage,

@@ -41,6 +41,7 @@ export interface RegistryStandIn extends AsyncDisposable {
   serveAgain(): void;
 }
 
+/** Serves the contract of `devices` from memory. */
 export async function startRegistryStandIn(
   connection: Parameters<typeof connectBus>[0],
 ): Promise<RegistryStandIn> {

@@ -15,6 +15,7 @@ export const FunctionName = z
   .regex(/^[A-Za-z0-9_.:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . : -")
   .meta({ example: "Sys.GetInfo" });
 
+/** The name of a query, as it may stand in a URL (api.md, Device public key and the ACL). */
 export const QueryName = z
   .string()
   .regex(/^[A-Za-z0-9_.:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . : -");

@@ -4,6 +4,7 @@ import { DeviceId } from "./device-id.ts";
 import { Shadow, ShadowPatch } from "./shadow.ts";
 import { Timestamp } from "./time.ts";
 
+/** What a device is called by people; need not be unique. */
 export const DeviceName = z.string().max(256).nullable();
 
 /** A device as a master key sees it. Its secrets are not part of it. */

@@ -1,6 +1,8 @@
 import { z } from "zod";
 
+/** What `JSON.parse` can give. */
 export type Json = null | boolean | number | string | Json[] | JsonObject;
+/** An object of JSON. A member may be called like one of `Object.prototype`: ask with `Object.hasOwn`. */
 export interface JsonObject {
   [member: string]: Json;
 }

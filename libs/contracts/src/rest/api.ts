@@ -17,4 +17,5 @@ export const api = {
   ...notificationStream,
 } as const;
 
+/** The `operationId` of a route. */
 export type Operation = keyof typeof api;

@@ -51,6 +51,7 @@ export function defineRoutes<const R extends Readonly<Record<string, RouteDeclar
   return routes;
 }
 
+/** Begins the path of every route but those that mails and older clients name without it; the version of the API. */
 export const apiPrefix = "/api/v2";
 
 /** An integer in a query string: digits with an optional minus sign, nothing else. */
