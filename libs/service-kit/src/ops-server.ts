@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listen } from "./listen.ts";
 import type { Metrics } from "./metrics.ts";
 
 /** What readiness depends on: throws, rejects or answers false while it is not there. */
@@ -57,18 +57,8 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
     }
     send(404, "text/plain", "not found\n");
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
-  const bound = server.address() as AddressInfo;
-  return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`,
-    close: () => closeServer(server),
-  };
+  const url = await listen(server, port, host);
+  return { url, close: () => closeServer(server) };
 }
 
 /** Names of the checks that do not pass. What they failed with stays inside. */

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { listen } from "@devmesh/service-kit/listen";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { Express } from "express";
 import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
@@ -56,15 +57,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     socket.once("close", () => upgraded.delete(socket));
     answerUpgrade(app, request, socket, head);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
-  const bound = server.address() as AddressInfo;
-  const url = `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`;
+  const url = await listen(server, port, host);
   log.info({ url }, "listening");
   return { url, stop: (boundMs) => stopServer({ server, upgraded }, boundMs, clock, log) };
 }

@@ -1,0 +1,15 @@
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** Begins to listen; port 0 takes any free one. Resolves with `http://HOST:PORT`, rejects when the address cannot be had. */
+export async function listen(server: Server, port: number, host: string): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  const bound = server.address() as AddressInfo;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`;
+}
