@@ -20,6 +20,7 @@ import type { ReadMesh } from "./mesh-state.ts";
 import { mount, mountPublic, type RouteHandler } from "./mount.ts";
 import type { OpenStream } from "./notifications/open-stream.ts";
 import { plainPageSecurity } from "./page-security.ts";
+import type { AclPermissions } from "./permission-cache.ts";
 import { RateLimit } from "./rate-limit.ts";
 import { mountReference } from "./reference-pages.ts";
 import { customerHandlers } from "./routes/customer.ts";
@@ -55,6 +56,8 @@ export interface AppOptions {
   readonly clients: Clients<(typeof mesh)["gateway"]["calls"]>;
   /** Verified keys; its owner drops what is revoked. */
   readonly keyCache: KeyCache;
+  /** What ACLs permitted; its owner drops those of devices that change. */
+  readonly permissions: AclPermissions;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: HttpMetrics;
@@ -72,6 +75,7 @@ export function createApp({
   settings,
   clients,
   keyCache,
+  permissions,
   clock,
   log,
   metrics,
@@ -94,8 +98,8 @@ export function createApp({
   const handlers: Handlers = {
     ...registrationHandlers(clients),
     ...customerHandlers(clients),
-    ...deviceAccessHandlers(clients, clock),
-    ...masterKeyHandlers(clients),
+    ...deviceAccessHandlers(clients, permissions, clock),
+    ...masterKeyHandlers(clients, permissions),
     ...meshHandlers({ readMesh, places: meshListeners, clock, stopping }),
     ...mqttAddressHandlers(settings.MQTT_PUBLIC_URL),
     ...storedDataHandlers(clients),

@@ -12,6 +12,7 @@ import { createMeshReader } from "./mesh-state.ts";
 import { NotificationHub } from "./notifications/hub.ts";
 import { createNotificationMetrics } from "./notifications/notification-metrics.ts";
 import { createStreamOpener } from "./notifications/open-stream.ts";
+import { type AclPermissions, PermissionCache } from "./permission-cache.ts";
 
 /** How long listeners may take to close their streams when the gateway stops, in milliseconds; they are ended then. */
 const farewellMs = 2_000;
@@ -43,6 +44,7 @@ export async function startGateway({
   metrics,
 }: GatewayParts): Promise<Gateway> {
   const keyCache = new KeyCache({ maxKeys: env.KEY_CACHE_SIZE, believedForMs: env.KEY_CACHE_MS, clock });
+  const permissions: AclPermissions = new PermissionCache({ maxDevices: 2_000, believedForMs: 5_000, clock });
   const [keyEvents] = mesh.gateway.subscribes;
   const notificationMetrics = createNotificationMetrics(metrics);
   const listenerLimits = {
@@ -58,6 +60,7 @@ export async function startGateway({
     log,
     metrics: notificationMetrics,
     places: new ListenerPlaces(listenerLimits),
+    deviceUpdated: (id) => permissions.forget(id),
   });
   const openStream = createStreamOpener(hub, {
     maxWaitingBytes: env.NOTIFY_BUFFER_BYTES,
@@ -84,6 +87,7 @@ export async function startGateway({
     settings: env,
     clients,
     keyCache,
+    permissions,
     clock,
     log,
     metrics: httpMetrics,

@@ -1,34 +1,58 @@
+import type { NamedQuery } from "@devmesh/contracts/model/acl";
 import type { Clock } from "@devmesh/service-kit/clock";
 
 /** What a permission cache is made from. */
 export interface PermissionCacheOptions {
-  readonly maxEntries: number;
+  readonly maxDevices: number;
   readonly believedForMs: number;
   readonly clock: Clock;
 }
 
-/** Answers of `devices.authorize` for a few seconds, oldest forgotten first; refusals are not kept. */
+/** What a device's ACL permitted, by action. */
+type Permissions<T> = Map<string, { readonly value: T; readonly untilMs: number }>;
+
+/** Permitted functions (null) and queries, as `devices.authorize` answers them. */
+export type AclPermissions = PermissionCache<NamedQuery | null>;
+
+/**
+ * Answers of `devices.authorize` for a few seconds, or until their device changes; the device asked about longest ago
+ * is forgotten first. Refusals are not kept.
+ */
 export class PermissionCache<T> {
   readonly #options: PermissionCacheOptions;
-  readonly #entries = new Map<string, { readonly value: T; readonly untilMs: number }>();
+  readonly #devices = new Map<string, Permissions<T>>();
 
   constructor(options: PermissionCacheOptions) {
     this.#options = options;
   }
 
-  /** The answer under `id`, asked for when none is remembered. */
-  async get(id: string, ask: () => Promise<T>): Promise<T> {
-    const { clock, believedForMs, maxEntries } = this.#options;
-    const known = this.#entries.get(id);
+  /** The answer for that action of the device, asked for when none is remembered. */
+  async get(deviceId: string, action: string, ask: () => Promise<T>): Promise<T> {
+    const { clock, believedForMs } = this.#options;
+    const permissions = this.#permissionsOf(deviceId);
+    const known = permissions.get(action);
     if (known !== undefined && known.untilMs > clock.monotonicMs()) return known.value;
-    this.#entries.delete(id);
+    permissions.delete(action);
     const askedAtMs = clock.monotonicMs();
     const value = await ask();
-    if (this.#entries.size >= maxEntries) {
-      const oldest = this.#entries.keys().next();
-      if (!oldest.done) this.#entries.delete(oldest.value);
-    }
-    this.#entries.set(id, { value, untilMs: askedAtMs + believedForMs });
+    // Where the device was forgotten meanwhile, nobody finds these permissions any more.
+    permissions.set(action, { value, untilMs: askedAtMs + believedForMs });
     return value;
+  }
+
+  /** Forgets what the device's ACL said, also what it is being asked for just now: it may have changed. */
+  forget(deviceId: string): void {
+    this.#devices.delete(deviceId);
+  }
+
+  #permissionsOf(deviceId: string): Permissions<T> {
+    const permissions: Permissions<T> = this.#devices.get(deviceId) ?? new Map();
+    this.#devices.delete(deviceId);
+    this.#devices.set(deviceId, permissions);
+    if (this.#devices.size > this.#options.maxDevices) {
+      const oldest = this.#devices.keys().next();
+      if (!oldest.done) this.#devices.delete(oldest.value);
+    }
+    return permissions;
   }
 }

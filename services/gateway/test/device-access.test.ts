@@ -1,7 +1,9 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
+import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { narrowQuery, startOf } from "../src/record-query.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
+import { device } from "./stand-ins.ts";
 
 let mesh: Fixture;
 const clock = new ManualClock(new Date("2026-03-01T12:00:00.000Z"));
@@ -69,6 +71,65 @@ describe("a named query", () => {
     await run();
     expect(asked).toBe(1);
     await clock.advance(5_001);
+    await run();
+    expect(asked).toBe(2);
+  });
+});
+
+describe("what the ACL said", () => {
+  const run = async () => (await mesh.fetch("/api/v2/m/device/data/known", { key: "public_key" })).text();
+  let asked = 0;
+  const allow = () => {
+    asked = 0;
+    mesh.standIns.devices.authorize = async () => {
+      asked++;
+      return { query: { topic: "a" } };
+    };
+  };
+
+  test("is asked for anew at once by the gateway that changed the device, also where the change failed", async () => {
+    allow();
+    await run();
+    mesh.standIns.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
+    await mesh.fetch("/api/v2/devices/pump", { json: { acl: {} } });
+    await run();
+    expect(asked).toBe(2);
+    mesh.standIns.devices.patchDevice = async (_, context) => context.fail("device_not_found");
+    await mesh.fetch("/api/v2/devices/pump", { json: { acl: {} } });
+    await run();
+    expect(asked).toBe(3);
+  });
+
+  test("is asked for anew once another gateway has changed the device", async () => {
+    allow();
+    await run();
+    await mesh.deviceEvents.updated({
+      id: "pump",
+      timestamp: clock.now().toISOString(),
+      device: device("pump"),
+    });
+    await eventually(async () => {
+      await run();
+      return asked === 2;
+    });
+  });
+
+  test("is not kept where the device changed while it was asked for", async () => {
+    allow();
+    const begun = Promise.withResolvers<void>();
+    const changed = Promise.withResolvers<void>();
+    mesh.standIns.devices.authorize = async () => {
+      asked++;
+      begun.resolve();
+      await changed.promise;
+      return { query: { topic: "a" } };
+    };
+    mesh.standIns.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
+    const first = run();
+    await begun.promise;
+    await mesh.fetch("/api/v2/devices/pump", { json: { acl: {} } });
+    changed.resolve();
+    await first;
     await run();
     expect(asked).toBe(2);
   });

@@ -1,3 +1,4 @@
+import { deviceEvents } from "@devmesh/contracts/devices";
 import type { gatewayEvents } from "@devmesh/contracts/gateway";
 import { mesh } from "@devmesh/contracts/mesh";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
@@ -36,6 +37,8 @@ export interface HubOptions {
   readonly log: Logger;
   readonly metrics: NotificationMetrics;
   readonly places: ListenerPlaces;
+  /** Told of a device whose name, ACL or shadow changed, whether somebody listens or not. */
+  readonly deviceUpdated: (id: string) => void;
 }
 
 /**
@@ -58,7 +61,7 @@ export class NotificationHub {
 
   constructor(options: HubOptions) {
     this.#options = options;
-    const { bus, publisher, clock, log, metrics } = options;
+    const { bus, publisher, clock, log, metrics, deviceUpdated } = options;
     const { signal } = this.#stopping;
     this.#keys = new KeyWatch({ listeners: this.#listeners, clock, log });
     this.#records = new RecordHearing({ bus, publisher, clock, stored: (records) => this.#stored(records) });
@@ -68,7 +71,11 @@ export class NotificationHub {
       mesh.gateway.follows,
       {
         began: (position) => this.#began(position),
-        events: (batch) => this.#channels.tellEvents(this.#heard.add(batch)),
+        events: (batch) => {
+          for (const { service, name, key } of batch)
+            if (service === deviceEvents.service && name === "updated") deviceUpdated(key);
+          this.#channels.tellEvents(this.#heard.add(batch));
+        },
       },
       signal,
     ).catch((error: unknown) => {

@@ -1,6 +1,5 @@
 import type { data } from "@devmesh/contracts/data";
 import type { devices } from "@devmesh/contracts/devices";
-import type { NamedQuery } from "@devmesh/contracts/model/acl";
 import type { deviceAccess } from "@devmesh/contracts/rest/device-access";
 import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { Clock } from "@devmesh/service-kit/clock";
@@ -9,7 +8,7 @@ import type { Client } from "@devmesh/service-kit/implementation";
 import { callDevice } from "../device-call.ts";
 import type { Handlers } from "../handlers.ts";
 import { jsonArray } from "../paged-list.ts";
-import { PermissionCache } from "../permission-cache.ts";
+import type { AclPermissions } from "../permission-cache.ts";
 import { narrowQuery } from "../record-query.ts";
 import { recordPages } from "./record-pages.ts";
 import { bareDevice, condition } from "./tagged-device.ts";
@@ -22,19 +21,14 @@ export interface DeviceAccessClients {
 }
 
 /**
- * What a device's public key is good for (api.md, Device public key and the ACL). What the ACL covers is decided by `devices`; its word on functions and
- * queries is believed for five seconds.
+ * What a device's public key is good for (api.md, Device public key and the ACL). What the ACL covers is decided by
+ * `devices`; its word on functions and queries is remembered in `permissions`.
  */
 export function deviceAccessHandlers(
   clients: DeviceAccessClients,
+  permissions: AclPermissions,
   clock: Clock,
 ): Handlers<keyof typeof deviceAccess> {
-  const permissions = new PermissionCache<NamedQuery | null>({
-    maxEntries: 10_000,
-    believedForMs: 5_000,
-    clock,
-  });
-
   return {
     readOwnDevice: async ({ principal, call }) =>
       bareDevice(await clients.devices.bytes.readDevice({ id: principal.device_id, principal }, call)),
@@ -49,7 +43,7 @@ export function deviceAccessHandlers(
 
     async runNamedQuery({ params: { name }, query: wishes, principal, call, within }) {
       const id = principal.device_id;
-      const query = await permissions.get(`${id} query ${name}`, async () => {
+      const query = await permissions.get(id, `query ${name}`, async () => {
         const answer = await clients.devices.authorize({ id, action: { kind: "query", name } }, call);
         return answer.query;
       });
@@ -62,7 +56,7 @@ export function deviceAccessHandlers(
 
     async callOwnFunction({ params: { func }, query, body, principal, call, within }) {
       const id = principal.device_id;
-      await permissions.get(`${id} rpc ${func}`, async () => {
+      await permissions.get(id, `rpc ${func}`, async () => {
         await clients.devices.authorize({ id, action: { kind: "rpc", func } }, call);
         return null;
       });

@@ -18,6 +18,7 @@ import {
   type PageRequest,
   pagesOf,
 } from "../paged-list.ts";
+import type { AclPermissions } from "../permission-cache.ts";
 import { json, noContent, type Reply } from "../reply.ts";
 import { condition, taggedDevice } from "./tagged-device.ts";
 
@@ -51,6 +52,7 @@ const heldBytes = 8 * 1024 * 1024;
 /** What the vendor does with a master key (api.md); each owner decides, the gateway passes on. */
 export function masterKeyHandlers(
   clients: MasterKeyClients,
+  permissions: AclPermissions,
 ): Handlers<Exclude<keyof typeof masterKey, "readMesh" | "readMqttAddress">> {
   const bridge = clients["rpc-bridge"];
   return {
@@ -89,7 +91,12 @@ export function masterKeyHandlers(
       // The owner checks the patch as it came: the same members can be a matter of rights for another key.
       if (!isJsonObject(receivedBody)) throw new RequestRefused("body_missing");
       const input = { id: params.id, principal, patch: receivedBody, ...condition(header("if-match")) };
-      return taggedDevice(await clients.devices.bytes.patchDevice(input, call));
+      try {
+        return taggedDevice(await clients.devices.bytes.patchDevice(input, call));
+      } finally {
+        // Who changed the ACL finds it changed at once; other gateways hear of it.
+        permissions.forget(params.id);
+      }
     },
 
     async deleteDevice({ params, call }) {
