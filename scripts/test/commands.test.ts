@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { resolve } from "node:path";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { tempFolder } from "./temp-folder.ts";
 
 let folder: Awaited<ReturnType<typeof tempFolder>>;
 beforeEach(async () => {

@@ -1,9 +1,9 @@
 import { mkdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { buildDashboard } from "../src/dashboard-build.ts";
 import { childRegistry } from "../src/process/child-registry.ts";
-import { tempFolder } from "./temp-folder.ts";
 
 const children = childRegistry();
 afterAll(() => children.killAll());

@@ -1,8 +1,8 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
 import { findChromium } from "../src/find-chromium.ts";
-import { tempFolder } from "./temp-folder.ts";
 
 async function file(path: string, mode: number): Promise<string> {
   await mkdir(dirname(path), { recursive: true });

@@ -4,10 +4,10 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
+import { eventually } from "@devmesh/testkit/eventually";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
 import { commandLineOf } from "../src/process/command-line.ts";
-import { tempFolder } from "./temp-folder.ts";
-import { until } from "./until.ts";
 
 const install = new URL("../install.mjs", import.meta.url).href;
 const locked = (version: string) =>
@@ -142,7 +142,7 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
     const interrupted = repo.install({ SLOW_NPM: pidFile }, (child) => {
       installer = child;
     });
-    await until(async () => (await npmPid()) > 0);
+    await eventually(async () => (await npmPid()) > 0);
     installer?.kill(signal);
     expect((await interrupted).code).toBe(128 + constants.signals[signal]);
     expect(await commandLineOf(await npmPid())).toBeNull();

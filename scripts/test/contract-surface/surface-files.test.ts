@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { z } from "zod";
 import {
@@ -9,7 +10,6 @@ import {
   releasedSurfacePath,
   type SurfacePlan,
 } from "../../src/contract-surface/surface-files.ts";
-import { tempFolder } from "../temp-folder.ts";
 import { type LampContract, lampService } from "./lamp.ts";
 
 let folder: Awaited<ReturnType<typeof tempFolder>>;

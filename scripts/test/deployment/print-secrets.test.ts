@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { tempFolder } from "../temp-folder.ts";
 
 const program = resolve(import.meta.dirname, "../../src/deployment/print-secrets.ts");
 const smtpUrl = "smtps://mesh:a-password@mail.example.com";

@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
 import { dataFolder, lockDataFolder, prepareDataFolder, replaceFile } from "../../src/mesh/data-folder.ts";
-import { tempFolder } from "../temp-folder.ts";
 
 describe("the data folder", () => {
   test("is made for its owner alone", async () => {

@@ -1,8 +1,8 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
 import { ensureInstallation, readInstallation } from "../../src/mesh/installation.ts";
-import { tempFolder } from "../temp-folder.ts";
 
 const issuer = () => ({ seed: "SAISSUER", publicKey: "AISSUER" });
 

@@ -4,14 +4,14 @@ import { readFile, stat } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import type { ServiceName } from "@devmesh/contracts/mesh";
+import { eventually } from "@devmesh/testkit/eventually";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { type Mesh, serviceNames, startMesh } from "../../src/mesh/mesh.ts";
 import { readMeshFile } from "../../src/mesh/mesh-file.ts";
 import { meshSettings } from "../../src/mesh/settings.ts";
 import { childRegistry } from "../../src/process/child-registry.ts";
 import { commandLineOf } from "../../src/process/command-line.ts";
-import { tempFolder } from "../temp-folder.ts";
-import { until } from "../until.ts";
 import { pretendedServices } from "./pretended-services.ts";
 
 const children = childRegistry();
@@ -134,7 +134,9 @@ describe("a mesh", () => {
     const before = await parts(env);
     process.kill(before.services.data?.pid ?? 0, "SIGKILL");
     process.kill(before.nats_server?.pid ?? 0, "SIGKILL");
-    await until(() => said.includes("data is ready again.") && said.includes("nats-server is ready again."));
+    await eventually(
+      () => said.includes("data is ready again.") && said.includes("nats-server is ready again."),
+    );
     const after = await parts(env);
     await mesh.stop();
     expect(said).toContain("data was killed (SIGKILL); it is started again in 1 s.");
@@ -203,7 +205,7 @@ describe("a mesh that cannot start says so in one sentence and leaves nothing ru
     const env = await environment();
     const stop = new AbortController();
     const starting = start(env, [], stop.signal);
-    await until(() => existsSync(join(env.DATA_DIR ?? "", "nats-server.pid")));
+    await eventually(() => existsSync(join(env.DATA_DIR ?? "", "nats-server.pid")));
     stop.abort();
     await expect(starting).rejects.toThrow();
     const pid = Number(await readFile(join(env.DATA_DIR ?? "", "nats-server.pid"), "utf8").catch(() => "0"));

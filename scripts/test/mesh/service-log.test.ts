@@ -2,9 +2,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
 import { brokerLog, serviceLog } from "../../src/mesh/service-log.ts";
-import { tempFolder } from "../temp-folder.ts";
 
 async function followed(lines: string, kind: "service" | "broker") {
   await using folder = await tempFolder();

@@ -1,9 +1,9 @@
 import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { backUpStores } from "../../src/mesh/store-backup.ts";
-import { tempFolder } from "../temp-folder.ts";
 
 let folder: Awaited<ReturnType<typeof tempFolder>>;
 let target: string;

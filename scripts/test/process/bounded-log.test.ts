@@ -1,8 +1,8 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { expect, test } from "@jest/globals";
 import { boundedLog } from "../../src/process/bounded-log.ts";
-import { tempFolder } from "../temp-folder.ts";
 
 test("a log keeps at most two files of its size, the newest lines in them", async () => {
   await using folder = await tempFolder();

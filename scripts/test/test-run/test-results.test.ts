@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { expect, test } from "@jest/globals";
 import { closingLine, failureLine, readTestOutcome, sumOf } from "../../src/test-run/test-results.ts";
-import { tempFolder } from "../temp-folder.ts";
 
 const nothing = {
   numPassedTests: 0,
