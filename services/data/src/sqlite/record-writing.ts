@@ -12,7 +12,7 @@ export interface SegmentBounds {
 }
 
 /** Which records go: `deleteOf` (device, limit), `deleteBefore` (Unix ms, limit), `deleteFirst` (limit, bytes that are to go). */
-export type Deletion = "deleteOf" | "deleteBefore" | "deleteFirst";
+type Deletion = "deleteOf" | "deleteBefore" | "deleteFirst";
 
 /** Puts records into segments and takes them out, each in one transaction. Throws what `node:sqlite` throws. */
 export interface RecordWriting {
