@@ -57,7 +57,22 @@ function parseJson(bytes: Buffer): Json {
       detail: "A text of the body holds half of a surrogate pair, which UTF-8 cannot write.",
     });
   }
+  if (bytes.length * mostGrowth > maxBodyBytes && smallExponent.test(text) && isTooLargeAgain(value)) {
+    throw new RequestRefused("body_too_large", {
+      detail: "The body exceeds 512 KB when its numbers are written without exponents.",
+    });
+  }
   return value;
+}
+
+/** Numbers that JSON is written with more digits for than they came with: 1e20. */
+const smallExponent = /\de[+-]?\d/i;
+/** By how much a body of such numbers can grow. */
+const mostGrowth = 6;
+
+/** Whether the body would be too large in the form in which it goes to its owner, which the broker would not carry. */
+function isTooLargeAgain(value: Json): boolean {
+  return Buffer.byteLength(JSON.stringify(value)) > maxBodyBytes;
 }
 
 /** How short text can hold a number beyond the range of a double; with a smaller exponent it takes more digits than this. */

@@ -265,6 +265,20 @@ describe("a body", () => {
     },
   );
 
+  test.each([
+    [25_000, 413],
+    [20_000, 200],
+  ])("with %i numbers such as 1e20, which JSON writes again with 21 digits, is %i", async (count, status) => {
+    mesh.standIns.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
+    const answer = await mesh.fetch(`${devices}/pump`, {
+      method: "POST",
+      body: `{"shadow":{"state":{"desired":{"a":[${Array(count).fill("1e20").join(",")}]}}}}`,
+      headers: { "content-type": "application/json" },
+    });
+    expect(answer.status).toBe(status);
+    if (status === 413) expect((await problemOf(answer)).reason).toBe("body_too_large");
+  });
+
   test.each(["1e308", "1e-400", "0.1e100", '"1e400"'])("with %s is read", async (value) => {
     mesh.standIns.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
     const answer = await mesh.fetch(`${devices}/pump`, {
