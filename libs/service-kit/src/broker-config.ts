@@ -119,7 +119,6 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
     mqtt: {
       host,
       port: ports.mqtt,
-      consumer_memory_storage: true,
       ...(options.mqttReplicas === undefined ? {} : { stream_replicas: options.mqttReplicas }),
       // While a stream elects its leader, logins and subscriptions wait in vain; given up early, they succeed the sooner.
       ...(cluster === undefined ? {} : { js_api_timeout: "2s" }),

@@ -44,3 +44,18 @@ test("after a restart of the broker the bridge calls devices and hears them as b
     return await mesh.bridge.awaitIngestion({}, call);
   });
 });
+
+test("a session that a device keeps brings it what it subscribed to after a kill of the broker, without subscribing again", async () => {
+  const session = { clean: false, clientId: "valve" };
+  const before = await mesh.connect("valve", session);
+  expect(await before.subscribe("valve/shadow/delta", 1)).toBe(1);
+  await before.leave();
+  await mesh.broker.kill("SIGKILL");
+  await mesh.broker.restart();
+  await using after = await eventually(() => mesh.connect("valve", session), { everyMs: 250 });
+  mesh.registry.add("valve", { desired: { on: true } });
+  await mesh.registry.tellUpdated("valve");
+  await after.awaitMessage(
+    ({ topic, payload }) => topic === "valve/shadow/delta" && payload.includes('"on"'),
+  );
+});
