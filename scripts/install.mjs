@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,11 +12,11 @@ import { setTimeout as sleep } from "node:timers/promises";
  */
 export async function ensureInstalled(root) {
   if (isInstalled(root)) return;
-  const releaseLock = await takeInstallLock(join(root, ".install.lock"));
+  const lock = await takeInstallLock(join(root, ".install.lock"));
   let npm = null;
   const leave = (signal) => {
     const exit = () => {
-      releaseLock();
+      lock.release();
       process.exit(128 + constants.signals[signal]);
     };
     if (!npm) return exit();
@@ -28,11 +28,13 @@ export async function ensureInstalled(root) {
     if (isInstalled(root)) return;
     console.log("Installing dependencies (npm ci, once).");
     npm = spawnNpmCi(root);
+    // Should this process be killed, npm goes on: nobody may begin anew beside it.
+    if (npm.pid !== undefined) lock.handTo(npm.pid);
     await succeeded(npm);
     writeStamp(root);
   } finally {
     for (const signal of ENDING_SIGNALS) process.off(signal, leave);
-    releaseLock();
+    lock.release();
   }
 }
 
@@ -105,9 +107,13 @@ function succeeded(npm) {
   });
 }
 
-/** A lock file that names its holder; one whose holder is gone is taken over. Resolves with what releases it. */
+/**
+ * A lock file that names its holder; one whose holder is gone is taken over. Resolves with what names another process as its
+ * holder, and what releases it.
+ */
 async function takeInstallLock(path) {
-  const mine = `${process.pid} ${process.hrtime.bigint()}`;
+  const since = process.hrtime.bigint();
+  let mine = `${process.pid} ${since}`;
   let told = false;
   for (;;) {
     if (createLock(path, mine)) break;
@@ -124,8 +130,17 @@ async function takeInstallLock(path) {
     told = true;
     await sleep(250);
   }
-  return () => {
-    if (readText(path) === mine) rmSync(path, { force: true });
+  return {
+    handTo(pid) {
+      const theirs = `${pid} ${since}`;
+      const unnamed = `${path}.${process.pid}`;
+      writeFileSync(unnamed, theirs);
+      renameSync(unnamed, path);
+      mine = theirs;
+    },
+    release() {
+      if (readText(path) === mine) rmSync(path, { force: true });
+    },
   };
 }
 

@@ -34,12 +34,12 @@ export async function buildDashboard(build: DashboardBuild, signal: AbortSignal)
   const { repository, children, say, complain } = build;
   const web = join(repository, "web");
   const dist = join(web, "dist");
-  if (!isStale(repository, join(dist, "index.html"))) return;
-  say("Building the dashboard (web/dist), as it is missing or older than its sources.");
   // Not in place: another mesh may be reading the build that is there.
   const fresh = join(web, `dist.${process.pid}`);
-  const begun = new Date();
   try {
+    if (!isStale(repository, join(dist, "index.html"))) return;
+    say("Building the dashboard (web/dist), as it is missing or older than its sources.");
+    const begun = new Date();
     const vite = join(repository, "node_modules", "vite", "bin", "vite.js");
     const child = children.spawn(
       process.execPath,

@@ -11,9 +11,6 @@ import { StartFailure } from "./process/running-process.ts";
 import { stopRequest } from "./process/stop-request.ts";
 import { welcome } from "./welcome.ts";
 
-// Whatever a mesh writes, stores and logs included, is its owner's alone; its parts inherit this.
-process.umask(0o077);
-
 const say = (sentence: string) => process.stdout.write(`${sentence}\n`);
 const complain = (line: string) => process.stderr.write(`${line}\n`);
 for (const stream of [process.stdout, process.stderr]) {
@@ -50,6 +47,8 @@ async function launch(): Promise<number> {
     if (!wanted.without.has("gateway")) {
       await buildDashboard({ repository, children, say, complain }, stop.signal);
     }
+    // Whatever a mesh writes, stores and logs included, is its owner's alone; its parts inherit this. The dashboard is everybody's.
+    process.umask(0o077);
     mesh = await startMesh(
       { settings, env: process.env, repository, without: wanted.without, children, say, complain },
       stop.signal,

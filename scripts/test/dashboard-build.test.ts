@@ -1,4 +1,4 @@
-import { mkdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, describe, expect, test } from "@jest/globals";
@@ -37,6 +37,7 @@ async function repository(source: string) {
     write,
     said,
     complained,
+    linkToItself: (path: string) => symlink(at(path), at(path)),
     /** As if written some seconds ago. */
     age: async (path: string, seconds: number) => {
       const then = new Date(Date.now() - seconds * 1_000);
@@ -97,6 +98,17 @@ describe("the launcher", () => {
       "The dashboard was not built: vite ended (exit code 1). The one that was built before is served.",
     ]);
     expect(await mesh.leftovers()).toBeNull();
+  });
+
+  test("starts although it cannot look at what was built before, and tells why", async () => {
+    await using mesh = await repository("first");
+    await mesh.linkToItself("web/dist");
+    await mesh.build();
+    expect(mesh.complained).toEqual([
+      expect.stringMatching(
+        /^The dashboard was not built: .*ELOOP.*The API reference is served in its place\.$/,
+      ),
+    ]);
   });
 
   test("starts without a dashboard when the first build fails", async () => {

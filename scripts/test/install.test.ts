@@ -151,6 +151,31 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
   },
 );
 
+test("an installation whose start was killed is waited for, not begun anew beside npm, which goes on", async () => {
+  await using folder = await tempFolder();
+  const repo = await repository(folder.path);
+  const pidFile = join(folder.path, "npm.pid");
+  const npmPid = async () => Number(await readFile(pidFile, "utf8").catch(() => ""));
+  let installer: ChildProcess | undefined;
+  const killed = repo.install({ SLOW_NPM: pidFile }, (child) => {
+    installer = child;
+  });
+  await eventually(async () => (await npmPid()) > 0);
+  installer?.kill("SIGKILL");
+  let output = "";
+  const next = repo.install({}, (child) => {
+    child.stdout?.on("data", (text: string) => {
+      output += text;
+    });
+  });
+  await eventually(() => output.startsWith("Waiting for another process"));
+  expect(await repo.runs()).toHaveLength(1);
+  process.kill(await npmPid(), "SIGTERM");
+  expect((await next).code).toBe(0);
+  expect(await repo.runs()).toHaveLength(2);
+  await killed;
+});
+
 test("a Node that is too old is told so in one sentence", async () => {
   const source = await readFile(new URL("../node-version.mjs", import.meta.url), "utf8");
   const script = `Object.defineProperty(process, "versions", { value: { node: "18.20.0" } });${source}`;

@@ -195,7 +195,12 @@ async function bringUpServices(
   };
 
   const bringUp = async (service: ServiceName) => {
-    const log = serviceLog(service, folder.logOf(service), complain);
+    // Once one has failed, what the others say is how they are ended, and would bury the reason.
+    const log = serviceLog(
+      service,
+      folder.logOf(service),
+      (line) => oneFailed.signal.aborted || complain(line),
+    );
     parts.logs.push(log);
     const serviceEnv = serviceEnvironment(service, surroundings);
     const part = {

@@ -3,7 +3,12 @@ import { z } from "zod";
 import { StartFailure } from "../process/running-process.ts";
 
 const aPort = "must be a port, 1 to 65535";
-const Port = z.coerce.number(aPort).int(aPort).min(1, aPort).max(65_535, aPort);
+const Port = z
+  .string()
+  .regex(/^[1-9]\d{0,4}$/, aPort)
+  .transform(Number)
+  .refine((port) => port <= 65_535, aPort);
+const aDuration = "must be a whole number of milliseconds, 0 to 600000";
 /** An empty variable counts as one that is not set. */
 const optional = <T extends z.ZodType>(schema: T) =>
   z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
@@ -34,7 +39,10 @@ const Environment = z.object({
   SMTP_URL: optional(z.string()),
   MASTER_KEY: optional(z.string()),
   KEY_ENCRYPTION_KEY: optional(z.string()),
-  DRAIN_MS: withDefault(z.coerce.number().int().min(0).max(600_000), "10000"),
+  DRAIN_MS: withDefault(
+    z.coerce.number(aDuration).int(aDuration).min(0, aDuration).max(600_000, aDuration),
+    "10000",
+  ),
   LOG_LEVEL: withDefault(z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]), "info"),
 });
 

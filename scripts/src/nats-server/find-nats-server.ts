@@ -61,14 +61,14 @@ export async function findNatsServer(lookUp: LookUp): Promise<NatsServer> {
   if (await built(lookUp, cached, failures, say)) return { kind: "binary", path: cached, from: "go install" };
   throw new NatsServerNotFound(
     `nats-server ${PINNED_VERSION} was not found on PATH and could not be fetched (${failures.join("; ")}): ` +
-      "install it, or name its binary in NATS_SERVER_BIN",
+      "install it, or name its binary in NATS_SERVER_BIN.",
   );
 }
 
 async function named(binary: string): Promise<NatsServer> {
   const reason = await unfit(binary);
   if (reason)
-    throw new NatsServerNotFound(`NATS_SERVER_BIN names ${binary}, which cannot be used: ${reason}`);
+    throw new NatsServerNotFound(`NATS_SERVER_BIN names ${binary}, which cannot be used: ${reason}.`);
   return { kind: "binary", path: binary, from: "NATS_SERVER_BIN" };
 }
 

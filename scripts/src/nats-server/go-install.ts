@@ -27,7 +27,12 @@ export async function goInstall(
 ): Promise<void> {
   const bin = await mkdtemp(join(tmpdir(), "devmesh-go-"));
   try {
-    await runGo(go, ["install", program.module], { ...env, GOBIN: bin, CGO_ENABLED: "0" }, signal);
+    await runGo(
+      go,
+      ["install", program.module],
+      { ...env, GOBIN: bin, GOTMPDIR: bin, CGO_ENABLED: "0" },
+      signal,
+    );
     await copyFile(join(bin, program.binary), target);
   } finally {
     await rm(bin, { recursive: true, force: true });

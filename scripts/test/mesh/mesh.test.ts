@@ -190,6 +190,20 @@ describe("a mesh that cannot start says so in one sentence and leaves nothing ru
     expect(await failure(env)).toBe("devices could not start: the store is of a newer version.");
   });
 
+  test("which what the other services warn of when they are ended does not bury", async () => {
+    const env = {
+      ...(await environment()),
+      FAIL: "devices",
+      LOUD: "mailer",
+      LOUD_RUNS: join(folder.path, "loud"),
+    };
+    expect(await failure(env)).toBe("devices could not start: the store is of a newer version.");
+    expect(await readFile(join(folder.path, "data", "logs", "mailer.log"), "utf8")).toContain(
+      "the bus is closed",
+    );
+    expect(complained).toEqual([]);
+  });
+
   test("when a service ends without a word", async () => {
     const env = { ...(await environment()), SILENT: "keys" };
     expect(await failure(env)).toBe("keys could not start: TypeError: no such thing.");

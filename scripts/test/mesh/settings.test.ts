@@ -46,6 +46,17 @@ describe("the launcher's environment", () => {
     expect(told).not.toContain("secret-of-somebody");
   });
 
+  test.each(["0", "65536", "-1", "80.5", "0x50", "1e3", " 80", "080", "99999999999999999999", "eighty"])(
+    "a port is written as a number from 1 to 65535, not as %j",
+    (port) => {
+      for (const name of ["PORT", "MQTT_PORT", "NATS_PORT", "MQTT_WS_PORT"]) {
+        expect(() => meshSettings({ [name]: port })).toThrow(
+          `The environment is not right: ${name}: must be a port, 1 to 65535.`,
+        );
+      }
+    },
+  );
+
   test("names one or several servers that run already, and their MQTT listeners", () => {
     const settings = meshSettings({ NATS_URL: "nats://a:4222, tls://b", MQTT_URL: "mqtt://a,mqtt://b:1884" });
     expect(settings.natsUrls).toEqual(["nats://a:4222", "tls://b"]);

@@ -152,7 +152,11 @@ describe("a look-up that is given up leaves nothing running and nothing half-wri
 
   test("while it builds", async () => {
     const pidFile = join(folder, "compiler.pid");
-    const go = await script("go/go", `#!/bin/sh\n/bin/sleep 60 &\necho $! >${pidFile}\nwait\n`);
+    const halfBuilt = join(folder, "half-built");
+    const go = await script(
+      "go/go",
+      `#!/bin/sh\necho "$GOTMPDIR" >${halfBuilt}\n/bin/sleep 60 &\necho $! >${pidFile}\nwait\n`,
+    );
     const compilerPid = async () => Number(await readFile(pidFile, "utf8").catch(() => ""));
     const giveUp = new AbortController();
     const { found, cached } = lookUp({ PATH: dirname(go) }, { signal: giveUp.signal });
@@ -164,6 +168,9 @@ describe("a look-up that is given up leaves nothing running and nothing half-wri
     const pid = await compilerPid();
     await eventually(async () => (await commandLineOf(pid)) === null);
     expect(await readdir(dirname(cached))).toEqual([]);
+    const goFolder = (await readFile(halfBuilt, "utf8")).trim();
+    expect(goFolder).not.toBe("");
+    expect(existsSync(goFolder)).toBe(false);
   });
 });
 
