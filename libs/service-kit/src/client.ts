@@ -41,6 +41,7 @@ function remoteCall(bus: Bus, { contract }: Dependency, method: string, declarat
   const subject = methodSubject(contract, method);
   return async (input: unknown, call: CallContext): Promise<Uint8Array> => {
     const body = encodeInput(declaration, input);
+    assertCarried(bus, body);
     for (let attempt = 0; ; attempt++) {
       try {
         return await send(bus, subject, declaration, body, call);
@@ -100,6 +101,18 @@ function encodeInput(declaration: MethodDeclaration, input: unknown): string {
   } catch (cause) {
     throw ServiceError.of("internal", { cause });
   }
+}
+
+/** What the headers of a call may take of the broker's `max_payload`; they take less. */
+const headerBytes = 1_024;
+
+/** Numbers and escapes can make an input larger than the text that it was read from. */
+function assertCarried(bus: Bus, body: string): void {
+  const most = (bus.connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - headerBytes;
+  if (Buffer.byteLength(body) <= most) return;
+  throw ServiceError.of("invalid_request", {
+    details: [{ pointer: "", detail: `is larger than the ${most} bytes that a call can carry` }],
+  });
 }
 
 function parseAnswer(declaration: MethodDeclaration, bytes: Uint8Array): unknown {

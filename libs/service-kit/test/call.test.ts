@@ -70,6 +70,14 @@ describe("a call", () => {
     expect(details[0]).toEqual({ pointer: "/member_0", detail: "is not known here" });
   });
 
+  test("refuses an input that no call can carry, and sends nothing", async () => {
+    const error = await failure(
+      createClient(calling, everyMethod).greet({ name: "x".repeat(1_048_000) }, call()),
+    );
+    expect([error.code, error.reason]).toEqual(["invalid_argument", "invalid_request"]);
+    expect(error.details).toEqual([{ pointer: "", detail: expect.stringContaining("1047552 bytes") }]);
+  });
+
   test("answers an error whose details no reply can hold as internal, at once", async () => {
     const error = await failure(createClient(calling, everyMethod).greet({ name: "legion" }, call()));
     expect([error.code, error.reason]).toEqual(["internal", "internal"]);
