@@ -46,9 +46,12 @@ export const migrations: readonly Migration[] = [
   `,
 ];
 
-/** Gives a connection room for the ends of all indexes, which each batch touches (64 MB), and checkpoints that write a page less often. */
+/**
+ * Gives a connection room for the ends of all indexes, which each batch touches (64 MB), and checkpoints that write a page less often.
+ * It waits but shortly for somebody else's lock: it holds up the process meanwhile, and what could not be stored is tried again.
+ */
 export function tuneForAppending(db: DatabaseSync): void {
-  db.exec("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192;");
+  db.exec("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192; PRAGMA busy_timeout = 250;");
 }
 
 /** A run of record ids with a search table of its own. */
