@@ -166,7 +166,8 @@ async function attempt<Q extends QueueDeclaration>(
     bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "ok" });
     return true;
   } catch (error) {
-    const fields = { err: error, queue: queue.name, sequence: message.sequence, attempt: number };
+    const { traceId: trace_id } = call.trace;
+    const fields = { err: error, queue: queue.name, sequence: message.sequence, attempt: number, trace_id };
     if (number < allowed && !(error instanceof UnrecoverableError)) {
       bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "failed" });
       bus.log.warn(fields, "a job failed and will be tried again");

@@ -32,7 +32,8 @@ export type MailJob = z.output<(typeof mailQueue)["job"]>;
  */
 export async function deliverMail(delivery: MailDelivery, job: MailJob, attempt: Attempt): Promise<void> {
   const { transport, metrics, log } = delivery;
-  const subject = { kind: job.kind, customer_id: job.customer_id, attempt: attempt.number };
+  const { kind, customer_id } = job;
+  const subject = { kind, customer_id, attempt: attempt.number, trace_id: attempt.trace.traceId };
   const invitation = await readInvitation(delivery, job, attempt);
   if (invitation === null) {
     log.info(subject, "the customer is gone; no mail is sent");

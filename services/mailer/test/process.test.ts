@@ -129,6 +129,27 @@ describe("the mailer's process", () => {
     expect(sink.mails).toEqual([]);
   });
 
+  test("names in its lines about a mail the trace of the request that led to it", async () => {
+    await using room = await openMailRoom();
+    await using sink = await startSmtpSink();
+    await room.openKeys();
+    let refusals = 0;
+    sink.refuseRecipients(() => (refusals++ === 0 ? 450 : null));
+    const { output } = startMailer({ NATS_URL: room.server.url, SMTP_URL: sink.url });
+    using call = testCall();
+    room.customers.set("ann", "ann@example.com");
+    await room.producer.enqueue({ kind: "invitation", customer_id: "ann" }, { call });
+    await sink.awaitMail();
+    for (const msg of ["a job failed and will be tried again", "a mail was sent"]) {
+      const line = await eventually(() =>
+        output()
+          .split("\n")
+          .find((text) => text.includes(msg)),
+      );
+      expect(JSON.parse(line)).toMatchObject({ msg, trace_id: call.trace.traceId });
+    }
+  });
+
   test("never writes the password of its SMTP server, even where the login fails", async () => {
     await using room = await openMailRoom();
     await using sink = await startSmtpSink({ login: { user: "mailer", password: "another" } });
