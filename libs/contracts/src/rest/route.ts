@@ -73,6 +73,7 @@ export function queryInteger(bounds: { min: number; max: number; default?: numbe
 
 /** `true` or `false` in a query string. */
 export const QueryBoolean = z
-  .enum(["true", "false"])
+  .string()
+  .regex(/^(true|false)$/, "must be true or false")
   .transform((text) => text === "true")
   .meta({ type: "boolean" });
