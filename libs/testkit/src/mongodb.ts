@@ -6,6 +6,8 @@ import { MongoClient } from "mongodb";
 export interface TestMongodb extends AsyncDisposable {
   /** Its URL, without a database. */
   readonly url: string;
+  /** Its port, that of its first server. */
+  readonly port: number;
   /** `STORE_URL` of a database of that name. */
   storeUrlOf(database: string): string;
   /** A database of the test's own; it is there once something is written to it. */
@@ -18,6 +20,8 @@ export interface TestMongodb extends AsyncDisposable {
 export interface TestDatabase extends AsyncDisposable {
   readonly name: string;
   readonly storeUrl: string;
+  /** Its `STORE_URL` by way of this port of 127.0.0.1, where something stands between it and its server. */
+  storeUrlBehind(port: number): string;
 }
 
 /** Begins the name of each database that tests make, with the run's own part, so that what a run left behind can be dropped. */
@@ -28,8 +32,7 @@ export const withoutMongodb = "no MONGODB_URL, and no Docker to start one";
 
 /**
  * The server to test against: that of `MONGODB_URL`, else one in a container, which ends with its disposal; null where
- * neither is to be had. Suites are then skipped by name: `const mongodb = await findMongodb()` at the top of a test file, and
- * `(mongodb === null ? describe.skip : describe)(…)`.
+ * neither is to be had. Suites come by it through `describeOverMongodb`.
  */
 export async function findMongodb(): Promise<TestMongodb | null> {
   const given = process.env.MONGODB_URL;
@@ -40,12 +43,14 @@ export async function findMongodb(): Promise<TestMongodb | null> {
   const drop = (isMeant: (name: string) => boolean) => dropDatabases(url, isMeant);
   return {
     url,
+    port: Number(/^[^/]+\/\/(?:[^@/]*@)?[^:,/?]*:(\d+)/.exec(url)?.[1] ?? 27_017),
     storeUrlOf,
     newDatabase() {
       const name = `${testDatabasePrefix}_${randomBytes(6).toString("hex")}`;
       return {
         name,
         storeUrl: storeUrlOf(name),
+        storeUrlBehind: (port) => `mongodb://127.0.0.1:${port}/${name}?directConnection=true`,
         [Symbol.asyncDispose]: () => drop((found) => found === name),
       };
     },

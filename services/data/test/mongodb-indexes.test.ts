@@ -1,21 +1,17 @@
 import { type MongoStore, openMongo } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import { parseStoreUrl } from "@devmesh/store/store-url";
-import { findMongodb, type TestDatabase, withoutMongodb } from "@devmesh/testkit/mongodb";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
+import type { TestDatabase } from "@devmesh/testkit/mongodb";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Document } from "mongodb";
 import { openMongoDataStore } from "../src/data-store.mongodb.ts";
 import type { DataMessage, DataStore } from "../src/data-store.ts";
 import { collectionsOf, recordIndexes } from "../src/mongodb/collections.ts";
 import { planOf, sortOf } from "../src/mongodb/record-plan.ts";
 
-const mongodb = await findMongodb();
 const never = new AbortController().signal;
 const start = 1_767_225_600_000;
-
-afterAll(async () => {
-  await mongodb?.[Symbol.asyncDispose]();
-});
 
 /**
  * What a plan names: indexes, and stages of reading everything or of sorting. MongoDB's own plans have stages, those of servers
@@ -37,90 +33,86 @@ function named(plan: unknown): { readonly indexes: string[]; readonly stages: st
   return { indexes: [...indexes], stages: [...stages] };
 }
 
-(mongodb === null ? describe.skip : describe)(
-  `queries of a MongoDB data store${mongodb === null ? ` (${withoutMongodb})` : ""}`,
-  () => {
-    let database: TestDatabase;
-    let store: DataStore;
-    let opened: MongoStore;
-    beforeAll(async () => {
-      if (mongodb === null) return;
-      database = mongodb.newDatabase();
-      const url = parseStoreUrl(database.storeUrl) as MongoUrl;
-      store = await openMongoDataStore(url, never);
-      opened = await openMongo(url, [], never);
-      for (let first = 0; first < 10_000; first += 1_000) {
-        await store.append(
-          Array.from({ length: 1_000 }, (_, at): DataMessage => {
-            const number = first + at;
-            const deviceId = `pump-${number % 50}`;
-            return {
-              delivery: { streamCreated: "2026-01-01T00:00:00Z", sequence: number },
-              timestamp: start + number,
-              deviceId,
-              topic: `db/${deviceId}/temp/${number % 3}`,
-              payload: Buffer.from(`number ${number}`),
-              encoding: "text",
-            };
-          }),
-        );
-      }
-    });
-    afterAll(async () => {
-      await opened?.close();
-      await store?.close();
-      await database?.[Symbol.asyncDispose]();
-    });
-
-    function expectIndex(plan: Document, index: string): void {
-      const { indexes, stages } = named(plan);
-      expect(indexes).toContain(index);
-      expect(stages).not.toContain("COLLSCAN");
-      expect(stages).not.toContain("Seq Scan");
-    }
-
-    test.each([
-      ["all records", {}, recordIndexes.id],
-      ["a filter", { filter: "number 77" }, recordIndexes.id],
-      ["a time", { since: start + 9_000 }, recordIndexes.id],
-      ["a device", { deviceId: "pump-7" }, recordIndexes.device],
-      ["a filter of a device", { deviceId: "pump-7", filter: "number 77" }, recordIndexes.device],
-      ["a time of a device", { deviceId: "pump-7", until: start + 100 }, recordIndexes.device],
-      ["a topic", { deviceId: "pump-7", topic: "temp/1" }, recordIndexes.topic],
-      ["a topic filter of many matches", { deviceId: "pump-7", topic: "temp/#" }, recordIndexes.device],
-    ] as const)(
-      "%s is read by an index, in either direction, and counted by it",
-      async (_, selection, index) => {
-        const { records } = collectionsOf(opened.db);
-        for (const order of ["asc", "desc"] as const) {
-          const plan = planOf({ order, ...selection });
-          const where = { $and: [{ _id: { $gte: 100, $lte: 9_000 } }, plan.conditions] };
-          expect(plan.index).toBe(index);
-          const found = records.find(where, { hint: plan.index }).sort(sortOf(plan, order)).limit(100);
-          expectIndex(await found.explain(), index);
-          const counted = records.aggregate([{ $match: where }, { $limit: 50 }, { $count: "matches" }], {
-            hint: plan.index,
-          });
-          expectIndex(await counted.explain(), index);
-        }
-      },
-    );
-
-    test("whether a batch was stored before, what has expired, and what a topic filter may match is looked up by indexes", async () => {
-      const { records } = collectionsOf(opened.db);
-      const sequence = { $gte: 100, $lte: 200 };
-      const repeated = records.find(
-        { stream: "2026-01-01T00:00:00Z", sequence },
-        { hint: recordIndexes.delivery },
+describeOverMongodb("queries of a MongoDB data store", (mongodb) => {
+  let database: TestDatabase;
+  let store: DataStore;
+  let opened: MongoStore;
+  beforeAll(async () => {
+    database = mongodb().newDatabase();
+    const url = parseStoreUrl(database.storeUrl) as MongoUrl;
+    store = await openMongoDataStore(url, never);
+    opened = await openMongo(url, [], never);
+    for (let first = 0; first < 10_000; first += 1_000) {
+      await store.append(
+        Array.from({ length: 1_000 }, (_, at): DataMessage => {
+          const number = first + at;
+          const deviceId = `pump-${number % 50}`;
+          return {
+            delivery: { streamCreated: "2026-01-01T00:00:00Z", sequence: number },
+            timestamp: start + number,
+            deviceId,
+            topic: `db/${deviceId}/temp/${number % 3}`,
+            payload: Buffer.from(`number ${number}`),
+            encoding: "text",
+          };
+        }),
       );
-      expectIndex(await repeated.explain(), recordIndexes.delivery);
-      const expired = records.find({ time: { $lt: new Date(start + 5) } }, { hint: recordIndexes.time });
-      expectIndex(await expired.sort({ time: 1 }).limit(500).explain(), recordIndexes.time);
-      const topic = { $gte: "db/pump-7/temp/", $lt: "db/pump-7/temp0" };
-      const onTopics = records.find({ topic }, { hint: recordIndexes.topic });
-      expectIndex(await onTopics.limit(500).explain(), recordIndexes.topic);
-      const voids = records.find({ void: { $lt: new Date(start) } }, { hint: recordIndexes.void });
-      expectIndex(await voids.explain(), recordIndexes.void);
-    });
-  },
-);
+    }
+  });
+  afterAll(async () => {
+    await opened?.close();
+    await store?.close();
+    await database?.[Symbol.asyncDispose]();
+  });
+
+  function expectIndex(plan: Document, index: string): void {
+    const { indexes, stages } = named(plan);
+    expect(indexes).toContain(index);
+    expect(stages).not.toContain("COLLSCAN");
+    expect(stages).not.toContain("Seq Scan");
+  }
+
+  test.each([
+    ["all records", {}, recordIndexes.id],
+    ["a filter", { filter: "number 77" }, recordIndexes.id],
+    ["a time", { since: start + 9_000 }, recordIndexes.id],
+    ["a device", { deviceId: "pump-7" }, recordIndexes.device],
+    ["a filter of a device", { deviceId: "pump-7", filter: "number 77" }, recordIndexes.device],
+    ["a time of a device", { deviceId: "pump-7", until: start + 100 }, recordIndexes.device],
+    ["a topic", { deviceId: "pump-7", topic: "temp/1" }, recordIndexes.topic],
+    ["a topic filter of many matches", { deviceId: "pump-7", topic: "temp/#" }, recordIndexes.device],
+  ] as const)(
+    "%s is read by an index, in either direction, and counted by it",
+    async (_, selection, index) => {
+      const { records } = collectionsOf(opened.db);
+      for (const order of ["asc", "desc"] as const) {
+        const plan = planOf({ order, ...selection });
+        const where = { $and: [{ _id: { $gte: 100, $lte: 9_000 } }, plan.conditions] };
+        expect(plan.index).toBe(index);
+        const found = records.find(where, { hint: plan.index }).sort(sortOf(plan, order)).limit(100);
+        expectIndex(await found.explain(), index);
+        const counted = records.aggregate([{ $match: where }, { $limit: 50 }, { $count: "matches" }], {
+          hint: plan.index,
+        });
+        expectIndex(await counted.explain(), index);
+      }
+    },
+  );
+
+  test("whether a batch was stored before, what has expired, and what a topic filter may match is looked up by indexes", async () => {
+    const { records } = collectionsOf(opened.db);
+    const sequence = { $gte: 100, $lte: 200 };
+    const repeated = records.find(
+      { stream: "2026-01-01T00:00:00Z", sequence },
+      { hint: recordIndexes.delivery },
+    );
+    expectIndex(await repeated.explain(), recordIndexes.delivery);
+    const expired = records.find({ time: { $lt: new Date(start + 5) } }, { hint: recordIndexes.time });
+    expectIndex(await expired.sort({ time: 1 }).limit(500).explain(), recordIndexes.time);
+    const topic = { $gte: "db/pump-7/temp/", $lt: "db/pump-7/temp0" };
+    const onTopics = records.find({ topic }, { hint: recordIndexes.topic });
+    expectIndex(await onTopics.limit(500).explain(), recordIndexes.topic);
+    const voids = records.find({ void: { $lt: new Date(start) } }, { hint: recordIndexes.void });
+    expectIndex(await voids.explain(), recordIndexes.void);
+  });
+});

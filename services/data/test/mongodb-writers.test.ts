@@ -3,23 +3,19 @@ import { openMongo } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import { parseStoreUrl } from "@devmesh/store/store-url";
+import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
-import { findMongodb, type TestDatabase, withoutMongodb } from "@devmesh/testkit/mongodb";
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import type { TestDatabase } from "@devmesh/testkit/mongodb";
+import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { openMongoDataStore } from "../src/data-store.mongodb.ts";
 import type { DataMessage, DataStore } from "../src/data-store.ts";
 import { collectionsOf, recordIndexes, weightOf } from "../src/mongodb/collections.ts";
 import { createSearchSegments } from "../src/mongodb/search-segments.ts";
 import { type CommandGate, type HeldHalf, startCommandGate } from "./command-gate.ts";
 
-const mongodb = await findMongodb();
 const never = new AbortController().signal;
 /** Short, so that a test waits little for the turn of an adapter that was cut off. */
 const turnMs = 500;
-
-afterAll(async () => {
-  await mongodb?.[Symbol.asyncDispose]();
-});
 
 function message(sequence: number, deviceId = "pump"): DataMessage {
   return {
@@ -76,261 +72,247 @@ function follow(store: DataStore) {
 const sequencesOf = (records: readonly DataRecord[]) => records.map((record) => Number(record.message));
 const ascending = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
 
-(mongodb === null ? describe.skip : describe)(
-  `several writers of one MongoDB store${mongodb === null ? ` (${withoutMongodb})` : ""}`,
-  () => {
-    let database: TestDatabase;
-    let gate: CommandGate;
-    const opened: DataStore[] = [];
+describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
+  let database: TestDatabase;
+  let gate: CommandGate;
+  const opened: DataStore[] = [];
 
-    async function openAt(url: string): Promise<DataStore> {
-      const store = await openMongoDataStore(parseStoreUrl(url) as MongoUrl, never, { turnMs });
-      opened.push(store);
-      return store;
-    }
+  async function openAt(url: string): Promise<DataStore> {
+    const store = await openMongoDataStore(parseStoreUrl(url) as MongoUrl, never, { turnMs });
+    opened.push(store);
+    return store;
+  }
 
-    beforeEach(async () => {
-      if (mongodb === null) return;
-      database = mongodb.newDatabase();
-      const { port } = new URL(mongodb.url.replace(/^mongodb/, "http"));
-      gate = await startCommandGate(Number(port || 27_017));
-    });
-    afterEach(async () => {
+  beforeEach(async () => {
+    database = mongodb().newDatabase();
+    gate = await startCommandGate(mongodb().port);
+  });
+  afterEach(async () => {
+    gate.release();
+    for (const store of opened.splice(0)) await store.close();
+    await gate[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+
+  const openThroughGate = () => openAt(database.storeUrlBehind(gate.port));
+
+  test("batches of several at once, also the same ones, are stored once, and a follower misses nothing", async () => {
+    const stores = await Promise.all([1, 2, 3].map(() => openAt(database.storeUrl)));
+    const [first] = stores;
+    if (first === undefined) throw new Error("there are three");
+    const follower = follow(first);
+    let next = 1;
+    const outcomes = await Promise.all(
+      stores.flatMap((store, writer) =>
+        Array.from({ length: 8 }, async () => {
+          // Each writer repeats the end of what the one before it stores.
+          const from = Math.max(1, next - (writer + 1) * 3);
+          next += 10;
+          return await store.append(run(from, next - 1));
+        }),
+      ),
+    );
+    const seen = await follower.end();
+    expect(ascending(sequencesOf(seen))).toEqual(Array.from({ length: next - 1 }, (_, at) => at + 1));
+    expect(outcomes.reduce((sum, { stored }) => sum + stored, 0)).toBe(next - 1);
+    const ids = seen.map((record) => record.id);
+    expect(ids).toEqual(ascending([...new Set(ids)]));
+    expect(await readOn(first, "0")).toEqual(seen);
+  });
+
+  // The commands of a batch: take the turn, look for repeated and refused ones, insert, commit.
+  const steps = [1, 2, 3, 4, 5].flatMap((step) =>
+    (["request", "answer"] as const).map((half): [number, HeldHalf] => [step, half]),
+  );
+
+  test.each(steps)(
+    "a writer that is cut off at its command %i (%s) neither loses, doubles nor hides anything, whenever it comes back",
+    async (step, half) => {
+      const cutOff = await openThroughGate();
+      const other = await openAt(database.storeUrl);
+      await cutOff.append(run(1, 10));
+      const follower = follow(other);
+
+      const held = gate.holdAt(step, half);
+      const lost = cutOff.append(run(11, 20)).catch((error: unknown) => error);
+      await held;
+      // Another replica gets what the broker had no acknowledgement for, and newer messages, and somebody reads them.
+      if (half === "answer") await other.append(run(11, 20));
+      await other.append(run(21, 30));
+      await follower.until(30);
       gate.release();
-      for (const store of opened.splice(0)) await store.close();
-      await gate[Symbol.asyncDispose]();
-      await database[Symbol.asyncDispose]();
-    });
+      const outcome = await lost;
+      // What comes late has arrived by now or never will; then the cut off one goes on.
+      await cutOff.append(run(11, 25));
+      await cutOff.append(run(31, 40));
+      await other.append(run(35, 50));
 
-    const openThroughGate = () =>
-      openAt(`mongodb://127.0.0.1:${gate.port}/${database.name}?directConnection=true`);
-
-    test("batches of several at once, also the same ones, are stored once, and a follower misses nothing", async () => {
-      const stores = await Promise.all([1, 2, 3].map(() => openAt(database.storeUrl)));
-      const [first] = stores;
-      if (first === undefined) throw new Error("there are three");
-      const follower = follow(first);
-      let next = 1;
-      const outcomes = await Promise.all(
-        stores.flatMap((store, writer) =>
-          Array.from({ length: 8 }, async () => {
-            // Each writer repeats the end of what the one before it stores.
-            const from = Math.max(1, next - (writer + 1) * 3);
-            next += 10;
-            return await store.append(run(from, next - 1));
-          }),
-        ),
-      );
       const seen = await follower.end();
-      expect(ascending(sequencesOf(seen))).toEqual(Array.from({ length: next - 1 }, (_, at) => at + 1));
-      expect(outcomes.reduce((sum, { stored }) => sum + stored, 0)).toBe(next - 1);
+      expect(ascending(sequencesOf(seen))).toEqual(Array.from({ length: 50 }, (_, at) => at + 1));
       const ids = seen.map((record) => record.id);
       expect(ids).toEqual(ascending([...new Set(ids)]));
-      expect(await readOn(first, "0")).toEqual(seen);
-    });
+      expect(await readOn(other, "0")).toEqual(seen);
+      if (outcome instanceof Error) expect(outcome.name).toBe("StoreUnavailable");
+    },
+  );
 
-    // The commands of a batch: take the turn, look for repeated and refused ones, insert, commit.
-    const steps = [1, 2, 3, 4, 5].flatMap((step) =>
-      (["request", "answer"] as const).map((half): [number, HeldHalf] => [step, half]),
+  test("a batch whose turn is being taken over is not taken for stored because it is still there", async () => {
+    const cutOff = await openThroughGate();
+    await using nextGate = await startCommandGate(mongodb().port);
+    const next = await openAt(database.storeUrlBehind(nextGate.port));
+    const atCommit = gate.holdAt(1, "request", "update");
+    const stored = cutOff.append(run(1, 10)).then(
+      () => true,
+      () => false,
     );
+    await atCommit;
+    // The next one has the turn and has not yet made anything void.
+    const atVoiding = nextGate.holdAt(1, "request", "insert");
+    const taking = next.append(run(11, 11));
+    await atVoiding;
+    gate.release();
+    // The commit fails, and whether it was made before is looked up: half of that before, half of it after the other's.
+    await Promise.race([gate.holdAt(2, "request", "find"), stored]);
+    nextGate.release();
+    await taking;
+    gate.release();
+    expect(await stored).toBe(false);
+    expect(sequencesOf(await readOn(next, "0"))).toEqual([11]);
+  });
 
-    test.each(steps)(
-      "a writer that is cut off at its command %i (%s) neither loses, doubles nor hides anything, whenever it comes back",
-      async (step, half) => {
-        const cutOff = await openThroughGate();
-        const other = await openAt(database.storeUrl);
-        await cutOff.append(run(1, 10));
-        const follower = follow(other);
-
-        const held = gate.holdAt(step, half);
-        const lost = cutOff.append(run(11, 20)).catch((error: unknown) => error);
-        await held;
-        // Another replica gets what the broker had no acknowledgement for, and newer messages, and somebody reads them.
-        if (half === "answer") await other.append(run(11, 20));
-        await other.append(run(21, 30));
-        await follower.until(30);
-        gate.release();
-        const outcome = await lost;
-        // What comes late has arrived by now or never will; then the cut off one goes on.
-        await cutOff.append(run(11, 25));
-        await cutOff.append(run(31, 40));
-        await other.append(run(35, 50));
-
-        const seen = await follower.end();
-        expect(ascending(sequencesOf(seen))).toEqual(Array.from({ length: 50 }, (_, at) => at + 1));
-        const ids = seen.map((record) => record.id);
-        expect(ids).toEqual(ascending([...new Set(ids)]));
-        expect(await readOn(other, "0")).toEqual(seen);
-        if (outcome instanceof Error) expect(outcome.name).toBe("StoreUnavailable");
-      },
-    );
-
-    test("a batch whose turn is being taken over is not taken for stored because it is still there", async () => {
-      const cutOff = await openThroughGate();
-      const { port } = new URL((mongodb?.url ?? "").replace(/^mongodb/, "http"));
-      await using nextGate = await startCommandGate(Number(port || 27_017));
-      const next = await openAt(
-        `mongodb://127.0.0.1:${nextGate.port}/${database.name}?directConnection=true`,
+  test("a batch without delivery keys that was cut off is there whole or not at all, and once", async () => {
+    const cutOff = await openThroughGate();
+    const other = await openAt(database.storeUrl);
+    const batch = run(1, 20).map((kept) => ({ ...kept, delivery: null }));
+    // Without keys there is nothing to be looked up for them: turn, refusals, insert, commit.
+    for (const step of [3, 4]) {
+      const held = gate.holdAt(step, "answer");
+      const lost = cutOff.append(batch).then(
+        () => 20,
+        () => 0,
       );
-      const atCommit = gate.holdAt(1, "request", "update");
-      const stored = cutOff.append(run(1, 10)).then(
-        () => true,
-        () => false,
-      );
-      await atCommit;
-      // The next one has the turn and has not yet made anything void.
-      const atVoiding = nextGate.holdAt(1, "request", "insert");
-      const taking = next.append(run(11, 11));
-      await atVoiding;
-      gate.release();
-      // The commit fails, and whether it was made before is looked up: half of that before, half of it after the other's.
-      await Promise.race([gate.holdAt(2, "request", "find"), stored]);
-      nextGate.release();
-      await taking;
-      gate.release();
-      expect(await stored).toBe(false);
-      expect(sequencesOf(await readOn(next, "0"))).toEqual([11]);
-    });
-
-    test("a batch without delivery keys that was cut off is there whole or not at all, and once", async () => {
-      const cutOff = await openThroughGate();
-      const other = await openAt(database.storeUrl);
-      const batch = run(1, 20).map((kept) => ({ ...kept, delivery: null }));
-      // Without keys there is nothing to be looked up for them: turn, refusals, insert, commit.
-      for (const step of [3, 4]) {
-        const held = gate.holdAt(step, "answer");
-        const lost = cutOff.append(batch).then(
-          () => 20,
-          () => 0,
-        );
-        await held;
-        await other.append(run(step * 100, step * 100));
-        const before = (await readOn(other, "0")).length;
-        gate.release();
-        const acknowledged = await lost;
-        const records = await readOn(other, "0");
-        expect(records).toHaveLength(before);
-        expect(records.filter((record) => Number(record.message) <= 20).length % 20).toBe(0);
-        if (acknowledged === 20) expect(records.filter(({ message: text }) => text === "20")).toHaveLength(1);
-      }
-    });
-
-    test("processes that make a search segment at the same time, but end it elsewhere, leave no record out", async () => {
-      const store = await openAt(database.storeUrl);
-      await store.append(run(1, 20));
-      const urls = [
-        `mongodb://127.0.0.1:${gate.port}/${database.name}?directConnection=true`,
-        database.storeUrl,
-      ];
-      const plain = await Promise.all(
-        urls.map((url) => openMongo(parseStoreUrl(url) as MongoUrl, [], never)),
-      );
-      const [late, early] = plain.map((opened, at) =>
-        createSearchSegments(opened, collectionsOf(opened.db), {
-          segmentIds: at === 0 ? 20 : 10,
-          segmentBytes: 1_000_000,
-        }),
-      );
-      const held = gate.holdAt(1, "request", "insert");
-      const making = late?.seal(20, never);
       await held;
-      await early?.seal(15, never);
+      await other.append(run(step * 100, step * 100));
+      const before = (await readOn(other, "0")).length;
       gate.release();
-      await making;
-      const sealedTo = await early?.sealedTo();
-      for (const opened of plain) await opened.close();
-      expect(sealedTo).toBe(10);
-    });
-
-    test("records that two processes delete at the same time are taken off the size once", async () => {
-      const { segments } = await writeInOneSegment();
-      const one = await openThroughGate();
-      const other = await openAt(database.storeUrl);
-      const held = gate.holdAt(1, "request", "delete");
-      const deleting = one.deleteRecordsOf("a", 20);
-      await held;
-      expect(await other.deleteRecordsOf("a", 10)).toBe(10);
-      gate.release();
-      expect(await deleting).toBe(10);
-      expect(segments).toBe(1);
-      expect((await other.size()).bytes).toBe(20 * weightOf("b", "db/b/x", 2));
-    });
-
-    /** Of devices `a` and `b`, 20 records each, by turns. */
-    async function writeInOneSegment(): Promise<{ readonly segments: number }> {
-      const store = await openAt(database.storeUrl);
-      await store.append(Array.from({ length: 40 }, (_, at) => message(10 + at, at % 2 === 0 ? "a" : "b")));
-      const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
-      const collections = collectionsOf(plain.db);
-      const bounds = { segmentIds: 40, segmentBytes: 1_000_000 };
-      await createSearchSegments(plain, collections, bounds).seal(40, never);
-      const segments = await collections.segments.countDocuments();
-      await plain.close();
-      return { segments };
+      const acknowledged = await lost;
+      const records = await readOn(other, "0");
+      expect(records).toHaveLength(before);
+      expect(records.filter((record) => Number(record.message) <= 20).length % 20).toBe(0);
+      if (acknowledged === 20) expect(records.filter(({ message: text }) => text === "20")).toHaveLength(1);
     }
+  });
 
-    test("what the server refuses for reasons of its own is no message's fault", async () => {
-      const store = await openAt(database.storeUrl);
-      const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
-      await collectionsOf(plain.db).records.dropIndex(recordIndexes.delivery);
-      await plain.close();
-      await expect(store.append(run(1, 10))).rejects.toThrow(StoreUnavailable);
-    });
+  test("processes that make a search segment at the same time, but end it elsewhere, leave no record out", async () => {
+    const store = await openAt(database.storeUrl);
+    await store.append(run(1, 20));
+    const urls = [database.storeUrlBehind(gate.port), database.storeUrl];
+    const plain = await Promise.all(urls.map((url) => openMongo(parseStoreUrl(url) as MongoUrl, [], never)));
+    const [late, early] = plain.map((opened, at) =>
+      createSearchSegments(opened, collectionsOf(opened.db), {
+        segmentIds: at === 0 ? 20 : 10,
+        segmentBytes: 1_000_000,
+      }),
+    );
+    const held = gate.holdAt(1, "request", "insert");
+    const making = late?.seal(20, never);
+    await held;
+    await early?.seal(15, never);
+    gate.release();
+    await making;
+    const sealedTo = await early?.sealedTo();
+    for (const opened of plain) await opened.close();
+    expect(sealedTo).toBe(10);
+  });
 
-    test("ids go on beyond 32 bits", async () => {
-      const store = await openAt(database.storeUrl);
-      const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
-      const { writer, sealed } = collectionsOf(plain.db);
-      await sealed.insertOne({ _id: "sealed", to: 2 ** 31 - 6 });
-      await writer.updateOne({ _id: "writer" }, { $set: { visible: 2 ** 31 - 6, next: 2 ** 31 - 5 } });
-      await plain.close();
-      await store.append(run(1, 10));
-      await store.append(run(5, 15));
-      const records = await readOn(store, "0");
-      expect(sequencesOf(records)).toEqual(Array.from({ length: 15 }, (_, at) => at + 1));
-      expect(records[0]?.id).toBe(2 ** 31 - 5);
-      expect(await readOn(store, String(2 ** 31 + 3))).toEqual(records.slice(9));
-    });
+  test("records that two processes delete at the same time are taken off the size once", async () => {
+    const { segments } = await writeInOneSegment();
+    const one = await openThroughGate();
+    const other = await openAt(database.storeUrl);
+    const held = gate.holdAt(1, "request", "delete");
+    const deleting = one.deleteRecordsOf("a", 20);
+    await held;
+    expect(await other.deleteRecordsOf("a", 10)).toBe(10);
+    gate.release();
+    expect(await deleting).toBe(10);
+    expect(segments).toBe(1);
+    expect((await other.size()).bytes).toBe(20 * weightOf("b", "db/b/x", 2));
+  });
 
-    test("two that delete what is over a bound at the same time delete it once", async () => {
-      const one = await openAt(database.storeUrl);
-      const other = await openAt(database.storeUrl);
-      await one.append(run(1, 400));
-      const aboveBytes = (await one.size()).bytes / 2;
-      for (let deleted = 1; deleted > 0; )
-        deleted = (await one.deleteOldest(10, aboveBytes)) + (await other.deleteOldest(10, aboveBytes));
-      const { bytes } = await one.size();
-      expect(bytes).toBeLessThanOrEqual(aboveBytes);
-      expect(bytes).toBeGreaterThan(0.9 * aboveBytes);
-    });
+  /** Of devices `a` and `b`, 20 records each, by turns. */
+  async function writeInOneSegment(): Promise<{ readonly segments: number }> {
+    const store = await openAt(database.storeUrl);
+    await store.append(Array.from({ length: 40 }, (_, at) => message(10 + at, at % 2 === 0 ? "a" : "b")));
+    const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
+    const collections = collectionsOf(plain.db);
+    const bounds = { segmentIds: 40, segmentBytes: 1_000_000 };
+    await createSearchSegments(plain, collections, bounds).seal(40, never);
+    const segments = await collections.segments.countDocuments();
+    await plain.close();
+    return { segments };
+  }
 
-    test("what keeps late inserts out outlives the records around it, and is no record", async () => {
-      const cutOff = await openThroughGate();
-      const other = await openAt(database.storeUrl);
-      const held = gate.holdAt(4, "request");
-      const late = cutOff.append(run(1, 10)).catch((error: unknown) => error);
-      await held;
-      await other.append(run(11, 12));
-      expect(await other.deleteOldest(100, 0)).toBe(2);
-      expect(await other.deleteExpired(Date.now() + 1_000, 100)).toBe(0);
-      expect(await other.size()).toEqual({ bytes: 0, oldest: null });
-      gate.release();
-      await late;
-      expect(await readOn(other, "0")).toEqual([]);
-    });
+  test("what the server refuses for reasons of its own is no message's fault", async () => {
+    const store = await openAt(database.storeUrl);
+    const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
+    await collectionsOf(plain.db).records.dropIndex(recordIndexes.delivery);
+    await plain.close();
+    await expect(store.append(run(1, 10))).rejects.toThrow(StoreUnavailable);
+  });
 
-    test("a batch that was checked before a device was refused stores nothing of it afterwards", async () => {
-      const cutOff = await openThroughGate();
-      const other = await openAt(database.storeUrl);
-      const held = gate.holdAt(4, "request");
-      const late = cutOff.append(run(1, 10, "gone")).catch((error: unknown) => error);
-      await held;
-      await other.refuseDevice("gone");
-      gate.release();
-      await late;
-      expect(await readOn(other, "0")).toEqual([]);
-      expect(await cutOff.append(run(1, 10, "gone"))).toMatchObject({ stored: 0, refused: 10 });
-      expect(await readOn(other, "0")).toEqual([]);
-    });
-  },
-);
+  test("ids go on beyond 32 bits", async () => {
+    const store = await openAt(database.storeUrl);
+    const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
+    const { writer, sealed } = collectionsOf(plain.db);
+    await sealed.insertOne({ _id: "sealed", to: 2 ** 31 - 6 });
+    await writer.updateOne({ _id: "writer" }, { $set: { visible: 2 ** 31 - 6, next: 2 ** 31 - 5 } });
+    await plain.close();
+    await store.append(run(1, 10));
+    await store.append(run(5, 15));
+    const records = await readOn(store, "0");
+    expect(sequencesOf(records)).toEqual(Array.from({ length: 15 }, (_, at) => at + 1));
+    expect(records[0]?.id).toBe(2 ** 31 - 5);
+    expect(await readOn(store, String(2 ** 31 + 3))).toEqual(records.slice(9));
+  });
+
+  test("two that delete what is over a bound at the same time delete it once", async () => {
+    const one = await openAt(database.storeUrl);
+    const other = await openAt(database.storeUrl);
+    await one.append(run(1, 400));
+    const aboveBytes = (await one.size()).bytes / 2;
+    for (let deleted = 1; deleted > 0; )
+      deleted = (await one.deleteOldest(10, aboveBytes)) + (await other.deleteOldest(10, aboveBytes));
+    const { bytes } = await one.size();
+    expect(bytes).toBeLessThanOrEqual(aboveBytes);
+    expect(bytes).toBeGreaterThan(0.9 * aboveBytes);
+  });
+
+  test("what keeps late inserts out outlives the records around it, and is no record", async () => {
+    const cutOff = await openThroughGate();
+    const other = await openAt(database.storeUrl);
+    const held = gate.holdAt(4, "request");
+    const late = cutOff.append(run(1, 10)).catch((error: unknown) => error);
+    await held;
+    await other.append(run(11, 12));
+    expect(await other.deleteOldest(100, 0)).toBe(2);
+    expect(await other.deleteExpired(Date.now() + 1_000, 100)).toBe(0);
+    expect(await other.size()).toEqual({ bytes: 0, oldest: null });
+    gate.release();
+    await late;
+    expect(await readOn(other, "0")).toEqual([]);
+  });
+
+  test("a batch that was checked before a device was refused stores nothing of it afterwards", async () => {
+    const cutOff = await openThroughGate();
+    const other = await openAt(database.storeUrl);
+    const held = gate.holdAt(4, "request");
+    const late = cutOff.append(run(1, 10, "gone")).catch((error: unknown) => error);
+    await held;
+    await other.refuseDevice("gone");
+    gate.release();
+    await late;
+    expect(await readOn(other, "0")).toEqual([]);
+    expect(await cutOff.append(run(1, 10, "gone"))).toMatchObject({ stored: 0, refused: 10 });
+    expect(await readOn(other, "0")).toEqual([]);
+  });
+});

@@ -1,18 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
-import { findMongodb, type TestDatabase, withoutMongodb } from "@devmesh/testkit/mongodb";
+import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { startTcpProxy } from "@devmesh/testkit/tcp-proxy";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { type DataCaller, dataCaller } from "./data-caller.ts";
 import { type DataProcess, startDataProcess } from "./data-process.ts";
 import { type DeviceBroker, startDeviceBroker } from "./device-broker.ts";
-
-const mongodb = await findMongodb();
-
-afterAll(async () => {
-  await mongodb?.[Symbol.asyncDispose]();
-});
 
 /** Some hundreds a second: what piles up while a replica is missing is soon stored. */
 const publishEveryMs = 3;
@@ -55,120 +50,112 @@ function expectCounting(stored: readonly number[], count: number): void {
   });
 }
 
-(mongodb === null ? describe.skip : describe)(
-  `the service over MongoDB${mongodb === null ? ` (${withoutMongodb})` : ""}`,
-  () => {
-    let broker: DeviceBroker;
-    let caller: DataCaller;
-    let database: TestDatabase;
-    beforeAll(async () => {
-      if (mongodb === null) return;
-      broker = await startDeviceBroker();
-      caller = dataCaller(await broker.connectService("gateway"));
-    });
-    afterAll(async () => {
-      await broker?.[Symbol.asyncDispose]();
-    });
-    beforeEach(async () => {
-      if (mongodb !== null) database = mongodb.newDatabase();
-    });
-    afterEach(async () => {
-      await database?.[Symbol.asyncDispose]();
-    });
+describeOverMongodb("the service over MongoDB", (mongodb) => {
+  let broker: DeviceBroker;
+  let caller: DataCaller;
+  let database: TestDatabase;
+  beforeAll(async () => {
+    broker = await startDeviceBroker();
+    caller = dataCaller(await broker.connectService("gateway"));
+  });
+  afterAll(async () => {
+    await broker?.[Symbol.asyncDispose]();
+  });
+  beforeEach(async () => {
+    database = mongodb().newDatabase();
+  });
+  afterEach(async () => {
+    await database?.[Symbol.asyncDispose]();
+  });
 
-    const start = (storeUrl = database.storeUrl) =>
-      startDataProcess({ ...broker.serviceEnvironment, STORE_URL: storeUrl });
+  const start = (storeUrl = database.storeUrl) =>
+    startDataProcess({ ...broker.serviceEnvironment, STORE_URL: storeUrl });
 
-    async function storedOf(device: string, atLeast: number): Promise<readonly number[]> {
-      const all = async (): Promise<DataRecord[] | null> => {
-        const found = await caller.allRecords({ device_id: device }).catch(() => []);
-        return found.length >= atLeast ? found : null;
-      };
-      const records = await eventually(all, { withinMs: 40_000, everyMs: 100 });
-      return records.map((record) => Number(record.message));
+  async function storedOf(device: string, atLeast: number): Promise<readonly number[]> {
+    const all = async (): Promise<DataRecord[] | null> => {
+      const found = await caller.allRecords({ device_id: device }).catch(() => []);
+      return found.length >= atLeast ? found : null;
+    };
+    const records = await eventually(all, { withinMs: 40_000, everyMs: 100 });
+    return records.map((record) => Number(record.message));
+  }
+
+  async function storedBy({ ops }: DataProcess): Promise<number> {
+    const metrics = await (await fetch(`${ops}/metrics`)).text();
+    return Number(
+      /devmesh_data_records_stored_total\{qos="1"\} (?<count>\d+)/.exec(metrics)?.groups?.count ?? 0,
+    );
+  }
+
+  const statusOf = async ({ ops }: DataProcess) => (await fetch(`${ops}/readyz`)).status;
+
+  test("of two replicas one stores and both answer; when it is killed the other goes on in order, nothing lost or doubled", async () => {
+    await using first = await start();
+    await using second = await start();
+    const device = await broker.connectDevice("pump");
+    const other = await broker.connectDevice("ab");
+    const published = [
+      publishNumbers(device, "db/pump/count"),
+      publishNumbers(other, "db/ab/count"),
+    ] as const;
+    await eventually(() => published.every(({ acknowledged }) => acknowledged > 300));
+    await eventually(async () => (await storedBy(first)) + (await storedBy(second)) > 200);
+    const [leader, follower] = (await storedBy(first)) > 0 ? [first, second] : [second, first];
+    expect(await storedBy(follower)).toBe(0);
+
+    await leader.end("SIGKILL");
+    const killedAt = performance.now();
+    await eventually(async () => (await storedBy(follower)) > 0, { withinMs: 40_000, everyMs: 100 });
+    expect(performance.now() - killedAt).toBeLessThan(25_000);
+    for (const [at, { stop }] of published.entries()) {
+      const acknowledged = await stop();
+      expectCounting(await storedOf(at === 0 ? "pump" : "ab", acknowledged), acknowledged);
     }
+    await device.leave();
+    await other.leave();
+  });
 
-    async function storedBy({ ops }: DataProcess): Promise<number> {
-      const metrics = await (await fetch(`${ops}/metrics`)).text();
-      return Number(
-        /devmesh_data_records_stored_total\{qos="1"\} (?<count>\d+)/.exec(metrics)?.groups?.count ?? 0,
-      );
-    }
+  test("a replica that stops in peace hands over at once", async () => {
+    await using first = await start();
+    await using second = await start();
+    const device = await broker.connectDevice("pump");
+    const published = publishNumbers(device, "db/pump/count");
+    await eventually(async () => (await storedBy(first)) + (await storedBy(second)) > 100);
+    const [leader, follower] = (await storedBy(first)) > 0 ? [first, second] : [second, first];
+    expect(await leader.end("SIGTERM")).toBe(0);
+    await eventually(async () => (await storedBy(follower)) > 0, { withinMs: 5_000, everyMs: 50 });
+    const acknowledged = await published.stop();
+    expectCounting(await storedOf("pump", acknowledged), acknowledged);
+    await device.leave();
+  });
 
-    const statusOf = async ({ ops }: DataProcess) => (await fetch(`${ops}/readyz`)).status;
-
-    test("of two replicas one stores and both answer; when it is killed the other goes on in order, nothing lost or doubled", async () => {
-      await using first = await start();
-      await using second = await start();
-      const device = await broker.connectDevice("pump");
-      const other = await broker.connectDevice("ab");
-      const published = [
-        publishNumbers(device, "db/pump/count"),
-        publishNumbers(other, "db/ab/count"),
-      ] as const;
-      await eventually(() => published.every(({ acknowledged }) => acknowledged > 300));
-      await eventually(async () => (await storedBy(first)) + (await storedBy(second)) > 200);
-      const [leader, follower] = (await storedBy(first)) > 0 ? [first, second] : [second, first];
-      expect(await storedBy(follower)).toBe(0);
-
-      await leader.end("SIGKILL");
-      const killedAt = performance.now();
-      await eventually(async () => (await storedBy(follower)) > 0, { withinMs: 40_000, everyMs: 100 });
-      expect(performance.now() - killedAt).toBeLessThan(25_000);
-      for (const [at, { stop }] of published.entries()) {
-        const acknowledged = await stop();
-        expectCounting(await storedOf(at === 0 ? "pump" : "ab", acknowledged), acknowledged);
-      }
-      await device.leave();
-      await other.leave();
-    });
-
-    test("a replica that stops in peace hands over at once", async () => {
-      await using first = await start();
-      await using second = await start();
+  test.each(["cut", "stall"] as const)(
+    "while its database is away (%s) it says so, and goes on in order by itself when it is back, nothing lost or doubled",
+    async (how) => {
+      await using proxy = await startTcpProxy(mongodb().port);
+      await using service = await start(database.storeUrlBehind(proxy.port));
       const device = await broker.connectDevice("pump");
       const published = publishNumbers(device, "db/pump/count");
-      await eventually(async () => (await storedBy(first)) + (await storedBy(second)) > 100);
-      const [leader, follower] = (await storedBy(first)) > 0 ? [first, second] : [second, first];
-      expect(await leader.end("SIGTERM")).toBe(0);
-      await eventually(async () => (await storedBy(follower)) > 0, { withinMs: 5_000, everyMs: 50 });
+      await eventually(async () => (await storedBy(service)) > 100);
+
+      proxy[how]();
+      await eventually(async () => (await statusOf(service)) === 503, { withinMs: 10_000 });
+      const query = caller.client.queryRecords(
+        { principal: { kind: "master" }, limit: 1 },
+        { ...caller.call() },
+      );
+      await expect(query).rejects.toMatchObject({
+        code: how === "cut" ? "unavailable" : expect.stringMatching(/unavailable|deadline_exceeded/),
+      });
+      expect((await fetch(`${service.ops}/metrics`)).status).toBe(200);
+      const before = published.acknowledged;
+      await eventually(() => published.acknowledged > before + 100);
+
+      proxy.restore();
+      await eventually(async () => (await statusOf(service)) === 200, { withinMs: 30_000 });
       const acknowledged = await published.stop();
       expectCounting(await storedOf("pump", acknowledged), acknowledged);
       await device.leave();
-    });
-
-    test.each(["cut", "stall"] as const)(
-      "while its database is away (%s) it says so, and goes on in order by itself when it is back, nothing lost or doubled",
-      async (how) => {
-        if (mongodb === null) return;
-        const { port } = new URL(mongodb.url.replace(/^mongodb/, "http"));
-        await using proxy = await startTcpProxy(Number(port || 27_017));
-        await using service = await start(
-          `mongodb://127.0.0.1:${proxy.port}/${database.name}?directConnection=true`,
-        );
-        const device = await broker.connectDevice("pump");
-        const published = publishNumbers(device, "db/pump/count");
-        await eventually(async () => (await storedBy(service)) > 100);
-
-        proxy[how]();
-        await eventually(async () => (await statusOf(service)) === 503, { withinMs: 10_000 });
-        const query = caller.client.queryRecords(
-          { principal: { kind: "master" }, limit: 1 },
-          { ...caller.call() },
-        );
-        await expect(query).rejects.toMatchObject({
-          code: how === "cut" ? "unavailable" : expect.stringMatching(/unavailable|deadline_exceeded/),
-        });
-        expect((await fetch(`${service.ops}/metrics`)).status).toBe(200);
-        const before = published.acknowledged;
-        await eventually(() => published.acknowledged > before + 100);
-
-        proxy.restore();
-        await eventually(async () => (await statusOf(service)) === 200, { withinMs: 30_000 });
-        const acknowledged = await published.stop();
-        expectCounting(await storedOf("pump", acknowledged), acknowledged);
-        await device.leave();
-      },
-    );
-  },
-);
+    },
+  );
+});

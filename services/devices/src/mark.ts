@@ -1,6 +1,6 @@
 /**
  * What is left to do for a device, kept with it so that it is done after a crash too. A device has one mark at most.
- * Whoever works on a mark holds a claim on it: `token` is his alone and changes hands by compare-and-set, and when
+ * Whoever works on a mark holds a claim on it: `token` is theirs alone and changes hands by compare-and-set, and when
  * `claimed_until` (Unix ms) has passed anyone may take the work over.
  */
 export type Mark = CreatingMark | DeletingMark | RotatingMark;

@@ -1,10 +1,11 @@
 import type { Principal } from "@devmesh/contracts/principal";
 import { ServiceError } from "@devmesh/service-kit/errors";
+import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
-import { findMongodb, type TestDatabase, withoutMongodb } from "@devmesh/testkit/mongodb";
+import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startTcpProxy, type TcpProxy } from "@devmesh/testkit/tcp-proxy";
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import {
   call,
   type ProcessAround,
@@ -13,12 +14,7 @@ import {
   startService,
 } from "./process-around.ts";
 
-const mongodb = await findMongodb();
 const principal: Principal = { kind: "master" };
-
-afterAll(async () => {
-  await mongodb?.[Symbol.asyncDispose]();
-});
 
 const reasonOf = (answer: Promise<unknown>) =>
   answer.then(
@@ -26,100 +22,91 @@ const reasonOf = (answer: Promise<unknown>) =>
     (error: unknown) => (error instanceof ServiceError ? error.reason : String(error)),
   );
 
-(mongodb === null ? describe.skip : describe)(
-  `processes of the service over MongoDB${mongodb === null ? ` (${withoutMongodb})` : ""}`,
-  () => {
-    let around: ProcessAround;
-    let database: TestDatabase;
-    let proxy: TcpProxy;
-    const running: RunningService[] = [];
-    const start = async (storeUrl: string) => {
-      const service = await startService(around.environment(storeUrl));
-      running.push(service);
-      return service;
-    };
-    beforeEach(async () => {
-      if (mongodb === null) return;
-      around = await startProcessAround();
-      database = mongodb.newDatabase();
-      const { port } = new URL(mongodb.url.replace(/^mongodb/, "http"));
-      proxy = await startTcpProxy(Number(port || 27_017));
-    });
-    afterEach(async () => {
-      for (const service of running.splice(0)) await service.kill();
-      await around[Symbol.asyncDispose]();
-      await proxy.close();
-      await database[Symbol.asyncDispose]();
-    });
-    const read = (id: string) => around.devices.readDevice({ id, principal }, call());
+describeOverMongodb("processes of the service over MongoDB", (mongodb) => {
+  let around: ProcessAround;
+  let database: TestDatabase;
+  let proxy: TcpProxy;
+  const running: RunningService[] = [];
+  const start = async (storeUrl: string) => {
+    const service = await startService(around.environment(storeUrl));
+    running.push(service);
+    return service;
+  };
+  beforeEach(async () => {
+    around = await startProcessAround();
+    database = mongodb().newDatabase();
+    proxy = await startTcpProxy(mongodb().port);
+  });
+  afterEach(async () => {
+    for (const service of running.splice(0)) await service.kill();
+    await around[Symbol.asyncDispose]();
+    await proxy.close();
+    await database[Symbol.asyncDispose]();
+  });
+  const read = (id: string) => around.devices.readDevice({ id, principal }, call());
 
-    test("a store that goes away is told, and all that waited is made up for when it is back", async () => {
-      const service = await start(`mongodb://127.0.0.1:${proxy.port}/${database.name}?directConnection=true`);
-      const { token } = await around.devices.createDevice({ id: "pump" }, call());
-      const device = await connectMqttDevice({ url: around.broker.mqttUrl, id: "pump", token });
-      await eventually(async () => (await read("pump")).device.online);
-      expect((await service.readiness()).status).toBe(200);
+  test("a store that goes away is told, and all that waited is made up for when it is back", async () => {
+    const service = await start(database.storeUrlBehind(proxy.port));
+    const { token } = await around.devices.createDevice({ id: "pump" }, call());
+    const device = await connectMqttDevice({ url: around.broker.mqttUrl, id: "pump", token });
+    await eventually(async () => (await read("pump")).device.online);
+    expect((await service.readiness()).status).toBe(200);
 
-      proxy.cut();
-      const { status, tookMs } = await service.readiness();
-      expect(status).toBe(503);
-      expect(tookMs).toBeLessThan(3_000);
-      const leftAt = Date.now();
-      await device.leave();
-      const answers = [
-        read("pump"),
-        around.devices.listDevices({}, call()),
-        around.devices.createDevice({ id: "fan" }, call()),
-        around.devices.deleteDevice({ id: "pump" }, call()),
-        around.devices.patchDevice({ id: "pump", principal, patch: { name: "n" } }, call()),
-      ];
-      const reasons = await Promise.all(answers.map(reasonOf));
-      expect(reasons).toEqual(answers.map(() => "unavailable"));
+    proxy.cut();
+    const { status, tookMs } = await service.readiness();
+    expect(status).toBe(503);
+    expect(tookMs).toBeLessThan(3_000);
+    const leftAt = Date.now();
+    await device.leave();
+    const answers = [
+      read("pump"),
+      around.devices.listDevices({}, call()),
+      around.devices.createDevice({ id: "fan" }, call()),
+      around.devices.deleteDevice({ id: "pump" }, call()),
+      around.devices.patchDevice({ id: "pump", principal, patch: { name: "n" } }, call()),
+    ];
+    const reasons = await Promise.all(answers.map(reasonOf));
+    expect(reasons).toEqual(answers.map(() => "unavailable"));
 
-      proxy.restore();
-      await eventually(async () => (await service.readiness()).status === 200);
-      const { device: left } = await read("pump");
-      expect([left.online, left.name]).toEqual([false, null]);
-      // From the store, not from the memory of the process: another one reads it there.
-      await eventually(async () => (await service.metrics()).includes("devmesh_devices_online 0"));
-      await service.stop();
+    proxy.restore();
+    await eventually(async () => (await service.readiness()).status === 200);
+    const { device: left } = await read("pump");
+    expect([left.online, left.name]).toEqual([false, null]);
+    // From the store, not from the memory of the process: another one reads it there.
+    await eventually(async () => (await service.metrics()).includes("devmesh_devices_online 0"));
+    await service.stop();
+    await start(database.storeUrl);
+    expect(Date.parse(String((await read("pump")).device.last_seen))).toBeGreaterThanOrEqual(leftAt - 1_000);
+    expect(await around.devices.createDevice({ id: "fan" }, call())).toMatchObject({ id: "fan" });
+  });
+
+  test("a process ends orderly although its store is away", async () => {
+    const service = await start(database.storeUrlBehind(proxy.port));
+    const { token } = await around.devices.createDevice({ id: "pump" }, call());
+    proxy.cut();
+    const device = await connectMqttDevice({ url: around.broker.mqttUrl, id: "pump", token });
+    await device.leave();
+    expect(await service.stop()).toBe(0);
+  });
+
+  test("a deletion in the middle of which its process is killed is finished by the other process", async () => {
+    const first = await start(database.storeUrl);
+    await around.devices.createDevice({ id: "pump" }, call());
+    const wiping = Promise.withResolvers<void>();
+    around.onWipe = async () => {
+      around.onWipe = () => undefined;
       await start(database.storeUrl);
-      expect(Date.parse(String((await read("pump")).device.last_seen))).toBeGreaterThanOrEqual(
-        leftAt - 1_000,
-      );
-      expect(await around.devices.createDevice({ id: "fan" }, call())).toMatchObject({ id: "fan" });
-    });
-
-    test("a process ends orderly although its store is away", async () => {
-      const service = await start(`mongodb://127.0.0.1:${proxy.port}/${database.name}?directConnection=true`);
-      const { token } = await around.devices.createDevice({ id: "pump" }, call());
-      proxy.cut();
-      const device = await connectMqttDevice({ url: around.broker.mqttUrl, id: "pump", token });
-      await device.leave();
-      expect(await service.stop()).toBe(0);
-    });
-
-    test("a deletion in the middle of which its process is killed is finished by the other process", async () => {
-      const first = await start(database.storeUrl);
-      await around.devices.createDevice({ id: "pump" }, call());
-      const wiping = Promise.withResolvers<void>();
-      around.onWipe = async () => {
-        around.onWipe = () => undefined;
-        await start(database.storeUrl);
-        await first.kill();
-        wiping.resolve();
-      };
-      await around.devices.deleteDevice({ id: "pump" }, call());
-      await wiping.promise;
-      expect(await reasonOf(around.devices.createDevice({ id: "pump" }, call()))).toBe(
-        "device_being_deleted",
-      );
-      // The claim of the dead process lasts 15 s.
-      const created = await eventually(
-        () => around.devices.createDevice({ id: "pump" }, call()).catch(() => null),
-        { withinMs: 70_000, everyMs: 500 },
-      );
-      expect(created).toMatchObject({ id: "pump", online: false, shadow: { version: 0 } });
-    }, 110_000);
-  },
-);
+      await first.kill();
+      wiping.resolve();
+    };
+    await around.devices.deleteDevice({ id: "pump" }, call());
+    await wiping.promise;
+    expect(await reasonOf(around.devices.createDevice({ id: "pump" }, call()))).toBe("device_being_deleted");
+    // The claim of the dead process lasts 15 s.
+    const created = await eventually(
+      () => around.devices.createDevice({ id: "pump" }, call()).catch(() => null),
+      { withinMs: 70_000, everyMs: 500 },
+    );
+    expect(created).toMatchObject({ id: "pump", online: false, shadow: { version: 0 } });
+  }, 110_000);
+});

@@ -1,149 +1,141 @@
 import type { Principal } from "@devmesh/contracts/principal";
+import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
-import { findMongodb, type TestDatabase, withoutMongodb } from "@devmesh/testkit/mongodb";
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import type { TestDatabase } from "@devmesh/testkit/mongodb";
+import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { call, type MeshAround, type ServiceLife, startMeshAround } from "./mesh-around.ts";
 
-const mongodb = await findMongodb();
 const { signal } = new AbortController();
 const principal: Principal = { kind: "master" };
 
-afterAll(async () => {
-  await mongodb?.[Symbol.asyncDispose]();
-});
+describeOverMongodb("two replicas of devices on one database", (mongodb) => {
+  let database: TestDatabase;
+  let mesh: MeshAround;
+  let first: ServiceLife;
+  beforeEach(async () => {
+    database = mongodb().newDatabase();
+    mesh = await startMeshAround({ storeUrl: database.storeUrl });
+    first = await mesh.start();
+  });
+  afterEach(async () => {
+    await mesh[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
 
-(mongodb === null ? describe.skip : describe)(
-  `two replicas of devices on one database${mongodb === null ? ` (${withoutMongodb})` : ""}`,
-  () => {
-    let database: TestDatabase;
-    let mesh: MeshAround;
-    let first: ServiceLife;
-    beforeEach(async () => {
-      if (mongodb === null) return;
-      database = mongodb.newDatabase();
-      mesh = await startMeshAround({ storeUrl: database.storeUrl });
-      first = await mesh.start();
-    });
-    afterEach(async () => {
-      await mesh[Symbol.asyncDispose]();
-      await database[Symbol.asyncDispose]();
-    });
+  const create = (id: string) => mesh.devices.createDevice({ id }, call());
+  const heardOf = (id: string) => mesh.heard.filter((one) => one.id === id).map(({ name }) => name);
+  const isOnline = async (id: string) => (await mesh.devices.readPresence({ id }, call())).online;
+  const wait = async (ms: number) => {
+    for (let waited = 0; waited < ms; waited += 250) await mesh.clock.advance(250);
+  };
 
-    const create = (id: string) => mesh.devices.createDevice({ id }, call());
-    const heardOf = (id: string) => mesh.heard.filter((one) => one.id === id).map(({ name }) => name);
-    const isOnline = async (id: string) => (await mesh.devices.readPresence({ id }, call())).online;
-    const wait = async (ms: number) => {
-      for (let waited = 0; waited < ms; waited += 250) await mesh.clock.advance(250);
-    };
+  test("a hundred patches at once through both step the version a hundred times and lose none", async () => {
+    await mesh.start();
+    await create("pump");
+    const patches = Array.from({ length: 100 }, (_, at) =>
+      mesh.devices.patchDevice(
+        { id: "pump", principal, patch: { shadow: { state: { desired: { [`m${at}`]: at } } } } },
+        call(15_000),
+      ),
+    );
+    const versions = (await Promise.all(patches)).map(
+      ({ device }) => (device.shadow as { version: number }).version,
+    );
+    expect(versions.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
+    const { device } = await mesh.devices.readDevice({ id: "pump", principal }, call());
+    const { state, version } = device.shadow as { state: { desired: object }; version: number };
+    expect([version, Object.keys(state.desired).length]).toEqual([100, 100]);
+  });
 
-    test("a hundred patches at once through both step the version a hundred times and lose none", async () => {
+  test("both know who is connected, and each change is told once", async () => {
+    const second = await mesh.start();
+    await create("pump");
+    const connection = mesh.broker.login("pump");
+    await eventually(() => heardOf("pump").includes("online"));
+    // Whichever replica is asked.
+    for (let asked = 0; asked < 10; asked++) expect(await isOnline("pump")).toBe(true);
+    mesh.broker.leave(connection);
+    await mesh.until(() => heardOf("pump").includes("offline"));
+    for (let asked = 0; asked < 10; asked++) expect(await isOnline("pump")).toBe(false);
+    await wait(5_000);
+    expect([await mesh.kept("online", "pump"), await mesh.kept("offline", "pump")]).toEqual([1, 1]);
+    for (const { store } of [first, second]) {
+      await mesh.until(async () => (await store.listOnline(signal)).length === 0);
+    }
+  });
+
+  test("a replica that comes later tells nothing again, and the one that is left goes on telling", async () => {
+    await create("pump");
+    await create("fan");
+    const connection = mesh.broker.login("pump");
+    await eventually(() => heardOf("pump").includes("online"));
+    await mesh.start();
+    await wait(5_000);
+    expect([await mesh.kept("online", "pump"), await mesh.kept("offline", "pump")]).toEqual([1, 0]);
+    await first.crash();
+    expect(await isOnline("pump")).toBe(true);
+    mesh.broker.leave(connection);
+    mesh.broker.login("fan");
+    await mesh.until(() => heardOf("pump").includes("offline") && heardOf("fan").includes("online"));
+    await wait(5_000);
+    expect([await mesh.kept("online", "pump"), await mesh.kept("offline", "pump")]).toEqual([1, 1]);
+    expect([await mesh.kept("online", "fan"), await mesh.kept("offline", "fan")]).toEqual([1, 0]);
+  });
+
+  test.each([
+    "keys.revokeDevice pump",
+    "rpc-bridge.wipeDevice pump [pump:1]",
+    "after data.purgeDevice pump",
+    "keys.forgetDevice pump",
+  ])("a deletion whose replica dies at “%s” is finished by the other", async (point) => {
+    await create("pump");
+    mesh.clientIds.set("pump", ["pump:1"]);
+    let died = false;
+    mesh.onCall = async (name) => {
+      if (name !== point) return;
+      mesh.onCall = () => undefined;
       await mesh.start();
-      await create("pump");
-      const patches = Array.from({ length: 100 }, (_, at) =>
-        mesh.devices.patchDevice(
-          { id: "pump", principal, patch: { shadow: { state: { desired: { [`m${at}`]: at } } } } },
-          call(15_000),
+      await first.crash();
+      died = true;
+    };
+    void mesh.devices.deleteDevice({ id: "pump" }, call(500)).catch(() => undefined);
+    await mesh.until(() => died);
+    // Held by the dead one until its claim runs out.
+    expect(await create("pump").catch(({ reason }) => reason)).toBe("device_being_deleted");
+    await mesh.until(() => heardOf("pump").includes("deleted"));
+    expect(await mesh.kept("deleted", "pump")).toBe(1);
+    expect(mesh.credentials.has("pump")).toBe(false);
+    expect(await create("pump")).toMatchObject({ id: "pump", shadow: { version: 0 } });
+  });
+
+  test("a creation whose replica dies is undone by the other", async () => {
+    let died = false;
+    mesh.onCall = async (name) => {
+      if (name !== "after keys.issueCredentials pump") return;
+      mesh.onCall = () => undefined;
+      await mesh.start();
+      await first.crash();
+      died = true;
+    };
+    void mesh.devices.createDevice({ id: "pump" }, call(500)).catch(() => undefined);
+    await mesh.until(() => died);
+    await mesh.until(async () => (await create("pump").catch(() => null)) !== null);
+    expect(mesh.calls).toContain("keys.revokeDevice pump");
+  });
+
+  test("of many creations of one id through both one succeeds", async () => {
+    await mesh.start();
+    for (let round = 0; round < 5; round++) {
+      const outcomes = await Promise.all(
+        Array.from({ length: 10 }, () =>
+          create(`device-${round}`).then(
+            () => "created",
+            ({ reason }) => reason,
+          ),
         ),
       );
-      const versions = (await Promise.all(patches)).map(
-        ({ device }) => (device.shadow as { version: number }).version,
-      );
-      expect(versions.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
-      const { device } = await mesh.devices.readDevice({ id: "pump", principal }, call());
-      const { state, version } = device.shadow as { state: { desired: object }; version: number };
-      expect([version, Object.keys(state.desired).length]).toEqual([100, 100]);
-    });
-
-    test("both know who is connected, and each change is told once", async () => {
-      const second = await mesh.start();
-      await create("pump");
-      const connection = mesh.broker.login("pump");
-      await eventually(() => heardOf("pump").includes("online"));
-      // Whichever replica is asked.
-      for (let asked = 0; asked < 10; asked++) expect(await isOnline("pump")).toBe(true);
-      mesh.broker.leave(connection);
-      await mesh.until(() => heardOf("pump").includes("offline"));
-      for (let asked = 0; asked < 10; asked++) expect(await isOnline("pump")).toBe(false);
-      await wait(5_000);
-      expect([await mesh.kept("online", "pump"), await mesh.kept("offline", "pump")]).toEqual([1, 1]);
-      for (const { store } of [first, second]) {
-        await mesh.until(async () => (await store.listOnline(signal)).length === 0);
-      }
-    });
-
-    test("a replica that comes later tells nothing again, and the one that is left goes on telling", async () => {
-      await create("pump");
-      await create("fan");
-      const connection = mesh.broker.login("pump");
-      await eventually(() => heardOf("pump").includes("online"));
-      await mesh.start();
-      await wait(5_000);
-      expect([await mesh.kept("online", "pump"), await mesh.kept("offline", "pump")]).toEqual([1, 0]);
-      await first.crash();
-      expect(await isOnline("pump")).toBe(true);
-      mesh.broker.leave(connection);
-      mesh.broker.login("fan");
-      await mesh.until(() => heardOf("pump").includes("offline") && heardOf("fan").includes("online"));
-      await wait(5_000);
-      expect([await mesh.kept("online", "pump"), await mesh.kept("offline", "pump")]).toEqual([1, 1]);
-      expect([await mesh.kept("online", "fan"), await mesh.kept("offline", "fan")]).toEqual([1, 0]);
-    });
-
-    test.each([
-      "keys.revokeDevice pump",
-      "rpc-bridge.wipeDevice pump [pump:1]",
-      "after data.purgeDevice pump",
-      "keys.forgetDevice pump",
-    ])("a deletion whose replica dies at “%s” is finished by the other", async (point) => {
-      await create("pump");
-      mesh.clientIds.set("pump", ["pump:1"]);
-      let died = false;
-      mesh.onCall = async (name) => {
-        if (name !== point) return;
-        mesh.onCall = () => undefined;
-        await mesh.start();
-        await first.crash();
-        died = true;
-      };
-      void mesh.devices.deleteDevice({ id: "pump" }, call(500)).catch(() => undefined);
-      await mesh.until(() => died);
-      // Held by the dead one until its claim runs out.
-      expect(await create("pump").catch(({ reason }) => reason)).toBe("device_being_deleted");
-      await mesh.until(() => heardOf("pump").includes("deleted"));
-      expect(await mesh.kept("deleted", "pump")).toBe(1);
-      expect(mesh.credentials.has("pump")).toBe(false);
-      expect(await create("pump")).toMatchObject({ id: "pump", shadow: { version: 0 } });
-    });
-
-    test("a creation whose replica dies is undone by the other", async () => {
-      let died = false;
-      mesh.onCall = async (name) => {
-        if (name !== "after keys.issueCredentials pump") return;
-        mesh.onCall = () => undefined;
-        await mesh.start();
-        await first.crash();
-        died = true;
-      };
-      void mesh.devices.createDevice({ id: "pump" }, call(500)).catch(() => undefined);
-      await mesh.until(() => died);
-      await mesh.until(async () => (await create("pump").catch(() => null)) !== null);
-      expect(mesh.calls).toContain("keys.revokeDevice pump");
-    });
-
-    test("of many creations of one id through both one succeeds", async () => {
-      await mesh.start();
-      for (let round = 0; round < 5; round++) {
-        const outcomes = await Promise.all(
-          Array.from({ length: 10 }, () =>
-            create(`device-${round}`).then(
-              () => "created",
-              ({ reason }) => reason,
-            ),
-          ),
-        );
-        expect(outcomes.filter((outcome) => outcome === "created")).toHaveLength(1);
-        expect(new Set(outcomes)).toEqual(new Set(["created", "device_exists"]));
-      }
-    });
-  },
-);
+      expect(outcomes.filter((outcome) => outcome === "created")).toHaveLength(1);
+      expect(new Set(outcomes)).toEqual(new Set(["created", "device_exists"]));
+    }
+  });
+});

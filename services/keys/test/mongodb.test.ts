@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { openMongo } from "@devmesh/store/mongodb";
 import { type MongoUrl, parseStoreUrl } from "@devmesh/store/store-url";
-import { findMongodb, type TestDatabase, withoutMongodb } from "@devmesh/testkit/mongodb";
+import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
+import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { readQueryPlan } from "@devmesh/testkit/query-plan";
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { apiKeyCollection, apiKeyQueries } from "../src/api-key-store.mongodb.ts";
 import { credentialCollection, credentialQueries } from "../src/credential-store.mongodb.ts";
 import { customerCollection, customerQueries } from "../src/customer-store.mongodb.ts";
@@ -11,18 +12,13 @@ import { openMongoKeyStore } from "../src/key-store.mongodb.ts";
 import { mailWindowCollection, mailWindowQueries } from "../src/mail-slot-store.mongodb.ts";
 import { keyStoreSuite } from "./key-store.suite.ts";
 
-const mongodb = await findMongodb();
 const { signal } = new AbortController();
-
-afterAll(async () => {
-  await mongodb?.[Symbol.asyncDispose]();
-});
 
 const urlOf = (database: TestDatabase) => parseStoreUrl(database.storeUrl) as MongoUrl;
 
-if (mongodb !== null) {
+describeOverMongodb("a key store in MongoDB", (mongodb) => {
   keyStoreSuite("MongoDB", async () => {
-    const database = mongodb.newDatabase();
+    const database = mongodb().newDatabase();
     return {
       open: () => openMongoKeyStore(urlOf(database), signal),
       async reopen(store) {
@@ -34,64 +30,59 @@ if (mongodb !== null) {
       },
     };
   });
-}
 
-(mongodb === null ? describe.skip : describe)(
-  `a key store in MongoDB${mongodb === null ? ` (${withoutMongodb})` : ""}`,
-  () => {
-    let database: TestDatabase;
-    beforeEach(() => {
-      if (mongodb !== null) database = mongodb.newDatabase();
-    });
-    afterEach(async () => {
-      await database[Symbol.asyncDispose]();
-    });
+  let database: TestDatabase;
+  beforeEach(() => {
+    database = mongodb().newDatabase();
+  });
+  afterEach(async () => {
+    await database[Symbol.asyncDispose]();
+  });
 
-    test("every query finds its documents by an index", async () => {
-      const collections = [apiKeyCollection, credentialCollection, customerCollection, mailWindowCollection];
-      const { db, close } = await openMongo(urlOf(database), collections, signal);
-      const digest = randomBytes(32);
-      const queries: Record<string, Record<string, readonly object[]>> = {
-        [apiKeyCollection.name]: {
-          one_of_digest: [apiKeyQueries.byDigest(digest)],
-          _id_: [apiKeyQueries.behind("a")],
-          of_device: [apiKeyQueries.ofDevice("a"), apiKeyQueries.validMasters(1)],
-        },
-        [credentialCollection.name]: {
-          _id_: [credentialQueries.withAccess("a"), credentialQueries.ofToken("a", "e", digest)],
-          one_of_public_key: [credentialQueries.byPublicKey(digest)],
-        },
-        [customerCollection.name]: {
-          _id_: [customerQueries.behind("a")],
-          one_of_token: [customerQueries.byTokenDigest(digest)],
-          one_of_address: [customerQueries.byAddress("a@b")],
-          unconfirmed: [customerQueries.unconfirmed(1)],
-        },
-        [mailWindowCollection.name]: { by_age: [mailWindowQueries.overBefore(1)] },
-      };
-      for (const [name, byIndex] of Object.entries(queries)) {
-        const collection = db.collection(name);
-        await collection.insertMany(
-          Array.from({ length: 500 }, (_, at) => ({
-            _id: `k${at}` as never,
-            digest: randomBytes(32),
-            device_id: `d${at}`,
-            public_key: { digest: randomBytes(32) },
-            email: `c${at}@example.com`,
-            token_digest: randomBytes(32),
-            confirmed_at: at,
-            invited_at: at,
-            last_taken: at,
-          })),
-        );
-        for (const [index, ofIndex] of Object.entries(byIndex)) {
-          for (const query of ofIndex) {
-            const plan = readQueryPlan(await collection.find(query).explain());
-            expect([query, plan.indexes, plan.scansCollection]).toEqual([query, [index], false]);
-          }
+  test("every query finds its documents by an index", async () => {
+    const collections = [apiKeyCollection, credentialCollection, customerCollection, mailWindowCollection];
+    const { db, close } = await openMongo(urlOf(database), collections, signal);
+    const digest = randomBytes(32);
+    const queries: Record<string, Record<string, readonly object[]>> = {
+      [apiKeyCollection.name]: {
+        one_of_digest: [apiKeyQueries.byDigest(digest)],
+        _id_: [apiKeyQueries.behind("a")],
+        of_device: [apiKeyQueries.ofDevice("a"), apiKeyQueries.validMasters(1)],
+      },
+      [credentialCollection.name]: {
+        _id_: [credentialQueries.withAccess("a"), credentialQueries.ofToken("a", "e", digest)],
+        one_of_public_key: [credentialQueries.byPublicKey(digest)],
+      },
+      [customerCollection.name]: {
+        _id_: [customerQueries.behind("a")],
+        one_of_token: [customerQueries.byTokenDigest(digest)],
+        one_of_address: [customerQueries.byAddress("a@b")],
+        unconfirmed: [customerQueries.unconfirmed(1)],
+      },
+      [mailWindowCollection.name]: { by_age: [mailWindowQueries.overBefore(1)] },
+    };
+    for (const [name, byIndex] of Object.entries(queries)) {
+      const collection = db.collection(name);
+      await collection.insertMany(
+        Array.from({ length: 500 }, (_, at) => ({
+          _id: `k${at}` as never,
+          digest: randomBytes(32),
+          device_id: `d${at}`,
+          public_key: { digest: randomBytes(32) },
+          email: `c${at}@example.com`,
+          token_digest: randomBytes(32),
+          confirmed_at: at,
+          invited_at: at,
+          last_taken: at,
+        })),
+      );
+      for (const [index, ofIndex] of Object.entries(byIndex)) {
+        for (const query of ofIndex) {
+          const plan = readQueryPlan(await collection.find(query).explain());
+          expect([query, plan.indexes, plan.scansCollection]).toEqual([query, [index], false]);
         }
       }
-      await close();
-    });
-  },
-);
+    }
+    await close();
+  });
+});

@@ -1,0 +1,22 @@
+import { afterAll, describe } from "@jest/globals";
+import { findMongodb, type TestMongodb, withoutMongodb } from "./mongodb.ts";
+
+const found = await findMongodb();
+
+// Here, and not in a suite: those of one file share the server.
+afterAll(async () => {
+  await found?.[Symbol.asyncDispose]();
+});
+
+/**
+ * Tests over MongoDB, whose server `suite` gets by calling its argument within a test or hook. Skipped by name where none is
+ * to be had.
+ */
+export function describeOverMongodb(title: string, suite: (mongodb: () => TestMongodb) => void): void {
+  if (found === null) describe.skip(`${title} (${withoutMongodb})`, () => suite(absent));
+  else describe(title, () => suite(() => found));
+}
+
+function absent(): never {
+  throw new Error(`there is no MongoDB here: ${withoutMongodb}`);
+}
