@@ -16,6 +16,9 @@ const cursor_invalid = { code: "invalid_argument", when: "`after` is not a curso
 const page = z.object({ after: z.string().optional(), limit: z.int().min(1).optional() });
 
 /** Every secret of the account: API keys, device tokens and public keys, customers and their keys. */
+/** How many client ids are known of a device; of one that used more, those that the broker made up are forgotten first, then those not seen for longest. */
+export const maxKnownClientIds = 300;
+
 export const keys = defineContract({
   service: "keys",
   version: 1,
@@ -99,7 +102,7 @@ export const keys = defineContract({
       idempotent: false,
       errors: { device_not_found },
     },
-    /** Ends token, public key and device keys of a device; answers the MQTT client ids it ever logged in with. */
+    /** Ends token, public key and device keys of a device; answers the MQTT client ids it logged in with, the last {@link maxKnownClientIds}. */
     revokeDevice: {
       in: z.object({ device_id: DeviceId }),
       out: z.object({ client_ids: z.array(z.string()) }),

@@ -120,6 +120,9 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
       host,
       port: ports.mqtt,
       ...(options.mqttReplicas === undefined ? {} : { stream_replicas: options.mqttReplicas }),
+      // A subscription at QoS 1 that a restart of the broker forgot would be deaf for as long as its session is kept, so a single
+      // server keeps it on the disk. In a cluster the others remember it; kept on the disk there, too, it would delay elections.
+      ...(cluster === undefined ? {} : { consumer_memory_storage: true }),
       // While a stream elects its leader, logins and subscriptions wait in vain; given up early, they succeed the sooner.
       ...(cluster === undefined ? {} : { js_api_timeout: "2s" }),
       ...(tls === undefined ? {} : { tls: tlsEntry(tls) }),

@@ -16,6 +16,7 @@ import {
   methodSubject,
   mqttHeldStream,
   mqttRetainedStream,
+  mqttSessionStream,
   mqttStream,
   queueConsumer,
   queueStream,
@@ -174,6 +175,7 @@ function provisioning(): string[] {
     // To leave nothing of a deleted device.
     `$JS.API.STREAM.INFO.${mqttHeldStream}`,
     `$JS.API.STREAM.PURGE.${mqttHeldStream}`,
+    `$JS.API.STREAM.MSG.GET.${mqttSessionStream}`,
     ...Object.keys(deviceConsumers).flatMap((durable) => [
       `$JS.API.CONSUMER.INFO.${mqttStream}.${durable}`,
       `$JS.API.CONSUMER.DURABLE.CREATE.${mqttStream}.${durable}`,
@@ -218,12 +220,9 @@ const brokerInternals = [
   ...["CREATE", "DELETE", "LIST", "NAMES", "LEADER", "PAUSE", "RESET"].map(
     (verb) => `$JS.API.CONSUMER.${verb}.>`,
   ),
-  `$JS.API.STREAM.MSG.GET.${mqttHeldStream}`,
-  ...["$MQTT_sess", mqttRetainedStream, "$MQTT_out"].flatMap((stream) => [
-    `$JS.API.STREAM.PURGE.${stream}`,
-    `$JS.API.STREAM.MSG.GET.${stream}`,
-  ]),
-  ...["$MQTT_sess", mqttRetainedStream, mqttHeldStream, "$MQTT_out"].flatMap((stream) => [
+  ...[mqttSessionStream, mqttRetainedStream, "$MQTT_out"].map((stream) => `$JS.API.STREAM.PURGE.${stream}`),
+  ...[mqttHeldStream, mqttRetainedStream, "$MQTT_out"].map((stream) => `$JS.API.STREAM.MSG.GET.${stream}`),
+  ...[mqttSessionStream, mqttRetainedStream, mqttHeldStream, "$MQTT_out"].flatMap((stream) => [
     `$JS.API.STREAM.UPDATE.${stream}`,
     `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.>`,
     `$JS.API.CONSUMER.MSG.NEXT.${stream}.>`,

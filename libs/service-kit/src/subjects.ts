@@ -134,3 +134,9 @@ export const mqttHeldStream = "$MQTT_qos2in";
 
 /** Prefix of client id and packet number, as a subject, inside `$MQTT_qos2in`. */
 export const mqttHeldPrefix = "$MQTT.qos2.in.";
+
+/** The broker's own stream of sessions, one record each. */
+export const mqttSessionStream = "$MQTT_sess";
+
+/** Prefix of a session, as a subject, inside `$MQTT_sess`. */
+export const mqttSessionPrefix = "$MQTT.sess.";

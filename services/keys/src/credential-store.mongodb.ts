@@ -1,11 +1,7 @@
+import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import { type CollectionDeclaration, isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
 import { bytesAsBuffers } from "./bytes.mongodb.ts";
-import {
-  type CredentialStore,
-  maxClientIds,
-  type StoredCredentials,
-  type StoredSecret,
-} from "./credential-store.ts";
+import type { CredentialStore, StoredCredentials, StoredSecret } from "./credential-store.ts";
 
 /** The credentials of a device as they stand in the database; `_id` is the device's. */
 export interface CredentialDocument {
@@ -125,7 +121,7 @@ export function createMongoCredentialStore({ db, run }: MongoStore): CredentialS
       const sorted = { $sortArray: { input: all, sortBy: { generated: 1, seen_at: -1 } } };
       const { matchedCount } = await run(signal, () =>
         devices.updateOne(credentialQueries.ofToken(deviceId, epoch, tokenDigest), [
-          { $set: { clients: { $slice: [sorted, maxClientIds] } } },
+          { $set: { clients: { $slice: [sorted, maxKnownClientIds] } } },
         ]),
       );
       return matchedCount === 1;

@@ -1,11 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
+import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import { inTransaction } from "@devmesh/store/sqlite";
-import {
-  type CredentialStore,
-  maxClientIds,
-  type SeenClient,
-  type StoredCredentials,
-} from "./credential-store.ts";
+import type { CredentialStore, SeenClient, StoredCredentials } from "./credential-store.ts";
 
 interface Row {
   readonly device_id: string;
@@ -57,7 +53,7 @@ export function createSqliteCredentialStore(db: DatabaseSync): SqliteCredentialS
   const dropClients = db.prepare(`
     DELETE FROM mqtt_client WHERE device_id = ?1 AND client_id IN (
       SELECT client_id FROM mqtt_client WHERE device_id = ?1
-      ORDER BY generated, seen_at DESC LIMIT -1 OFFSET ${maxClientIds})`);
+      ORDER BY generated, seen_at DESC LIMIT -1 OFFSET ${maxKnownClientIds})`);
 
   let waiting: Waiting[] = [];
 

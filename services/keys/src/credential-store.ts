@@ -34,9 +34,6 @@ export interface SeenClient {
   readonly generated: boolean;
 }
 
-/** How many client ids are kept for a device; beyond it generated ones go first, then those not seen for longest. */
-export const maxClientIds = 300;
-
 /**
  * Where device credentials are kept: one document a device, which outlives its revocation until `forget`.
  * Asks of a store unique keys and atomic writes of one document, no more.
@@ -64,7 +61,7 @@ export interface CredentialStore {
   /** What to check a login by; null when the device has no access. */
   findLogin(deviceId: string, clientId: string, signal: AbortSignal): Promise<StoredLogin | null>;
   /**
-   * Records a client id durably, and drops the least useful ones beyond {@link maxClientIds}.
+   * Records a client id durably, and drops the least useful ones beyond `maxKnownClientIds`.
    * False when epoch or token are no longer the device's: then nothing is recorded and the login must be refused.
    */
   recordClient(client: SeenClient, signal: AbortSignal): Promise<boolean>;

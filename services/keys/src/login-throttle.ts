@@ -6,6 +6,9 @@ const retryMs = 1_000;
 /** Buckets of each sort kept in memory; beyond it the one not touched for longest goes. */
 const maxBuckets = 10_000;
 
+/** New client ids that a device may log in under at once, and how many more each minute. */
+const newClientIds = { atOnce: 300, perMinute: 60 } as const;
+
 /** Failed logins within a minute before a device, or an address, is throttled. */
 export interface LoginLimits {
   readonly perDevice: number;
@@ -13,7 +16,7 @@ export interface LoginLimits {
 }
 
 /**
- * Slows down failed logins (api.md, MQTT). A device is counted for each address apart, so that wrong passwords from one
+ * Slows down failed logins (api.md, MQTT), and right ones under ever new client ids, each of which may leave a session in the broker. A device is counted for each address apart, so that wrong passwords from one
  * address never lock out the right one from another. Attempts that were throttled do not count as failed.
  */
 export interface LoginThrottle {
@@ -23,6 +26,8 @@ export interface LoginThrottle {
   admitsAddress(address: string): boolean;
   /** Counts a failed login; `deviceId` is null when the user name is none. */
   recordFailure(deviceId: string | null, address: string): void;
+  /** Whether the device may log in under one client id more that it has not used before; counts it if so. */
+  admitsNewClientId(deviceId: string): boolean;
 }
 
 interface Bucket {
@@ -38,17 +43,18 @@ interface Bucket {
 export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThrottle {
   const devices = new Map<string, Bucket>();
   const addresses = new Map<string, Bucket>();
+  const newcomers = new Map<string, Bucket>();
 
-  function refill(bucket: Bucket, perMinute: number): void {
+  function refill(bucket: Bucket, perMinute: number, atOnce = perMinute): void {
     const now = clock.monotonicMs();
-    bucket.left = Math.min(perMinute, bucket.left + ((now - bucket.at) / minuteMs) * perMinute);
+    bucket.left = Math.min(atOnce, bucket.left + ((now - bucket.at) / minuteMs) * perMinute);
     bucket.at = now;
   }
 
-  function take(buckets: Map<string, Bucket>, name: string, perMinute: number): void {
+  function take(buckets: Map<string, Bucket>, name: string, perMinute: number, atOnce = perMinute): void {
     const now = clock.monotonicMs();
-    const bucket = buckets.get(name) ?? { left: perMinute, at: now, triedAt: now };
-    refill(bucket, perMinute);
+    const bucket = buckets.get(name) ?? { left: atOnce, at: now, triedAt: now };
+    refill(bucket, perMinute, atOnce);
     bucket.left = Math.max(0, bucket.left - 1);
     buckets.delete(name);
     buckets.set(name, bucket);
@@ -79,6 +85,16 @@ export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThr
         if (bucket !== undefined) bucket.triedAt = clock.monotonicMs();
       }
       if (!isLoopback(address)) take(addresses, address, limits.perAddress);
+    },
+    admitsNewClientId(deviceId) {
+      const { perMinute, atOnce } = newClientIds;
+      const bucket = newcomers.get(deviceId);
+      if (bucket !== undefined) {
+        refill(bucket, perMinute, atOnce);
+        if (bucket.left < 1) return false;
+      }
+      take(newcomers, deviceId, perMinute, atOnce);
+      return true;
     },
   };
 }

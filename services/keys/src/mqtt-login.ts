@@ -36,6 +36,7 @@ type LoginRefusal =
   | "bad_user_name"
   | "bad_credentials"
   | "foreign_client_id"
+  | "too_many_client_ids"
   | "ingestion_not_ready"
   | "store_unavailable";
 
@@ -102,6 +103,9 @@ export function createMqttLogin(dependencies: MqttLoginDependencies): DecideMqtt
 
     const now = clock.now().getTime();
     if (stored.clientSeenAt === null || now - stored.clientSeenAt >= clientRenewalMs) {
+      // No failure: it may come again in a second.
+      if (stored.clientSeenAt === null && !throttle.admitsNewClientId(deviceId))
+        return refuse("too_many_client_ids");
       // Before the admission: what this client leaves in the broker must be found when the device is deleted.
       const { epoch, tokenDigest } = stored;
       const client = {

@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type { StoredApiKey } from "../src/api-key-store.ts";
-import { maxClientIds, type StoredCredentials } from "../src/credential-store.ts";
+import type { StoredCredentials } from "../src/credential-store.ts";
 import type { StoredCustomer } from "../src/customer-store.ts";
 import type { KeyStore } from "../src/key-store.ts";
 
@@ -234,9 +235,11 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
         const issued = credentials("d");
         await store.credentials.issue(issued, signal);
         await seen(issued, "generated", now + 1_000_000, true);
-        await Promise.all(Array.from({ length: maxClientIds }, (_, at) => seen(issued, `d:${at}`, now + at)));
+        await Promise.all(
+          Array.from({ length: maxKnownClientIds }, (_, at) => seen(issued, `d:${at}`, now + at)),
+        );
         const kept = await store.credentials.revoke("d", signal);
-        expect(kept).toHaveLength(maxClientIds);
+        expect(kept).toHaveLength(maxKnownClientIds);
         expect(kept).not.toContain("generated");
         expect(kept).toContain("d:0");
       });

@@ -109,6 +109,21 @@ describe("the throttle", () => {
     }
   });
 
+  test("admits a device under three hundred new client ids at once, then under one a second, and always under known ones", async () => {
+    await using at = await world();
+    const enter = async (clientId: string) => (await at.attempt({ clientId })).admitted;
+    for (let n = 0; n < 300; n++) expect(await enter(`d:${n}`)).toBe(true);
+    expect(await at.attempt({ clientId: "d:300" })).toEqual({
+      admitted: false,
+      refusal: "too_many_client_ids",
+    });
+    expect(await enter("A".repeat(22))).toBe(false);
+    expect(await enter("d:299")).toBe(true);
+    await at.clock.advance(1_000);
+    expect(await enter("d:300")).toBe(true);
+    expect(await enter("d:301")).toBe(false);
+  });
+
   test("counts a foreign client id with a right password as a failure", async () => {
     await using at = await world();
     for (let count = 0; count < 10; count++) {

@@ -3,6 +3,7 @@ import type { mesh } from "@devmesh/contracts/mesh";
 import { deviceBacklog } from "@devmesh/service-kit/device-backlog";
 import { subscribe } from "@devmesh/service-kit/events";
 import { dropHeldMessages } from "@devmesh/service-kit/held-messages";
+import { listKeptSessions } from "@devmesh/service-kit/kept-sessions";
 import { provisionDeviceStreams } from "@devmesh/service-kit/mqtt-stream";
 import { listRetainedTopics } from "@devmesh/service-kit/retained-messages";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
@@ -81,6 +82,10 @@ export async function startRpcBridge(
     log,
     login,
     link: stateLink,
+    keptSessions: async (deviceId, signal) => {
+      const kept = await listKeptSessions(devicesBus, signal);
+      return kept.filter((session) => session.deviceId === deviceId).map(({ clientId }) => clientId);
+    },
     retainedTopics: (deviceId) => listRetainedTopics(devicesBus, deviceId),
     dropHeld: (deviceId, clientIds) => dropHeldMessages(devicesBus, deviceId, clientIds),
     forget: deltas.forget,

@@ -1,3 +1,4 @@
+import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { isClientIdOf, isGeneratedClientId } from "./device-topics.ts";
 import { type BrokerLogin, connectMqtt, type MqttLink } from "./mqtt-link.ts";
@@ -17,6 +18,8 @@ export type WipeDevice = (
 export interface WipeDeviceOptions {
   readonly login: BrokerLogin;
   readonly link: Pick<MqttLink, "publish">;
+  /** Client ids under which the broker keeps a session of the device; takes long where it keeps many. */
+  readonly keptSessions: (deviceId: string, signal: AbortSignal) => Promise<readonly string[]>;
   /** Topics below `ID/` and `db/ID/` of which the broker holds a retained message. */
   readonly retainedTopics: (deviceId: string) => Promise<readonly string[]>;
   /** Drops what the device published at QoS 2 and never released, under any of its client ids. */
@@ -39,7 +42,7 @@ const maxRounds = 5;
 const overwriting = Buffer.from("-");
 
 export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
-  const { login, link, retainedTopics, dropHeld, forget, log } = options;
+  const { login, link, keptSessions, retainedTopics, dropHeld, forget, log } = options;
 
   /** Overwritten first: a server of a cluster that has not heard of a message yet would not clear it. */
   async function clear(topic: string): Promise<void> {
@@ -60,7 +63,8 @@ export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
   return async (deviceId, clientIds, signal) => {
     // Another's client id would end another's session, the bridge's own included.
     const isOwn = (id: string) => isClientIdOf(deviceId, id) || isGeneratedClientId(id);
-    const own = new Set([deviceId, ...clientIds.filter(isOwn)]);
+    const found = clientIds.length < maxKnownClientIds ? [] : await keptSessions(deviceId, signal);
+    const own = new Set([deviceId, ...[...clientIds, ...found].filter(isOwn)]);
     await inGroups([...own], endedAtOnce, signal, (clientId) => endSession(login, clientId, signal));
     await dropHeld(deviceId, own);
     await clearRetained(deviceId, signal);

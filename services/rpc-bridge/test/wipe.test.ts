@@ -1,3 +1,4 @@
+import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
@@ -102,6 +103,32 @@ describe("wiping a device", () => {
       await later.publish(`${id}/note`, "new", 2);
       expect((await listener.awaitMessage(`${id}/note`)).payload).toBe(words);
     }
+  });
+
+  test("ends the sessions that it kept under more client ids than are known of a device, and nobody else's", async () => {
+    const forgotten = ["pump:forgotten", "FORGOTTENforgotten1234"];
+    for (const [id, clientId] of [...forgotten.map((one) => ["pump", one]), ["pump2", "pump2"]]) {
+      const device = await mesh.connect(id ?? "", { ...kept, ...(clientId && { clientId }) });
+      expect(await device.subscribe(`${id}/note`, 1)).toBe(1);
+      await device.leave();
+    }
+    await wipe(
+      "pump",
+      Array.from({ length: maxKnownClientIds }, (_, n) => `pump:${n}`),
+    );
+
+    await using pump = await mesh.connect("pump", { clientId: "pump:writer" });
+    await using pump2 = await mesh.connect("pump2", { clientId: "pump2:writer" });
+    await pump.publish("pump/note", "missed", 1);
+    await pump2.publish("pump2/note", "kept", 1);
+    for (const clientId of forgotten) {
+      await using later = await mesh.connect("pump", { ...kept, clientId });
+      await later.subscribe("pump/note", 1);
+      await pump.publish("pump/note", "a sign", 1);
+      expect((await later.awaitMessage("pump/note")).payload).toBe("a sign");
+    }
+    await using other = await mesh.connect("pump2", kept);
+    expect((await other.awaitMessage("pump2/note")).payload).toBe("kept");
   });
 
   test("may be done twice, and to a device that left nothing", async () => {
