@@ -15,10 +15,10 @@ const customer_not_found = { code: "not_found", when: "There is no such customer
 const cursor_invalid = { code: "invalid_argument", when: "`after` is not a cursor of this list." } as const;
 const page = z.object({ after: z.string().optional(), limit: z.int().min(1).optional() });
 
-/** Every secret of the account: API keys, device tokens and public keys, customers and their keys. */
 /** How many client ids are known of a device; of one that used more, those that the broker made up are forgotten first, then those not seen for longest. */
 export const maxKnownClientIds = 300;
 
+/** Every secret of the account: API keys, device tokens and public keys, customers and their keys. */
 export const keys = defineContract({
   service: "keys",
   version: 1,
