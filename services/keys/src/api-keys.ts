@@ -6,6 +6,7 @@ import { cutPage } from "@devmesh/service-kit/page";
 import type { AccountNotices } from "./account-notices.ts";
 import type { StoredApiKey } from "./api-key-store.ts";
 import type { KeyStore } from "./key-store.ts";
+import type { KeyUses } from "./key-uses.ts";
 import type { AnnounceRevoked } from "./revocation.ts";
 import type { Sealer } from "./sealing.ts";
 import { createSecret, digestSecret } from "./secret.ts";
@@ -22,6 +23,8 @@ export interface ApiKeysDependencies {
   readonly newId: IdSource;
   readonly announceRevoked: AnnounceRevoked;
   readonly notices: AccountNotices;
+  /** Tells of uses that are not written yet. */
+  readonly uses: Pick<KeyUses, "lastOf">;
   /** Whether a list shows the secrets (`KEYS_REVEAL`). */
   readonly revealInLists: boolean;
 }
@@ -30,14 +33,16 @@ export interface ApiKeysDependencies {
 export function createApiKeys(
   dependencies: ApiKeysDependencies,
 ): Pick<Implementation<typeof keys>, "listKeys" | "createKey" | "deleteKey"> {
-  const { store, sealer, clock, newId, announceRevoked, notices, revealInLists } = dependencies;
+  const { store, sealer, clock, newId, announceRevoked, notices, uses, revealInLists } = dependencies;
 
   return {
     async listKeys({ after, limit = pageLimit }, context) {
       if (after !== undefined && !isSortableId(after)) return context.fail("cursor_invalid");
       const wanted = Math.min(limit, pageLimit);
       const stored = await store.apiKeys.list(after ?? null, wanted + 1, context.signal);
-      const shown = stored.map((key) => describe(key, revealInLists ? openApiKey(sealer, key) : null));
+      const shown = stored.map((key) =>
+        describe(withLatestUse(key), revealInLists ? openApiKey(sealer, key) : null),
+      );
       return cutPage(shown, { limit: wanted, cursorOf: ({ id }) => id });
     },
 
@@ -84,6 +89,11 @@ export function createApiKeys(
       return {};
     },
   };
+
+  function withLatestUse(key: StoredApiKey): StoredApiKey {
+    const noted = uses.lastOf(key.id);
+    return noted === null || noted <= (key.lastUsed ?? 0) ? key : { ...key, lastUsed: noted };
+  }
 
   async function findDevice(id: string, signal: AbortSignal) {
     const credentials = await store.credentials.find(id, signal);

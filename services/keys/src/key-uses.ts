@@ -12,6 +12,8 @@ const rememberedKeys = 10_000;
 export interface KeyUses {
   /** Costs no write: what was noted is written together some seconds later. */
   note(keyId: string): void;
+  /** Unix ms of the last use that was noted here, written or not; null where none is remembered. */
+  lastOf(keyId: string): number | null;
   /** Writes what was noted and notes no more. */
   close(): Promise<void>;
 }
@@ -60,6 +62,7 @@ export function createKeyUses(store: ApiKeyStore, clock: Clock, log: Logger): Ke
       waiting.set(keyId, minute);
       writeSoon();
     },
+    lastOf: (keyId) => minutes.get(keyId) ?? null,
     async close() {
       closed = true;
       cancel?.();
