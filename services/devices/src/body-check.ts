@@ -1,10 +1,10 @@
 import type { Acl } from "@devmesh/contracts/model/acl";
 import { DevicePatch } from "@devmesh/contracts/model/device";
-import { isJsonObject, type JsonObject } from "@devmesh/contracts/model/json";
+import type { JsonObject } from "@devmesh/contracts/model/json";
 import type { ShadowPatch } from "@devmesh/contracts/model/shadow";
+import { checkShadowOf } from "@devmesh/contracts/model/shadow-structure";
 import { violationsOf } from "@devmesh/service-kit/errors";
 import { Findings } from "@devmesh/service-kit/findings";
-import { checkStructure } from "./shadow/structure.ts";
 
 /** Bytes of compact JSON of an ACL: with it and the sections at their limits a device still fits into one reply. */
 const aclBytes = 32_768;
@@ -29,7 +29,7 @@ export function checkPatchBody(body: JsonObject): CheckedBody {
     }
   }
   if (parsed.success) checkAcl(parsed.data.acl, findings);
-  if (isJsonObject(body.shadow)) checkSections(body.shadow, findings);
+  checkShadowOf(body, findings);
   return parsed.success && !findings.any ? { patch: parsed.data } : { findings };
 }
 
@@ -41,7 +41,7 @@ export function checkNewDevice(body: {
   const findings = new Findings();
   checkAcl(body.acl, findings);
   if (body.shadow) {
-    checkSections(body.shadow, findings);
+    checkShadowOf(body, findings);
     const { version = 0 } = body.shadow;
     if (version !== 0) findings.add("/shadow/version", "is not 0, the version of a new shadow");
   }
@@ -52,20 +52,4 @@ function checkAcl(acl: Acl | undefined, findings: Findings): void {
   if (acl === undefined) return;
   const bytes = Buffer.byteLength(JSON.stringify(acl));
   if (bytes > aclBytes) findings.add("/acl", `has ${bytes} bytes; ${aclBytes} are allowed`);
-}
-
-function checkSections(
-  shadow: { readonly state?: unknown; readonly tags?: unknown },
-  findings: Findings,
-): void {
-  const { state, tags } = shadow;
-  if (isJsonObject(tags)) checkStructure(tags, "/shadow/tags", findings);
-  if (!isJsonObject(state)) return;
-  const { desired, reported } = state;
-  if (isJsonObject(desired)) checkStructure(desired, "/shadow/state/desired", findings);
-  if (!isJsonObject(reported)) return;
-  checkStructure(reported, "/shadow/state/reported", findings);
-  if (Object.hasOwn(reported, "online")) {
-    findings.add("/shadow/state/reported/online", "is added from presence and cannot be written");
-  }
 }

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from "@devmesh/contracts/model/json";
 import { type ShadowPatch, shadowLimits } from "@devmesh/contracts/model/shadow";
+import { checkStructure } from "@devmesh/contracts/model/shadow-structure";
 import { Findings } from "@devmesh/service-kit/findings";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
@@ -9,7 +10,6 @@ import { describeDelta, describeShadow } from "../src/shadow/describe-shadow.ts"
 import { mergePatch } from "../src/shadow/merge-patch.ts";
 import { checkSectionSizes } from "../src/shadow/section-size.ts";
 import { emptyShadow, type StoredShadow } from "../src/shadow/stored-shadow.ts";
-import { checkStructure } from "../src/shadow/structure.ts";
 import {
   anyDocument,
   anyPatch,

@@ -1,6 +1,8 @@
+import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 import type { PrincipalKind } from "@devmesh/contracts/principal";
-import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
+import type { BodyDeclaration, RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { ServiceError, violationsOf } from "@devmesh/service-kit/errors";
+import { Findings } from "@devmesh/service-kit/findings";
 import type { z } from "zod";
 import type { Authenticate } from "./authenticate.ts";
 import type { Exchange } from "./exchange.ts";
@@ -60,7 +62,7 @@ export function createChecks(route: RouteDeclaration, options: CheckOptions): Ch
     if (body !== undefined) {
       exchange.receivedBody = await readJsonBody(request, exchange.response);
       if (exchange.receivedBody !== undefined) {
-        exchange.body = parsed(body.schema, exchange.receivedBody, "", violations);
+        exchange.body = parsedBody(body, exchange.receivedBody, violations);
       } else if (!body.optional) {
         throw new RequestRefused("body_missing");
       }
@@ -124,6 +126,21 @@ function checkParams(route: RouteDeclaration, schema: z.ZodType, given: unknown)
   throw invalidRequest(violations.map(({ pointer, detail }) => ({ pointer: `/path${pointer}`, detail })));
 }
 
+function parsedBody(
+  { schema, checkBesides }: BodyDeclaration,
+  value: Json,
+  violations: Violation[],
+): unknown {
+  const body = parsed(schema, value, "", violations);
+  if (body === undefined && checkBesides !== undefined && isJsonObject(value)) {
+    const findings = new Findings();
+    checkBesides(value, findings);
+    violations.push(...findings.list);
+  }
+  return body;
+}
+
+/** The value as the schema reads it; undefined, with the violations added, where it refuses the value. */
 function parsed(schema: z.ZodType, value: unknown, prefix: string, violations: Violation[]): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

@@ -401,6 +401,23 @@ describe("a body", () => {
     ]);
   });
 
+  test.each([devices, `${devices}/pump`])(
+    "of %s is refused with what only the owner of shadows would find as well",
+    async (path) => {
+      const answer = await mesh.fetch(path, {
+        method: "POST",
+        body: '{"nam":1,"shadow":{"metadata":{},"state":{"reported":{"online":true},"desired":{"a":[{"__proto__":1}]}}}}',
+        headers: { "content-type": "application/json" },
+      });
+      expect((await problemOf(answer)).errors?.map(({ pointer }) => pointer).sort()).toEqual([
+        "/nam",
+        "/shadow/metadata",
+        "/shadow/state/desired/a/0/__proto__",
+        "/shadow/state/reported/online",
+      ]);
+    },
+  );
+
   test("with a member named __proto__ is refused", async () => {
     const answer = await post('{"__proto__":{"x":1}}');
     expect(answer.status).toBe(400);

@@ -9,6 +9,7 @@ import { CreatedDevice, Device, DeviceCredentials, DevicePatch, NewDevice } from
 import { DeviceId } from "../model/device-id.ts";
 import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
+import { checkShadowOf } from "../model/shadow-structure.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
 import { apiPrefix, defineRoutes, QueryBoolean, queryInteger } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
@@ -50,7 +51,7 @@ export const masterKey = defineRoutes({
     tag: "Devices",
     summary: "Create a device",
     auth,
-    body: { schema: NewDevice, optional: true },
+    body: { schema: NewDevice, optional: true, checkBesides: checkShadowOf },
     answers: {
       201: {
         description: "The device and, only here, its secrets.",
@@ -84,7 +85,7 @@ export const masterKey = defineRoutes({
         description: "The `ETag` that the device was read with: refused with 412 if it has changed since.",
       }),
     }),
-    body: { schema: DevicePatch, optional: false },
+    body: { schema: DevicePatch, optional: false, checkBesides: checkShadowOf },
     answers: { 200: { description: "The device as it is now.", json: Device, headers: etag } },
     calls: [{ contract: devices, methods: ["patchDevice"] }],
   },

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import type { ContractDeclaration } from "../contract.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Faults } from "../model/shadow-structure.ts";
 import type { PrincipalKind } from "../principal.ts";
 
 /** One answer of a route. */
@@ -16,6 +18,18 @@ export interface Answer {
 export interface Calls<C extends ContractDeclaration = ContractDeclaration> {
   readonly contract: C;
   readonly methods: readonly (keyof C["methods"] & string)[];
+}
+
+/** The body that a route takes. */
+export interface BodyDeclaration {
+  readonly schema: z.ZodType;
+  /** Whether the caller may send none. */
+  readonly optional: boolean;
+  /**
+   * Finds what the owner refuses besides, in an object that need not keep the schema: where the schema refuses the body
+   * it is listed too, so that a caller is told of all at once. What keeps the schema is left to the owner.
+   */
+  readonly checkBesides?: (body: JsonObject, faults: Faults) => void;
 }
 
 /** One route of the public API as a value: the gateway validates by it and OpenAPI is generated from it. */
@@ -35,8 +49,8 @@ export interface RouteDeclaration {
   readonly query?: z.ZodObject;
   /** Request headers of its own. They are documented by this; the handler reads and checks them. */
   readonly headers?: z.ZodObject;
-  /** A JSON body; `optional` when the caller may send none. */
-  readonly body?: { readonly schema: z.ZodType; readonly optional: boolean };
+  /** A JSON body. */
+  readonly body?: BodyDeclaration;
   readonly answers: Readonly<Record<number, Answer>>;
   readonly calls: readonly Calls[];
   /**
