@@ -76,6 +76,12 @@ export interface BrokerConfigOptions {
   readonly mqttReplicas?: number;
 }
 
+/**
+ * Most subscriptions of one connection in account DEVICES; what is beyond is refused. To the broker a filter that ends in `#` is two. Those
+ * at QoS 1 it bounds itself, at 63.
+ */
+const maxSubscriptions = 1_000;
+
 /** Every user of the broker that a mesh needs, and `operator`, the human who looks at it. */
 export function brokerUsers(mesh: Mesh): readonly BrokerUser[] {
   const ofServices = Object.entries(mesh).flatMap(([service, declaration]): BrokerUser[] => {
@@ -166,7 +172,11 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
           ...fromSystem.services.map((subject) => ({ service: { account: systemAccount, subject } })),
         ],
       },
-      [devicesAccount]: { jetstream: "enabled", users: usersOf(devicesAccount) },
+      [devicesAccount]: {
+        jetstream: "enabled",
+        users: usersOf(devicesAccount),
+        limits: { max_subscriptions: maxSubscriptions },
+      },
     },
     system_account: systemAccount,
     authorization: {

@@ -169,6 +169,7 @@ function provisioning(): string[] {
   return [
     `$JS.API.STREAM.UPDATE.${mqttStream}`,
     `$JS.API.STREAM.INFO.${mqttRetainedStream}`,
+    `$JS.API.STREAM.MSG.GET.${mqttRetainedStream}`,
     // To keep room in the stream: what only sessions wait for is found and dropped.
     `$JS.API.STREAM.MSG.GET.${mqttStream}`,
     `$JS.API.STREAM.PURGE.${mqttStream}`,
@@ -221,7 +222,7 @@ const brokerInternals = [
     (verb) => `$JS.API.CONSUMER.${verb}.>`,
   ),
   ...[mqttSessionStream, mqttRetainedStream, "$MQTT_out"].map((stream) => `$JS.API.STREAM.PURGE.${stream}`),
-  ...[mqttHeldStream, mqttRetainedStream, "$MQTT_out"].map((stream) => `$JS.API.STREAM.MSG.GET.${stream}`),
+  ...[mqttHeldStream, "$MQTT_out"].map((stream) => `$JS.API.STREAM.MSG.GET.${stream}`),
   ...[mqttSessionStream, mqttRetainedStream, mqttHeldStream, "$MQTT_out"].flatMap((stream) => [
     `$JS.API.STREAM.UPDATE.${stream}`,
     `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.>`,

@@ -1,5 +1,6 @@
 import type { Bus } from "./bus.ts";
 import { topicLevels } from "./device-topic.ts";
+import { heaviestDevice } from "./heaviest-device.ts";
 import { isMissing, streamManager } from "./streams.ts";
 import { mqttRetainedPrefix, mqttRetainedStream, subjectToken } from "./subjects.ts";
 
@@ -20,6 +21,31 @@ export async function listRetainedTopics(bus: Bus, deviceId: string): Promise<re
     topics.push(...Object.keys(info?.state.subjects ?? {}).map(topicOf));
   }
   return topics;
+}
+
+/**
+ * The device that retains most, when the broker holds more than `maxBytes` of retained messages; deltas of shadows do not count, since
+ * the mesh publishes them. Null when there is none.
+ */
+export async function findRetainedHoard(bus: Bus, maxBytes: number): Promise<string | null> {
+  const manager = await streamManager(bus);
+  const info = await manager.streams.info(mqttRetainedStream).catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
+  if (info === null || info.state.bytes <= maxBytes) return null;
+  return await heaviestDevice(manager, {
+    stream: mqttRetainedStream,
+    prefix: mqttRetainedPrefix,
+    between: [info.state.first_seq, info.state.last_seq],
+    deviceOf: retainerOf,
+  });
+}
+
+function retainerOf(subject: string): string | null {
+  const [first = "", second = "", ...rest] = subject.split(".");
+  if (first === "db") return second;
+  return second === "shadow" && rest.join(".") === "delta" ? null : first;
 }
 
 /** Unlike a message, a topic to be cleared may hold wildcards: on MQTT they are letters. */

@@ -1,5 +1,6 @@
-import type { ConsumerInfo, JetStreamManager } from "@nats-io/jetstream";
+import type { ConsumerInfo } from "@nats-io/jetstream";
 import type { Bus } from "./bus.ts";
+import { heaviestDevice } from "./heaviest-device.ts";
 import { streamManager } from "./streams.ts";
 import { mqttStream, mqttStreamPrefix } from "./subjects.ts";
 
@@ -18,9 +19,6 @@ export interface SessionBacklogOptions {
 
 /** The consumer of all that devices may subscribe to and services take; what comes below `db/` no session can hold. */
 const durable = "rpc-bridge";
-
-/** Messages that are looked at to find the device whose sessions hold most. */
-const sampleSize = 32;
 
 /** Rounds before what is still too much waits for the next time. */
 const maxRounds = 20;
@@ -42,7 +40,12 @@ export async function dropSessionBacklog(
     const { state } = await manager.streams.info(mqttStream);
     if (state.bytes <= maxBytes) break;
     const handled = handledUpTo(await manager.consumers.info(mqttStream, durable), state.last_seq);
-    const deviceId = await heaviestDevice(manager, state.first_seq, handled);
+    const deviceId = await heaviestDevice(manager, {
+      stream: mqttStream,
+      prefix: mqttStreamPrefix,
+      between: [state.first_seq, handled],
+      deviceOf: subscriberOf,
+    });
     if (deviceId === null) break;
     const filter = `${mqttStreamPrefix}${deviceId}.>`;
     const { purged } = await manager.streams.purge(mqttStream, { filter, seq: handled + 1 });
@@ -59,24 +62,8 @@ function handledUpTo(
   return num_pending === 0 && num_ack_pending === 0 ? lastSequence : ack_floor.stream_seq;
 }
 
-/** Whose messages between the two sequences weigh most, by a sample; null when there are none but data on its way. */
-async function heaviestDevice(
-  manager: JetStreamManager,
-  first: number,
-  last: number,
-): Promise<string | null> {
-  const weights = new Map<string, number>();
-  const width = last - first + 1;
-  for (let taken = 0; taken < sampleSize && width > 0; taken++) {
-    const seq = first + Math.floor((width * taken) / sampleSize);
-    // The next one that is still there.
-    const query = { seq, next_by_subj: `${mqttStreamPrefix}>` };
-    const message = await manager.streams.getMessage(mqttStream, query);
-    if (message === null || message.seq > last) break;
-    const [deviceId = ""] = message.subject.slice(mqttStreamPrefix.length).split(".", 1);
-    if (deviceId === "db") continue;
-    weights.set(deviceId, (weights.get(deviceId) ?? 0) + message.data.length + message.subject.length);
-  }
-  const [heaviest] = [...weights].sort(([, one], [, other]) => other - one);
-  return heaviest?.[0] ?? null;
+/** What comes below `db/` is on its way to storage: devices may not subscribe to it. */
+function subscriberOf(subject: string): string | null {
+  const [deviceId = ""] = subject.split(".", 1);
+  return deviceId === "db" ? null : deviceId;
 }

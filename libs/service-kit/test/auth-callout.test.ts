@@ -22,6 +22,16 @@ describe("the auth callout", () => {
     await pump.awaitMessage("pump-1/x");
   });
 
+  test("lets a device subscribe to a thousand filters and no more, and leaves it connected", async () => {
+    await using pump = await broker.device("pump-1");
+    const filters = Array.from({ length: 1_100 }, (_, n) => `pump-1/x/${n}`);
+    const answers = await Promise.all(filters.map((filter) => pump.subscribe(filter)));
+    expect(answers.filter((granted) => granted === 0).length).toBeGreaterThan(900);
+    expect(answers.slice(1_000).every((granted) => granted === 128)).toBe(true);
+    await pump.publish("pump-1/x/0", "still here", 1);
+    await pump.awaitMessage("pump-1/x/0");
+  });
+
   test("refuses what is denied", async () => {
     await expect(broker.device("pump-1", { password: "wrong" })).rejects.toThrow();
   });

@@ -189,7 +189,7 @@ describe("the user of a service", () => {
     "$JS.API.STREAM.UPDATE.$MQTT_sess",
     "$JS.API.STREAM.MSG.DELETE.$MQTT_msgs",
     "$JS.API.STREAM.MSG.DELETE.$MQTT_sess",
-    "$JS.API.STREAM.MSG.GET.$MQTT_rmsgs",
+    "$JS.API.STREAM.MSG.DELETE.$MQTT_rmsgs",
     "$JS.API.STREAM.MSG.GET.$MQTT_qos2in",
     "$JS.API.CONSUMER.DELETE.$MQTT_msgs.data",
     "$JS.API.CONSUMER.MSG.NEXT.$MQTT_msgs.data",

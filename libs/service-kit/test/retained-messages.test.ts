@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Bus } from "../src/bus.ts";
-import { listRetainedTopics } from "../src/retained-messages.ts";
+import { findRetainedHoard, listRetainedTopics } from "../src/retained-messages.ts";
 import { startBroker, type TestBroker } from "./broker.ts";
 
 describe("the retained messages of a device", () => {
@@ -40,5 +40,19 @@ describe("the retained messages of a device", () => {
     for (const id of ["*", ">", "a.b", ""]) {
       await expect(listRetainedTopics(bus, id)).rejects.toThrow("device id");
     }
+  });
+
+  test("are laid to the device that retains most, once they are too much; deltas are not", async () => {
+    await using bridge = await broker.bridge();
+    await bridge.publish("pump-1/shadow/delta", "x".repeat(10_000), 1, true);
+    await using pump = await broker.device("pump-1");
+    await pump.publish("pump-1/event/a", "x", 1, true);
+    await using hoarder = await broker.device("hoarder");
+    for (let n = 0; n < 20; n++) {
+      await hoarder.publish(`hoarder/event/${n}`, "x".repeat(1_000), 1, true);
+      await hoarder.publish(`db/hoarder/${n}`, "x".repeat(1_000), 1, true);
+    }
+    expect(await findRetainedHoard(bus, 30_000)).toBe("hoarder");
+    expect(await findRetainedHoard(bus, 1_000_000)).toBeNull();
   });
 });

@@ -8,6 +8,8 @@ export interface BridgeMetrics {
   readonly messagesDropped: Counter<"why">;
   /** Messages that waited for kept sessions alone and were dropped because the broker's storage filled up. */
   readonly queuedMessagesDropped: Counter;
+  /** Retained messages that a device had published and that were cleared because all of them took too much room. */
+  readonly retainedMessagesCleared: Counter;
   /** Calls whose `rpc.in` was not told, since too many of those were under way. */
   readonly callEventsDropped: Counter;
 }
@@ -39,6 +41,11 @@ export function createBridgeMetrics(registry: Registry, callsInFlight: () => num
     queuedMessagesDropped: new Counter({
       name: "devmesh_device_queued_messages_dropped_total",
       help: "Messages dropped that waited for kept MQTT sessions, because the broker's storage filled up.",
+      registers,
+    }),
+    retainedMessagesCleared: new Counter({
+      name: "device_retained_messages_cleared_total",
+      help: "Retained messages of devices cleared because they took too much room.",
       registers,
     }),
     callEventsDropped: new Counter({

@@ -5,32 +5,38 @@ import { subscribe } from "@devmesh/service-kit/events";
 import { dropHeldMessages } from "@devmesh/service-kit/held-messages";
 import { listKeptSessions } from "@devmesh/service-kit/kept-sessions";
 import { provisionDeviceStreams } from "@devmesh/service-kit/mqtt-stream";
-import { listRetainedTopics } from "@devmesh/service-kit/retained-messages";
+import { findRetainedHoard, listRetainedTopics } from "@devmesh/service-kit/retained-messages";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import { dropSessionBacklog } from "@devmesh/service-kit/session-backlog";
+import { keepBrokerRoom } from "./broker-room.ts";
 import { createCalls } from "./calls.ts";
 import { departureHandler } from "./departures.ts";
 import { startDeviceIntake } from "./device-intake.ts";
 import { createDeviceMessages } from "./device-messages.ts";
 import { createDeviceShadows } from "./device-shadows.ts";
-import { replyFilters } from "./device-topics.ts";
+import { deviceTopics, replyFilters } from "./device-topics.ts";
 import type { RpcBridgeEnv } from "./env.ts";
 import { createIngestion } from "./ingestion.ts";
 import { createBridgeMetrics } from "./metrics.ts";
 import { createMissedChanges } from "./missed-changes.ts";
 import { openMqttLink } from "./mqtt-link.ts";
 import { createRpcBridge, replyHandler } from "./rpc-bridge.ts";
-import { keepSessionRoom } from "./session-room.ts";
 import { createDeltaPublisher } from "./shadow-delta.ts";
-import { createWipeDevice } from "./wipe-device.ts";
+import { clearRetainedMessage, createWipeDevice } from "./wipe-device.ts";
 
 type Declaration = (typeof mesh)["rpc-bridge"];
 
 /** How long before the end of a drain the calls that still wait are told so, in milliseconds. */
 const farewellMs = 1_000;
 
-/** The part of the broker's storage beyond which what waits for kept sessions alone is dropped. */
+/**
+ * The part of `DEVICE_STREAM_MAX_BYTES` beyond which what waits for kept sessions alone is dropped. Retained messages, which the broker
+ * stores apart, may take as much.
+ */
 const sessionShare = 0.5;
+
+/** Retained messages of a hoarder that are cleared before the broker is asked again. */
+const clearedAtOnce = 1_000;
 
 /** How often a start that waits says so, in milliseconds. */
 const noticeMs = 5_000;
@@ -99,7 +105,20 @@ export async function startRpcBridge(
 
   const maxBytes = env.DEVICE_STREAM_MAX_BYTES * sessionShare;
   const dropBacklog = () => dropSessionBacklog(devicesBus, { maxBytes, signal: life.signal });
-  const room = keepSessionRoom({ ...common, dropBacklog, metrics });
+  const room = keepBrokerRoom({
+    ...common,
+    dropBacklog,
+    findRetainedHoard: () => findRetainedHoard(devicesBus, maxBytes),
+    async clearRetained(deviceId) {
+      const own = (await listRetainedTopics(devicesBus, deviceId)).filter(
+        (topic) => topic !== deviceTopics.delta(deviceId),
+      );
+      const cleared = own.slice(0, clearedAtOnce);
+      await Promise.all(cleared.map((topic) => clearRetainedMessage(stateLink, topic)));
+      return cleared.length;
+    },
+    metrics,
+  });
 
   const endCalls = departureHandler({ calls, devices, clock, signal: life.signal });
   const heard = [

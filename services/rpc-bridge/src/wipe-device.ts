@@ -44,11 +44,7 @@ const overwriting = Buffer.from("-");
 export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
   const { login, link, keptSessions, retainedTopics, dropHeld, forget, log } = options;
 
-  /** Overwritten first: a server of a cluster that has not heard of a message yet would not clear it. */
-  async function clear(topic: string): Promise<void> {
-    await link.publish(topic, overwriting, { retain: true });
-    await link.publish(topic, "", { retain: true });
-  }
+  const clear = (topic: string) => clearRetainedMessage(link, topic);
 
   async function clearRetained(deviceId: string, signal: AbortSignal): Promise<void> {
     for (let round = 0; round < maxRounds; round++) {
@@ -74,6 +70,15 @@ export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
       "a device's sessions and retained messages are gone",
     );
   };
+}
+
+/**
+ * Overwrites a retained message, then clears it: a server of a cluster that has not heard of it yet would not clear it. Who subscribes to
+ * the topic hears both.
+ */
+export async function clearRetainedMessage(link: Pick<MqttLink, "publish">, topic: string): Promise<void> {
+  await link.publish(topic, overwriting, { retain: true });
+  await link.publish(topic, "", { retain: true });
 }
 
 /** Any server of a cluster ends the session, whichever holds it: the first that lets the bridge in. Throws when none does. */

@@ -84,4 +84,21 @@ describe("a device that floods the mesh", () => {
     await eventually(() => mesh.registry.known.get("calm")?.reported.alive === true);
     expect(await bridge.metric("devmesh_device_queued_messages_dropped_total")).toBeGreaterThan(0);
   });
+
+  test("with retained messages has them cleared, and nobody else's", async () => {
+    await using calm = await mesh.connect("calm");
+    await calm.publish("calm/event/kept", "1", 1, true);
+    await mesh.registry.tellUpdated("calm");
+    await calm.subscribe("calm/shadow/delta");
+    await calm.awaitMessage("calm/shadow/delta");
+    await using flooding = await mesh.connect("flood");
+    const block = "x".repeat(64 * 1024);
+    for (let n = 0; n < 32; n++) await flooding.publish(`flood/note/${n}`, block, 1, true);
+    await eventually(async () => (await bridge.metric("device_retained_messages_cleared_total")) >= 32);
+    await using later = await mesh.connect("calm", { clientId: "calm:later" });
+    await later.subscribe("calm/event/kept");
+    await later.subscribe("calm/shadow/delta");
+    await later.awaitMessage("calm/event/kept");
+    await later.awaitMessage("calm/shadow/delta");
+  });
 });
