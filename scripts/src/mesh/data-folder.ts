@@ -37,38 +37,57 @@ export function dataFolder(path: string): DataFolder {
   };
 }
 
-/** Makes the folder (mode 0700) and sees whether it can be written. Throws a {@link StartFailure}. */
+/** What a first start writes, in bytes: with less room there is no use in beginning. */
+const FIRST_START_BYTES = 1024 * 1024;
+
+/** Makes the folder (mode 0700) and sees whether it can be written and has room. Throws a {@link StartFailure}. */
 export async function prepareDataFolder(folder: DataFolder): Promise<void> {
   try {
     await makeFolder(folder.path);
     await makeFolder(dirname(folder.logOf("any")));
     const probe = join(folder.path, `.probe-${randomUUID()}`);
-    await writeFile(probe, "");
-    await rm(probe);
+    try {
+      await writeFile(probe, Buffer.alloc(FIRST_START_BYTES));
+    } finally {
+      await rm(probe, { force: true });
+    }
   } catch (cause) {
-    throw new StartFailure(
-      `The data folder ${folder.path} cannot be written (${systemErrorCode(cause)}); set DATA_DIR to one that can.`,
-      { cause },
-    );
+    throw notWritable(folder, systemErrorCode(cause), cause);
   }
 }
 
+function notWritable(folder: DataFolder, why: string | undefined, cause: unknown): StartFailure {
+  return new StartFailure(
+    `The data folder ${folder.path} cannot be written (${why}); set DATA_DIR to one that can.`,
+    { cause },
+  );
+}
+
+/** SQLite's code for a file that another process has locked; extended codes have it in their last byte. */
+const SQLITE_BUSY = 5;
+
 /**
  * Takes the folder for this process until it ends, however it ends: the operating system holds the lock (SQLite's own, so that it
- * works alike on Linux and macOS), and nothing stale can stay behind. Throws a {@link StartFailure} when another mesh has it.
+ * works alike on Linux and macOS), and nothing stale can stay behind. Throws a {@link StartFailure} when another mesh has it, or
+ * the file of the lock is somebody else's.
  */
 export function lockDataFolder(folder: DataFolder): { release(): void } {
-  const lock = new DatabaseSync(join(folder.path, "launcher.lock"));
+  const file = join(folder.path, "launcher.lock");
+  let lock: DatabaseSync | undefined;
   try {
+    lock = new DatabaseSync(file);
     lock.exec("PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
   } catch (cause) {
-    lock.close();
+    lock?.close();
+    const { errcode = 0, errstr } = cause as { errcode?: number; errstr?: string };
+    if ((errcode & 0xff) !== SQLITE_BUSY) throw notWritable(folder, `${file}: ${errstr}`, cause);
     throw new StartFailure(
       `The data folder ${folder.path} belongs to a mesh that runs already; stop that one, or set DATA_DIR to another folder.`,
       { cause },
     );
   }
-  return { release: () => lock.close() };
+  const held = lock;
+  return { release: () => held.close() };
 }
 
 /** Replaces a file as a whole (mode 0600): after a crash at any moment either the old content stands there or the new. */

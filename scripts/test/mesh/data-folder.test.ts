@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
@@ -36,6 +36,15 @@ describe("the data folder", () => {
     expect(() => lockDataFolder(data)).toThrow(/belongs to a mesh that runs already.*DATA_DIR/);
     lock.release();
     lockDataFolder(data).release();
+  });
+
+  test("whose lock cannot be opened is said to be one that cannot be written, not one that is taken", async () => {
+    await using folder = await tempFolder();
+    const data = dataFolder(folder.path);
+    await mkdir(join(data.path, "launcher.lock"));
+    expect(() => lockDataFolder(data)).toThrow(
+      /cannot be written \(.*launcher\.lock: unable to open.*DATA_DIR/,
+    );
   });
 
   test("is free again when the process that had it was killed", async () => {
