@@ -31,7 +31,7 @@ export function createDataMetrics(
     registers,
     async collect() {
       const size = await store.size().catch(() => null);
-      if (size === null) this.reset();
+      if (size === null) this.remove();
       else this.set(size.bytes);
     },
   });
@@ -41,7 +41,7 @@ export function createDataMetrics(
     registers,
     async collect() {
       const size = await store.size().catch(() => null);
-      if (size === null || size.oldest === null) this.reset();
+      if (size === null || size.oldest === null) this.remove();
       else this.set(size.oldest / 1000);
     },
   });
@@ -54,7 +54,7 @@ export function createDataMetrics(
         this.set(await backlog());
       } catch {
         // An absent value says that nobody knows; an old one would lie.
-        this.reset();
+        this.remove();
       }
     },
   });
