@@ -5,6 +5,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { listen } from "@devmesh/service-kit/listen";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { Express } from "express";
+import { comesWithin } from "./comes-within.ts";
 import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
 import { keepUpgrade } from "./notifications/upgrade.ts";
 import { problemOf } from "./problem.ts";
@@ -69,15 +70,8 @@ async function stopServer(
   clock: Clock,
   log: Logger,
 ): Promise<void> {
-  const closed = new Promise<boolean>((resolve) => server.close(() => resolve(true)));
-  const waiting = new AbortController();
-  const late = clock.sleep(boundMs, waiting.signal).then(
-    () => false,
-    () => true,
-  );
-  const done = await Promise.race([closed, late]);
-  waiting.abort(new Error("the server has closed"));
-  if (done) return;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  if (await comesWithin(boundMs, closed, clock)) return;
   log.warn("requests were cut short");
   server.closeAllConnections();
   for (const socket of upgraded) socket.destroy();

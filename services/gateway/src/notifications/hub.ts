@@ -8,6 +8,7 @@ import { ServiceError } from "@devmesh/service-kit/errors";
 import { followEvents, type StreamPosition } from "@devmesh/service-kit/event-stream";
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { comesWithin } from "../comes-within.ts";
 import type { ListenerPlaces } from "../listener-places.ts";
 import { type CatchUp, createCatchUp } from "./catch-up.ts";
 import { type Audience, Channel } from "./channel.ts";
@@ -105,10 +106,7 @@ export class NotificationHub {
   /** Resolves when it is known where the stream of events stands, or after `boundMs`. */
   async awaitPosition(boundMs: number): Promise<void> {
     if (this.#heard.recent !== null) return;
-    const waiting = new AbortController();
-    const late = this.#options.clock.sleep(boundMs, waiting.signal).catch(() => undefined);
-    await Promise.race([this.#heard.advanced, late]);
-    waiting.abort(new Error("the position is known"));
+    await comesWithin(boundMs, this.#heard.advanced, this.#options.clock);
   }
 
   /** The last sequence known. */
@@ -151,10 +149,8 @@ export class NotificationHub {
     this.#offReconnect();
     const left = [...this.#listeners];
     for (const listener of left) listener.close(stopping);
-    const waiting = new AbortController();
-    const late = this.#options.clock.sleep(boundMs, waiting.signal).catch(() => undefined);
-    await Promise.race([Promise.all(left.map(({ outlet }) => outlet.gone)), late]);
-    waiting.abort(new Error("all listeners are gone"));
+    const gone = Promise.all(left.map(({ outlet }) => outlet.gone));
+    await comesWithin(boundMs, gone, this.#options.clock);
     for (const { outlet } of this.#listeners) outlet.destroy();
     await this.#records.stop();
     await this.#following;
