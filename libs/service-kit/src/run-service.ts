@@ -118,6 +118,8 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       await this.#close().catch(() => undefined);
       process.exit(1);
     }
+    // Told to stop meanwhile: the shutdown is under way, and nobody may hear that this is ready.
+    if (this.#stopping.signal.aborted) return;
     this.#checks.delete("started");
     const ops = this.#ops?.url ?? "";
     this.#log.info({ ops }, "ready");

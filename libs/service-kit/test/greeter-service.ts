@@ -19,9 +19,13 @@ await runService({
     rights: [],
   }),
   env: ServiceEnv.extend({ FAIL: z.string().optional() }),
-  async start({ env, publisher, log }) {
+  async start({ env, publisher, log, signal }) {
     if (env.FAIL === "start") throw new Error("the store is damaged");
     if (env.FAIL === "later") setTimeout(() => void Promise.reject(new Error("nobody catches this")), 50);
+    if (env.FAIL === "stopped") {
+      process.kill(process.pid, "SIGTERM");
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    }
     let open = true;
     return {
       implementation: greetings({

@@ -166,6 +166,12 @@ describe("a service's process", () => {
     expect(await service.ended).toEqual({ code: 0 });
   });
 
+  test("that is told to stop while it starts is never said to be ready", async () => {
+    const service = start({ FAIL: "stopped" });
+    expect(await service.ended).toEqual({ code: 0 });
+    expect(service.output()).not.toContain('"ready"');
+  });
+
   test("is not ready while the broker is away, and is again when it is back", async () => {
     const service = await ready();
     await buses.server.kill();
