@@ -1,9 +1,7 @@
-import type { data } from "@devmesh/contracts/data";
 import type { devices } from "@devmesh/contracts/devices";
-import type { keys } from "@devmesh/contracts/keys";
-import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
+import type { mesh } from "@devmesh/contracts/mesh";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { Client, Implementation } from "@devmesh/service-kit/implementation";
+import type { Clients, Implementation } from "@devmesh/service-kit/implementation";
 import { concerns } from "./acl/principal-rights.ts";
 import type { Background } from "./background.ts";
 import type { DeviceConnections } from "./device-connections.ts";
@@ -19,17 +17,14 @@ import { takeUpLeftovers } from "./leftover-work.ts";
 import { describeDelta } from "./shadow/describe-shadow.ts";
 import { createTokenRotation } from "./token-rotation.ts";
 
-type KeysClient = Pick<
-  Client<typeof keys>,
-  "issueCredentials" | "readCredentials" | "rotateToken" | "rotatePublicKey" | "revokeDevice" | "forgetDevice"
->;
+type Others = Clients<(typeof mesh)["devices"]["calls"]>;
 
 /** What the use cases need; none of it is owned by them. */
 export interface DevicesDeps {
   readonly store: DeviceStore;
-  readonly keys: KeysClient;
-  readonly data: Pick<Client<typeof data>, "purgeDevice" | "admitDevice">;
-  readonly rpcBridge: Pick<Client<typeof rpcBridge>, "wipeDevice">;
+  readonly keys: Others["keys"];
+  readonly data: Others["data"];
+  readonly rpcBridge: Others["rpc-bridge"];
   readonly connections: DeviceConnections;
   readonly presence: Presence;
   readonly notices: DeviceNotices;

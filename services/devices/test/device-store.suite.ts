@@ -21,6 +21,19 @@ export function newDevice(
   return { id, name, acl: defaultAcl, shadow: { ...emptyShadow(1_000), tags }, created_at: 1_000 };
 }
 
+/** The ids of all devices, in pages of a thousand. */
+export async function walkDevices(store: DeviceStore): Promise<string[]> {
+  const walked: string[] = [];
+  let after: string | undefined;
+  do {
+    const page =
+      (await store.list({ limit: 1_000, ...(after === undefined ? {} : { after }) }, signal)) ?? [];
+    walked.push(...page.map(({ id }) => id));
+    after = page.at(-1)?.position;
+  } while (after !== undefined);
+  return walked;
+}
+
 const creating: CreatingMark = { kind: "creating", token: "c", claimed_until: 5 };
 const rotating: RotatingMark = { kind: "rotating", token: "r", claimed_until: 6 };
 const deleting: DeletingMark = {

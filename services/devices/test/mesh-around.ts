@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { data } from "@devmesh/contracts/data";
 import { deviceEvents, devices } from "@devmesh/contracts/devices";
 import { keys } from "@devmesh/contracts/keys";
+import { mesh as declaration } from "@devmesh/contracts/mesh";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import { calls, hears } from "@devmesh/contracts/topology";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
@@ -109,21 +110,12 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
       const background = new Background({ clock, signal: stopping.signal, log });
       const publisher = await createPublisher(bus, deviceEvents);
       const presence = await watchPresence({ store, connections, publisher, background, clock });
+      const [toKeys, toData, toRpcBridge] = declaration.devices.calls;
       const implementation = createDevices({
         store,
-        keys: createClient(
-          bus,
-          calls(keys, [
-            "issueCredentials",
-            "readCredentials",
-            "rotateToken",
-            "rotatePublicKey",
-            "revokeDevice",
-            "forgetDevice",
-          ]),
-        ),
-        data: createClient(bus, calls(data, ["purgeDevice", "admitDevice"])),
-        rpcBridge: createClient(bus, calls(rpcBridge, ["wipeDevice"])),
+        keys: createClient(bus, toKeys),
+        data: createClient(bus, toData),
+        rpcBridge: createClient(bus, toRpcBridge),
         connections,
         presence,
         notices: createDeviceNotices(publisher, clock),

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { deviceCollection, deviceQueries, openMongoDeviceStore } from "../src/device-store.mongodb.ts";
 import type { DeviceStore } from "../src/device-store.ts";
 import type { Mark } from "../src/mark.ts";
-import { describeDeviceStore, newDevice } from "./device-store.suite.ts";
+import { describeDeviceStore, newDevice, walkDevices } from "./device-store.suite.ts";
 
 const { signal } = new AbortController();
 
@@ -82,15 +82,7 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
     await db.collection("counters").insertOne({ _id: "device_position" as never, last: 100_000 });
     await close();
     const store = await openStore();
-    const walked: string[] = [];
-    let after: string | undefined;
-    do {
-      const page =
-        (await store.list({ limit: 1_000, ...(after === undefined ? {} : { after }) }, signal)) ?? [];
-      walked.push(...page.map(({ id }) => id));
-      after = page.at(-1)?.position;
-    } while (after !== undefined);
-    expect(walked).toEqual(ids);
+    expect(await walkDevices(store)).toEqual(ids);
     const found = await store.list({ filter: "ldevice-49999", limit: 10 }, signal);
     expect(found?.map(({ id }) => id)).toEqual(["device-49999"]);
   });

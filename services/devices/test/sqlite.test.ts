@@ -5,7 +5,7 @@ import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { expect, test } from "@jest/globals";
 import { createSqliteDeviceStore, deviceQueries } from "../src/device-store.sqlite.ts";
 import { GroupCommit } from "../src/group-commit.ts";
-import { describeDeviceStore, newDevice } from "./device-store.suite.ts";
+import { describeDeviceStore, newDevice, walkDevices } from "./device-store.suite.ts";
 
 const { signal } = new AbortController();
 
@@ -59,15 +59,7 @@ test("a list of 50,000 devices is walked page by page without missing or repeati
   await Promise.all(
     ids.map((id) => store.insert(newDevice(id, { tags: { labels: [`l${id}`] } }), null, signal)),
   );
-  const walked: string[] = [];
-  let after: string | undefined;
-  do {
-    const page =
-      (await store.list({ limit: 1_000, ...(after === undefined ? {} : { after }) }, signal)) ?? [];
-    walked.push(...page.map(({ id }) => id));
-    after = page.at(-1)?.position;
-  } while (after !== undefined);
-  expect(walked).toEqual(ids);
+  expect(await walkDevices(store)).toEqual(ids);
   const found = await store.list({ filter: "ldevice-49999", limit: 10 }, signal);
   expect(found?.map(({ id }) => id)).toEqual(["device-49999"]);
   await store.close();
