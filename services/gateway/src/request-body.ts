@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isDeeperThan, type Json, maxJsonDepth } from "@devmesh/contracts/model/json";
+import { hasFiniteNumbers, isDeeperThan, type Json, maxJsonDepth } from "@devmesh/contracts/model/json";
 import { RequestRefused } from "./gateway-errors.ts";
 
 /** Most bytes of a body (api.md, Conventions). */
@@ -47,7 +47,7 @@ function parseJson(bytes: Buffer): Json {
   if (bytes.length > 2 * maxJsonDepth && isDeeperThan(value, maxJsonDepth)) {
     throw new RequestRefused("body_too_deep");
   }
-  if ((bytes.length > longestInRange || largeExponent.test(text)) && !isInRange(value)) {
+  if ((bytes.length > longestInRange || largeExponent.test(text)) && !hasFiniteNumbers(value)) {
     throw new RequestRefused("body_malformed", {
       detail: "A number of the body is beyond the range of a double (RFC 8259, 6).",
     });
@@ -78,13 +78,6 @@ function isTooLargeAgain(value: Json): boolean {
 /** How short text can hold a number beyond the range of a double; with a smaller exponent it takes more digits than this. */
 const largeExponent = /\de\+?\d{3}/i;
 const longestInRange = 200;
-
-/** Whether all numbers of a value can be written as JSON again: others would become null, which deletes in a merge patch. */
-function isInRange(value: Json): boolean {
-  if (typeof value === "number") return Number.isFinite(value);
-  if (typeof value !== "object" || value === null) return true;
-  return Object.values(value).every(isInRange);
-}
 
 /** How UTF-8 text can hold half of a surrogate pair all the same. */
 const surrogateEscape = /\\ud[89a-f]/i;

@@ -107,6 +107,11 @@ describe("a shadow update of a device", () => {
     ["has a clientToken that is too long", { ...reported(1), clientToken: "x".repeat(65) }, { code: 400 }],
     ["has a clientToken that is no string", { ...reported(1), clientToken: 5 }, { code: 400 }],
     ["writes another section", { state: { delta: {} }, clientToken: "t" }, { code: 400, clientToken: "t" }],
+    [
+      "holds a number that JSON could not write again",
+      '{"state":{"reported":{"speed":[1e400]}},"clientToken":"t"}',
+      { code: 400, clientToken: "t" },
+    ],
     ["writes tags", { ...reported(1), tags: {}, clientToken: "t" }, { code: 403, clientToken: "t" }],
     [
       "names another version",

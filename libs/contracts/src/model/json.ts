@@ -34,3 +34,12 @@ export function isDeeperThan(value: Json, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   return levels === 0 || Object.values(value).some((member) => isDeeperThan(member, levels - 1));
 }
+
+/**
+ * Whether all numbers of a value are finite. Of those beyond the range of a double `JSON.parse` makes infinite ones, and
+ * `JSON.stringify` would write null for them, which deletes in a merge patch. For a value that is not deeper than {@link maxJsonDepth}.
+ */
+export function hasFiniteNumbers(value: Json): boolean {
+  if (typeof value === "number") return Number.isFinite(value);
+  return typeof value !== "object" || value === null || Object.values(value).every(hasFiniteNumbers);
+}
