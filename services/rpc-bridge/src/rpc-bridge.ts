@@ -117,8 +117,11 @@ function resultOf(outcome: CallOutcome, context: CallMethod) {
 export function replyHandler(calls: Calls, replica: string, metrics: BridgeMetrics): MessageHandler {
   return (topic, payload) => {
     const deviceId = replyingDevice(topic, replica);
-    const reply = deviceId === null ? null : parseReply(payload);
-    if (deviceId === null || reply === null) return metrics.repliesIgnored.inc({ why: "unreadable" });
+    if (deviceId === null) return metrics.repliesIgnored.inc({ why: "unreadable" });
+    // Not even read: a device that owes no answer could keep the bridge busy with large ones.
+    if (!calls.isWaitingFor(deviceId)) return metrics.repliesIgnored.inc({ why: "unexpected" });
+    const reply = parseReply(payload);
+    if (reply === null) return metrics.repliesIgnored.inc({ why: "unreadable" });
     if (!calls.settle(deviceId, reply.id, reply.reply)) metrics.repliesIgnored.inc({ why: "unexpected" });
   };
 }
