@@ -88,10 +88,20 @@ function writeStamp(root) {
 }
 
 function spawnNpmCi(root) {
-  const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", `--prefix=${root}`];
+  const args = [
+    "ci",
+    "--ignore-scripts",
+    // Whatever NODE_ENV or npm's settings leave out: the platform's Node is optional, what builds the dashboard is for development.
+    "--include=optional",
+    "--include=dev",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+    `--prefix=${root}`,
+  ];
   // The npm that runs us, if one does; `npm run -w x` would pass its narrowing to workspaces on by the environment.
   const npm = process.env.npm_execpath;
-  const [command, first] = npm?.endsWith("js") ? [process.execPath, [npm]] : ["npm", []];
+  const [command, first] = npm?.endsWith("npm-cli.js") ? [process.execPath, [npm]] : ["npm", []];
   const env = { ...process.env };
   for (const name of Object.keys(env)) if (/^npm_config_(include_)?workspace/i.test(name)) delete env[name];
   return spawn(command, [...first, ...args], { cwd: root, env, stdio: ["ignore", "inherit", "inherit"] });

@@ -29,6 +29,7 @@ async function repository(folder: string) {
     npm,
     `const fs = require("node:fs");
      fs.appendFileSync(${JSON.stringify(join(folder, "runs"))}, process.argv.slice(2, 4).join(" ") + "\\n");
+     fs.writeFileSync(${JSON.stringify(join(folder, "arguments"))}, process.argv.slice(2).join("\\n"));
      if (process.env.BROKEN_NPM) process.exit(1);
      if (process.env.SLOW_NPM) {
        fs.writeFileSync(process.env.SLOW_NPM, String(process.pid));
@@ -44,6 +45,8 @@ async function repository(folder: string) {
     root,
     runs: async () =>
       (await readFile(join(folder, "runs"), "utf8").catch(() => "")).split("\n").filter(Boolean),
+    /** What `npm ci` was given last. */
+    arguments: async () => (await readFile(join(folder, "arguments"), "utf8")).split("\n"),
     /** Runs the installation in a process of its own and tells what it printed, and whether it succeeded. */
     async install(env: NodeJS.ProcessEnv = {}, started: (child: ChildProcess) => void = () => {}) {
       const script = `
@@ -86,6 +89,13 @@ describe("dependencies", () => {
     expect(await repo.runs()).toHaveLength(1);
     expect(all.filter(({ output }) => output.startsWith("Waiting for another process"))).toHaveLength(5);
     expect(existsSync(join(repo.root, ".install.lock"))).toBe(false);
+  });
+
+  test("are all installed, whatever the settings of npm leave out", async () => {
+    await using folder = await tempFolder();
+    const repo = await repository(folder.path);
+    await repo.install({ NODE_ENV: "production", npm_config_omit: "dev optional" });
+    expect(await repo.arguments()).toEqual(expect.arrayContaining(["--include=optional", "--include=dev"]));
   });
 
   test("that somebody has installed by hand are left alone", async () => {
