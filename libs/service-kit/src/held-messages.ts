@@ -1,4 +1,6 @@
 import type { Bus } from "./bus.ts";
+import { heaviestDevice } from "./heaviest-device.ts";
+import type { DroppedBacklog } from "./session-backlog.ts";
 import { isMissing, streamManager } from "./streams.ts";
 import { mqttHeldPrefix, mqttHeldStream, subjectToken } from "./subjects.ts";
 
@@ -25,6 +27,30 @@ export async function dropHeldMessages(
     if (!own.has(clientId) && !clientId.startsWith(`${id}:`)) continue;
     await manager.streams.purge(mqttHeldStream, { filter: `${mqttHeldPrefix}${clientId}.>` });
   }
+}
+
+/**
+ * When the broker holds more than `maxBytes` of unreleased messages, drops those of the client id that has most: a packet number may be used
+ * again as soon as its message is released, so that a device has a few under way and no more. Null when nothing was dropped.
+ */
+export async function dropHeldBacklog(bus: Bus, maxBytes: number): Promise<DroppedBacklog | null> {
+  const manager = await streamManager(bus);
+  const info = await manager.streams.info(mqttHeldStream).catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
+  if (info === null || info.state.bytes <= maxBytes) return null;
+  const clientId = await heaviestDevice(manager, {
+    stream: mqttHeldStream,
+    prefix: mqttHeldPrefix,
+    between: [info.state.first_seq, info.state.last_seq],
+    deviceOf: (subject) => clientIdOf(`${mqttHeldPrefix}${subject}`),
+  });
+  if (clientId === null) return null;
+  const { purged } = await manager.streams.purge(mqttHeldStream, {
+    filter: `${mqttHeldPrefix}${clientId}.>`,
+  });
+  return { deviceId: clientId.split(":", 1)[0] ?? "", messages: purged };
 }
 
 /** Client ids hold no dot: the broker refuses those that do. */

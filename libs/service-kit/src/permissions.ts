@@ -173,6 +173,7 @@ function provisioning(): string[] {
     // To keep room in the stream: what only sessions wait for is found and dropped.
     `$JS.API.STREAM.MSG.GET.${mqttStream}`,
     `$JS.API.STREAM.PURGE.${mqttStream}`,
+    `$JS.API.STREAM.MSG.GET.${mqttHeldStream}`,
     // To leave nothing of a deleted device.
     `$JS.API.STREAM.INFO.${mqttHeldStream}`,
     `$JS.API.STREAM.PURGE.${mqttHeldStream}`,
@@ -222,7 +223,7 @@ const brokerInternals = [
     (verb) => `$JS.API.CONSUMER.${verb}.>`,
   ),
   ...[mqttSessionStream, mqttRetainedStream, "$MQTT_out"].map((stream) => `$JS.API.STREAM.PURGE.${stream}`),
-  ...[mqttHeldStream, "$MQTT_out"].map((stream) => `$JS.API.STREAM.MSG.GET.${stream}`),
+  "$JS.API.STREAM.MSG.GET.$MQTT_out",
   ...[mqttSessionStream, mqttRetainedStream, mqttHeldStream, "$MQTT_out"].flatMap((stream) => [
     `$JS.API.STREAM.UPDATE.${stream}`,
     `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.>`,

@@ -7,6 +7,7 @@ import { mqttStream, mqttStreamPrefix } from "./subjects.ts";
 /** What was dropped for one device. */
 export interface DroppedBacklog {
   readonly deviceId: string;
+  /** How many. */
   readonly messages: number;
 }
 

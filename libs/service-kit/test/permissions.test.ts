@@ -190,7 +190,7 @@ describe("the user of a service", () => {
     "$JS.API.STREAM.MSG.DELETE.$MQTT_msgs",
     "$JS.API.STREAM.MSG.DELETE.$MQTT_sess",
     "$JS.API.STREAM.MSG.DELETE.$MQTT_rmsgs",
-    "$JS.API.STREAM.MSG.GET.$MQTT_qos2in",
+    "$JS.API.STREAM.MSG.GET.$MQTT_out",
     "$JS.API.CONSUMER.DELETE.$MQTT_msgs.data",
     "$JS.API.CONSUMER.MSG.NEXT.$MQTT_msgs.data",
     "$JS.API.CONSUMER.CREATE.$MQTT_msgs.tap",

@@ -5,7 +5,7 @@ import type { BridgeMetrics } from "./metrics.ts";
 
 /** What {@link keepBrokerRoom} needs. */
 export interface BrokerRoomOptions {
-  /** Drops what waits for kept sessions alone, if that takes too much room. */
+  /** Drops what waits for kept sessions alone, or to be released by its sender, if that takes too much room. */
   readonly dropBacklog: () => Promise<readonly DroppedBacklog[]>;
   /** The device whose retained messages take too much room; null when there is none. */
   readonly findRetainedHoard: () => Promise<string | null>;
@@ -33,7 +33,7 @@ export async function keepBrokerRoom(options: BrokerRoomOptions): Promise<void> 
       metrics.queuedMessagesDropped.inc(messages);
       log.warn(
         { device_id: deviceId, messages },
-        "what waited for kept sessions of a device took too much room and was dropped",
+        "what waited for kept sessions of a device, or to be released by it, took too much room and was dropped",
       );
     }
     const hoarder = await findRetainedHoard();

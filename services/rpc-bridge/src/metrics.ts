@@ -6,7 +6,7 @@ export interface BridgeMetrics {
   readonly repliesIgnored: Counter<"why">;
   /** Device messages that were given up: `topic`, `not_json`, `too_large`, `too_many`, `overload`, `failed`. */
   readonly messagesDropped: Counter<"why">;
-  /** Messages that waited for kept sessions alone and were dropped because the broker's storage filled up. */
+  /** Messages that waited for kept sessions alone, or to be released at QoS 2, and were dropped because the broker's storage filled up. */
   readonly queuedMessagesDropped: Counter;
   /** Retained messages that a device had published and that were cleared because all of them took too much room. */
   readonly retainedMessagesCleared: Counter;
@@ -44,7 +44,7 @@ export function createBridgeMetrics(registry: Registry, callsInFlight: () => num
       registers,
     }),
     retainedMessagesCleared: new Counter({
-      name: "device_retained_messages_cleared_total",
+      name: "devmesh_device_retained_messages_cleared_total",
       help: "Retained messages of devices cleared because they took too much room.",
       registers,
     }),

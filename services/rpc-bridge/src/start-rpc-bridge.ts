@@ -2,7 +2,7 @@ import { deviceEvents } from "@devmesh/contracts/devices";
 import type { mesh } from "@devmesh/contracts/mesh";
 import { deviceBacklog } from "@devmesh/service-kit/device-backlog";
 import { subscribe } from "@devmesh/service-kit/events";
-import { dropHeldMessages } from "@devmesh/service-kit/held-messages";
+import { dropHeldBacklog, dropHeldMessages } from "@devmesh/service-kit/held-messages";
 import { listKeptSessions } from "@devmesh/service-kit/kept-sessions";
 import { provisionDeviceStreams } from "@devmesh/service-kit/mqtt-stream";
 import { findRetainedHoard, listRetainedTopics } from "@devmesh/service-kit/retained-messages";
@@ -30,8 +30,8 @@ type Declaration = (typeof mesh)["rpc-bridge"];
 const farewellMs = 1_000;
 
 /**
- * The part of `DEVICE_STREAM_MAX_BYTES` beyond which what waits for kept sessions alone is dropped. Retained messages, which the broker
- * stores apart, may take as much.
+ * The part of `DEVICE_STREAM_MAX_BYTES` beyond which what waits for kept sessions alone is dropped. Retained messages, and those at
+ * QoS 2 that were never released, which the broker stores apart, may take as much each.
  */
 const sessionShare = 0.5;
 
@@ -104,7 +104,11 @@ export async function startRpcBridge(
     log.info("waiting for the broker's streams");
 
   const maxBytes = env.DEVICE_STREAM_MAX_BYTES * sessionShare;
-  const dropBacklog = () => dropSessionBacklog(devicesBus, { maxBytes, signal: life.signal });
+  const dropBacklog = async () => {
+    const ofSessions = await dropSessionBacklog(devicesBus, { maxBytes, signal: life.signal });
+    const unreleased = await dropHeldBacklog(devicesBus, maxBytes);
+    return unreleased === null ? ofSessions : [...ofSessions, unreleased];
+  };
   const room = keepBrokerRoom({
     ...common,
     dropBacklog,

@@ -94,11 +94,27 @@ describe("a device that floods the mesh", () => {
     await using flooding = await mesh.connect("flood");
     const block = "x".repeat(64 * 1024);
     for (let n = 0; n < 32; n++) await flooding.publish(`flood/note/${n}`, block, 1, true);
-    await eventually(async () => (await bridge.metric("device_retained_messages_cleared_total")) >= 32);
+    await eventually(
+      async () => (await bridge.metric("devmesh_device_retained_messages_cleared_total")) >= 32,
+    );
     await using later = await mesh.connect("calm", { clientId: "calm:later" });
     await later.subscribe("calm/event/kept");
     await later.subscribe("calm/shadow/delta");
     await later.awaitMessage("calm/event/kept");
     await later.awaitMessage("calm/shadow/delta");
+  });
+
+  test("with messages at QoS 2 that it never releases has them dropped", async () => {
+    const dropped = () => bridge.metric("devmesh_device_queued_messages_dropped_total");
+    const before = await dropped();
+    for (const clientId of ["flood:1", "flood:2", "flood:3"]) {
+      const cut = await mesh.connect("flood", { clientId });
+      cut.client.on("packetreceive", ({ cmd }) => {
+        if (cmd === "pubrec") cut.vanish();
+      });
+      void cut.publish("flood/event/block", "x".repeat(600_000), 2).catch(() => undefined);
+      await cut.closed();
+    }
+    await eventually(async () => (await dropped()) > before);
   });
 });
