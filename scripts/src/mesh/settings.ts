@@ -13,11 +13,12 @@ const aDuration = "must be a whole number of milliseconds, 0 to 600000";
 const optional = <T extends z.ZodType>(schema: T) =>
   z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
 /** One or more addresses, comma-separated. */
-const addresses = (protocol: RegExp) =>
+const addresses = (protocol: RegExp, error: string) =>
   z
     .string()
     .transform((text) => text.split(",").map((address) => address.trim()))
-    .pipe(z.array(z.url({ protocol })));
+    .pipe(z.array(z.url({ protocol, error })));
+const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const withDefault = <T extends z.ZodType>(schema: T, value: string) =>
   z.preprocess((given) => (given === undefined || given === "" ? value : given), schema);
 
@@ -31,10 +32,12 @@ const Environment = z.object({
   MQTT_TLS_CERT: optional(z.string()),
   MQTT_TLS_KEY: optional(z.string()),
   DATA_DIR: withDefault(z.string(), "./.data"),
-  PUBLIC_URL: optional(z.url({ protocol: /^https?$/ })),
-  MQTT_PUBLIC_URL: optional(z.url({ protocol: /^mqtts?$/, hostname: /./ })),
-  NATS_URL: optional(addresses(/^(nats|tls)$/)),
-  MQTT_URL: optional(addresses(/^mqtts?$/)),
+  PUBLIC_URL: optional(z.url({ protocol: /^https?$/, error: "must begin with http:// or https://" })),
+  MQTT_PUBLIC_URL: optional(
+    z.url({ protocol: /^mqtts?$/, hostname: /./, error: "must be mqtt://HOST or mqtts://HOST" }),
+  ),
+  NATS_URL: optional(addresses(/^(nats|tls)$/, "must be nats://HOST:PORT, or several with commas between")),
+  MQTT_URL: optional(addresses(/^mqtts?$/, "must be mqtt://HOST:PORT, or several with commas between")),
   STORE_URL: optional(z.string()),
   SMTP_URL: optional(z.string()),
   MASTER_KEY: optional(z.string()),
@@ -43,7 +46,7 @@ const Environment = z.object({
     z.coerce.number(aDuration).int(aDuration).min(0, aDuration).max(600_000, aDuration),
     "10000",
   ),
-  LOG_LEVEL: withDefault(z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]), "info"),
+  LOG_LEVEL: withDefault(z.enum(logLevels, `must be one of ${logLevels.join(", ")}`), "info"),
 });
 
 /** How one mesh is to run. */
@@ -79,8 +82,8 @@ export interface MeshSettings {
 export function meshSettings(env: NodeJS.ProcessEnv): MeshSettings {
   const parsed = Environment.safeParse(env);
   if (!parsed.success) {
-    const wrong = parsed.error.issues.map(({ path, message }) => `${String(path[0])}: ${message}`);
-    throw new StartFailure(`The environment is not right: ${wrong.join("; ")}.`);
+    const wrong = new Set(parsed.error.issues.map(({ path, message }) => `${String(path[0])}: ${message}`));
+    throw new StartFailure(`The environment is not right: ${[...wrong].join("; ")}.`);
   }
   const values = parsed.data;
   if ((values.MQTT_TLS_CERT === undefined) !== (values.MQTT_TLS_KEY === undefined)) {
