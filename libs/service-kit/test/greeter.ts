@@ -15,6 +15,7 @@ export const greeter = defineContract({
       idempotent: true,
       errors: {
         nobody_here: { code: "not_found", when: "There is nobody of that name." },
+        guest_rude: { code: "internal", when: "The guest answered badly." },
         too_many: {
           code: "resource_exhausted",
           when: "Too many greetings.",
@@ -56,6 +57,7 @@ export function greetings(
   return {
     greet: async ({ name }, context) => {
       if (name === "nobody") return context.fail("nobody_here");
+      if (name === "boor") return context.fail("guest_rude");
       if (name === "everybody") return context.fail("too_many", { most: 3 });
       if (name === "legion") return context.fail("too_many", { most: 3, names: "x".repeat(2_000_000) });
       return { text: `hello ${name}` };

@@ -45,13 +45,15 @@ describe("interceptors", () => {
     await greet({ name: "Ada" }, call());
     const silent = () => undefined;
     await greet({ name: "nobody" }, call()).catch(silent);
+    await greet({ name: "boor" }, call()).catch(silent);
     await calling.connection.request("mesh.greeter.v1.greet", "{}", { timeout: 30_000 });
     await relay({ ms: 0 }, call()).catch(silent);
     await wait({ ms: 500 }, call(30)).catch(silent);
-    await eventually(() => lines.length === 5);
+    await eventually(() => lines.length === 6);
     expect(lines.map(({ level, method, code }) => `${level} ${method} ${code}`)).toEqual([
       "debug greet ok",
       "debug greet not_found",
+      "debug greet internal",
       "debug greet invalid_argument",
       "error relay internal",
       "warn wait deadline_exceeded",
@@ -62,6 +64,7 @@ describe("interceptors", () => {
     const { values } = await metrics.callSeconds.get();
     const counts = values.filter(({ metricName }) => metricName === "devmesh_call_duration_seconds_count");
     expect(counts.map(({ labels, value }) => `${labels.method} ${labels.code} ${value}`).sort()).toEqual([
+      "greet internal 1",
       "greet invalid_argument 1",
       "greet not_found 1",
       "greet ok 1",

@@ -3,8 +3,8 @@ import type { IncomingCall, Interceptor } from "../interceptor.ts";
 import { requestIdHeader } from "../trace.ts";
 
 /**
- * One line a call: `debug` for answers and declared errors, `warn` for what the mesh could not deliver, `error` for what
- * went wrong inside, both with the cause. Inputs and answers are never logged.
+ * One line a call: `debug` for answers and declared errors, such as that of a device, `warn` for what the mesh could not
+ * deliver, `error` for what went wrong inside, both with the cause. Inputs and answers are never logged.
  */
 export function logCalls(): Interceptor {
   return (next) => async (call) => {
@@ -18,7 +18,9 @@ export function logCalls(): Interceptor {
       const failure = ServiceError.from(error);
       const { code, reason } = failure;
       const fields = { ...fieldsOf(call, startedAt), code, reason };
-      if (code === "internal") call.log.error({ ...fields, err: failure.cause ?? failure }, "call failed");
+      if (code !== "unavailable" && isDeclared(call, reason)) call.log.debug(fields, "call");
+      else if (code === "internal")
+        call.log.error({ ...fields, err: failure.cause ?? failure }, "call failed");
       else if (code === "unavailable" || code === "deadline_exceeded")
         call.log.warn(
           failure.cause === undefined ? fields : { ...fields, err: failure.cause },
@@ -28,6 +30,10 @@ export function logCalls(): Interceptor {
       throw error;
     }
   };
+}
+
+function isDeclared({ contract, method }: IncomingCall, reason: string): boolean {
+  return Object.hasOwn(contract.methods[method]?.errors ?? {}, reason);
 }
 
 function fieldsOf(call: IncomingCall, startedAt: number): Record<string, unknown> {
