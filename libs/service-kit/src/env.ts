@@ -45,7 +45,7 @@ export function readEnv<S extends z.ZodType>(
   const present = Object.fromEntries(
     Object.entries(source).filter(([, value]) => value !== undefined && value !== ""),
   );
-  const read = schema.safeParse(present);
+  const read = schema.safeParse(present, { error: requirementOf });
   if (read.success) return { env: read.data };
   return {
     problems: read.error.issues.map((issue) => {
@@ -55,6 +55,26 @@ export function readEnv<S extends z.ZodType>(
         : `${name} is missing: ${issue.message}.`;
     }),
   };
+}
+
+/** What a variable must be, to whoever sets it; undefined where zod's own words do. A schema's own message goes before it. */
+function requirementOf(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case "invalid_type":
+      if (issue.input === undefined) return "it has no default";
+      if (issue.expected === "number") return "must be a number";
+      return issue.expected === "int" ? "must be a whole number" : undefined;
+    case "too_small":
+      if (issue.origin !== "number") return undefined;
+      return `must be ${issue.inclusive ? "at least" : "more than"} ${issue.minimum}`;
+    case "too_big":
+      if (issue.origin !== "number") return undefined;
+      return `must be ${issue.inclusive ? "at most" : "less than"} ${issue.maximum}`;
+    case "invalid_value":
+      return `must be one of ${issue.values.join(", ")}`;
+    default:
+      return undefined;
+  }
 }
 
 /** The environment of this process; when it is wrong, says why on stderr and ends the process with code 1. */
