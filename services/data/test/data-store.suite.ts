@@ -90,10 +90,12 @@ async function walk(
 
 const shown = (records: readonly DataRecord[]) => records.map((record) => record.message);
 
-/** The rules of `queryRecords` a second time, without an index: `records` are in the order of storing. */
+/** The rules of `queryRecords` a second time, without an index: `records` are in the order of storing, `after` is an id. */
 function naive(records: readonly DataRecord[], query: Query): DataRecord[] {
-  const { deviceId, topic, filter, since, until, order = "asc", skip = 0, limit = 100 } = query;
+  const { deviceId, topic, filter, since, until, order = "asc", skip = 0, limit = 100, after } = query;
   let matching = records.filter((record) => {
+    if (after !== undefined && (order === "asc" ? record.id <= Number(after) : record.id >= Number(after)))
+      return false;
     const time = Date.parse(record.timestamp);
     if (deviceId !== undefined && !record.topic.startsWith(`db/${deviceId}/`)) return false;
     if (
@@ -256,7 +258,9 @@ export function describeDataStore(
     test("any query equals the naive statement of the rules, in one page or many", async () => {
       const ids = all.map((record) => record.id);
       await fc.assert(
-        fc.asyncProperty(anyQuery, fc.boolean(), async (query, smallPages) => {
+        fc.asyncProperty(anyQuery, fc.option(fc.nat()), fc.boolean(), async (any, behind, smallPages) => {
+          const goesOn = behind !== null && (any.skip ?? 0) >= 0;
+          const query = goesOn ? { ...any, after: String(all[behind % all.length]?.id) } : any;
           const bounds = smallPages ? { maxBytes: 700, searchMs: 0 } : {};
           const found = (await walk(store, query, bounds)).map((record) => record.id);
           expect(found).toEqual(naive(all, query).map((record) => record.id));
@@ -361,6 +365,19 @@ export function describeDataStore(
       expect(await walk(store, { skip: -5, limit: 0 })).toEqual([]);
     });
 
+    test("skip passes over records of the time asked for, and no others", async () => {
+      for (const time of [
+        { since: start + 50 },
+        { until: start + 50 },
+        { since: start + 20, until: start + 80 },
+      ])
+        for (const skip of [5, 30, -5, -30])
+          for (const order of ["asc", "desc"] as const) {
+            const query = { ...time, skip, order, limit: 3 };
+            expect([query, await walk(store, query)]).toEqual([query, naive(all, query)]);
+          }
+    });
+
     test("after goes on behind a record id, in either order", async () => {
       const [third] = all.slice(2);
       if (third === undefined) throw new Error("there are three");
@@ -368,6 +385,12 @@ export function describeDataStore(
       expect(await walk(store, { after, limit: null })).toEqual(all.slice(3));
       expect(await walk(store, { after, order: "desc", limit: null })).toEqual(all.slice(0, 2).toReversed());
       expect(await walk(store, { after, skip: 2, limit: 2 })).toEqual(all.slice(5, 7));
+      for (const at of [30, 31, 32, 33]) {
+        const behind = { after: String(all[at]?.id), order: "desc", limit: 3 } as const;
+        const before = all.slice(0, at).toReversed();
+        for (const skip of [5, 10])
+          expect(await walk(store, { ...behind, skip })).toEqual(before.slice(skip, skip + 3));
+      }
     });
 
     test.each(["x", "-1", "1.5", "r_1", "s_1_2_3_4", "r_1_x_", "99999999999999999999", " 1", ""])(
