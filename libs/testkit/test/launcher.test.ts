@@ -279,7 +279,7 @@ describe("nothing is left running", () => {
     expect(await mesh.ended()).toBe(1);
     const [last] = mesh.output().trim().split("\n").slice(-1);
     expect(last).toMatch(
-      /^nats-server 2\.15\.2 was not found on PATH and could not be fetched .*NATS_SERVER_BIN$/,
+      /^nats-server 2\.15\.2 was not found on PATH and could not be fetched .*NATS_SERVER_BIN\.$/,
     );
   });
 });
