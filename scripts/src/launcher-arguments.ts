@@ -18,6 +18,9 @@ export const usage = `Usage: npm start [-- [--demo] [--without SERVICE]...]
 Environment: HOST, PORT, MQTT_PORT, NATS_PORT, MQTT_WS_PORT, DATA_DIR, MASTER_KEY, STORE_URL, SMTP_URL, PUBLIC_URL, LOG_LEVEL,
 MQTT_PUBLIC_URL, NATS_URL, NATS_SERVER_BIN, NATS_SERVER_DOWNLOAD_URL, MQTT_TLS_CERT, MQTT_TLS_KEY; see README.md.`;
 
+/** Without these no device can be made and log in. */
+const demoNeeds = ["gateway", "devices", "keys", "rpc-bridge"] as const satisfies readonly ServiceName[];
+
 /** Reads the command line, without the names of node and of the script. */
 export function launcherArguments(args: readonly string[]): LauncherArguments {
   let values: { demo?: boolean; without?: string[]; help?: boolean };
@@ -39,7 +42,9 @@ export function launcherArguments(args: readonly string[]): LauncherArguments {
     if (!isServiceName(name)) return { kind: "wrong", reason: `There is no service ${name}.` };
     without.add(name);
   }
-  if (values.demo && without.has("gateway")) return { kind: "wrong", reason: "--demo needs the gateway." };
+  const missed = demoNeeds.find((service) => values.demo && without.has(service));
+  if (missed)
+    return { kind: "wrong", reason: `--demo needs ${missed}: its devices connect during the start.` };
   return { kind: "start", demo: values.demo ?? false, without };
 }
 

@@ -17,6 +17,8 @@ describe("the launcher's command line", () => {
     [["--without"]],
     [["--without", "nonsense"]],
     [["--demo", "--without=gateway"]],
+    [["--demo", "--without=keys"]],
+    [["--demo", "--without=rpc-bridge"]],
   ])("%j is refused with the reason", (args) => {
     expect(launcherArguments(args)).toEqual({ kind: "wrong", reason: expect.stringMatching(/\w/) });
   });
