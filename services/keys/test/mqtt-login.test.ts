@@ -124,6 +124,15 @@ describe("a device logs in", () => {
     expect(client_ids).toEqual(["pump-7", "pump-7:a", "pump-7:b"]);
   });
 
+  test("and a client id that has become another device's is no longer known as its own", async () => {
+    const [own, foreign] = ["ABCDEFGHIJKLMNOPQRST01", "ABCDEFGHIJKLMNOPQRST02"];
+    const login = await issue("pump-10");
+    for (const clientId of [own, foreign]) await connect({ ...login, clientId });
+    await issue(foreign);
+    const { client_ids } = await service.call("revokeDevice", { device_id: "pump-10" });
+    expect(client_ids).toEqual([own]);
+  });
+
   test("only over MQTT", async () => {
     const { id, token } = await issue("pump-9");
     const { connectBus } = await import("@devmesh/service-kit/bus");
