@@ -15,6 +15,7 @@ afterAll(async () => mesh[Symbol.asyncDispose]());
 interface Asked {
   readonly limit?: number | null | undefined;
   readonly after?: string | undefined;
+  readonly skip?: number | undefined;
 }
 
 /** A list of `count` items, `perPage` at a time, whatever is wanted; notes what it was asked for. */
@@ -22,7 +23,7 @@ function listOf<T>(count: number, perPage: number, itemOf: (at: number) => T) {
   const asked: Asked[] = [];
   const page = async (input: Asked) => {
     asked.push(input);
-    const from = input.after === undefined ? 0 : Number(input.after);
+    const from = input.skip === -1 ? count - 1 : Number(input.after ?? 0);
     const upTo = Math.min(count, from + perPage, from + (input.limit ?? count));
     const items = Array.from({ length: Math.max(0, upTo - from) }, (_, at) => itemOf(from + at));
     return { next: upTo < count ? String(upTo) : null, items };
@@ -195,6 +196,19 @@ describe("stored data", () => {
       Array.from({ length: total }, (_, at) => at + 1),
     );
     expect(list.asked[0]?.limit).toBeNull();
+  });
+
+  test("is exported up to what was stored at the beginning, however fast devices publish", async () => {
+    let stored = 3;
+    mesh.standIns.data.queryRecords = async ({ skip, after }) => {
+      if (skip === -1) return { next: null, items: [record(stored)] };
+      const id = Number(after ?? 0) + 1;
+      stored += 2;
+      return { next: String(id), items: [record(id)] };
+    };
+    const answer = await mesh.fetch("/api/v2/data", { headers: { accept: "application/x-ndjson" } });
+    const lines = (await answer.text()).trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual([1, 2, 3, 4, 5]);
   });
 
   test("goes out as CSV after RFC 4180, with a header line", async () => {

@@ -42,3 +42,40 @@ export function recordPages(
     after,
   );
 }
+
+/**
+ * The pages of all records that match, but for those stored after the first page was asked for, of which the last page may hold
+ * some: a client that reads more slowly than devices publish would never come to an end. Behind a `skip` that does not hold, since
+ * the cursors are no record ids there.
+ */
+export async function* pagesOfAllRecords(
+  client: Client<typeof data, "queryRecords">,
+  wishes: RecordWishes,
+  within: Within,
+): ListPages {
+  let newest: number | undefined;
+  for await (const page of recordPages(client, { ...wishes, limit: null }, within)) {
+    if (page.next !== null) newest ??= await newestRecord(client, wishes, within);
+    yield page;
+    if (newest !== undefined && page.next !== null && isRecordId(page.next) && Number(page.next) >= newest)
+      return;
+  }
+}
+
+/** The id of the record stored last, of all that the key sees of the device asked for; 0 where there is none. */
+async function newestRecord(
+  client: Client<typeof data, "queryRecords">,
+  { principal, device_id }: RecordWishes,
+  within: Within,
+): Promise<number> {
+  const device = device_id === undefined ? {} : { device_id };
+  const { items, next } = await within(pageMs, (call) =>
+    client.queryRecords({ principal, ...device, skip: -1, limit: 1 }, call),
+  );
+  // A search that takes too long hands over an empty page.
+  return items[0]?.id ?? (next === null ? 0 : Number.POSITIVE_INFINITY);
+}
+
+function isRecordId(cursor: string): boolean {
+  return /^\d+$/.test(cursor);
+}
