@@ -34,7 +34,7 @@ const shadow_too_large = {
  */
 const TaggedDevice = z.object({
   etag: z.string(),
-  /** {@link Device} for a master key; reduced for the others (api.md, Device key, Device public key). */
+  /** {@link Device} for a master key; reduced for the others (api.md, Device key, Device public key and the ACL). */
   device: JsonObject,
 });
 
