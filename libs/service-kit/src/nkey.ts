@@ -1,7 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 
-/** The kinds of nkey that occur here, with the byte that begins their public form. */
+/** The byte that begins the public form of each kind of nkey. */
 const prefixes = { account: 0, user: 20 << 3, server: 13 << 3 } as const;
+
+/** The kinds of nkey that occur here. */
 export type NkeyKind = keyof typeof prefixes;
 
 const seedPrefix = 18 << 3;

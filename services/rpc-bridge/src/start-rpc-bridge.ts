@@ -1,42 +1,29 @@
-import { deviceEvents } from "@devmesh/contracts/devices";
 import type { mesh } from "@devmesh/contracts/mesh";
 import { deviceBacklog } from "@devmesh/service-kit/device-backlog";
-import { subscribe } from "@devmesh/service-kit/events";
-import { dropHeldBacklog, dropHeldMessages } from "@devmesh/service-kit/held-messages";
-import { listKeptSessions } from "@devmesh/service-kit/kept-sessions";
 import { provisionDeviceStreams } from "@devmesh/service-kit/mqtt-stream";
-import { findRetainedHoard, listRetainedTopics } from "@devmesh/service-kit/retained-messages";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
-import { dropSessionBacklog } from "@devmesh/service-kit/session-backlog";
 import { keepBrokerRoom } from "./broker-room.ts";
+import { createBrokerStorage } from "./broker-storage.ts";
 import { createCalls } from "./calls.ts";
 import { departureHandler } from "./departures.ts";
 import { startDeviceIntake } from "./device-intake.ts";
 import { createDeviceMessages } from "./device-messages.ts";
 import { createDeviceShadows } from "./device-shadows.ts";
-import { deviceTopics, replyFilters } from "./device-topics.ts";
+import { replyFilters } from "./device-topics.ts";
 import type { RpcBridgeEnv } from "./env.ts";
 import { createIngestion } from "./ingestion.ts";
 import { createBridgeMetrics } from "./metrics.ts";
 import { createMissedChanges } from "./missed-changes.ts";
 import { openMqttLink } from "./mqtt-link.ts";
+import { hearRegistry } from "./registry-news.ts";
 import { createRpcBridge, replyHandler } from "./rpc-bridge.ts";
 import { createDeltaPublisher } from "./shadow-delta.ts";
-import { clearRetainedMessage, createWipeDevice } from "./wipe-device.ts";
+import { createWipeDevice } from "./wipe-device.ts";
 
 type Declaration = (typeof mesh)["rpc-bridge"];
 
 /** How long before the end of a drain the calls that still wait are told so, in milliseconds. */
 const farewellMs = 1_000;
-
-/**
- * The part of `DEVICE_STREAM_MAX_BYTES` beyond which what waits for kept sessions alone is dropped. Retained messages, and those at
- * QoS 2 that were never released, which the broker stores apart, may take as much each.
- */
-const sessionShare = 0.5;
-
-/** Retained messages of a hoarder that are cleared before the broker is asked again. */
-const clearedAtOnce = 1_000;
 
 /** How often a start that waits says so, in milliseconds. */
 const noticeMs = 5_000;
@@ -84,16 +71,17 @@ export async function startRpcBridge(
     metrics,
     perSecond: env.DEVICE_MESSAGE_RATE,
   });
+  const storage = createBrokerStorage({
+    bus: devicesBus,
+    link: stateLink,
+    streamBytes: env.DEVICE_STREAM_MAX_BYTES,
+    signal: life.signal,
+  });
   const wipe = createWipeDevice({
     log,
     login,
     link: stateLink,
-    keptSessions: async (deviceId, signal) => {
-      const kept = await listKeptSessions(devicesBus, signal);
-      return kept.filter((session) => session.deviceId === deviceId).map(({ clientId }) => clientId);
-    },
-    retainedTopics: (deviceId) => listRetainedTopics(devicesBus, deviceId),
-    dropHeld: (deviceId, clientIds) => dropHeldMessages(devicesBus, deviceId, clientIds),
+    ...storage,
     forget: deltas.forget,
   });
 
@@ -103,46 +91,10 @@ export async function startRpcBridge(
   while (!stopping.aborted && !(await ingestion.untilReady(noticeMs)))
     log.info("waiting for the broker's streams");
 
-  const maxBytes = env.DEVICE_STREAM_MAX_BYTES * sessionShare;
-  const dropBacklog = async () => {
-    const ofSessions = await dropSessionBacklog(devicesBus, { maxBytes, signal: life.signal });
-    const unreleased = await dropHeldBacklog(devicesBus, maxBytes);
-    return unreleased === null ? ofSessions : [...ofSessions, unreleased];
-  };
-  const room = keepBrokerRoom({
-    ...common,
-    dropBacklog,
-    findRetainedHoard: () => findRetainedHoard(devicesBus, maxBytes),
-    async clearRetained(deviceId) {
-      const own = (await listRetainedTopics(devicesBus, deviceId)).filter(
-        (topic) => topic !== deviceTopics.delta(deviceId),
-      );
-      const cleared = own.slice(0, clearedAtOnce);
-      await Promise.all(cleared.map((topic) => clearRetainedMessage(stateLink, topic)));
-      return cleared.length;
-    },
-    metrics,
-  });
+  const room = keepBrokerRoom({ ...common, ...storage, metrics });
 
   const endCalls = departureHandler({ calls, devices, clock, signal: life.signal });
-  const heard = [
-    subscribe(
-      bus,
-      { events: deviceEvents, names: ["offline", "deleted"] },
-      { offline: endCalls, deleted: endCalls },
-      { mode: "each" },
-    ),
-    subscribe(
-      bus,
-      { events: deviceEvents, names: ["online", "updated", "created"] },
-      {
-        online: ({ id }) => deltas.welcome(id),
-        updated: ({ id }) => deltas.refresh(id),
-        created: ({ id }) => deltas.refresh(id),
-      },
-      { mode: "one" },
-    ),
-  ];
+  const heard = hearRegistry({ bus, endCalls, deltas });
 
   // Heard before asked: nothing that changes in between is lost.
   const missed = createMissedChanges({ ...common, devices, deltas });
@@ -174,8 +126,7 @@ export async function startRpcBridge(
     async stop() {
       calls.endAll();
       ignoreReconnects();
-      const heardOut = [intake.stop(), ...heard.map((listening) => listening.stop())];
-      const ended = Promise.all(heardOut).then(deltas.idle);
+      const ended = Promise.all([intake.stop(), heard.stop()]).then(deltas.idle);
       await Promise.race([ended, clock.sleep(farewellMs)]);
       life.abort(new Error("the bridge is stopping"));
       await Promise.race([ended, clock.sleep(farewellMs)]);

@@ -1,12 +1,13 @@
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { clearRetainedMessage } from "./clear-retained-message.ts";
 import { isClientIdOf, isGeneratedClientId } from "./device-topics.ts";
 import { type BrokerLogin, connectMqtt, type MqttLink } from "./mqtt-link.ts";
 
 /**
  * Takes from the broker what it holds of a device whose access has ended: the session under each client id with its
- * queued messages, what it published at QoS 2 and never released, and its retained messages. Doing it again changes nothing. Throws when it could not be finished
- * before `signal` aborted; what was removed until then stays removed.
+ * queued messages, what it published at QoS 2 and never released, and its retained messages. Doing it again changes nothing.
+ * Throws when it could not be finished before `signal` aborted; what was removed until then stays removed.
  */
 export type WipeDevice = (
   deviceId: string,
@@ -38,9 +39,7 @@ const endedAtOnce = 8;
 /** Rounds of listing and clearing before it is called a failure: what publishes meanwhile is not the device's. */
 const maxRounds = 5;
 
-/** No JSON, so that nobody takes it for a message of the device. */
-const overwriting = Buffer.from("-");
-
+/** The clean-up on one broker: sessions end by logging in as them, retained messages go by overwriting and clearing each. */
 export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
   const { login, link, keptSessions, retainedTopics, dropHeld, forget, log } = options;
 
@@ -70,15 +69,6 @@ export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
       "a device's sessions and retained messages are gone",
     );
   };
-}
-
-/**
- * Overwrites a retained message, then clears it: a server of a cluster that has not heard of it yet would not clear it. Who subscribes to
- * the topic hears both.
- */
-export async function clearRetainedMessage(link: Pick<MqttLink, "publish">, topic: string): Promise<void> {
-  await link.publish(topic, overwriting, { retain: true });
-  await link.publish(topic, "", { retain: true });
 }
 
 /** Any server of a cluster ends the session, whichever holds it: the first that lets the bridge in. Throws when none does. */
