@@ -15,12 +15,12 @@ import { RequestRefused } from "./gateway-errors.ts";
 import type { Handlers } from "./handlers.ts";
 import type { HttpMetrics } from "./http-metrics.ts";
 import type { KeyCache } from "./key-cache.ts";
-import type { ListenerPlaces } from "./listener-places.ts";
 import type { ReadMesh } from "./mesh-state.ts";
 import { mount, mountPublic, type RouteHandler } from "./mount.ts";
 import type { OpenStream } from "./notifications/open-stream.ts";
 import { plainPageSecurity } from "./page-security.ts";
 import type { AclPermissions } from "./permission-cache.ts";
+import { Places } from "./places.ts";
 import { RateLimit } from "./rate-limit.ts";
 import { mountReference } from "./reference-pages.ts";
 import { customerHandlers } from "./routes/customer.ts";
@@ -45,6 +45,9 @@ type AppSettings = Pick<
   | "RATE_ANONYMOUS"
   | "TRUST_PROXY"
   | "REQUEST_TIMEOUT"
+  | "MASTER_LARGE_ANSWERS"
+  | "KEY_LARGE_ANSWERS"
+  | "LARGE_ANSWERS"
   | "PUBLIC_URL"
   | "MQTT_PUBLIC_URL"
   | "WEB_DIR"
@@ -65,7 +68,7 @@ export interface AppOptions {
   readonly openStream: OpenStream;
   readonly readMesh: ReadMesh;
   /** Of `GET /mesh` as a stream. */
-  readonly meshListeners: ListenerPlaces;
+  readonly meshListeners: Places;
   /** Whether the gateway is stopping. */
   readonly stopping: () => boolean;
 }
@@ -93,6 +96,14 @@ export function createApp({
     metrics,
     crossOrigin,
     requestTimeoutMs: settings.REQUEST_TIMEOUT,
+    largeAnswers: new Places(
+      {
+        ofMasterKey: settings.MASTER_LARGE_ANSWERS,
+        ofOtherKey: settings.KEY_LARGE_ANSWERS,
+        inAll: settings.LARGE_ANSWERS,
+      },
+      "too_many_answers",
+    ),
     stopping,
   });
   const handlers: Handlers = {

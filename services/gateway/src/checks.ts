@@ -98,6 +98,7 @@ function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) 
       });
     }
     exchange.principal = principal;
+    exchange.keyId = keyId;
     if (!stream) return;
     // Counted apart: failed attempts of strangers at the same address must not keep the stream of a revoked key open.
     const again = { ...attempt, address: `listener ${keyId}` };

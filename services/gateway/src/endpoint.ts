@@ -5,10 +5,14 @@ import type { CrossOrigin } from "./cross-origin.ts";
 import { Exchange } from "./exchange.ts";
 import { RequestRefused } from "./gateway-errors.ts";
 import type { HttpMetrics } from "./http-metrics.ts";
+import type { Places } from "./places.ts";
 import { type ProblemAnswer, problemOf } from "./problem.ts";
 import type { Reply } from "./reply.ts";
 import { ClientGone } from "./request-body.ts";
-import { writeReply } from "./write-reply.ts";
+import { isStreamed, writeReply } from "./write-reply.ts";
+
+/** Length from which on an answer is large. */
+const largeAnswer = 64 * 1024;
 
 /** What every endpoint works with. */
 export interface EndpointOptions {
@@ -18,6 +22,8 @@ export interface EndpointOptions {
   readonly crossOrigin: CrossOrigin;
   /** Time for the calls of one request, in milliseconds. */
   readonly requestTimeoutMs: number;
+  /** For answers over 64 KB, which a client that does not read them leaves in memory. */
+  readonly largeAnswers: Places;
   /** Whether the gateway is stopping: answers then end their connections. */
   readonly stopping: () => boolean;
 }
@@ -33,7 +39,7 @@ export type Endpoint = (request: Request, response: Response) => Promise<void>;
  * measured once, under its route's pattern. The path and the query as they were asked for are never logged.
  */
 export function createEndpoints(options: EndpointOptions) {
-  const { clock, log, metrics, crossOrigin, stopping } = options;
+  const { clock, log, metrics, crossOrigin, largeAnswers, stopping } = options;
   // A request's line is made of the fields below alone, none of them secret: searching each for secrets costs 7 %.
   const accessLog = log.child({}, { redact: [] });
   const exchangeOptions = { clock, timeoutMs: options.requestTimeoutMs };
@@ -47,8 +53,10 @@ export function createEndpoints(options: EndpointOptions) {
       const exchange = new Exchange(request, response, exchangeOptions);
       metrics.began();
       let failure: unknown;
+      let leave: (() => void) | undefined;
       const finish = (complete: boolean) => {
         if (!complete) exchange.abandon();
+        leave?.();
         exchange.end();
         report(route, exchange, complete, failure);
       };
@@ -56,7 +64,9 @@ export function createEndpoints(options: EndpointOptions) {
       crossOrigin.allow(exchange);
       if (stopping()) exchange.headers.Connection = "close";
       try {
-        await writeReply(exchange, await answer(exchange));
+        const reply = await answer(exchange);
+        if (!response.destroyed) leave = placeOf(reply, exchange);
+        await writeReply(exchange, reply);
         if (exchange.upgraded) finish(true);
       } catch (error) {
         failure = error;
@@ -69,6 +79,13 @@ export function createEndpoints(options: EndpointOptions) {
       }
     };
   };
+
+  /** A place for a large answer, until its client has read it; listeners have places of their own. */
+  function placeOf({ body, headers }: Reply, { keyId, principal }: Exchange): (() => void) | undefined {
+    if (keyId === undefined || principal === undefined || isForListeners(headers)) return;
+    const large = isStreamed(body) || (body !== undefined && body.length > largeAnswer);
+    return large ? largeAnswers.take(keyId, principal.kind) : undefined;
+  }
 
   function report(route: string, exchange: Exchange, complete: boolean, failure: unknown): void {
     const { request, response, keyKind } = exchange;
@@ -94,7 +111,11 @@ export function createEndpoints(options: EndpointOptions) {
 
 /** Whether a client listened for as long as it liked, so that the time says nothing. */
 function isStream({ upgraded, headers }: Exchange): boolean {
-  return upgraded || headers["Content-Type"]?.startsWith("text/event-stream") === true;
+  return upgraded || isForListeners(headers);
+}
+
+function isForListeners(headers: Reply["headers"]): boolean {
+  return headers["Content-Type"]?.startsWith("text/event-stream") === true;
 }
 
 /** Whether an error is a fault of the mesh, rather than something a caller did. */

@@ -66,6 +66,12 @@ export const GatewayEnv = ServiceEnv.extend({
   NOTIFY_LISTENERS: wholeNumber(10_000, 0, 1_000_000),
   /** Most bytes that may wait for a listener; one that reads more slowly is closed. */
   NOTIFY_BUFFER_BYTES: wholeNumber(1024 * 1024, 1024, 64 * 1024 * 1024),
+  /** Most answers over 64 KB that are on their way at one time to one master key; each holds up to a megabyte until it is read. */
+  MASTER_LARGE_ANSWERS: wholeNumber(200, 1, 1_000_000),
+  /** Most with one key of another kind. */
+  KEY_LARGE_ANSWERS: wholeNumber(30, 1, 1_000_000),
+  /** Most in all. */
+  LARGE_ANSWERS: wholeNumber(400, 1, 1_000_000),
   /** Longest silence of a connection in the middle of a request or an answer, in milliseconds. */
   SOCKET_TIMEOUT: wholeNumber(120_000, 70_000, 3_600_000),
 });

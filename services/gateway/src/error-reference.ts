@@ -32,7 +32,7 @@ export function declaredErrors(route: RouteDeclaration): Map<string, ErrorEntry>
 /** The gateway's own refusals that a route can answer; what no route is reached by is left out. */
 export function gatewayReasons(route: RouteDeclaration): (keyof typeof gatewayErrors)[] {
   const reasons: (keyof typeof gatewayErrors)[] = ["invalid_request", "rate_limited", "header_too_large"];
-  if (route.auth !== null) reasons.push("key_missing", "key_ambiguous", "wrong_key_kind");
+  if (route.auth !== null) reasons.push("key_missing", "key_ambiguous", "wrong_key_kind", "too_many_answers");
   const body = checkedBodyOf(route);
   if (body !== undefined) {
     reasons.push("body_malformed", "body_too_large", "unsupported_media_type", "request_incomplete");

@@ -53,6 +53,8 @@ export class Exchange {
   body: unknown;
   receivedBody: Json | undefined;
   principal: Principal | undefined;
+  /** Of the caller's key, once known: what `keys.revoked` names. */
+  keyId: string | undefined;
   caller: Caller | undefined;
   /** The connection is a WebSocket now: there is no HTTP answer to wait for. */
   upgraded = false;

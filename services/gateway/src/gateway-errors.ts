@@ -36,6 +36,10 @@ export const gatewayErrors = {
     status: 429,
     when: "The key, or the gateway, has as many listeners of the stream as it may have.",
   },
+  too_many_answers: {
+    status: 429,
+    when: "The key, or the gateway, is being sent as many answers over 64 KB as may be at one time.",
+  },
   header_too_large: { status: 431, when: "The request line and its headers exceed 16 KB." },
 } as const satisfies Readonly<Record<string, { readonly status: number; readonly when: string }>>;
 

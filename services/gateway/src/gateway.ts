@@ -7,12 +7,12 @@ import type { GatewayEnv } from "./env.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
 import { startHttpServer } from "./http-server.ts";
 import { KeyCache } from "./key-cache.ts";
-import { ListenerPlaces } from "./listener-places.ts";
 import { createMeshReader } from "./mesh-state.ts";
 import { NotificationHub } from "./notifications/hub.ts";
 import { createNotificationMetrics } from "./notifications/notification-metrics.ts";
 import { createStreamOpener } from "./notifications/open-stream.ts";
 import { type AclPermissions, PermissionCache } from "./permission-cache.ts";
+import { Places } from "./places.ts";
 
 /** How long listeners may take to close their streams when the gateway stops, in milliseconds; they are ended then. */
 const farewellMs = 2_000;
@@ -59,7 +59,7 @@ export async function startGateway({
     clock,
     log,
     metrics: notificationMetrics,
-    places: new ListenerPlaces(listenerLimits),
+    places: new Places(listenerLimits, "too_many_listeners"),
     deviceUpdated: (id) => permissions.forget(id),
   });
   const openStream = createStreamOpener(hub, {
@@ -93,7 +93,7 @@ export async function startGateway({
     metrics: httpMetrics,
     openStream,
     readMesh: createMeshReader({ bus, clients, clock }),
-    meshListeners: new ListenerPlaces(listenerLimits),
+    meshListeners: new Places(listenerLimits, "too_many_listeners"),
     stopping: () => stopping,
   });
   const server = await startHttpServer({

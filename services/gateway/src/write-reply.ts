@@ -14,13 +14,18 @@ export async function writeReply(exchange: Exchange, reply: Reply): Promise<void
     return reply.takeOver(exchange);
   }
   const { status, body } = reply;
-  if (body !== undefined && typeof body === "object" && Symbol.asyncIterator in body) {
+  if (isStreamed(body)) {
     return writeChunks(exchange, reply, body[Symbol.asyncIterator]());
   }
   addHeaders(headers, reply.headers);
   if (body !== undefined) headers["Content-Length"] = String(Buffer.byteLength(body));
   response.writeHead(status, headers);
   response.end(body);
+}
+
+/** Whether a body comes in chunks. */
+export function isStreamed(body: Reply["body"]): body is AsyncIterable<Uint8Array | string> {
+  return typeof body === "object" && Symbol.asyncIterator in body;
 }
 
 /** What an answer says replaces what is said of all, but for what it depends on: that adds up. */

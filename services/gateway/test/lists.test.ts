@@ -255,3 +255,24 @@ describe("stored data", () => {
     expect((await csv.text()).split("\r\n")).toHaveLength(2);
   });
 });
+
+test("a key whose large answers nobody reads gets no more of them until they are read or given up", async () => {
+  await using bounded = await startFixture({ env: { MASTER_LARGE_ANSWERS: "3" } });
+  const name = "x".repeat(256);
+  bounded.standIns.devices.listDevices = async ({ after = "0", filter }) => ({
+    next: filter === undefined && Number(after) < 400 ? String(Number(after) + 1) : null,
+    items: Array.from({ length: filter === "few" ? 2 : 200 }, (_, at) => device(`d${after}-${at}`, { name })),
+  });
+  const unread = [await bounded.open(devices), await bounded.open(devices), await bounded.open(devices)];
+  // One page is large, too, unless it holds a few.
+  for (const path of [devices, `${devices}?filter=many`]) {
+    const refused = await bounded.fetch(path);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "5"]);
+    expect(await refused.json()).toMatchObject({ reason: "too_many_answers" });
+  }
+  expect((await bounded.fetch(`${devices}?filter=few`)).status).toBe(200);
+
+  unread[0]?.on("error", () => undefined).destroy();
+  await eventually(async () => (await bounded.fetch(`${devices}?filter=many`)).status === 200);
+  for (const answer of unread) answer.on("error", () => undefined).destroy();
+});

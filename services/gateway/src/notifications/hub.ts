@@ -9,7 +9,7 @@ import { followEvents, type StreamPosition } from "@devmesh/service-kit/event-st
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { comesWithin } from "../comes-within.ts";
-import type { ListenerPlaces } from "../listener-places.ts";
+import type { Places } from "../places.ts";
 import { type CatchUp, createCatchUp } from "./catch-up.ts";
 import { type Audience, Channel } from "./channel.ts";
 import { Channels } from "./channels.ts";
@@ -37,7 +37,7 @@ export interface HubOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: NotificationMetrics;
-  readonly places: ListenerPlaces;
+  readonly places: Places;
   /** Told of a device whose name, ACL or shadow changed, whether somebody listens or not. */
   readonly deviceUpdated: (id: string) => void;
 }

@@ -3,8 +3,8 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Caller } from "../exchange.ts";
 import type { Handlers, Within } from "../handlers.ts";
-import type { ListenerPlaces } from "../listener-places.ts";
 import type { ReadMesh } from "../mesh-state.ts";
+import type { Places } from "../places.ts";
 import { json, type Reply } from "../reply.ts";
 
 /** How old an answer may be, in milliseconds. */
@@ -18,7 +18,7 @@ const keyCheckMs = 500;
 export interface MeshRouteOptions {
   readonly readMesh: ReadMesh;
   /** For those who listen. */
-  readonly places: ListenerPlaces;
+  readonly places: Places;
   readonly clock: Clock;
   /** Whether the gateway is stopping. */
   readonly stopping: () => boolean;

@@ -1,10 +1,10 @@
 import { expect, test } from "@jest/globals";
-import { ListenerPlaces } from "../src/listener-places.ts";
+import { Places } from "../src/places.ts";
 
 const refusal = expect.objectContaining({ reason: "too_many_listeners", headers: { "Retry-After": "5" } });
 
 test("each key has as many places as its kind, and all together no more than the gateway", () => {
-  const places = new ListenerPlaces({ ofMasterKey: 2, ofOtherKey: 1, inAll: 4 });
+  const places = new Places({ ofMasterKey: 2, ofOtherKey: 1, inAll: 4 }, "too_many_listeners");
   places.take("first", "master");
   places.take("first", "master");
   expect(() => places.take("first", "master")).toThrow(refusal);
@@ -16,7 +16,7 @@ test("each key has as many places as its kind, and all together no more than the
 });
 
 test("a place that is given back twice is given back once", () => {
-  const places = new ListenerPlaces({ ofMasterKey: 2, ofOtherKey: 1, inAll: 2 });
+  const places = new Places({ ofMasterKey: 2, ofOtherKey: 1, inAll: 2 }, "too_many_listeners");
   const leave = places.take("first", "master");
   places.take("first", "master");
   leave();
@@ -26,7 +26,7 @@ test("a place that is given back twice is given back once", () => {
 });
 
 test("a refusal takes no place", () => {
-  const places = new ListenerPlaces({ ofMasterKey: 1, ofOtherKey: 1, inAll: 2 });
+  const places = new Places({ ofMasterKey: 1, ofOtherKey: 1, inAll: 2 }, "too_many_listeners");
   const leave = places.take("first", "master");
   for (let times = 0; times < 3; times++) expect(() => places.take("first", "master")).toThrow(refusal);
   leave();

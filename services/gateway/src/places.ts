@@ -1,29 +1,32 @@
 import type { PrincipalKind } from "@devmesh/contracts/principal";
-import { RequestRefused } from "./gateway-errors.ts";
+import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
 
-/** How many listeners a stream may have. */
-export interface ListenerLimits {
+/** How many may be held at one time. */
+export interface PlaceLimits {
   readonly ofMasterKey: number;
   readonly ofOtherKey: number;
   readonly inAll: number;
 }
 
-/** The places that one stream of this gateway has for listeners. */
-export class ListenerPlaces {
-  readonly #limits: ListenerLimits;
+/** The places that this gateway has for answers of one kind that go on for long: each holds memory until its client has read it. */
+export class Places {
+  readonly #limits: PlaceLimits;
+  readonly #refusal: GatewayReason;
   readonly #ofKey = new Map<string, number>();
   #taken = 0;
 
-  constructor(limits: ListenerLimits) {
+  /** `refusal`: why a request that finds no place is refused. */
+  constructor(limits: PlaceLimits, refusal: GatewayReason) {
     this.#limits = limits;
+    this.#refusal = refusal;
   }
 
-  /** Takes a place for a listener with this key; give it back by calling the result, once. Throws `too_many_listeners`. */
+  /** Takes a place for a request with this key; give it back by calling the result, once. Throws the refusal. */
   take(keyId: string, kind: PrincipalKind): () => void {
     const { ofMasterKey, ofOtherKey, inAll } = this.#limits;
     const ofThis = this.#ofKey.get(keyId) ?? 0;
     if (ofThis >= (kind === "master" ? ofMasterKey : ofOtherKey) || this.#taken >= inAll)
-      throw new RequestRefused("too_many_listeners", { headers: { "Retry-After": "5" } });
+      throw new RequestRefused(this.#refusal, { headers: { "Retry-After": "5" } });
     this.#taken++;
     this.#ofKey.set(keyId, ofThis + 1);
     let given = false;
