@@ -44,7 +44,7 @@ export interface DeviceMessagesOptions {
 const maxUnkept = 1_000;
 
 /** A device may use up the allowance of so many seconds at once. */
-const burstSeconds = 10;
+const burstSeconds = 20;
 
 /** The longest a QoS 0 message is tried, in milliseconds: later the device has said something newer. */
 const unkeptMs = 10_000;
