@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { inTransaction, openSqlite, openSqliteReader } from "../src/sqlite.ts";
+import { isStoreUnavailable } from "../src/store-unavailable.ts";
 
 let folder: string;
 let path: string;
@@ -93,6 +94,25 @@ test("a throw inside a transaction leaves nothing of it", () => {
   ).toThrow("on purpose");
   expect(store.db.prepare("SELECT count(*) AS n FROM thing").get()).toEqual({ n: 0 });
   store.close();
+});
+
+test("a store that has no room is unavailable, and one that is given what it cannot take is not", () => {
+  const { db, close } = openSqlite(path, { ...options, migrations: ["CREATE TABLE t (v BLOB) STRICT"] });
+  const failureOf = (statement: string) => {
+    try {
+      db.exec(statement);
+      return null;
+    } catch (error) {
+      return error;
+    }
+  };
+  db.exec(`PRAGMA max_page_count = ${Number(db.prepare("PRAGMA page_count").get()?.page_count) + 2}`);
+  expect(isStoreUnavailable(failureOf("INSERT INTO t VALUES (zeroblob(100000))"))).toBe(true);
+  const refused = failureOf("INSERT INTO t VALUES ('no blob')");
+  expect(refused).toMatchObject({ errstr: "constraint failed" });
+  expect(isStoreUnavailable(refused)).toBe(false);
+  expect(failureOf("INSERT INTO t VALUES (zeroblob(1))")).toBeNull();
+  close();
 });
 
 test("a folder that cannot be made is an error that names it", () => {

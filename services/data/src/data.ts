@@ -5,7 +5,7 @@ import type { Context } from "@devmesh/service-kit/context";
 import type { CallInput, Implementation } from "@devmesh/service-kit/implementation";
 import { MAX_REPLY_BYTES } from "@devmesh/service-kit/reply-limit";
 import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
-import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { type DataStore, InvalidCursor, type RecordSelection } from "./data-store.ts";
 import type { Purges } from "./purge.ts";
 
@@ -64,7 +64,7 @@ export function createData({ store, purges, clock, backlog }: DataDeps): Impleme
       return { waiting: await backlog().catch(() => context.fail("backlog_unknown")) };
     },
   };
-  return unavailableWhen(implementation, (error) => error instanceof StoreUnavailable);
+  return unavailableWhen(implementation, isStoreUnavailable);
 }
 
 /** What the caller asked for, cut to what its key may see. */

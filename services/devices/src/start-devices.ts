@@ -1,7 +1,7 @@
 import type { mesh } from "@devmesh/contracts/mesh";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
-import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { Background } from "./background.ts";
 import { createBrokerConnections } from "./broker-connections.ts";
 import { createDeviceNotices } from "./device-notices.ts";
@@ -38,7 +38,7 @@ export async function startDevices(
     clock,
   });
   return {
-    implementation: unavailableWhen(implementation, (error) => error instanceof StoreUnavailable),
+    implementation: unavailableWhen(implementation, isStoreUnavailable),
     ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
     async stop() {
       await presence.stop().catch((error: unknown) => {

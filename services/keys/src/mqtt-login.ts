@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { keyPrefixes, secretPattern } from "@devmesh/contracts/model/api-key";
 import { DeviceId } from "@devmesh/contracts/model/device-id";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { CredentialStore, StoredLogin } from "./credential-store.ts";
 import type { IngestionGate } from "./ingestion-gate.ts";
 import type { LoginThrottle } from "./login-throttle.ts";
@@ -76,7 +76,7 @@ export function createMqttLogin(dependencies: MqttLoginDependencies): DecideMqtt
       return await decide(login, signal);
     } catch (error) {
       // No failure of the device's: it may try again at once when the store is back.
-      if (error instanceof StoreUnavailable || signal.aborted) return refuse("store_unavailable");
+      if (isStoreUnavailable(error) || signal.aborted) return refuse("store_unavailable");
       throw error;
     }
   };

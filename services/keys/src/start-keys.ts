@@ -4,7 +4,7 @@ import { createCallContext } from "@devmesh/service-kit/context";
 import { createProducer } from "@devmesh/service-kit/queue-producer";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
-import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { createAccountNotices } from "./account-notices.ts";
 import { answerDeviceLogins } from "./device-logins.ts";
 import { checkEncryptionKey } from "./encryption-key-check.ts";
@@ -92,7 +92,7 @@ export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
     );
     const sweeping = keepSweeping({ store, notices, clock, log }, signal);
     return {
-      implementation: unavailableWhen(implementation, (error) => error instanceof StoreUnavailable),
+      implementation: unavailableWhen(implementation, isStoreUnavailable),
       ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
       async stop() {
         await logins.stop();

@@ -1,0 +1,20 @@
+/** What `node:sqlite` throws: `errcode` is SQLite's extended result code, `errstr` its meaning in words. */
+export interface SqliteFailure {
+  readonly errcode: number;
+  readonly errstr: string;
+}
+
+/** SQLITE_TOOBIG, _CONSTRAINT, _MISMATCH and _RANGE: what was to be written is to blame. Everything else is the store's fault. */
+const faultsOfInput = new Set([18, 19, 20, 25]);
+
+/** Whether SQLite failed whatever the input: the disk full or read-only, the file locked or damaged. */
+export function isSqliteFailure(error: unknown): error is SqliteFailure {
+  return (
+    typeof error === "object" &&
+    error !== null &&
+    "errcode" in error &&
+    "errstr" in error &&
+    typeof error.errcode === "number" &&
+    !faultsOfInput.has(error.errcode & 0xff)
+  );
+}
