@@ -8,7 +8,7 @@ import { createDeviceLanes } from "./device-lanes.ts";
 import type { DeviceMessage } from "./device-message.ts";
 import type { DeviceShadows } from "./device-shadows.ts";
 import { parseDeviceTopic } from "./device-topics.ts";
-import { parseJsonPayload } from "./json-payload.ts";
+import { hasNumberOutOfRange, parseJsonPayload } from "./json-payload.ts";
 import type { BridgeMetrics } from "./metrics.ts";
 import { withRetries } from "./retry.ts";
 
@@ -93,7 +93,8 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
     const { payload, timestamp, deliveryId } = message;
     if (payload.byteLength > maxEventBytes) return metrics.messagesDropped.inc({ why: "too_large" });
     const json = parseJsonPayload(payload);
-    if (json === undefined) return metrics.messagesDropped.inc({ why: "not_json" });
+    if (json === undefined || hasNumberOutOfRange(json))
+      return metrics.messagesDropped.inc({ why: "not_json" });
     const event = { id: deviceId, timestamp: timestamp.toISOString(), name, payload: json };
     const dedupe = deliveryId === undefined ? {} : { dedupeId: deliveryId };
     await withRetries(() => publisher.rpc_out(event, dedupe), clock, signal);

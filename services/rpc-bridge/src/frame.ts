@@ -1,5 +1,5 @@
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
-import { parseJsonPayload } from "./json-payload.ts";
+import { hasNumberOutOfRange, parseJsonPayload } from "./json-payload.ts";
 
 /** A call as it is sent to a device on `ID/rpc` (api.md, MQTT). */
 export interface RequestFrame {
@@ -17,7 +17,7 @@ export type DeviceReply =
   | { readonly kind: "result"; readonly result: Json }
   | { readonly kind: "no_such_function" }
   | { readonly kind: "error"; readonly code: number; readonly message: string }
-  /** Its id could be read, the rest not, or the result is too large for the mesh. */
+  /** Its id could be read, the rest not, or the result cannot be passed on: too large, or with a number out of range. */
   | { readonly kind: "unreadable" };
 
 /** A reply and the call it belongs to. */
@@ -60,7 +60,8 @@ export function parseReply(payload: Buffer): ReplyFrame | null {
 function readReply(frame: { [member: string]: Json }, bytes: number): DeviceReply {
   const { error, result = null } = frame;
   if (error !== undefined && error !== null) return readError(error);
-  if (bytes > certainlySmallBytes && isTooLarge(result)) return { kind: "unreadable" };
+  if ((bytes > certainlySmallBytes && isTooLarge(result)) || hasNumberOutOfRange(result))
+    return { kind: "unreadable" };
   return { kind: "result", result };
 }
 

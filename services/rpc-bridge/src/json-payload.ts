@@ -1,4 +1,4 @@
-import type { Json } from "@devmesh/contracts/model/json";
+import { hasFiniteNumbers, isDeeperThan, type Json, maxJsonDepth } from "@devmesh/contracts/model/json";
 
 /** Up to this many bytes no JSON text is nested so deep that it cannot be written again. */
 const certainlyWritableBytes = 8 * 1024;
@@ -15,6 +15,14 @@ export function parseJsonPayload(payload: Uint8Array): Json | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Whether a number of the payload, such as `1e400`, was out of range, so that it would be written again as null. What is nested
+ * deeper than `maxJsonDepth` is not looked through.
+ */
+export function hasNumberOutOfRange(value: Json): boolean {
+  return !isDeeperThan(value, maxJsonDepth) && !hasFiniteNumbers(value);
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });

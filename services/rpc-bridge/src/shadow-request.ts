@@ -1,15 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  hasFiniteNumbers,
-  isDeeperThan,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  maxJsonDepth,
-} from "@devmesh/contracts/model/json";
+import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
 import { isReason } from "@devmesh/service-kit/errors";
 import { z } from "zod";
-import { parseJsonPayload } from "./json-payload.ts";
+import { hasNumberOutOfRange, parseJsonPayload } from "./json-payload.ts";
 
 /** What a device asks for on `ID/shadow/update` (api.md, MQTT). */
 export interface ShadowUpdate {
@@ -45,8 +38,7 @@ export function parseShadowUpdate(payload: Uint8Array): ShadowUpdate | Rejection
   if (!isJsonObject(patch.state))
     return { code: 400, message: "state is missing or not an object", ...token };
   // A deeper one is refused by the registry.
-  if (!isDeeperThan(patch, maxJsonDepth) && !hasFiniteNumbers(patch))
-    return { code: 400, message: "a number is out of range", ...token };
+  if (hasNumberOutOfRange(patch)) return { code: 400, message: "a number is out of range", ...token };
   return { patch, ...token };
 }
 

@@ -127,6 +127,13 @@ describe("a reply", () => {
     expect(reply(`{"id":7,"result":[${numbers}]}`)?.reply).toEqual({ kind: "unreadable" });
   });
 
+  test.each(["1e400", '[{"a":-1e999}]'])(
+    "with a number that would be written again as null is unreadable: %s",
+    (result) => {
+      expect(reply(`{"id":7,"result":${result}}`)?.reply).toEqual({ kind: "unreadable" });
+    },
+  );
+
   test("nested too deep to be written again is unreadable", () => {
     const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
     expect(reply(`{"id":7,"result":${deep}}`)?.reply).toEqual({ kind: "unreadable" });
