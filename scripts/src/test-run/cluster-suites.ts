@@ -39,6 +39,7 @@ export async function runClusterSuites(run: TestRun, tested: readonly TestedPack
     "--output-logs=errors-only",
     "--",
     ...jestArguments(resultFile),
+    "--maxWorkers=2",
     `--testPathIgnorePatterns=/(${leftOut.join("|")}).test.ts$`,
   ];
   const { output } = await runTool(run, "turbo", args, { with: surroundings });
