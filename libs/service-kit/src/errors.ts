@@ -23,7 +23,7 @@ export const kitErrors = {
   deadline_exceeded: { code: "deadline_exceeded", when: "No answer within the time the caller had left." },
   unavailable: {
     code: "unavailable",
-    when: "No replica of the service can be reached, or it is shutting down.",
+    when: "No replica of the service can be reached, it is shutting down, or its store cannot serve now.",
   },
   internal: { code: "internal", when: "The service failed in a way its contract does not foresee." },
 } as const satisfies Readonly<Record<string, ErrorDeclaration>>;
