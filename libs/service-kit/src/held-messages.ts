@@ -1,7 +1,8 @@
+import type { JetStreamManager } from "@nats-io/jetstream";
 import type { Bus } from "./bus.ts";
 import { heaviestDevice } from "./heaviest-device.ts";
 import type { DroppedBacklog } from "./session-backlog.ts";
-import { isMissing, streamManager } from "./streams.ts";
+import { findStream, streamManager } from "./streams.ts";
 import { mqttHeldPrefix, mqttHeldStream, subjectToken } from "./subjects.ts";
 
 /**
@@ -17,15 +18,11 @@ export async function dropHeldMessages(
   const id = subjectToken(deviceId, "device id");
   const own = new Set(clientIds).add(id);
   const manager = await streamManager(bus);
-  const options = { subjects_filter: `${mqttHeldPrefix}>` };
-  const info = await manager.streams.info(mqttHeldStream, options).catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
-  const holding = Object.keys(info?.state.subjects ?? {}).map(clientIdOf);
+  const info = await findStream(manager, mqttHeldStream, { subjects_filter: `${mqttHeldPrefix}>` });
+  const subjects = Object.keys(info?.state.subjects ?? {});
+  const holding = subjects.map((subject) => clientIdOf(subject.slice(mqttHeldPrefix.length)));
   for (const clientId of new Set(holding)) {
-    if (!own.has(clientId) && !clientId.startsWith(`${id}:`)) continue;
-    await manager.streams.purge(mqttHeldStream, { filter: `${mqttHeldPrefix}${clientId}.>` });
+    if (own.has(clientId) || clientId.startsWith(`${id}:`)) await purgeHeld(manager, clientId);
   }
 }
 
@@ -35,25 +32,25 @@ export async function dropHeldMessages(
  */
 export async function dropHeldBacklog(bus: Bus, maxBytes: number): Promise<DroppedBacklog | null> {
   const manager = await streamManager(bus);
-  const info = await manager.streams.info(mqttHeldStream).catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
+  const info = await findStream(manager, mqttHeldStream);
   if (info === null || info.state.bytes <= maxBytes) return null;
   const clientId = await heaviestDevice(manager, {
     stream: mqttHeldStream,
     prefix: mqttHeldPrefix,
     between: [info.state.first_seq, info.state.last_seq],
-    deviceOf: (subject) => clientIdOf(`${mqttHeldPrefix}${subject}`),
+    deviceOf: clientIdOf,
   });
   if (clientId === null) return null;
-  const { purged } = await manager.streams.purge(mqttHeldStream, {
-    filter: `${mqttHeldPrefix}${clientId}.>`,
-  });
-  return { deviceId: clientId.split(":", 1)[0] ?? "", messages: purged };
+  return { deviceId: clientId.split(":", 1)[0] ?? "", messages: await purgeHeld(manager, clientId) };
 }
 
-/** Client ids hold no dot: the broker refuses those that do. */
+/** Drops what one client id holds; how many messages. */
+async function purgeHeld(manager: JetStreamManager, clientId: string): Promise<number> {
+  const filter = `${mqttHeldPrefix}${clientId}.>`;
+  return (await manager.streams.purge(mqttHeldStream, { filter })).purged;
+}
+
+/** Of a subject without the prefix. Client ids hold no dot: the broker refuses those that do. */
 function clientIdOf(subject: string): string {
-  return subject.slice(mqttHeldPrefix.length).split(".", 1)[0] ?? "";
+  return subject.split(".", 1)[0] ?? "";
 }

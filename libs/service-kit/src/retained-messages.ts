@@ -1,7 +1,7 @@
 import type { Bus } from "./bus.ts";
 import { topicLevels } from "./device-topic.ts";
 import { heaviestDevice } from "./heaviest-device.ts";
-import { isMissing, streamManager } from "./streams.ts";
+import { findStream, streamManager } from "./streams.ts";
 import { mqttRetainedPrefix, mqttRetainedStream, subjectToken } from "./subjects.ts";
 
 /**
@@ -14,10 +14,7 @@ export async function listRetainedTopics(bus: Bus, deviceId: string): Promise<re
   const topics: string[] = [];
   for (const below of [`${id}.>`, `db.${id}`, `db.${id}.>`]) {
     const options = { subjects_filter: `${mqttRetainedPrefix}${below}` };
-    const info = await manager.streams.info(mqttRetainedStream, options).catch((error: unknown) => {
-      if (isMissing(error)) return null;
-      throw error;
-    });
+    const info = await findStream(manager, mqttRetainedStream, options);
     topics.push(...Object.keys(info?.state.subjects ?? {}).map(topicOf));
   }
   return topics;
@@ -29,10 +26,7 @@ export async function listRetainedTopics(bus: Bus, deviceId: string): Promise<re
  */
 export async function findRetainedHoard(bus: Bus, maxBytes: number): Promise<string | null> {
   const manager = await streamManager(bus);
-  const info = await manager.streams.info(mqttRetainedStream).catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
+  const info = await findStream(manager, mqttRetainedStream);
   if (info === null || info.state.bytes <= maxBytes) return null;
   return await heaviestDevice(manager, {
     stream: mqttRetainedStream,

@@ -8,6 +8,8 @@ import {
   RetentionPolicy,
   StorageType,
   type StreamConfig,
+  type StreamInfo,
+  type StreamInfoRequestOptions,
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
@@ -82,14 +84,25 @@ export function isMissing(error: unknown): boolean {
   );
 }
 
+/** What JetStream says of a stream; null when there is none of that name. */
+export async function findStream(
+  manager: JetStreamManager,
+  name: string,
+  options?: Partial<StreamInfoRequestOptions>,
+): Promise<StreamInfo | null> {
+  try {
+    return await manager.streams.info(name, options);
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
 /** Makes the stream, or changes an existing one to match; harmless when several replicas do so at once. */
 async function ensureStream(bus: Bus, wanted: WantedStream): Promise<void> {
   const config: WantedStream = { storage: StorageType.File, num_replicas: bus.streamReplicas, ...wanted };
   await onceAvailable(bus, async (manager) => {
-    const existing = await manager.streams.info(config.name).catch((error: unknown) => {
-      if (isMissing(error)) return null;
-      throw error;
-    });
+    const existing = await findStream(manager, config.name);
     if (existing === null) {
       await manager.streams.add(config);
       return;
