@@ -4,17 +4,24 @@ import { resolve } from "node:path";
 /** Names what this run makes on servers that others use as well; the workers that jest starts inherit it. */
 process.env.DEVMESH_TEST_RUN = randomBytes(4).toString("hex");
 
+function swc({ tsx }) {
+  const parser = { syntax: "typescript", tsx };
+  const transform = { react: { runtime: "automatic" } };
+  return ["@swc/jest", { jsc: { parser, transform, target: "es2024" }, module: { type: "es6" } }];
+}
+
 /** One jest set-up for every package: ESM TypeScript through swc, one result file for the closing count. */
 export default {
   testEnvironment: "node",
-  extensionsToTreatAsEsm: [".ts"],
-  transform: {
-    "^.+\\.ts$": [
-      "@swc/jest",
-      { jsc: { parser: { syntax: "typescript" }, target: "es2024" }, module: { type: "es6" } },
-    ],
+  extensionsToTreatAsEsm: [".ts", ".tsx"],
+  transform: { "^.+\\.ts$": swc({ tsx: false }), "^.+\\.tsx$": swc({ tsx: true }) },
+  // Components are tested without styles.
+  moduleNameMapper: {
+    "\\.css$": resolve(import.meta.dirname, "web/test/no-styles.cjs"),
+    // One file in place of one module for each icon.
+    "^lucide-react$": resolve(import.meta.dirname, "node_modules/lucide-react/dist/cjs/lucide-react.js"),
   },
-  testMatch: ["<rootDir>/**/*.test.ts"],
+  testMatch: ["<rootDir>/**/*.test.{ts,tsx}"],
   // Above what a test waits for one thing, which says more when it fails (libs/testkit/src/eventually.ts).
   testTimeout: 90_000,
   globalTeardown: resolve(import.meta.dirname, "libs/testkit/src/drop-test-databases.ts"),

@@ -31,7 +31,7 @@ async function withSearch(round: number): Promise<number> {
 }
 
 function withoutSearch(round: number): number {
-  const store = openSqlite(join(folder, `plain-${round}.db`), { migrations, durability: "normal" });
+  const store = openSqlite(join(folder, `plain-${round}.db`), { migrations });
   tuneForAppending(store.db);
   store.db.exec("INSERT INTO streams VALUES (1, 'bench')");
   const insert = store.db.prepare("INSERT INTO records VALUES (?, ?, ?, ?, 1, 1, ?, ?)");

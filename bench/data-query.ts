@@ -18,7 +18,7 @@ const store = openSqliteDataStore(path);
 const { signal } = new AbortController();
 
 async function query(selection: Partial<RecordSelection>, page: Partial<PageRequest>): Promise<number> {
-  const bounds = { skip: 0, limit: 100, maxBytes: 512 * 1024, searchMs: 60_000, ...page };
+  const bounds = { caller: "bench", skip: 0, limit: 100, maxBytes: 512 * 1024, searchMs: 60_000, ...page };
   return (await store.readPage({ order: "asc", ...selection }, bounds, signal)).items.length;
 }
 
@@ -79,6 +79,17 @@ try {
   await Promise.all(scans);
   console.log(
     `a batch of 1,000: ${spread(alone, 1)} ms alone, ${spread(beside, 1)} ms beside long scans (an empty one ${spread(idle, 2)} ms)`,
+  );
+
+  const lastHundred = () => query({}, { skip: -100 });
+  const quiet = await timesOf(lastHundred);
+  const greedy = Array.from({ length: 50 }, () =>
+    query({ filter: "~~" }, { caller: "greedy", searchMs: 5_000 }),
+  );
+  const attacked = await timesOf(lastHundred);
+  await Promise.all(greedy);
+  console.log(
+    `last 100 of a key: ${spread(quiet, 1)} ms quiet, ${spread(attacked, 1)} ms beside 50 long searches of another key`,
   );
 } finally {
   await store.close();

@@ -48,7 +48,7 @@ function storing(store: DataStore) {
 function querying(store: DataStore) {
   const device = { deviceId: "pump-7" };
   const timeOf = async (selection: Partial<RecordSelection>, page: Partial<PageRequest> = {}) => {
-    const bounds = { skip: 0, limit: 100, maxBytes: 512 * 1024, searchMs: 60_000, ...page };
+    const bounds = { caller: "bench", skip: 0, limit: 100, maxBytes: 512 * 1024, searchMs: 60_000, ...page };
     const begin = performance.now();
     await store.readPage({ order: "asc", ...selection }, bounds, signal);
     return performance.now() - begin;

@@ -6,11 +6,13 @@ const AT_ONCE = 10;
 const PAUSE_MS = 50;
 
 /** A device that publishes numbers at QoS 1 for as long as it is told to, and remembers which were acknowledged. */
-export interface Sender {
+export interface Sender extends AsyncDisposable {
   readonly id: string;
   readonly topic: string;
   /** Each number is published once: one without acknowledgement is given up, never sent again. */
   readonly acknowledged: ReadonlySet<number>;
+  /** Connections so far. */
+  readonly logins: number;
   /** Resolves when nothing is on the way any more. */
   stop(): Promise<void>;
 }
@@ -20,6 +22,7 @@ export function startSender(device: { id: string; token: string }, listeners: re
   const topic = `db/${device.id}/count`;
   const acknowledged = new Set<number>();
   let next = 0;
+  let logins = 0;
   let turn = Math.floor(Math.random() * listeners.length);
   let sending = true;
 
@@ -31,6 +34,7 @@ export function startSender(device: { id: string; token: string }, listeners: re
         await sleep(100);
         continue;
       }
+      logins++;
       const closed = connection.closed();
       while (sending && connection.client.connected) {
         const numbers = Array.from({ length: AT_ONCE }, () => next++);
@@ -46,13 +50,18 @@ export function startSender(device: { id: string; token: string }, listeners: re
   }
 
   const running = send();
+  const stop = async () => {
+    sending = false;
+    await running;
+  };
   return {
     id: device.id,
     topic,
     acknowledged,
-    async stop() {
-      sending = false;
-      await running;
+    get logins() {
+      return logins;
     },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }

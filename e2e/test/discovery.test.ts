@@ -11,7 +11,7 @@ test("the broker's user operator sees every service by the NATS service protocol
   const { passwords } = JSON.parse(await readFile(join(mesh.dataDir, "installation.json"), "utf8"));
   await using operator = await connectNats({
     port: mesh.ports.nats,
-    user: "operator",
+    user: "operator.mesh",
     password: passwords.operator,
   });
   const answers: { name: string; type: string }[] = [];

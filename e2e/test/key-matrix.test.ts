@@ -18,7 +18,7 @@ let clients: Record<Holder, RestClient>;
 let counter = 0;
 
 beforeAll(async () => {
-  mesh = await startMesh({ env: { RATE_ANONYMOUS: "1000" } });
+  mesh = await startMesh({ env: { RATE_ANONYMOUS: "1000", MAIL_PER_NETWORK_HOUR: "75" } });
   pump = await enrolDevice(mesh, "pump-1", {
     write: ["/state/desired/app"],
     rpc: ["ping"],

@@ -74,6 +74,20 @@ describe("against the services of now", () => {
     }
   }
 
+  /** Publishes more than half of what the broker keeps while nobody takes it; the mesh then throttles the device. */
+  async function fillBrokerFrom(id: string): Promise<void> {
+    const hoarder = await enrolDevice(surroundings.mesh, id);
+    const device = await hoarder.connect();
+    const pid = await surroundings.mesh.pidOf("data");
+    process.kill(pid, "SIGSTOP");
+    try {
+      for (let n = 0; n < 12; n++) await device.publish(`db/${id}/load`, "x".repeat(200_000), 1);
+      await eventually(() => (heard.get("devices.throttled") ?? []).length > 0, { withinMs: 40_000 });
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+  }
+
   describe.each(byName)(
     "a client of the released contract of %s",
     (_, { surface, recording }: KnownContract) => {
@@ -140,6 +154,7 @@ describe("against the services of now", () => {
         return (heard.get("data.stored") ?? []).length > 0;
       });
       await device.leave();
+      await fillBrokerFrom("old-hoarder");
     });
     afterAll(() => leaving.abort());
 

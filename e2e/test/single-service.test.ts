@@ -29,7 +29,7 @@ beforeAll(async () => {
   const { passwords } = JSON.parse(await readFile(join(mesh.dataDir, "installation.json"), "utf8"));
   operator = await connectNats({
     port: mesh.ports.nats,
-    user: "operator",
+    user: "operator.mesh",
     password: passwords.operator,
     inbox: "_INBOX.operator",
   });

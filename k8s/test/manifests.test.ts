@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { readFile, realpath, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
+import { promisify } from "node:util";
 import { readEnv } from "@devmesh/service-kit/env";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { beforeAll, describe, expect, test } from "@jest/globals";
@@ -62,6 +64,42 @@ withBuilder("the host of PUBLIC_URL in an overlay", () => {
     expect(built.match(/"https:\/\/things\.example\.org"/g)).toHaveLength(2);
     expect(built.match(/"things\.example\.org"/g)).toHaveLength(2);
     expect(built).not.toContain("devmesh.example.com");
+  });
+});
+
+withBuilder("the liveness probe of nats-server", () => {
+  const run = promisify(execFile);
+  const header = "Filesystem 1024-blocks Used Available Capacity Mounted on";
+
+  /** Whether the probe passes where the server answers so and `/data` has so much room, in KB. */
+  async function passes(overlay: (typeof overlays)[number], isHealthy: boolean, freeKb: number) {
+    await using folder = await tempFolder();
+    const asked = join(folder.path, "asked");
+    const program = async (name: string, body: string) =>
+      writeFile(join(folder.path, name), `#!/bin/sh\n${body}\n`, { mode: 0o700 });
+    await program("wget", `for url; do :; done; echo "$url" > ${asked}; exit ${isHealthy ? 0 : 1}`);
+    await program("df", `echo "${header}"; echo "/dev/sda 20000000 1 ${freeKb} 1% /data"`);
+    const nats = workloadsOf(await buildManifests(builder ?? "", `overlays/${overlay}`)).find(
+      ({ name }) => name === "nats",
+    );
+    const [container] = nats?.template.spec.containers ?? [];
+    const [command = "", ...args] = container?.livenessProbe?.exec?.command ?? [];
+    const LIVENESS = container?.env?.find(({ name }) => name === "LIVENESS")?.value;
+    const env = { PATH: `${folder.path}:${process.env.PATH}`, LIVENESS };
+    const outcome = await run(command, args, { env }).then(
+      () => true,
+      () => false,
+    );
+    return { passes: outcome, asked: (await readFile(asked, "utf8")).trim() };
+  }
+
+  test.each([
+    ["single", "http://127.0.0.1:8222/healthz?"],
+    ["production", "http://127.0.0.1:8222/healthz?js-enabled-only=true"],
+  ] as const)("of %s restarts it after a write error once there is room", async (overlay, asked) => {
+    expect(await passes(overlay, true, 20_000)).toEqual({ passes: true, asked });
+    expect(await passes(overlay, false, 16_383)).toEqual({ passes: true, asked });
+    expect(await passes(overlay, false, 16_384)).toEqual({ passes: false, asked });
   });
 });
 

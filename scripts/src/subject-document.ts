@@ -1,7 +1,14 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import { operatorPermissions, permissionsOf, type UserPermissions } from "@devmesh/service-kit/permissions";
-import { deadSubject, eventsNamed, methodSubject, queueSubject } from "@devmesh/service-kit/subjects";
+import {
+  deadSubject,
+  devicesUser,
+  eventsNamed,
+  meshUser,
+  methodSubject,
+  queueSubject,
+} from "@devmesh/service-kit/subjects";
 
 const services = Object.entries<ServiceDeclaration>(mesh);
 
@@ -35,11 +42,11 @@ ${queueRows().join("\n")}
 
 ## Users of the broker
 
-One user a service, \`<service>.devices\` in account DEVICES for those that pull from devices, and \`operator\` for whoever looks
-at what runs. Whatever is not listed is denied. \`SUBJECT QUEUE\` is a subject in that queue group alone.
+One user a service, \`<service>.mesh\`, one more in account DEVICES for those that pull from devices, \`<service>.devices\`, and
+\`operator.mesh\` for whoever looks at what runs. No device id holds a dot. Whatever is not listed is denied. \`SUBJECT QUEUE\` is a subject in that queue group alone.
 
 ${services.map(([name, declaration]) => userSections(name, declaration)).join("\n")}
-${userSection("operator", "MESH", operatorPermissions)}`;
+${userSection(meshUser("operator"), "MESH", operatorPermissions)}`;
 }
 
 function methodRows(): string[] {
@@ -86,8 +93,8 @@ function queueRows(): string[] {
 function userSections(name: string, declaration: ServiceDeclaration): string {
   const { mesh: inMesh, devices } = permissionsOf(name, declaration);
   return [
-    userSection(name, "MESH", inMesh),
-    ...(devices === undefined ? [] : [userSection(`${name}.devices`, "DEVICES", devices)]),
+    userSection(meshUser(name), "MESH", inMesh),
+    ...(devices === undefined ? [] : [userSection(devicesUser(name), "DEVICES", devices)]),
   ].join("\n");
 }
 

@@ -13,8 +13,8 @@ type RawAnswer =
   | { readonly error: string; readonly code: string; readonly details: Json | undefined };
 
 /**
- * The other end of a contract without any of this release's code: it sends what was recorded, as the broker's user of the
- * service that sent it then, and reads bytes.
+ * The other end of a contract without any of this release's code but the names of the broker's users: it sends what was
+ * recorded, as the user of the service that sent it then, and reads bytes.
  */
 export interface OldClient extends AsyncDisposable {
   /** What the mesh made up, for requests to come. */
@@ -42,7 +42,7 @@ export async function oldClient(mesh: TestMesh, madeUp: MadeUp): Promise<OldClie
     if (known !== undefined) return known;
     const opened = await connectNats({
       port: mesh.ports.nats,
-      user,
+      user: `${user}.mesh`,
       ...(passwords[user] !== undefined && { password: passwords[user] }),
       inbox: `_INBOX_${user}.old`,
     });

@@ -16,12 +16,16 @@ export interface Surroundings extends AsyncDisposable {
 /**
  * Brings a mesh there over its public interfaces alone: the device `old-lamp` is connected, answers calls and has published
  * two records; `old-shed` was never connected; two customers were invited, and the mail of a third was refused for good.
+ * The broker keeps 4 MB of what devices publish, so that a test can fill it.
  */
 export async function recordedSurroundings(): Promise<Surroundings> {
   await using opened = new AsyncDisposableStack();
   const mail = opened.use(await startSmtpSink());
   mail.refuseRecipients((address) => (address === "refused@example.com" ? 550 : null));
-  const mesh = opened.adopt(await startMesh({ env: { SMTP_URL: mail.url } }), (started) => started.stop());
+  const mesh = opened.adopt(
+    await startMesh({ env: { SMTP_URL: mail.url, DEVICE_STREAM_MAX_BYTES: "4000000" } }),
+    (started) => started.stop(),
+  );
   opened.adopt(await connectedLamp(mesh), (device) => device.leave());
   await enrolDevice(mesh, "old-shed");
   const customerIds = new Map<string, string>();

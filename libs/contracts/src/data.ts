@@ -19,6 +19,8 @@ export const data = defineContract({
     queryRecords: {
       in: z.object({
         principal: Principal,
+        /** Id of the caller's key: reading is shared fairly between keys. */
+        caller: z.string().max(128).optional(),
         /** Records to skip; negative starts that many before the end. Not together with `after` when negative. */
         skip: z.int().min(-maxSkip).max(maxSkip).default(0),
         /** The most the caller still wants; null for all (export). A page may hold fewer. */

@@ -4,6 +4,7 @@ import { Acl, FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
 import { CreatedDevice, Device, DeviceCredentials, NewDevice } from "./model/device.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { JsonObject } from "./model/json.ts";
+import { Throttling } from "./model/notification.ts";
 import { ShadowDelta } from "./model/shadow.ts";
 import { Timestamp } from "./model/time.ts";
 import { Principal } from "./principal.ts";
@@ -11,7 +12,7 @@ import { Principal } from "./principal.ts";
 const device_not_found = { code: "not_found", when: "There is no device of that id." } as const;
 const device_being_deleted = {
   code: "conflict",
-  when: "A device of that id is still being cleaned up; retry within 30 s.",
+  when: "A device of that id is still being cleaned up; retry later, usually within 30 s.",
 } as const;
 
 /** One thing wrong in a request body, with a JSON pointer to it. */
@@ -158,10 +159,22 @@ export const devices = defineContract({
       idempotent: true,
       errors: { device_not_found },
     },
+    /** MQTT client ids that the device is connected with now, over all servers of the broker. */
+    readConnections: {
+      in: z.object({ id: DeviceId }),
+      out: z.object({ client_ids: z.array(z.string()) }),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: {},
+    },
     /** What a public key of the device may see, call and query, for streams that are cut by it. */
     readAccess: {
       in: z.object({ id: DeviceId }),
-      out: z.object({ acl: Acl }),
+      out: z.object({
+        acl: Acl,
+        /** What happened before belongs to an earlier device of that id. */
+        created_at: Timestamp,
+      }),
       deadlineMs: 2_000,
       idempotent: true,
       errors: { device_not_found },
@@ -203,5 +216,7 @@ export const deviceEvents = defineEvents({
     deleted: defineEvent(z.object(about), (event) => event.id),
     /** Name, ACL or shadow changed. */
     updated: defineEvent(z.object({ ...about, device: Device }), (event) => event.id),
+    /** Its connections are closed and its logins refused for `refused_ms`. */
+    throttled: defineEvent(z.object({ ...about, ...Throttling.shape }), (event) => event.id),
   },
 });

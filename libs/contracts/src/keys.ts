@@ -18,6 +18,9 @@ const page = z.object({ after: z.string().optional(), limit: z.int().min(1).opti
 /** How many client ids are known of a device; of one that used more, those that the broker made up are forgotten first, then those not seen for longest. */
 export const maxKnownClientIds = 300;
 
+/** Longest life of a device's login, in milliseconds; the broker then closes the connection. */
+export const maxLoginMs = 24 * 60 * 60 * 1000;
+
 /** Every secret of the account: API keys, device tokens and public keys, customers and their keys. */
 export const keys = defineContract({
   service: "keys",
@@ -52,7 +55,11 @@ export const keys = defineContract({
           code: "invalid_argument",
           when: "`access` and `device_id` contradict each other.",
         },
-        expiry_past: { code: "invalid_argument", when: "`expires_at` is in the past." },
+        expiry_past: {
+          code: "invalid_argument",
+          when: "`expires_at` is in the past.",
+          details: z.array(z.object({ pointer: z.string(), detail: z.string() })),
+        },
       },
     },
     deleteKey: {
@@ -120,7 +127,11 @@ export const keys = defineContract({
     },
     /** Stores the customer if new and queues the mail; says nothing about whether the address was known. */
     invite: {
-      in: z.object({ email: EmailAddress }),
+      in: z.object({
+        email: EmailAddress,
+        /** What the caller's share of the mails is counted on. */
+        network: z.string().min(1).max(64).optional(),
+      }),
       out: z.object({}),
       deadlineMs: 10_000,
       idempotent: false,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { readBacklog } from "./backlog.ts";
-import { defineContract, defineEvent, defineEvents } from "./contract.ts";
+import { defineContract, defineEvent, defineEvents, defineLiveEvent } from "./contract.ts";
 import { FunctionName } from "./model/acl.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { JsonValue } from "./model/json.ts";
@@ -51,6 +51,14 @@ export const rpcBridge = defineContract({
         bridge_restarting: { code: "unavailable", when: "The bridge that held the call was stopped; retry." },
       },
     },
+    /** Closes the connections of a device under these client ids and drops their sessions; no will is published. */
+    endSessions: {
+      in: z.object({ device_id: DeviceId, client_ids: z.array(z.string()) }),
+      out: z.object({}),
+      deadlineMs: 5_000,
+      idempotent: true,
+      errors: {},
+    },
     /** Drops sessions, queued and retained messages of a device whose access has ended. */
     wipeDevice: {
       in: z.object({ device_id: DeviceId, client_ids: z.array(z.string()) }),
@@ -87,5 +95,7 @@ export const rpcEvents = defineEvents({
     ),
     /** The device published an event; `name` is what stood behind `ID/event/`. */
     rpc_out: defineEvent(z.object({ ...about, name: z.string(), payload: JsonValue }), (event) => event.id),
+    /** Of what the broker keeps until services have handled it, which is too much, most is of this device. */
+    hoarding: defineLiveEvent(z.object(about), (event) => event.id),
   },
 });

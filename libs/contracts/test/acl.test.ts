@@ -63,3 +63,11 @@ test("a query named __proto__ is refused, not left out", () => {
   const parsed = Acl.safeParse(JSON.parse('{"queries":{"__proto__":{"topic":"a"}}}'));
   expect(parsed.error?.issues.map(({ path }) => path)).toEqual([["queries", "__proto__"]]);
 });
+
+test("too many queries are one violation, and none of them is checked", () => {
+  const queries = Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`q${at}`, { topic: "" }]));
+  const parsed = Acl.safeParse({ queries });
+  expect(parsed.error?.issues.map(({ path, message }) => [path, message])).toEqual([
+    [["queries"], "must hold at most 100 queries"],
+  ]);
+});

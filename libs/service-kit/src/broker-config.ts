@@ -5,7 +5,9 @@ import {
   deviceConnectSubject,
   deviceDisconnectSubject,
   devicesAccount,
+  devicesUser,
   meshAccount,
+  meshUser,
   systemAccount,
 } from "./subjects.ts";
 
@@ -14,6 +16,9 @@ export type Mesh = Readonly<Record<string, ServiceDeclaration>>;
 
 /** A user of the broker: one for each service and account, and `operator`. */
 export interface BrokerUser {
+  /** What its password is kept under: the service, `<service>.devices`, or `operator`. */
+  readonly name: string;
+  /** What it logs in as. */
   readonly user: string;
   readonly account: typeof meshAccount | typeof devicesAccount;
   readonly permissions: UserPermissions;
@@ -52,7 +57,7 @@ export interface BrokerConfigOptions {
   };
   /** Folder of JetStream's files. */
   readonly storeDir: string;
-  /** Password of each user that `brokerUsers` names. */
+  /** Password of each user that `brokerUsers` returns, by `name`. */
   readonly users: Readonly<Record<string, string | EnvironmentVariable>>;
   /** Public half of the seed that `answerAuthCallout` signs with. */
   readonly issuerPublicKey: string | EnvironmentVariable;
@@ -70,27 +75,56 @@ export interface BrokerConfigOptions {
   };
   /** Most that JetStream stores, in bytes. Default 16 GB. */
   readonly maxFileStore?: number;
-  /** How often stored messages are forced to the disk, such as `2m`, or `always`. Default: the broker's. */
+  /** How often stored messages are synced to the disk, such as `500ms`, or `always`: before the acknowledgement. Default `1s`. */
   readonly syncInterval?: string;
   /** Copies of what MQTT stores. Default: the broker's, one for a single server. */
   readonly mqttReplicas?: number;
 }
 
-/**
- * Most subscriptions of one connection in account DEVICES; what is beyond is refused. To the broker a filter that ends in `#` is two. Those
- * at QoS 1 it bounds itself, at 63.
- */
+/** Most subscriptions of one connection in account DEVICES; what is beyond is refused. To the broker a filter that ends in `#` is two. */
 const maxSubscriptions = 1_000;
+
+/**
+ * Messages at QoS 1 and 2 that one subscription may leave unacknowledged. nats-server refuses a session whose subscriptions sum up to more
+ * than 65,535, so a session has at most 16 filters at QoS 1 or 2, each of which is a consumer that costs memory.
+ */
+const maxAckPending = 4_000;
+
+/**
+ * How long the broker waits for the decision of a login, in milliseconds: two thousand logins at once take half of it on two busy
+ * cores. While no `keys` runs, a login is refused after this time.
+ */
+export const loginTimeoutMs = 15_000;
+
+/** How long a connection may take to send its MQTT CONNECT packet, in seconds. */
+const connectPacketTimeoutS = 5;
+
+/** How long a TLS handshake may take, in seconds: with the broker's default of 2, many at once fail. */
+const handshakeTimeoutS = 10;
 
 /** Every user of the broker that a mesh needs, and `operator`, the human who looks at it. */
 export function brokerUsers(mesh: Mesh): readonly BrokerUser[] {
   const ofServices = Object.entries(mesh).flatMap(([service, declaration]): BrokerUser[] => {
     const permissions = permissionsOf(service, declaration);
-    const own: BrokerUser = { user: service, account: meshAccount, permissions: permissions.mesh };
+    const own: BrokerUser = {
+      name: service,
+      user: meshUser(service),
+      account: meshAccount,
+      permissions: permissions.mesh,
+    };
     if (permissions.devices === undefined) return [own];
-    return [own, { user: `${service}.devices`, account: devicesAccount, permissions: permissions.devices }];
+    const user = devicesUser(service);
+    return [own, { name: user, user, account: devicesAccount, permissions: permissions.devices }];
   });
-  return [...ofServices, { user: "operator", account: meshAccount, permissions: operatorPermissions }];
+  return [
+    ...ofServices,
+    {
+      name: "operator",
+      user: meshUser("operator"),
+      account: meshAccount,
+      permissions: operatorPermissions,
+    },
+  ];
 }
 
 /**
@@ -118,13 +152,15 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
     jetstream: {
       store_dir: storeDir,
       max_file_store: options.maxFileStore ?? 16 * 1024 ** 3,
-      ...(options.syncInterval === undefined ? {} : { sync_interval: options.syncInterval }),
+      sync_interval: options.syncInterval ?? "1s",
       // Each QoS 1 subscription of a device is a consumer of one stream: the default refuses the 1,001st.
       limits: { default_max_consumers: -1 },
     },
     mqtt: {
       host,
       port: ports.mqtt,
+      authorization: { timeout: connectPacketTimeoutS },
+      max_ack_pending: maxAckPending,
       ...(options.mqttReplicas === undefined ? {} : { stream_replicas: options.mqttReplicas }),
       // A subscription at QoS 1 that a restart of the broker forgot would be deaf for as long as its session is kept, so a single
       // server keeps it on the disk. In a cluster the others remember it; kept on the disk there, too, it would delay elections.
@@ -180,8 +216,7 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
     },
     system_account: systemAccount,
     authorization: {
-      // Longer than a store takes to answer, shorter than a device waits.
-      timeout: 5,
+      timeout: loginTimeoutMs / 1_000,
       auth_callout: {
         issuer: issuerPublicKey,
         account: meshAccount,
@@ -192,10 +227,10 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
 }
 
 function userEntry(
-  { user, permissions }: BrokerUser,
+  { name, user, permissions }: BrokerUser,
   passwords: Readonly<Record<string, string | EnvironmentVariable>>,
 ): ConfigMap {
-  const password = passwords[user];
+  const password = passwords[name];
   if (password === undefined || password === "") throw new Error(`no password for the broker user ${user}`);
   const { publish, subscribe, responds, connectionTypes } = permissions;
   return {
@@ -232,7 +267,8 @@ function withCredentials(
 }
 
 function tlsEntry({ certFile, keyFile, caFile }: TlsFiles): ConfigMap {
-  return { cert_file: certFile, key_file: keyFile, ...(caFile === undefined ? {} : { ca_file: caFile }) };
+  const files = { cert_file: certFile, key_file: keyFile, timeout: handshakeTimeoutS };
+  return { ...files, ...(caFile === undefined ? {} : { ca_file: caFile }) };
 }
 
 type ConfigValue = string | number | boolean | EnvironmentVariable | readonly ConfigValue[] | ConfigMap;

@@ -26,6 +26,9 @@ export interface BusOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Longest wait for one server of `url` to accept a connection and its login, in milliseconds. */
+const connectTimeoutMs = 2_000;
+
 /** A connection to the broker, shared by all that a process serves, calls, says and hears. */
 export interface Bus {
   /** Name of the service that owns it. */
@@ -70,6 +73,8 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
       ...(user === undefined ? {} : { user }),
       ...(password === undefined ? {} : { pass: password }),
       inboxPrefix: inbox,
+      // An address that drops packets would hold up the next one for the client's default of 20 s.
+      timeout: connectTimeoutMs,
       maxReconnectAttempts: -1,
       reconnectTimeWait: 250,
       reconnectJitter: 250,

@@ -87,11 +87,19 @@ export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandl
   };
 }
 
+/** An open connection. */
+export interface OpenDeviceConnection extends DeviceConnection {
+  /** Milliseconds since its server accepted it, by that server's clock; rounded up. */
+  readonly ageMs: number;
+  /** What its server received on it so far. */
+  readonly received: { readonly messages: number; readonly bytes: number };
+}
+
 /** The device connections that exist, and who said so. */
 export interface DeviceConnections {
   /** Servers that answered. The connections of one that is missing here are unknown, not gone. */
   readonly servers: readonly string[];
-  readonly connections: readonly DeviceConnection[];
+  readonly connections: readonly OpenDeviceConnection[];
 }
 
 /** How connections are listed. */
@@ -111,15 +119,19 @@ const overlap = 64;
 const ConnectionsReply = z.object({
   server: z.object({ id: ServerId }),
   data: z.object({
+    now: z.coerce.date(),
     total: z.int(),
     offset: z.int(),
     connections: z
       .array(
         z.object({
           cid: z.int(),
+          start: z.coerce.date(),
           type: z.string().default(""),
           authorized_user: z.string().default(""),
           mqtt_client: z.string().default(""),
+          in_msgs: z.int().default(0),
+          in_bytes: z.int().default(0),
         }),
       )
       .nullish()
@@ -133,7 +145,7 @@ export async function listDeviceConnections(
   bus: Bus,
   { deviceId, stallMs = 300, signal }: ListDeviceConnectionsOptions = {},
 ): Promise<DeviceConnections> {
-  const found = new Map<string, Map<number, DeviceConnection>>();
+  const found = new Map<string, Map<number, OpenDeviceConnection>>();
   /** How far each server has been read; absent once it is read to its end. */
   const unread = new Set<string>();
   for (let offset = 0; offset === 0 || unread.size > 0; offset += pageSize - overlap) {
@@ -141,16 +153,19 @@ export async function listDeviceConnections(
     const replies = await askConnections(bus, { deviceId, offset, stallMs, expected: found.size });
     for (const { server, data } of replies) {
       if (offset > 0 && !unread.has(server.id)) continue;
-      const known = found.get(server.id) ?? new Map<number, DeviceConnection>();
+      const known = found.get(server.id) ?? new Map<number, OpenDeviceConnection>();
       found.set(server.id, known);
       assertOverlap(offset, known, data);
-      for (const { cid, type, authorized_user, mqtt_client } of data.connections) {
+      for (const connection of data.connections) {
+        const { cid, start, type, authorized_user, mqtt_client, in_msgs, in_bytes } = connection;
         if (type !== "mqtt") continue;
         known.set(cid, {
           serverId: server.id,
           connectionId: cid,
           deviceId: authorized_user,
           mqttClientId: mqtt_client,
+          ageMs: data.now.getTime() - start.getTime() + 1,
+          received: { messages: in_msgs, bytes: in_bytes },
         });
       }
       if (offset + data.connections.length >= data.total || data.connections.length === 0)

@@ -4,7 +4,14 @@ import { topicLevels } from "./device-topic.ts";
 import { ackWaitMs, pinMs, readStreamCreated } from "./mqtt-stream.ts";
 import { pause } from "./pause.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
-import { type deviceConsumers, mqttStream, mqttStreamPrefix, replicaGroup } from "./subjects.ts";
+import { streamManager } from "./streams.ts";
+import {
+  canarySubjects,
+  type deviceConsumers,
+  mqttStream,
+  mqttStreamPrefix,
+  replicaGroup,
+} from "./subjects.ts";
 
 /** Longest wait of one request for messages, in milliseconds; a message ends it at once. */
 const pollMs = 2_000;
@@ -23,11 +30,11 @@ export interface DeviceMessage {
   /** Levels of the MQTT topic, dots restored. Chosen by the device: check each before use. */
   readonly topicLevels: readonly string[];
   readonly payload: Uint8Array;
-  /** When the broker's stream was made, RFC 3339. With `sequence` it names the message for ever. */
+  /** When the broker created its stream, RFC 3339. With `sequence` and `timestamp` it names the message for ever (ADR 6). */
   readonly streamCreated: string;
   /** Sequence in the broker's stream. */
   readonly sequence: number;
-  /** When the broker stored it. */
+  /** When the broker stored it: the same at each delivery. */
   readonly timestamp: Date;
   /** Whether it was handed over before, here or elsewhere: its effects may exist already. */
   readonly redelivered: boolean;
@@ -43,6 +50,8 @@ export interface PullDeviceMessagesOptions {
   readonly maxBytes?: number;
   /** How long a batch that is not full waits for more, in milliseconds. 0: not at all. */
   readonly maxWaitMs: number;
+  /** The highest sequence of a stream that the caller has stored, if any: a stream that ends before it is logged. */
+  readonly lastStored?: (streamCreated: string) => Promise<number | null>;
   /** Ends the pulling; a batch being handled is finished and acknowledged first. */
   readonly signal: AbortSignal;
 }
@@ -58,7 +67,7 @@ export async function pullDeviceMessages(
   options: PullDeviceMessagesOptions,
   handleBatch: (messages: readonly DeviceMessage[]) => Promise<void>,
 ): Promise<void> {
-  const { durable, batch, maxWaitMs, signal, maxBytes = 32 * 1024 * 1024 } = options;
+  const { durable, batch, maxWaitMs, lastStored, signal, maxBytes = 32 * 1024 * 1024 } = options;
   const puller = createPuller(bus, mqttStream, durable, { pinnedIn: replicaGroup });
   let streamCreated: string | null = null;
   let connections = 0;
@@ -69,8 +78,11 @@ export async function pullDeviceMessages(
   });
   try {
     while (!signal.aborted && !bus.connection.isClosed()) {
-      streamCreated ??= await readStreamCreated(bus, signal);
-      if (streamCreated === null) continue;
+      if (streamCreated === null) {
+        streamCreated = await readStreamCreated(bus, signal);
+        if (streamCreated === null) continue;
+        if (lastStored !== undefined) await reportLostTail(bus, streamCreated, lastStored);
+      }
       // What is pulled now comes from this one, whatever is heard of the stream before it has been handled.
       const pulledFrom = streamCreated;
       const connection = connections;
@@ -116,6 +128,28 @@ export async function pullDeviceMessages(
   }
 }
 
+/** Logs that the stream lost its tail, as in a power cut: it gives to new messages the sequences of some that are stored. */
+async function reportLostTail(
+  bus: Bus,
+  streamCreated: string,
+  lastStored: (streamCreated: string) => Promise<number | null>,
+): Promise<void> {
+  try {
+    // Read first: what another replica stores meanwhile is in the stream that is asked afterwards.
+    const stored = await lastStored(streamCreated);
+    if (stored === null) return;
+    const manager = await streamManager(bus);
+    const { created, state } = await manager.streams.info(mqttStream);
+    if (created !== streamCreated || state.last_seq >= stored) return;
+    bus.log.warn(
+      { stream: mqttStream, last_sequence: state.last_seq, last_stored: stored },
+      "the broker's stream ends before what is stored of it: it lost its last messages",
+    );
+  } catch (error) {
+    bus.log.debug({ err: error }, "the end of the broker's stream cannot be compared with what is stored");
+  }
+}
+
 /** Takes what is there at once, or the first that comes; then fills the batch for `maxWaitMs`. */
 async function pullBatch(
   puller: Puller,
@@ -145,6 +179,8 @@ function keepHolding(puller: Puller, messages: readonly PulledMessage[]): Dispos
   };
 }
 
+const canaries: ReadonlySet<string> = new Set(Object.values(canarySubjects));
+
 async function handle(
   bus: Bus,
   consumer: string,
@@ -154,6 +190,7 @@ async function handle(
 ): Promise<boolean> {
   const messages: DeviceMessage[] = [];
   for (const message of pulled) {
+    if (canaries.has(message.subject)) continue;
     const subject = message.subject.slice(mqttStreamPrefix.length);
     const levels = topicLevels(subject);
     if (levels === null) {

@@ -177,8 +177,13 @@ function declarationOf(
 export function violationsOf(error: z.ZodError): Violation[] {
   const findings = new Findings();
   for (const issue of error.issues) {
-    if (issue.code !== "unrecognized_keys") findings.add(pointerTo(issue.path), issue.message);
-    else for (const key of issue.keys) findings.add(pointerTo([...issue.path, key]), "is not known here");
+    const unknown = issue.code === "unrecognized_keys" ? issue.keys : undefined;
+    if (unknown === undefined) findings.add(pointerTo(issue.path), issue.message);
+    for (const key of unknown ?? []) {
+      if (findings.full) break;
+      findings.add(pointerTo([...issue.path, key]), "is not known here");
+    }
+    if (findings.full) break;
   }
   return findings.list;
 }

@@ -1,4 +1,4 @@
-import type { JetStreamManager } from "@nats-io/jetstream";
+import type { JetStreamManager, StoredMsg } from "@nats-io/jetstream";
 
 /** Where to look, and whose what is. */
 export interface HeaviestDeviceOptions {
@@ -9,6 +9,10 @@ export interface HeaviestDeviceOptions {
   readonly between: readonly [first: number, last: number];
   /** The device that a message is to be laid to, by its subject without the prefix; null when it is nobody's fault. */
   readonly deviceOf: (subject: string) => string | null;
+  /** Default: its bytes. */
+  readonly weightOf?: (message: StoredMsg) => number;
+  /** What the heaviest device must have of all; default: the most of all devices, however little. */
+  readonly leastShareOfOne?: number;
 }
 
 /** Messages that are looked at. */
@@ -20,7 +24,14 @@ const leastShare = 0.25;
 /** The device whose messages weigh most, by a sample; null when devices are not what takes the room. */
 export async function heaviestDevice(
   manager: JetStreamManager,
-  { stream, prefix, between: [first, last], deviceOf }: HeaviestDeviceOptions,
+  {
+    stream,
+    prefix,
+    between: [first, last],
+    deviceOf,
+    weightOf = ({ data, subject }) => data.length + subject.length,
+    leastShareOfOne = 0,
+  }: HeaviestDeviceOptions,
 ): Promise<string | null> {
   const weights = new Map<string, number>();
   let total = 0;
@@ -33,7 +44,7 @@ export async function heaviestDevice(
     const message = await manager.streams.getMessage(stream, query);
     if (message === null || message.seq > last) break;
     const deviceId = deviceOf(message.subject.slice(prefix.length));
-    const weight = message.data.length + message.subject.length;
+    const weight = weightOf(message);
     total += weight;
     if (deviceId === null) continue;
     ofDevices += weight;
@@ -41,5 +52,5 @@ export async function heaviestDevice(
   }
   if (ofDevices < total * leastShare) return null;
   const [heaviest] = [...weights].sort(([, one], [, other]) => other - one);
-  return heaviest?.[0] ?? null;
+  return heaviest !== undefined && heaviest[1] >= total * leastShareOfOne ? heaviest[0] : null;
 }

@@ -1,41 +1,67 @@
+import type { StoredMsg } from "@nats-io/jetstream";
 import { z } from "zod";
 import type { Bus } from "./bus.ts";
 import { streamManager } from "./streams.ts";
 import { mqttSessionPrefix, mqttSessionStream } from "./subjects.ts";
 
-/** An MQTT session that the broker keeps while nobody is connected by its client id. */
-export interface KeptSession {
+/** The broker's record of an MQTT session. It is written at each login and at each change of the subscriptions. */
+export interface SessionRecord {
   readonly clientId: string;
-  /** Whose topics it subscribed to: the first level of them. */
-  readonly deviceId: string;
+  /** First level of the topics it subscribes to; null without subscriptions. */
+  readonly subscribedLevel: string | null;
+  /** Whether the session ends with its connection. */
+  readonly clean: boolean;
+  /** Where the record is stored; the same for the life of the session. */
+  readonly subject: string;
+  /** Sequence of this version of the record. */
+  readonly sequence: number;
+  readonly savedAt: Date;
 }
 
-/** What nats-server's record of a session says; members that are not ours are left out. */
-const SessionRecord = z.object({
+/** What nats-server stores of a session; members that are not needed are left out. */
+const StoredSession = z.object({
   id: z.string(),
   clean: z.boolean().default(false),
   subs: z.record(z.string(), z.unknown()).default({}),
 });
 
-/**
- * All kept sessions with subscriptions, that whose subscriptions changed longest ago first. The broker is asked for one after the
- * other, some thousands a second: not for every day.
- */
-export async function listKeptSessions(bus: Bus, signal: AbortSignal): Promise<readonly KeptSession[]> {
+/** Records from sequence `from` on, oldest first. Each costs one request; the broker answers thousands a second. */
+export async function* readSessions(
+  bus: Bus,
+  from: number,
+  signal: AbortSignal,
+): AsyncGenerator<SessionRecord, void, undefined> {
   const manager = await streamManager(bus);
-  const sessions: KeptSession[] = [];
-  for (let seq = 1; ; seq++) {
+  for (let seq = from; ; seq++) {
     signal.throwIfAborted();
     const query = { seq, next_by_subj: `${mqttSessionPrefix}>` };
     const message = await manager.streams.getMessage(mqttSessionStream, query);
-    if (message === null) return sessions;
+    if (message === null) return;
     seq = message.seq;
-    const record = SessionRecord.safeParse(readJson(message.string()));
-    if (!record.success || record.data.clean) continue;
-    const [subject] = Object.keys(record.data.subs);
-    if (subject === undefined) continue;
-    sessions.push({ clientId: record.data.id, deviceId: subject.split(".", 1)[0] ?? "" });
+    const record = recordOf(message);
+    if (record !== null) yield record;
   }
+}
+
+/** The record that is stored under `subject` now; null when its session has ended. */
+export async function readSession(bus: Bus, subject: string): Promise<SessionRecord | null> {
+  const manager = await streamManager(bus);
+  const message = await manager.streams.getMessage(mqttSessionStream, { last_by_subj: subject });
+  return message === null ? null : recordOf(message);
+}
+
+function recordOf(message: StoredMsg): SessionRecord | null {
+  const stored = StoredSession.safeParse(readJson(message.string()));
+  if (!stored.success) return null;
+  const [filter] = Object.keys(stored.data.subs);
+  return {
+    clientId: stored.data.id,
+    subscribedLevel: filter?.split(".", 1)[0] ?? null,
+    clean: stored.data.clean,
+    subject: message.subject,
+    sequence: message.seq,
+    savedAt: message.time,
+  };
 }
 
 function readJson(text: string): unknown {

@@ -1,5 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
+export { Counter };
+
 /** What the kit measures in every service, in Prometheus terms. Services register their own on `registry`. */
 export interface Metrics {
   readonly registry: Registry;

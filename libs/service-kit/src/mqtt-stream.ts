@@ -1,4 +1,10 @@
-import { AckPolicy, DeliverPolicy, DiscardPolicy, StorageType } from "@nats-io/jetstream";
+import {
+  AckPolicy,
+  DeliverPolicy,
+  DiscardPolicy,
+  type JetStreamManager,
+  StorageType,
+} from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
 import { ServiceError } from "./errors.ts";
@@ -61,7 +67,19 @@ export async function provisionDeviceStreams(
       priority_timeout: nanos(pinMs),
       mem_storage: config.storage === StorageType.Memory,
     });
+    await endWithStream(manager, durable);
   }
+}
+
+/**
+ * Sets a consumer back that is ahead of its stream: it would skip new messages. After a power cut nats-server does so itself, but not
+ * for one whose configuration was lost and which was created here again, since that finds the state of the former.
+ */
+async function endWithStream(manager: JetStreamManager, durable: string): Promise<void> {
+  const { delivered, ack_floor } = await manager.consumers.info(mqttStream, durable);
+  const { state } = await manager.streams.info(mqttStream);
+  if (delivered.stream_seq <= state.last_seq) return;
+  await manager.consumers.reset(mqttStream, durable, Math.min(ack_floor.stream_seq, state.last_seq) + 1);
 }
 
 /** When the broker made `$MQTT_msgs`, RFC 3339; null while it is not there or cannot be asked, after a wait. */

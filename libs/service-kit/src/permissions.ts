@@ -1,6 +1,7 @@
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import {
   authCalloutSubject,
+  canarySubjects,
   connectionsSubject,
   deadLetterStream,
   deadSubject,
@@ -137,7 +138,7 @@ function devicesPermissions(name: string, { rights }: ServiceDeclaration): UserP
   const publish: string[] = [`$JS.API.STREAM.INFO.${mqttStream}`];
   const deny: string[] = [];
   if (data) {
-    publish.push(...pulling("data"));
+    publish.push(...pulling("data"), canarySubjects.data);
     subscribe.push(`db.> ${name}`);
   }
   if (topics) {
@@ -146,7 +147,7 @@ function devicesPermissions(name: string, { rights }: ServiceDeclaration): UserP
     subscribe.push(
       ...["*.shadow.update", "*.shadow.get", "*.event.>"].map((subject) => `${subject} ${name}`),
     );
-    subscribe.push("*.r", "*.r.>");
+    subscribe.push("*.r.rpc", "*.r.*.rpc");
   }
   return {
     publish: { allow: distinct(publish), deny },
@@ -181,6 +182,7 @@ function provisioning(): string[] {
     ...Object.keys(deviceConsumers).flatMap((durable) => [
       `$JS.API.CONSUMER.INFO.${mqttStream}.${durable}`,
       `$JS.API.CONSUMER.DURABLE.CREATE.${mqttStream}.${durable}`,
+      `$JS.API.CONSUMER.RESET.${mqttStream}.${durable}`,
     ]),
   ];
 }
@@ -219,14 +221,13 @@ const brokerInternals = [
     "LEADER",
     "TEMPLATE",
   ].flatMap((verb) => [`$JS.API.STREAM.${verb}`, `$JS.API.STREAM.${verb}.>`]),
-  ...["CREATE", "DELETE", "LIST", "NAMES", "LEADER", "PAUSE", "RESET"].map(
-    (verb) => `$JS.API.CONSUMER.${verb}.>`,
-  ),
+  ...["CREATE", "DELETE", "LIST", "NAMES", "LEADER", "PAUSE"].map((verb) => `$JS.API.CONSUMER.${verb}.>`),
   ...[mqttSessionStream, mqttRetainedStream, "$MQTT_out"].map((stream) => `$JS.API.STREAM.PURGE.${stream}`),
   "$JS.API.STREAM.MSG.GET.$MQTT_out",
   ...[mqttSessionStream, mqttRetainedStream, mqttHeldStream, "$MQTT_out"].flatMap((stream) => [
     `$JS.API.STREAM.UPDATE.${stream}`,
     `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.>`,
+    `$JS.API.CONSUMER.RESET.${stream}.>`,
     `$JS.API.CONSUMER.MSG.NEXT.${stream}.>`,
     `$JS.API.CONSUMER.UNPIN.${stream}.>`,
     `$JS.ACK.${stream}.>`,

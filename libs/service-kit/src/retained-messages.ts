@@ -1,38 +1,85 @@
+import { z } from "zod";
 import type { Bus } from "./bus.ts";
 import { topicLevels } from "./device-topic.ts";
 import { heaviestDevice } from "./heaviest-device.ts";
 import { findStream, streamManager } from "./streams.ts";
 import { mqttRetainedPrefix, mqttRetainedStream, subjectToken } from "./subjects.ts";
 
+/** How long the broker may take to list a page, in milliseconds: it sorts all subjects of the device for it. */
+const listMs = 20_000;
+
+/** Some of a device's retained messages. */
+export interface RetainedTopics {
+  /** At most as many as asked for, and as the broker lists at once (100,000); none when there is nothing left. */
+  readonly topics: readonly string[];
+  /** How many there are of the kind that is listed. */
+  readonly total: number;
+}
+
+const SubjectsPage = z.object({
+  error: z.object({ code: z.int(), description: z.string().default("") }).optional(),
+  total: z.int().default(0),
+  state: z.object({ subjects: z.record(z.string(), z.unknown()).nullish() }).optional(),
+});
+
 /**
- * MQTT topics below `ID/` and `db/ID/` of which the broker holds a retained message, as its stream has them: what a
- * single server has in memory may be behind. To clear one, publish an empty retained message on it.
+ * MQTT topics below `ID/` and `db/ID/` of which the broker holds a retained message: one page, so clear those and ask again. To clear
+ * one, publish an empty retained message on it: a purge of the stream leaves it in the memory of nats-server.
  */
-export async function listRetainedTopics(bus: Bus, deviceId: string): Promise<readonly string[]> {
+export async function listRetainedTopics(
+  bus: Bus,
+  deviceId: string,
+  maxTopics = Number.POSITIVE_INFINITY,
+): Promise<RetainedTopics> {
   const id = subjectToken(deviceId, "device id");
-  const manager = await streamManager(bus);
-  const topics: string[] = [];
   for (const below of [`${id}.>`, `db.${id}`, `db.${id}.>`]) {
-    const options = { subjects_filter: `${mqttRetainedPrefix}${below}` };
-    const info = await findStream(manager, mqttRetainedStream, options);
-    topics.push(...Object.keys(info?.state.subjects ?? {}).map(topicOf));
+    // Not `streams.info` of the client library, which collects all pages.
+    const query = JSON.stringify({ subjects_filter: `${mqttRetainedPrefix}${below}` });
+    const answer = await bus.connection.request(`$JS.API.STREAM.INFO.${mqttRetainedStream}`, query, {
+      timeout: listMs,
+    });
+    const { error, total, state } = SubjectsPage.parse(answer.json());
+    if (error?.code === 404) break;
+    if (error !== undefined) throw new Error(`the retained messages cannot be listed: ${error.description}`);
+    const topics = Object.keys(state?.subjects ?? {})
+      .slice(0, maxTopics)
+      .map(topicOf);
+    if (topics.length > 0) return { topics, total: Math.max(total, topics.length) };
   }
-  return topics;
+  return { topics: [], total: 0 };
+}
+
+/** Bounds of what devices retain in all. */
+export interface RetainedLimits {
+  readonly maxBytes: number;
+  /** Of one device. The search finds a device that has a quarter of all, so it may have more where the others have many. */
+  readonly maxMessages: number;
 }
 
 /**
- * The device that retains most, when the broker holds more than `maxBytes` of retained messages; deltas of shadows do not count, since
- * the mesh publishes them. Null when there is none.
+ * The device that retains most, when the broker holds more than `maxBytes` of retained messages, or when that device has more than
+ * `maxMessages`. Deltas of shadows do not count, since the mesh publishes them. Null when there is none.
  */
-export async function findRetainedHoard(bus: Bus, maxBytes: number): Promise<string | null> {
+export async function findRetainedHoard(
+  bus: Bus,
+  { maxBytes, maxMessages }: RetainedLimits,
+): Promise<string | null> {
   const manager = await streamManager(bus);
   const info = await findStream(manager, mqttRetainedStream);
-  if (info === null || info.state.bytes <= maxBytes) return null;
-  return await heaviestDevice(manager, {
+  if (info === null) return null;
+  const { bytes, messages, first_seq, last_seq } = info.state;
+  const where = {
     stream: mqttRetainedStream,
     prefix: mqttRetainedPrefix,
-    between: [info.state.first_seq, info.state.last_seq],
+    between: [first_seq, last_seq],
     deviceOf: retainerOf,
+  } as const;
+  if (bytes > maxBytes) return await heaviestDevice(manager, where);
+  if (messages <= maxMessages) return null;
+  return await heaviestDevice(manager, {
+    ...where,
+    weightOf: () => 1,
+    leastShareOfOne: Math.max(0.25, maxMessages / messages),
   });
 }
 

@@ -13,6 +13,7 @@ import { createLogger, type Logger } from "./logger.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { type OpsServer, type ReadinessCheck, startOpsServer } from "./ops-server.ts";
 import { type EndpointStats, type Served, serve } from "./serve.ts";
+import { devicesUser, meshUser } from "./subjects.ts";
 
 /** Time beyond `DRAIN_MS` for flushing and closing stores before the process ends regardless, in milliseconds. */
 const closingMs = 5_000;
@@ -60,6 +61,11 @@ export interface ServiceDefinition<S extends ServiceDeclaration, V extends z.Zod
   readonly declaration: S;
   readonly env: V;
   readonly start: (parts: ServiceParts<S, z.output<V>>) => Promise<StartedService<S["serves"]>>;
+  /**
+   * Once started, the service stays ready without the broker. For one that a balancer routes to by `/readyz`: the broker is
+   * shared, so all replicas would leave the balancer at once, and nobody would be left to answer 503.
+   */
+  readonly readyWithoutBroker?: boolean;
 }
 
 /**
@@ -174,12 +180,15 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       signal,
       ...(env.REPLICA_ID === undefined ? {} : { replicaId: env.REPLICA_ID }),
     };
-    const bus = await connectBus({ ...connection, ...credentials(env.NATS_USER ?? name, env.NATS_PASSWORD) });
+    const user = env.NATS_USER ?? name;
+    const bus = await connectBus({ ...connection, ...credentials(meshUser(user), env.NATS_PASSWORD) });
     this.#bus = bus;
     this.#watch("bus", bus);
     if (declaration.rights.some((right) => right === "device_data" || right === "device_topics")) {
-      const user = `${env.NATS_USER ?? name}.devices`;
-      this.#devicesBus = await connectBus({ ...connection, ...credentials(user, env.NATS_DEVICES_PASSWORD) });
+      this.#devicesBus = await connectBus({
+        ...connection,
+        ...credentials(devicesUser(user), env.NATS_DEVICES_PASSWORD),
+      });
       this.#watch("devices bus", this.#devicesBus);
     }
     const started = await this.#definition.start({
@@ -218,7 +227,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
   }
 
   #watch(check: string, bus: Bus): void {
-    this.#checks.set(check, () => bus.connected);
+    if (!this.#definition.readyWithoutBroker) this.#checks.set(check, () => bus.connected);
     void bus.ended.then((error) => {
       if (!this.#stopping.signal.aborted) this.crash(error ?? new Error(`the ${check} was closed`));
     });

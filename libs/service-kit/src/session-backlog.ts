@@ -55,12 +55,34 @@ export async function dropSessionBacklog(
   return dropped;
 }
 
+/**
+ * The device of which most is stored in the broker's stream, for sessions or for services, when that holds more than `maxBytes`; null
+ * when no device has a quarter of it. Where services are away, the messages of a whole fleet wait, which is nobody's fault.
+ */
+export async function findMessageHoard(bus: Bus, maxBytes: number): Promise<string | null> {
+  const manager = await streamManager(bus);
+  const { state } = await manager.streams.info(mqttStream);
+  if (state.bytes <= maxBytes) return null;
+  return await heaviestDevice(manager, {
+    stream: mqttStream,
+    prefix: mqttStreamPrefix,
+    between: [state.first_seq, state.last_seq],
+    deviceOf: publisherOf,
+    leastShareOfOne: 0.25,
+  });
+}
+
 /** The last sequence up to which services are done with everything that is theirs. */
 function handledUpTo(
   { num_pending, num_ack_pending, ack_floor }: ConsumerInfo,
   lastSequence: number,
 ): number {
   return num_pending === 0 && num_ack_pending === 0 ? lastSequence : ack_floor.stream_seq;
+}
+
+function publisherOf(subject: string): string {
+  const [first = "", second = ""] = subject.split(".", 2);
+  return first === "db" ? second : first;
 }
 
 /** What comes below `db/` is on its way to storage: devices may not subscribe to it. */

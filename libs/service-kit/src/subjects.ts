@@ -64,6 +64,19 @@ export function discoverySubjects(verb: DiscoveryVerb, service: string, id: stri
   return [`$SRV.${verb}`, `$SRV.${verb}.${name}`, `$SRV.${verb}.${name}.${subjectToken(id, "service id")}`];
 }
 
+/**
+ * The broker's user of a service in account MESH. nats-server looks a login up among its own users before it asks the auth
+ * callout, so these names hold a dot, which no device id does.
+ */
+export function meshUser(service: string): string {
+  return `${service}.mesh`;
+}
+
+/** The broker's user of a service in account DEVICES. */
+export function devicesUser(service: string): string {
+  return `${service}.devices`;
+}
+
 /** Below this, and nowhere else, a user of the broker receives replies. */
 export function inboxPrefix(service: string): string {
   return `_INBOX_${subjectToken(service, "service")}`;
@@ -122,6 +135,15 @@ export const deviceConsumers = {
     `${mqttStreamPrefix}*.event.>`,
   ],
 } as const;
+
+/**
+ * Where services write to `$MQTT_msgs` to see whether it stores: each what its own consumer holds, since nothing else is stored. No device
+ * has such an id.
+ */
+export const canarySubjects = {
+  data: `${mqttStreamPrefix}db._canary`,
+  "rpc-bridge": `${mqttStreamPrefix}_canary.event.stored`,
+} as const satisfies Record<keyof typeof deviceConsumers, string>;
 
 /** The one priority group of each of them: within it, one replica gets all messages (ADR 17). */
 export const replicaGroup = "replicas";

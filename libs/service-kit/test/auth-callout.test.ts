@@ -1,7 +1,10 @@
+import { mesh } from "@devmesh/contracts/mesh";
+import { DeviceId } from "@devmesh/contracts/model/device-id";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { nkeys } from "@nats-io/nats-core";
 import type { LoginRequest } from "../src/auth-callout.ts";
+import { brokerUsers } from "../src/broker-config.ts";
 import { accountSigner, createAccountKeyPair } from "../src/nkey.ts";
 import { grant, startBroker, type TestBroker } from "./broker.ts";
 
@@ -99,6 +102,12 @@ describe("the auth callout", () => {
     expect(broker.server.log()).not.toContain("do-not-tell");
     expect(broker.server.log()).not.toContain("secret of");
   });
+});
+
+test("no user of the broker has a name that a device may have, since such a device could never log in", () => {
+  const users = brokerUsers(mesh).map(({ user }) => user);
+  expect(users).toHaveLength(Object.keys(mesh).length + 3);
+  expect(users.filter((user) => DeviceId.safeParse(user).success)).toEqual([]);
 });
 
 describe("an account key pair", () => {

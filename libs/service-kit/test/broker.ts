@@ -2,11 +2,13 @@ import { defineEvent, defineEvents, defineQueue } from "@devmesh/contracts/contr
 import { calls, defineService, hears } from "@devmesh/contracts/topology";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
+import { allowingStoreRetained } from "@devmesh/testkit/retained-messages";
 import { z } from "zod";
 import { answerAuthCallout, type LoginDecision, type LoginRequest } from "../src/auth-callout.ts";
 import { brokerConfig, brokerUsers } from "../src/broker-config.ts";
 import { type Bus, type BusOptions, connectBus } from "../src/bus.ts";
 import { createAccountKeyPair } from "../src/nkey.ts";
+import { meshUser } from "../src/subjects.ts";
 import { testLog } from "./buses.ts";
 import { greeter } from "./greeter.ts";
 
@@ -53,7 +55,7 @@ export const mesh = {
 };
 
 const issuer = createAccountKeyPair();
-const passwords = Object.fromEntries(brokerUsers(mesh).map(({ user }) => [user, `secret of ${user}`]));
+const passwords = Object.fromEntries(brokerUsers(mesh).map(({ name }) => [name, `secret of ${name}`]));
 
 /** What devices may do in these tests: their own topics. */
 export function grant({ user }: Pick<LoginRequest, "user">, expiresInMs = 60_000): LoginDecision {
@@ -72,6 +74,7 @@ export interface TestBroker extends AsyncDisposable {
   readonly server: TestNatsServer;
   /** Decides logins; a test may replace it. Default: any device whose password is `t`. */
   decide: (request: LoginRequest) => Promise<LoginDecision>;
+  /** Connects as the user of a service, or as `<service>.devices`. */
   connect(user: string, options?: Partial<BusOptions>): Promise<Bus>;
   device(
     id: string,
@@ -86,14 +89,16 @@ export interface TestBroker extends AsyncDisposable {
 export async function startBroker(): Promise<TestBroker> {
   const server = await startNatsServer({
     config: ({ port, mqttPort, websocketPort, storeDir }) =>
-      brokerConfig(mesh, {
-        host: "127.0.0.1",
-        ports: { nats: port, mqtt: mqttPort, websocket: websocketPort },
-        storeDir,
-        users: passwords,
-        issuerPublicKey: issuer.publicKey,
-        maxFileStore: 4 * 1024 ** 3,
-      }),
+      allowingStoreRetained(
+        brokerConfig(mesh, {
+          host: "127.0.0.1",
+          ports: { nats: port, mqtt: mqttPort, websocket: websocketPort },
+          storeDir,
+          users: passwords,
+          issuerPublicKey: issuer.publicKey,
+          maxFileStore: 4 * 1024 ** 3,
+        }),
+      ),
   });
   const buses: Bus[] = [];
   const devices: MqttDevice[] = [];
@@ -105,7 +110,7 @@ export async function startBroker(): Promise<TestBroker> {
       const bus = await connectBus({
         url: server.url,
         name,
-        user,
+        user: user === name ? meshUser(name) : user,
         password: passwords[user] ?? "",
         log: testLog,
         ...options,

@@ -11,6 +11,7 @@ import { followEvents } from "../src/event-stream.ts";
 import { createPublisher } from "../src/events.ts";
 import { createLogger } from "../src/logger.ts";
 import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
+import { meshUser } from "../src/subjects.ts";
 
 describe("three clustered servers", () => {
   let folder: TempFolder;
@@ -27,10 +28,11 @@ describe("three clustered servers", () => {
   });
 
   async function connect(user: string): Promise<Bus> {
+    const name = user.replace(/\.devices$/, "");
     const bus = await connectBus({
       url: cluster.env.NATS_URL,
-      name: user.replace(/\.devices$/, ""),
-      user,
+      name,
+      user: user === name ? meshUser(name) : user,
       password: cluster.passwords[user] ?? "",
       streamReplicas: 3,
       log: createLogger({ service: user, level: "silent" }),

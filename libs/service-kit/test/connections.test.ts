@@ -61,6 +61,20 @@ describe("connections of devices", () => {
     expect((await listDeviceConnections(bus, { deviceId: "nobody" })).connections).toEqual([]);
   });
 
+  test("are listed with their age, which grows by the broker's clock", async () => {
+    await using _pump = await broker.device("pump-1");
+    const ageNow = async () => {
+      const { connections } = await listDeviceConnections(bus, { deviceId: "pump-1" });
+      return connections[0]?.ageMs ?? 0;
+    };
+    const since = performance.now();
+    const first = await ageNow();
+    expect(first).toBeGreaterThan(0);
+    const grown = (await ageNow()) - first;
+    expect(grown).toBeGreaterThan(0);
+    expect(grown).toBeLessThanOrEqual(performance.now() - since + 2);
+  });
+
   test("are closed one by one, and closing one that is gone says so", async () => {
     const pump = await broker.device("pump-1");
     await using other = await broker.device("pump-1", { clientId: "pump-1:other" });

@@ -5,6 +5,7 @@ import { brokerUsers } from "../src/broker-config.ts";
 import type { Bus } from "../src/bus.ts";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
+import { sendToDevice, subscribeBounded } from "../src/device-link.ts";
 import { announce, discover } from "../src/discovery.ts";
 import { createPublisher, subscribe } from "../src/events.ts";
 import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
@@ -21,7 +22,7 @@ describe("the user of a service", () => {
   const buses = new Map<string, Bus>();
   beforeAll(async () => {
     broker = await startBroker();
-    for (const { user } of brokerUsers(mesh)) buses.set(user, await broker.connect(user));
+    for (const { name } of brokerUsers(mesh)) buses.set(name, await broker.connect(name));
   });
   afterAll(() => broker.stop());
 
@@ -128,19 +129,28 @@ describe("the user of a service", () => {
     await provisionDeviceStreams(as("rpc-bridge.devices"), { signal: done.signal });
     await using pump = await broker.device("pump-1");
     await pump.subscribe("pump-1/#", 1);
-    await bridge.publish("pump-1/rpc", "call", 0);
+    const answers: string[] = [];
+    const subjects = ["pump-1.r.rpc", "pump-1.r.a.rpc"];
+    const replies = subscribeBounded(as("rpc-bridge.devices"), subjects, 2, (payload) => {
+      answers.push(Buffer.from(payload).toString());
+    });
+    expect(sendToDevice(as("rpc-bridge.devices"), "pump-1.rpc", Buffer.from("call"))).toBe(true);
     await pump.awaitMessage("pump-1/rpc");
-    expect(await bridge.subscribe("+/r/#")).toBe(0);
-    await pump.publish("pump-1/r/a/rpc", "answer", 0);
-    await bridge.awaitMessage("pump-1/r/a/rpc");
+    for (const n of [1, 2, 3]) await pump.publish("pump-1/r/a/rpc", `answer ${n}`, 1);
+    await pump.publish("pump-1/r/rpc", "another", 1);
+    await eventually(() => answers.length >= 3);
+    expect(answers).toEqual(["answer 1", "answer 2", "another"]);
+    expect(replies.open).toBe(false);
+    replies.end();
     await bridge.publish("pump-1/shadow/delta", "delta", 1, true);
     await pump.publish("db/pump-1/kept", "1", 1, true);
     await pump.publish("pump-1/own/kept", "1", 1, true);
-    const kept = () => listRetainedTopics(as("rpc-bridge.devices"), "pump-1");
-    expect([...(await kept())].sort()).toEqual(["db/pump-1/kept", "pump-1/own/kept", "pump-1/shadow/delta"]);
+    const kept = async () => (await listRetainedTopics(as("rpc-bridge.devices"), "pump-1")).topics;
+    expect([...(await kept())].sort()).toEqual(["pump-1/own/kept", "pump-1/shadow/delta"]);
     await bridge.publish("pump-1/own/kept", "", 1, true);
-    await bridge.publish("db/pump-1/kept", "", 1, true);
     await bridge.publish("pump-1/shadow/delta", "", 1, true);
+    expect(await kept()).toEqual(["db/pump-1/kept"]);
+    await bridge.publish("db/pump-1/kept", "", 1, true);
     expect(await kept()).toEqual([]);
   });
 
@@ -158,7 +168,7 @@ describe("the user of a service", () => {
         inAccount.flatMap(({ permissions }) => permissions.publish.allow).map(concrete),
       );
       const subscribable = new Set(inAccount.flatMap(({ permissions }) => permissions.subscribe.allow));
-      for (const { user, permissions } of inAccount) {
+      for (const { name: user, permissions } of inAccount) {
         const allowed = new Set(permissions.publish.allow.map(concrete));
         for (const subject of publishable) {
           // The bridge may reach any topic of a device; what it may not is tried below.
@@ -217,7 +227,7 @@ describe("the user of a service", () => {
   });
 
   test("of a service without MQTT cannot log in over it", async () => {
-    await expect(broker.device("caller", { password: "secret of caller" })).rejects.toThrow();
+    await expect(broker.device("caller.mesh", { password: "secret of caller" })).rejects.toThrow();
     await expect(broker.device("data.devices", { password: "secret of data.devices" })).rejects.toThrow();
   });
 });

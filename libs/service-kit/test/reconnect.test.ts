@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { startTcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { describe, expect, test } from "@jest/globals";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
@@ -56,5 +59,51 @@ describe("when the broker dies", () => {
     giveUp.abort(new Error("stopping"));
     await expect(connecting).rejects.toThrow("stopping");
     await buses.server.restart();
+  });
+});
+
+describe("a server of the list that accepts connections and never answers", () => {
+  /** Far less than the 20 s that the client waits by default, far more than the two seconds that it is given. */
+  const soonMs = 15_000;
+
+  test("delays the first connection by a few seconds", async () => {
+    await using buses = await startBuses();
+    await using proxy = await startTcpProxy(buses.server.port);
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => void sockets.push(socket.on("error", () => undefined)));
+    silent.listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    // Until the silent server was tried, the other one refuses: the client tries them in any order.
+    proxy.cut();
+    const tried = once(silent, "connection");
+    const connecting = buses.connect("caller", {
+      url: `nats://127.0.0.1:${port},nats://127.0.0.1:${proxy.port}`,
+    });
+    await tried;
+    proxy.restore();
+    const triedAt = performance.now();
+    await connecting;
+    expect(performance.now() - triedAt).toBeLessThan(soonMs);
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+
+  test("delays a reconnect by a few seconds", async () => {
+    await using buses = await startBuses();
+    await using one = await startTcpProxy(buses.server.port);
+    await using other = await startTcpProxy(buses.server.port);
+    const bus = await buses.connect("caller", {
+      url: `nats://127.0.0.1:${one.port},nats://127.0.0.1:${other.port}`,
+    });
+    const [current, next] = bus.connection.getServer().endsWith(`:${one.port}`) ? [one, other] : [other, one];
+    const back = new Promise<void>((resolve) => bus.onReconnect(resolve));
+    const lostAt = performance.now();
+    next.stall();
+    // The client tries the next server of the list before the one that it lost.
+    current.cut();
+    current.restore();
+    await back;
+    expect(performance.now() - lostAt).toBeLessThan(soonMs);
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Bus } from "../src/bus.ts";
 import { pullDeviceMessages } from "../src/device-stream.ts";
 import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
-import { dropSessionBacklog } from "../src/session-backlog.ts";
+import { dropSessionBacklog, findMessageHoard } from "../src/session-backlog.ts";
 import { streamManager } from "../src/streams.ts";
 import { mqttStream } from "../src/subjects.ts";
 import { startBroker, type TestBroker } from "./broker.ts";
@@ -69,6 +69,9 @@ test("what services have not handled yet is never dropped, however much it is", 
     },
   );
   expect(handled.filter((subject) => subject === "hoarder.event.bulk")).toHaveLength(50);
+
+  expect(await findMessageHoard(bus, 0)).toBe("hoarder");
+  expect(await findMessageHoard(bus, 1_000_000)).toBeNull();
 
   // Handled, and waiting for the session still; the data is not the bridge's.
   const dropped = await dropSessionBacklog(bus, { maxBytes: 0, signal: done.signal });

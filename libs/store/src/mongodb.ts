@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
+  type Collection,
   type Db,
   type IndexDescription,
   MongoBulkWriteError,
@@ -24,8 +25,10 @@ import type { MongoUrl } from "./store-url.ts";
 /** A collection with the indexes that its queries need. */
 export interface CollectionDeclaration {
   readonly name: string;
-  /** Each has a `name`, by which a query's plan shows it. One that changes gets another name; the old one is dropped by hand. */
+  /** Each has a `name`, by which a query's plan shows it. One that changes gets another name. */
   readonly indexes: readonly (IndexDescription & { readonly name: string })[];
+  /** Names of indexes of earlier releases that are dropped once those above exist. */
+  readonly replacedIndexes?: readonly string[];
 }
 
 /** A database shared by the replicas of a service. */
@@ -144,9 +147,15 @@ export async function openMongo(
     close: () => connection.close(),
   };
   try {
-    for (const { name, indexes } of collections) {
+    for (const { name, indexes, replacedIndexes = [] } of collections) {
       if (indexes.length === 0) continue;
-      await store.run(signal, () => db.collection(name).createIndexes([...indexes]));
+      const collection = db.collection(name);
+      await store.run(signal, () => collection.createIndexes([...indexes]));
+      const existing = await store.run(signal, () => collection.indexes());
+      for (const replaced of replacedIndexes) {
+        if (existing.some((index) => index.name === replaced))
+          await store.run(signal, () => dropIndex(collection, replaced));
+      }
     }
     await store.ping(signal);
     return store;
@@ -155,6 +164,17 @@ export async function openMongo(
     throw error;
   }
 }
+
+/** Several replicas that start at once may drop it at once. */
+async function dropIndex(collection: Collection, name: string): Promise<void> {
+  try {
+    await collection.dropIndex(name);
+  } catch (error) {
+    if (!(error instanceof MongoServerError) || error.code !== indexNotFound) throw error;
+  }
+}
+
+const indexNotFound = 27;
 
 /** Connects a client anew, which its collections stay valid over, whenever it can no longer find its servers by itself. */
 function keepConnected(client: MongoClient): { close(): Promise<void> } {

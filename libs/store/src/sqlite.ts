@@ -9,11 +9,6 @@ export type Migration = string;
 export interface SqliteOptions {
   /** All steps of the schema, oldest first. */
   readonly migrations: readonly Migration[];
-  /**
-   * `full` syncs each commit to the disk, so that it survives a power cut; `normal` survives a crash of the
-   * process, and is for what another store still holds until it is synced.
-   */
-  readonly durability: "full" | "normal";
 }
 
 /** A SQLite store that this process alone may write. */
@@ -27,7 +22,7 @@ const memory = ":memory:";
 
 /**
  * Opens a database for writing, brings its schema up to date, and keeps every other process from doing the same:
- * SQLite means one replica of a service (ADR 3).
+ * SQLite means one replica of a service (ADR 3). Each commit is synced to the disk, so that it survives a power cut.
  * @throws Error with one clear sentence when another replica holds the store, when the folder cannot be written, when the file is
  * no database or cannot be used, or when the schema is newer than this program.
  */
@@ -35,7 +30,7 @@ export function openSqlite(path: string, options: SqliteOptions): SqliteStore {
   if (path !== memory) makeFolder(dirname(path));
   const lock = path === memory ? null : holdLock(path);
   try {
-    const db = openDatabase(path, options);
+    const db = openDatabase(path);
     migrate(db, options.migrations);
     return {
       db,
@@ -50,13 +45,13 @@ export function openSqlite(path: string, options: SqliteOptions): SqliteStore {
   }
 }
 
-function openDatabase(path: string, { durability }: SqliteOptions): DatabaseSync {
+function openDatabase(path: string): DatabaseSync {
   let db: DatabaseSync | null = null;
   try {
     db = new DatabaseSync(path);
     db.exec(`
       PRAGMA journal_mode = WAL;
-      PRAGMA synchronous = ${durability};
+      PRAGMA synchronous = full;
       PRAGMA busy_timeout = 5000;
       PRAGMA foreign_keys = ON;
     `);

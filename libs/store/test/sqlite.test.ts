@@ -9,7 +9,6 @@ import { isStoreUnavailable } from "../src/store-unavailable.ts";
 let folder: string;
 let path: string;
 const options = {
-  durability: "full",
   migrations: ["CREATE TABLE thing (id INTEGER PRIMARY KEY) STRICT"],
 } as const;
 
@@ -34,7 +33,7 @@ test("a store keeps its rows over a reopening and takes further migrations once"
 test("a second process is refused the store and told why, and gets it when the first is gone", () => {
   const first = openSqlite(path, options);
   const script = `import { openSqlite } from ${JSON.stringify(new URL("../src/sqlite.ts", import.meta.url).href)};
-    openSqlite(${JSON.stringify(path)}, { durability: "full", migrations: [] });`;
+    openSqlite(${JSON.stringify(path)}, { migrations: [] });`;
   const open = () =>
     spawnSync(
       process.execPath,

@@ -5,7 +5,7 @@ import { tempFolder } from "./temp-folder.ts";
 
 /** A nats-server configured as the mesh's own, without any service. */
 export interface TestBroker extends TestNatsServer {
-  /** Password of each user: `<service>` in MESH, `<service>.devices` in DEVICES. */
+  /** Passwords by name: `<service>` of the user in MESH, `<service>.devices` of the one in DEVICES. */
   readonly passwords: Readonly<Record<string, string>>;
   /** Signs the answers of the auth callout; MQTT logins need something that answers it. */
   readonly issuerSeed: string;

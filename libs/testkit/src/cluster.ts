@@ -16,7 +16,7 @@ const AWAY_MS = 1_000;
 /** Three nats-servers in one cluster, each configured as the mesh's own and with a folder of its own. */
 export interface TestCluster extends AsyncDisposable {
   readonly servers: readonly TestNatsServer[];
-  /** Password of each user: `<service>` in MESH, `<service>.devices` in DEVICES. */
+  /** Passwords by name: `<service>` of the user in MESH, `<service>.devices` of the one in DEVICES. */
   readonly passwords: Readonly<Record<string, string>>;
   /** What a launcher needs in its environment to run a mesh on the cluster, beside a data folder with the same installation. */
   readonly env: { readonly NATS_URL: string; readonly MQTT_URL: string; readonly STREAM_REPLICAS: string };

@@ -64,7 +64,7 @@ export interface TestMesh extends LaunchedMesh {
   readonly masterKey: string;
   /** The REST API with the master key. */
   readonly http: HttpClient;
-  /** Ends one part by a signal (SIGKILL unless told); it is started again after a second. */
+  /** Ends one part by a signal (SIGKILL by default); its launcher starts it again. */
   kill(part: ServiceName | "nats-server", signal?: NodeJS.Signals): Promise<void>;
   /** Waits until a part runs with another process id than the given one. */
   restarted(part: ServiceName | "nats-server", formerPid: number): Promise<void>;

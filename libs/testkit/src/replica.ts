@@ -47,7 +47,7 @@ export async function startReplica(
     service,
     surroundings,
     log,
-    { repository, dataDir, children },
+    { repository, dataDir, children, say: () => {} },
     new AbortController().signal,
   );
   void ended.then(() => log.close());

@@ -21,9 +21,10 @@ describe("the mesh's broker", () => {
   test("lets every service in as itself, and nobody with a wrong password", async () => {
     for (const service of Object.keys(mesh)) {
       const { NATS_PASSWORD: password = "" } = broker.environmentOf(service);
-      await using connection = await connectNats({ port: broker.port, user: service, password });
+      const user = `${service}.mesh`;
+      await using connection = await connectNats({ port: broker.port, user, password });
       await connection.flush();
-      await expect(connectNats({ port: broker.port, user: service, password: "wrong" })).rejects.toThrow();
+      await expect(connectNats({ port: broker.port, user, password: "wrong" })).rejects.toThrow();
     }
   }, 60_000);
 

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { eventually } from "../src/eventually.ts";
 import { isListening } from "../src/listening.ts";
 import { type LaunchedMesh, launchMesh, startMesh, type TestMesh } from "../src/mesh.ts";
+import { connectMqttDevice } from "../src/mqtt-device.ts";
 import { tempFolder } from "../src/temp-folder.ts";
 
 const services = ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"];
@@ -96,6 +97,25 @@ describe("a mesh that is up", () => {
     }
   });
 
+  test("keeps a token that a device sends as user name or client id out of the broker's log", async () => {
+    const { json } = await mesh.http("/api/v2/devices", { method: "POST", body: { id: "mistaken" } });
+    const token: string = json.token;
+    const wrong = { url: `mqtt://127.0.0.1:${mesh.ports.mqtt}`, token };
+    for (const login of [
+      { id: token, clientId: "mistaken" },
+      { id: "mistaken", clientId: token },
+    ]) {
+      await expect(connectMqttDevice({ ...wrong, ...login })).rejects.toThrow();
+    }
+    const log = await eventually(async () => {
+      const text = await readFile(join(mesh.dataDir, "logs", "nats-server.log"), "utf8");
+      return (
+        text.includes('User "dt_[redacted]"') && text.includes('"dt_[redacted]" - authentication') && text
+      );
+    });
+    expect(log).not.toContain(token);
+  });
+
   test("keeps its secrets for the owner alone, and out of logs, command lines and mesh.json", async () => {
     const owned = ["installation.json", "master-key", "nats-server.conf", "mesh.json"];
     for (const name of owned) expect((await stat(join(mesh.dataDir, name))).mode & 0o777).toBe(0o600);
@@ -115,12 +135,13 @@ describe("a mesh that is up", () => {
   });
 
   test("starts a killed service and a killed nats-server again, names them, and answers again", async () => {
+    const waits = { devices: "in 1 s", "nats-server": "at once" } as const;
     for (const part of ["devices", "nats-server"] as const) {
       const former = await mesh.pidOf(part);
       await mesh.kill(part);
       await mesh.restarted(part, former);
       await eventually(() => mesh.output().includes(`${part} is ready again.`), { withinMs: 30_000 });
-      expect(mesh.output()).toContain(`${part} was killed (SIGKILL); it is started again in 1 s.`);
+      expect(mesh.output()).toContain(`${part} was killed (SIGKILL); it is started again ${waits[part]}.`);
       await eventually(async () => (await mesh.http("/api/v2/devices")).status === 200, {
         withinMs: 30_000,
         everyMs: 200,

@@ -16,8 +16,8 @@ const mongodbName = (user: string) => `mongodb.${user}`;
 
 /** Every secret of one deployment. */
 export interface DeploymentSecrets {
-  /** Password of a user of the broker; undefined where there is no such user. */
-  readonly brokerPassword: (user: string) => string | undefined;
+  /** Password of a user of the broker by its `name`; undefined where there is no such user. */
+  readonly brokerPassword: (name: string) => string | undefined;
   /** With it the servers of a NATS cluster know each other. */
   readonly routePassword: string;
   readonly issuer: Installation["issuer"];
@@ -35,7 +35,7 @@ export interface DeploymentSecrets {
  */
 export async function deploymentSecrets(file: string): Promise<DeploymentSecrets> {
   const names = [
-    ...brokerUsers(mesh).map(({ user }) => user),
+    ...brokerUsers(mesh).map(({ name }) => name),
     routeName,
     memberName,
     masterKeyName,
@@ -48,7 +48,7 @@ export async function deploymentSecrets(file: string): Promise<DeploymentSecrets
   );
   const made = (name: string) => passwords[name] ?? "";
   return {
-    brokerPassword: (user) => passwords[user],
+    brokerPassword: (name) => passwords[name],
     routePassword: made(routeName),
     issuer,
     keyEncryptionKey: key_encryption_key,

@@ -7,7 +7,7 @@ import type { MeshSettings } from "./settings.ts";
 
 /** The secrets of an installation with a password for each user of the mesh's broker; made at the first start. */
 export function installationOf(path: string): Promise<Installation> {
-  const users = brokerUsers(mesh).map(({ user }) => user);
+  const users = brokerUsers(mesh).map(({ name }) => name);
   return ensureInstallation(path, users, createAccountKeyPair);
 }
 
@@ -29,7 +29,7 @@ export async function writeBrokerConfig(
   folder: DataFolder,
   installation: Installation,
 ): Promise<void> {
-  const { host, natsPort, mqttPort, mqttWebsocketPort, mqttTls } = settings;
+  const { host, natsPort, mqttPort, mqttWebsocketPort, mqttTls, brokerSync } = settings;
   const place: BrokerPlace = {
     host,
     ports: {
@@ -38,6 +38,7 @@ export async function writeBrokerConfig(
       ...(mqttWebsocketPort === undefined ? {} : { websocket: mqttWebsocketPort }),
     },
     storeDir: folder.jetstream,
+    syncInterval: brokerSync,
     ...(mqttTls === undefined ? {} : { tls: mqttTls }),
   };
   await replaceFile(folder.brokerConfig, meshBrokerConfig(place, installation));

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StartFailure } from "../process/running-process.ts";
 import { systemErrorCode } from "../process/system-error.ts";
 import { makeFolder } from "./make-folder.ts";
+import { syncToDisk } from "./sync-to-disk.ts";
 
 /** The files and folders of one mesh's data folder. */
 export interface DataFolder {
@@ -102,6 +103,7 @@ export async function replaceFile(path: string, content: string): Promise<void> 
       await file.close();
     }
     await rename(unfinished, path);
+    await syncToDisk(dirname(path));
   } finally {
     await rm(unfinished, { force: true });
   }

@@ -1,12 +1,15 @@
 import { mesh as declaration, type ServiceName } from "@devmesh/contracts/mesh";
 import { findNatsServer } from "../nats-server/find-nats-server.ts";
+import { brokerBackOff, serviceBackOff } from "../process/back-off.ts";
 import type { ChildRegistry } from "../process/child-registry.ts";
 import { endByCommandLine } from "../process/command-line.ts";
 import { type RunningProcess, StartFailure } from "../process/running-process.ts";
 import { type Supervision, type SupervisionReport, supervise } from "../process/supervision.ts";
 import { type BrokerAddresses, brokerAddresses, reachable } from "./broker-addresses.ts";
 import { installationOf, writeBrokerConfig } from "./broker-configuration.ts";
+import { syncDescriptions } from "./broker-files.ts";
 import { awaitAnyListening, endLeftoverBroker, startBroker } from "./broker-process.ts";
+import { brokerStorage } from "./broker-storage.ts";
 import { type DataFolder, dataFolder, lockDataFolder, prepareDataFolder } from "./data-folder.ts";
 import type { Installation } from "./installation.ts";
 import { type MeshFile, meshFileWriter, readMeshFile } from "./mesh-file.ts";
@@ -65,7 +68,12 @@ export async function startMesh(start: MeshStart, signal: AbortSignal): Promise<
   const installation = await installationOf(folder.installation);
 
   const addresses = brokerAddresses(settings);
-  const parts: MeshParts = { logs: [], broker: null, services: new Map() };
+  const parts: MeshParts = {
+    logs: [],
+    broker: null,
+    services: new Map(),
+    stopping: new AbortController(),
+  };
   undo.defer(() => {
     for (const log of parts.logs) log.close();
   });
@@ -87,12 +95,14 @@ export async function startMesh(start: MeshStart, signal: AbortSignal): Promise<
   undo.defer(() => broker?.stop(BROKER_GRACE_MS));
 
   undo.defer(async () => {
+    parts.stopping.abort();
     const gateway = parts.services.get("gateway");
     const graceMs = settings.drainMs + CLOSING_MS;
     await gateway?.stop(graceMs);
     await Promise.all([...parts.services.values()].map((service) => service.stop(graceMs)));
   });
   await bringUpServices(quietly, folder, installation, addresses, parts, report, signal);
+  if (broker) await syncDescriptions(folder.jetstream);
   await meshFile.write(describe(settings, addresses, parts));
 
   const running = undo.move();
@@ -108,6 +118,7 @@ interface MeshParts {
   readonly logs: PartLog[];
   broker: Supervision<RunningProcess> | null;
   readonly services: Map<ServiceName, Supervision<ServiceProcess>>;
+  readonly stopping: AbortController;
 }
 
 function wantedPorts(settings: MeshSettings, without: ReadonlySet<ServiceName>): WantedPort[] {
@@ -155,7 +166,14 @@ async function bringUpBroker(
     });
     return null;
   }
-  const log = brokerLog(folder.logOf("nats-server"), complain);
+  const onWriteError = brokerStorage({
+    folder: folder.jetstream,
+    broker: () => parts.broker,
+    graceMs: BROKER_GRACE_MS,
+    say,
+    signal: parts.stopping.signal,
+  });
+  const log = brokerLog(folder.logOf("nats-server"), complain, onWriteError);
   parts.logs.push(log);
   const host = reachable(settings.host);
   const listeners = [
@@ -166,12 +184,13 @@ async function bringUpBroker(
   const part = {
     name: "nats-server",
     start: (stop: AbortSignal) => startBroker(found.path, folder, listeners, log, children, stop),
+    backOff: brokerBackOff,
   };
   return await named("nats-server", supervise(part, report, signal));
 }
 
 async function bringUpServices(
-  { settings, env, repository, without, children, complain }: MeshStart,
+  { settings, env, repository, without, children, say, complain }: MeshStart,
   folder: DataFolder,
   installation: Installation,
   { natsUrl, mqttUrl, mqttPublicUrl }: BrokerAddresses,
@@ -181,7 +200,7 @@ async function bringUpServices(
 ): Promise<void> {
   const oneFailed = new AbortController();
   const either = AbortSignal.any([signal, oneFailed.signal]);
-  const place: ServicePlace = { repository, dataDir: folder.path, children };
+  const place: ServicePlace = { repository, dataDir: folder.path, children, say };
   const mqttTlsCert = settings.mqttTls?.certFile;
   const surroundings = {
     settings,
@@ -206,6 +225,7 @@ async function bringUpServices(
     const part = {
       name: service,
       start: (stop: AbortSignal) => startService(service, serviceEnv, log, place, stop),
+      backOff: serviceBackOff,
     };
     parts.services.set(service, await named(service, supervise(part, report, either)));
   };

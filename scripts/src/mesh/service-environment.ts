@@ -11,6 +11,7 @@ const HANDED_OUT: ReadonlySet<string> = new Set([
   "MQTT_PORT",
   "NATS_PORT",
   "MQTT_WS_PORT",
+  "BROKER_SYNC",
   "MQTT_TLS_CERT",
   "MQTT_TLS_KEY",
   "DATA_DIR",

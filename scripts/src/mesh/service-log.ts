@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { secretsInText } from "@devmesh/contracts/model/api-key";
 import { z } from "zod";
 import { boundedLog } from "../process/bounded-log.ts";
 import { readLines } from "../process/line-reader.ts";
@@ -34,21 +35,44 @@ export function serviceLog(name: string, file: string, show: (line: string) => v
   return partLog(file, show, (line) => readServiceLine(name, line));
 }
 
-/** Opens the log file of nats-server, whose lines carry `[WRN]`, `[ERR]`, `[FTL]`. */
-export function brokerLog(file: string, show: (line: string) => void): PartLog {
-  return partLog(file, show, readBrokerLine);
+/**
+ * Opens the log file of nats-server, whose lines carry `[WRN]`, `[ERR]`, `[FTL]`. It logs user name and client id of a failed
+ * login: a token that was sent as one of them is redacted. `onWriteError` gets the cause of a write error: what could not be written to
+ * fails from then on, until nats-server restarts.
+ */
+export function brokerLog(
+  file: string,
+  show: (line: string) => void,
+  onWriteError: (cause: string) => void,
+): PartLog {
+  const redact = (line: string) => line.replaceAll(secretsInText, "$1_[redacted]");
+  const readLine = (line: string) => {
+    const cause = keptWriteError.exec(line)?.groups?.cause;
+    if (cause !== undefined) onWriteError(cause);
+    return readBrokerLine(line);
+  };
+  return partLog(file, show, readLine, redact);
 }
+
+/**
+ * What nats-server logs once for each stream and consumer, and when it turns JetStream off altogether. From the line's begin: what follows
+ * may be a client id, which a device chooses.
+ */
+const keptWriteError =
+  /^\[\d+\] \S+ \S+ \[ERR\] JetStream (?:(?:stream|consumer) '.*' critical write error: (?:.*: )?(?<cause>.*)$|(?<cause>out of .*), will be DISABLED)/;
 
 function partLog(
   file: string,
   show: (line: string) => void,
   read: (line: string) => Reading | null,
+  redact = (line: string) => line,
 ): PartLog {
   const log = boundedLog(file);
   let complaint: string | null = null;
   return {
     follow(stream) {
-      readLines(stream, (line) => {
+      readLines(stream, (received) => {
+        const line = redact(received);
         log.write(`${line}\n`);
         const reading = read(line);
         if (!reading) return;

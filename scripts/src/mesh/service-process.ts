@@ -5,8 +5,11 @@ import type { ChildRegistry } from "../process/child-registry.ts";
 import { type RunningProcess, StartFailure } from "../process/running-process.ts";
 import type { PartLog } from "./service-log.ts";
 
-/** Longest wait, in milliseconds, for a service to say that it is ready. */
-const READY_MS = 60_000;
+/** Longest wait, in milliseconds, for a service to be ready: the migration of a large store takes minutes. */
+const READY_MS = 30 * 60_000;
+
+/** Wait, in milliseconds, after which the user learns that a service still starts. */
+const NOTICE_MS = 60_000;
 
 /** What a service tells the launcher over their channel. */
 const ServiceMessage = z.discriminatedUnion("type", [
@@ -26,6 +29,8 @@ export interface ServicePlace {
   /** Stands in the command line, so that a later start of the same mesh recognises what this one left behind. */
   readonly dataDir: string;
   readonly children: ChildRegistry;
+  /** For the user, on standard output. */
+  say(sentence: string): void;
 }
 
 /** The path of a service's entry below the repository, as it stands in its command line. */
@@ -66,8 +71,11 @@ export async function startService(
         if (message?.type === "failed") fail(message.message);
       });
       void child.ended.then((how) => fail(log.lastComplaint() ?? how));
+      const slow = AbortSignal.timeout(NOTICE_MS);
       const late = AbortSignal.timeout(READY_MS);
       const once = { once: true, signal: settled.signal };
+      const notice = `${service} still starts; the migration of a large store takes minutes.`;
+      slow.addEventListener("abort", () => place.say(notice), once);
       late.addEventListener("abort", () => fail(`it was not ready within ${READY_MS / 1_000} s`), once);
       signal.addEventListener("abort", () => fail("the mesh stops"), once);
     });

@@ -29,6 +29,12 @@ const Environment = z.object({
   MQTT_PORT: withDefault(Port, "1883"),
   NATS_PORT: withDefault(Port, "4222"),
   MQTT_WS_PORT: optional(Port),
+  BROKER_SYNC: withDefault(
+    z
+      .string()
+      .regex(/^(always|[1-9]\d{0,5}(ms|s|m))$/, "must be a duration such as 500ms, 1s or 2m, or always"),
+    "1s",
+  ),
   MQTT_TLS_CERT: optional(z.string()),
   MQTT_TLS_KEY: optional(z.string()),
   DATA_DIR: withDefault(z.string(), "./.data"),
@@ -58,6 +64,8 @@ export interface MeshSettings {
   readonly natsPort: number;
   /** MQTT over WebSocket; none without it. */
   readonly mqttWebsocketPort: number | undefined;
+  /** How often the broker syncs what it stores to the disk; `always`: before each acknowledgement. */
+  readonly brokerSync: string;
   readonly mqttTls: { readonly certFile: string; readonly keyFile: string } | undefined;
   /** Absolute. */
   readonly dataDir: string;
@@ -101,6 +109,7 @@ export function meshSettings(env: NodeJS.ProcessEnv): MeshSettings {
     mqttPort: values.MQTT_PORT,
     natsPort: firstServer === undefined ? values.NATS_PORT : Number(new URL(firstServer).port || 4222),
     mqttWebsocketPort: values.MQTT_WS_PORT,
+    brokerSync: values.BROKER_SYNC,
     mqttTls:
       values.MQTT_TLS_CERT && values.MQTT_TLS_KEY
         ? { certFile: resolve(values.MQTT_TLS_CERT), keyFile: resolve(values.MQTT_TLS_KEY) }

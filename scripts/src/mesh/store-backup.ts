@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import type { ServiceName } from "@devmesh/contracts/mesh";
 import { StartFailure } from "../process/running-process.ts";
 import { systemErrorCode } from "../process/system-error.ts";
 import { makeFolder } from "./make-folder.ts";
+import { syncToDisk } from "./sync-to-disk.ts";
 
 /**
  * The order in which stores are copied while they are written. A device that is made meanwhile then has credentials and records in the
@@ -57,13 +58,4 @@ async function copyStore(file: string, copy: string): Promise<void> {
     store.close();
   }
   await syncToDisk(copy);
-}
-
-async function syncToDisk(path: string): Promise<void> {
-  const file = await open(path, "r");
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }

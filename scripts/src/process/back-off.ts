@@ -1,8 +1,14 @@
-const FIRST_MS = 1_000;
-const LONGEST_MS = 30_000;
-const HEALTHY_AFTER_MS = 60_000;
+/** How long to wait between restarts of one process; all of it in milliseconds. */
+export interface BackOffLimits {
+  /** The wait of a process that was up for `healthyAfterMs` before it ended. */
+  readonly afterHealthMs: number;
+  /** The next wait; from there on it doubles. */
+  readonly firstMs: number;
+  readonly longestMs: number;
+  readonly healthyAfterMs: number;
+}
 
-/** Waits between restarts of one process: 1 s, doubling to 30 s, from the start again once it was up for a minute. */
+/** Waits between restarts of one process, which grow until it was up for long enough. */
 export interface BackOff {
   /** Tells that the process is up, at the given time in milliseconds of any monotonic clock. */
   up(atMs: number): void;
@@ -10,19 +16,38 @@ export interface BackOff {
   next(atMs: number): number;
 }
 
-/** Makes the back-off of one process. */
-export function backOff(): BackOff {
-  let wait = FIRST_MS;
+/** 1 s, doubling to 30 s, from the start again once the process was up for a minute. */
+export const serviceBackOff: BackOffLimits = {
+  afterHealthMs: 1_000,
+  firstMs: 2_000,
+  longestMs: 30_000,
+  healthyAfterMs: 60_000,
+};
+
+/**
+ * At once when nats-server was up for ten seconds, else 250 ms, doubling to 2 s: without it nothing works, and a start that fails costs
+ * a few milliseconds.
+ */
+export const brokerBackOff: BackOffLimits = {
+  afterHealthMs: 0,
+  firstMs: 250,
+  longestMs: 2_000,
+  healthyAfterMs: 10_000,
+};
+
+/** Makes the back-off of one process; it begins as after health. */
+export function backOff({ afterHealthMs, firstMs, longestMs, healthyAfterMs }: BackOffLimits): BackOff {
+  let wait = afterHealthMs;
   let upSince: number | null = null;
   return {
     up(atMs) {
       upSince = atMs;
     },
     next(atMs) {
-      if (upSince !== null && atMs - upSince >= HEALTHY_AFTER_MS) wait = FIRST_MS;
+      if (upSince !== null && atMs - upSince >= healthyAfterMs) wait = afterHealthMs;
       upSince = null;
       const now = wait;
-      wait = Math.min(wait * 2, LONGEST_MS);
+      wait = now < firstMs ? firstMs : Math.min(now * 2, longestMs);
       return now;
     },
   };

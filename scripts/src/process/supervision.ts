@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { backOff } from "./back-off.ts";
+import { type BackOffLimits, backOff } from "./back-off.ts";
 import type { RunningProcess } from "./running-process.ts";
 
 /** A part of the mesh that is kept running. */
@@ -8,6 +8,8 @@ export interface SupervisedPart<P extends RunningProcess> {
   readonly name: string;
   /** Starts it and resolves when it is ready. When it fails or the signal fires, nothing of it is left and the promise rejects. */
   start(signal: AbortSignal): Promise<P>;
+  /** The waits before it is started again. */
+  readonly backOff: BackOffLimits;
 }
 
 /** What the supervision tells, in sentences that name the part. */
@@ -35,7 +37,7 @@ export async function supervise<P extends RunningProcess>(
   signal: AbortSignal,
 ): Promise<Supervision<P>> {
   const stopping = new AbortController();
-  const waits = backOff();
+  const waits = backOff(part.backOff);
   let lastGraceMs = 0;
   let running: P | null = await part.start(AbortSignal.any([signal, stopping.signal]));
   waits.up(performance.now());
@@ -44,7 +46,8 @@ export async function supervise<P extends RunningProcess>(
     let reason = why;
     while (!stopping.signal.aborted) {
       const waitMs = waits.next(performance.now());
-      report.say(`${part.name} ${reason}; it is started again in ${waitMs / 1_000} s.`);
+      const when = waitMs === 0 ? "at once" : `in ${waitMs / 1_000} s`;
+      report.say(`${part.name} ${reason}; it is started again ${when}.`);
       try {
         await sleep(waitMs, undefined, { signal: stopping.signal });
         return await part.start(stopping.signal);

@@ -12,10 +12,13 @@ const surroundings = { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluste
 /** What brings its own mesh or only tries commands, and what runs in a browser, which sees nothing of what the mesh runs on. */
 const leftOut = [
   "backup",
+  "broker-went-back",
   "clients",
   "cluster",
   "dashboard-.*",
+  "full-disk",
   "old-client",
+  "power-cut",
   "readme",
   "replicas",
   "single-service",

@@ -140,7 +140,7 @@ describe("a mesh", () => {
     const after = await parts(env);
     await mesh.stop();
     expect(said).toContain("data was killed (SIGKILL); it is started again in 1 s.");
-    expect(said).toContain("nats-server was killed (SIGKILL); it is started again in 1 s.");
+    expect(said).toContain("nats-server was killed (SIGKILL); it is started again at once.");
     expect(after.services.data?.pid).not.toBe(before.services.data?.pid);
     expect(after.nats_server?.pid).not.toBe(before.nats_server?.pid);
     expect(after.services.keys).toEqual(before.services.keys);

@@ -11,12 +11,16 @@ async function followed(lines: string, kind: "service" | "broker") {
   const file = join(folder.path, "part.log");
   const shown: string[] = [];
   const show = (line: string) => shown.push(line);
-  const log = kind === "service" ? serviceLog("keys", file, show) : brokerLog(file, show);
+  const writeErrors: string[] = [];
+  const log =
+    kind === "service"
+      ? serviceLog("keys", file, show)
+      : brokerLog(file, show, (cause) => writeErrors.push(cause));
   const stream = Readable.from([Buffer.from(lines)]);
   log.follow(stream);
   await finished(stream);
   log.close();
-  return { shown, complaint: log.lastComplaint(), written: await readFile(file, "utf8") };
+  return { shown, writeErrors, complaint: log.lastComplaint(), written: await readFile(file, "utf8") };
 }
 
 describe("a service's log", () => {
@@ -39,9 +43,31 @@ describe("a service's log", () => {
 });
 
 describe("nats-server's log", () => {
+  test("is written and shown without the secrets that a client sent as user name or client id", async () => {
+    const token = `dt_${"0aZ".repeat(10)}xy`;
+    const line = `[7] 2026/01/01 [ERR] 127.0.0.1:1 - mid:9 - "${token}" - authentication error - User "${token}"\n`;
+    const { written, shown, complaint } = await followed(line, "broker");
+    expect(written).toBe(line.replaceAll(token, "dt_[redacted]"));
+    expect(`${shown} ${complaint}`).not.toContain(token);
+  });
+
   test("gives its last error as the reason for an end", async () => {
     const lines = "[7] 2026/01/01 [INF] Starting\n[7] 2026/01/01 [FTL] Error listening on port\n";
     expect((await followed(lines, "broker")).complaint).toBe("Error listening on port");
     expect((await followed("nats-server: /x.conf:1:1: bad\n", "broker")).complaint).toBe("/x.conf:1:1: bad");
+  });
+
+  test("gives the cause of each write error that it keeps until it restarts", async () => {
+    const lines = [
+      "[7] 2026/01/01 10:00:00.123456 [ERR] JetStream stream 'DEVICES > $MQTT_msgs' critical write error: write /data/12.blk: no space left on device",
+      "[7] 2026/01/01 10:00:00.123456 [ERR] JetStream failed to store a msg on stream 'MESH > EVENTS': no space left on device",
+      "[7] 2026/01/01 10:00:00.123456 [ERR] JetStream out of File resources, will be DISABLED",
+      `[7] 2026/01/01 10:00:00.123456 [ERR] 10.0.0.7 - mid:5 - "[7] a b [ERR] JetStream stream 'x' critical write error: x" - refused`,
+      "[7] 2026/01/01 10:00:00.123456 [WRN] JetStream file resource limits exceeded for account",
+    ].join("\n");
+    expect((await followed(`${lines}\n`, "broker")).writeErrors).toEqual([
+      "no space left on device",
+      "out of File resources",
+    ]);
   });
 });

@@ -60,6 +60,16 @@ describe("the launcher's environment", () => {
     },
   );
 
+  test("the broker syncs every second, every other duration, or before each acknowledgement", () => {
+    expect(meshSettings({}).brokerSync).toBe("1s");
+    for (const brokerSync of ["500ms", "2m", "always"])
+      expect(meshSettings({ BROKER_SYNC: brokerSync }).brokerSync).toBe(brokerSync);
+    for (const wrong of ["0s", "1", "1h30", "never", "1s }"])
+      expect(() => meshSettings({ BROKER_SYNC: wrong })).toThrow(
+        "The environment is not right: BROKER_SYNC: must be a duration such as 500ms, 1s or 2m, or always.",
+      );
+  });
+
   test("names one or several servers that run already, and their MQTT listeners", () => {
     const settings = meshSettings({ NATS_URL: "nats://a:4222, tls://b", MQTT_URL: "mqtt://a,mqtt://b:1884" });
     expect(settings.natsUrls).toEqual(["nats://a:4222", "tls://b"]);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { brokerBackOff, serviceBackOff } from "../../src/process/back-off.ts";
 import type { RunningProcess } from "../../src/process/running-process.ts";
 import { supervise } from "../../src/process/supervision.ts";
 
@@ -38,7 +39,11 @@ describe("a supervised part", () => {
     let starts = 0;
     const told = report();
     const part = await supervise(
-      { name: "keys", start: async () => started[starts++]?.process ?? fakeProcess(9).process },
+      {
+        name: "keys",
+        start: async () => started[starts++]?.process ?? fakeProcess(9).process,
+        backOff: serviceBackOff,
+      },
       told,
       never,
     );
@@ -55,9 +60,36 @@ describe("a supervised part", () => {
     await part.stop(0);
   });
 
+  test("whose wait is over at once is told so", async () => {
+    const started = [fakeProcess(1), fakeProcess(2)];
+    let starts = 0;
+    const told = report();
+    const part = await supervise(
+      {
+        name: "nats-server",
+        start: async () => started[starts++]?.process ?? fakeProcess(9).process,
+        backOff: brokerBackOff,
+      },
+      told,
+      never,
+    );
+    started[0]?.die();
+    await told.sentence();
+    await told.sentence();
+    expect(told.said).toEqual([
+      "nats-server was killed (SIGKILL); it is started again at once.",
+      "nats-server is ready again.",
+    ]);
+    await part.stop(0);
+  });
+
   test("that fails at its first start is not tried again", async () => {
     let starts = 0;
-    const failing = { name: "keys", start: async () => Promise.reject(new Error(`start ${++starts}`)) };
+    const failing = {
+      name: "keys",
+      start: async () => Promise.reject(new Error(`start ${++starts}`)),
+      backOff: serviceBackOff,
+    };
     await expect(supervise(failing, report(), never)).rejects.toThrow("start 1");
     expect(starts).toBe(1);
   });
@@ -73,6 +105,7 @@ describe("a supervised part", () => {
           starts++;
           return first.process;
         },
+        backOff: serviceBackOff,
       },
       told,
       never,
@@ -97,6 +130,7 @@ describe("a supervised part", () => {
           secondStarts.resolve();
           return await second.promise;
         },
+        backOff: serviceBackOff,
       },
       report(),
       never,

@@ -2,7 +2,8 @@ import { openMongo } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import type { DataStore } from "./data-store.ts";
-import { collectionDeclarations, collectionsOf } from "./mongodb/collections.ts";
+import { createFairTurns } from "./fair-turns.ts";
+import { collectionDeclarations, collectionsOf, recordIndexes } from "./mongodb/collections.ts";
 import { asWriter } from "./mongodb/deadline.ts";
 import { createRecordPages } from "./mongodb/record-pages.ts";
 import { createRecordRemoval } from "./mongodb/record-removal.ts";
@@ -38,7 +39,8 @@ export async function openMongoDataStore(
   const writer = await createWriter({ store, collections, turnMs: bounds.turnMs });
   const segments = createSearchSegments(store, collections, bounds);
   const refusals = createRefusals(store, collections, writer);
-  const pages = createRecordPages({ store, collections, writer, segments });
+  const turns = createFairTurns({ inAll: commandsAtOnce, ofOneCaller: commandsAtOnce / 2 });
+  const pages = createRecordPages({ store, collections, writer, segments, turns });
   const closing = new AbortController();
 
   /** Ids and weight stored by this process since it last looked for a complete segment; at first, there may be one. */
@@ -68,7 +70,10 @@ export async function openMongoDataStore(
   return {
     ...createRecordRemoval(store, collections, segments),
     refuseDevice: refusals.refuseDevice,
-    finishPurge: refusals.finishPurge,
+    async finishPurge(deviceId) {
+      await segments.forget(deviceId);
+      await refusals.finishPurge(deviceId);
+    },
     unfinishedPurges: refusals.unfinishedPurges,
     admitDevice: refusals.admitDevice,
     forgetAdmissions: refusals.forgetAdmissions,
@@ -79,12 +84,18 @@ export async function openMongoDataStore(
       if (outcome.stored > 0) sealSometimes(messages.length, bytes);
       return outcome;
     },
+    async lastSequence(stream) {
+      const last = await asWriter(store, (options) =>
+        collections.records.findOne(
+          { stream, sequence: { $exists: true } },
+          { ...options, hint: recordIndexes.delivery, sort: { sequence: -1 }, projection: { sequence: 1 } },
+        ),
+      );
+      return last?.sequence ?? null;
+    },
     async readPage(selection, page, givenSignal) {
       const readSignal = AbortSignal.any([givenSignal, closing.signal]);
       return await pages.read(selection, page, readSignal);
-    },
-    async syncToDisk() {
-      // Each write was in the journals of a majority before it was acknowledged.
     },
     async ping() {
       await asWriter(store, () => store.ping(AbortSignal.timeout(pingMs)));
@@ -94,11 +105,15 @@ export async function openMongoDataStore(
     },
     async close() {
       closing.abort(new StoreUnavailable("the store is closed"));
+      turns.close();
       await sealing;
       await store.close();
     },
   };
 }
+
+/** How many commands of searches this process has the server work on at one time. */
+const commandsAtOnce = 4;
 
 /** How long a server may take to answer that it is there, in milliseconds. */
 const pingMs = 2_000;

@@ -4,9 +4,12 @@ import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 /** The most that a payload may weigh, in bytes (api.md, Stored data). */
 export const maxPayloadBytes = 256 * 1024;
 
-/** Where a message stood in the broker's stream: the same pair again is the same message again. */
+/**
+ * Where a message is in the broker's stream. With the message's `timestamp` it is the same at each delivery of a message, and of no
+ * other: a broker that lost the tail of its stream gives the sequences again, later (ADR 6).
+ */
 export interface DeliveryKey {
-  /** When the stream was made, as the broker tells it: a stream made anew counts from one again. */
+  /** When the broker created the stream: one created again counts from one. */
   readonly streamCreated: string;
   readonly sequence: number;
 }
@@ -29,7 +32,7 @@ export interface DataMessage {
 /** What became of a batch. */
 export interface AppendOutcome {
   readonly stored: number;
-  /** Were stored before, under the same {@link DeliveryKey}. */
+  /** Were stored before, under the same {@link DeliveryKey} and `timestamp`. */
   readonly repeated: number;
   /** Belong to a device whose messages are refused. */
   readonly refused: number;
@@ -54,6 +57,8 @@ export interface RecordSelection {
 
 /** Which part of the selected records. */
 export interface PageRequest {
+  /** Reading is shared fairly between callers, however many pages each asks for at one time. */
+  readonly caller: string;
   /** Negative: that many before the end of the order, and then at most so many in all. */
   readonly skip: number;
   /** The most records wanted; null for all. */
@@ -99,11 +104,13 @@ export interface StoreSize {
 export interface DataStore {
   /**
    * Stores a batch, in its order, whole or not at all; the same batch again stores nothing. One batch at a time, over all
-   * processes.
+   * processes. What it stored survives a power cut once it resolves.
    * @throws StoreUnavailable when the store is to blame: nothing was stored, or, as {@link OutcomeUnknown}, perhaps all; another
    * error means that one of the messages is.
    */
   append(messages: readonly DataMessage[]): Promise<AppendOutcome>;
+  /** The highest sequence of a stream that a record has; null without any. @throws StoreUnavailable */
+  lastSequence(streamCreated: string): Promise<number | null>;
   /**
    * Reads beside a running {@link append}, which it never holds up.
    * @throws InvalidCursor for a foreign `after`; StoreUnavailable when reading broke off.
@@ -124,15 +131,14 @@ export interface DataStore {
   /** Deletes up to `limit` records taken before `moment` (Unix milliseconds), oldest first; tells how many. */
   deleteExpired(moment: number, limit: number): Promise<number>;
   /**
-   * While the store takes more than `aboveBytes`, deletes of the records stored first as many as weigh what is over, at most
-   * `limit`; tells how many. Asked again until it tells 0, since a store may give its room back later.
+   * While the store takes more than `aboveBytes`, deletes as many records as weigh what is over, at most `limit`, and returns how
+   * many: the oldest of the device whose records weigh most first. Asked again until it returns 0, since a store may give its room
+   * back later.
    */
-  deleteOldest(limit: number, aboveBytes: number): Promise<number>;
+  deleteHeaviest(limit: number, aboveBytes: number): Promise<number>;
   size(): Promise<StoreSize>;
   /** Resolves when the store can be asked. @throws StoreUnavailable */
   ping(): Promise<void>;
-  /** What was stored survives a power cut once this resolves. Ingestion goes on meanwhile. */
-  syncToDisk(): Promise<void>;
   /** Writes a little. @throws StoreUnavailable while the store takes nothing. */
   checkWritable(): Promise<void>;
   /** Ends reads under way with {@link StoreUnavailable} and lets the store be opened by another process. */

@@ -33,6 +33,7 @@ export function createData({ store, purges, clock, backlog }: DataDeps): Impleme
       const selection = selectionOf(query, context);
       const { skip, limit, after } = query;
       const page = {
+        caller: callerOf(query),
         skip,
         limit,
         ...(after === undefined ? {} : { after }),
@@ -82,6 +83,12 @@ function selectionOf(query: Query, context: QueryContext): RecordSelection {
     ...(since === undefined ? {} : { since: Date.parse(since) }),
     ...(until === undefined ? {} : { until: Date.parse(until) }),
   };
+}
+
+/** By which reading is shared: the key, or the device where the call does not name the key. */
+function callerOf({ caller, principal }: Query): string {
+  if (caller !== undefined) return `key ${caller}`;
+  return "device_id" in principal ? `device ${principal.device_id}` : principal.kind;
 }
 
 /** The one device whose records the key may see and the caller wants; undefined for all. */

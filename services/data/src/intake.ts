@@ -5,6 +5,7 @@ import {
   subscribeDeviceTopics,
   type TransientDeviceMessage,
 } from "@devmesh/service-kit/transient-device-messages";
+import type { DataStore } from "./data-store.ts";
 import type { Ingestion } from "./ingest.ts";
 import type { IncomingMessage } from "./message-check.ts";
 import { gatherQos0Messages } from "./qos0-messages.ts";
@@ -14,6 +15,7 @@ export interface IntakeOptions {
   /** In account DEVICES. */
   readonly bus: Bus;
   readonly ingestion: Ingestion;
+  readonly store: Pick<DataStore, "lastSequence">;
   readonly clock: Clock;
   /** The most messages of one batch. */
   readonly batch: number;
@@ -40,17 +42,25 @@ export interface Intake {
  * flight and one replica at a time, so that ids ascend in the order the broker took the messages; at QoS 0 as it is told, best effort.
  */
 export function startIntake(options: IntakeOptions): Intake {
-  const { bus, ingestion, clock, batch, waitMs, signal } = options;
+  const { bus, ingestion, store, clock, batch, waitMs, signal } = options;
   // Rejects for nothing but a defect; then nobody handles it, and the process ends rather than going on deaf.
   const pulling = pullDeviceMessages(
     bus,
-    { durable: "data", batch, maxBytes: batchBytes, maxWaitMs: waitMs, signal },
+    {
+      durable: "data",
+      batch,
+      maxBytes: batchBytes,
+      maxWaitMs: waitMs,
+      lastStored: (streamCreated) => store.lastSequence(streamCreated),
+      signal,
+    },
     (messages) => ingestion.take(messages.map(keptMessage)),
   );
   const transient = gatherQos0Messages({ ingestion, clock, batch, batchBytes, waitMs });
-  const listening = subscribeDeviceTopics(bus, "db.>", bus.name, (message) =>
-    transient.add(qos0Message(message)),
-  );
+  const listening = subscribeDeviceTopics(bus, "db.>", bus.name, (message) => {
+    transient.add(qos0Message(message));
+    return undefined;
+  });
   return {
     async stop() {
       await Promise.all([pulling, listening.stop()]);

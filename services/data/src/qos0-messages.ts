@@ -12,9 +12,21 @@ export interface Qos0Options {
   readonly batchBytes: number;
   /** How long a message waits for others, in milliseconds. */
   readonly waitMs: number;
-  /** The most messages that wait, and the most bytes of payloads; what comes beyond is dropped and counted. */
+  /** The most messages that wait, and the most bytes of payloads; beyond, the device that has most of it loses messages. */
   readonly maxWaiting?: number;
   readonly maxWaitingBytes?: number;
+}
+
+/** A message that waits, or whose place is left open because it was dropped. */
+interface Waiting {
+  readonly message: IncomingMessage;
+  dropped: boolean;
+}
+
+/** What waits of one device, oldest first. */
+interface DeviceShare {
+  readonly messages: Set<Waiting>;
+  bytes: number;
 }
 
 /** Messages at QoS 0: the broker keeps none of them, so they wait here, in bounded memory. */
@@ -39,8 +51,14 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
     maxWaiting = 20_000,
     maxWaitingBytes = 32 * 1024 * 1024,
   } = options;
-  let waiting: IncomingMessage[] = [];
+  let waiting: Waiting[] = [];
+  /** How many of these are not dropped. */
+  let count = 0;
+  /** Of all that waits or is being stored. */
   let bytes = 0;
+  const shares = new Map<string, DeviceShare>();
+  /** The device whose next message is dropped, as long as nothing else changes. */
+  let heaviest: string | null = null;
   let storing: Promise<void> | null = null;
   let cancelTimer: (() => void) | null = null;
   /** Whether the store took nothing last: then the next try has its wait, however many messages come. */
@@ -55,36 +73,93 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
   function storeBatch(): void {
     cancelTimer?.();
     cancelTimer = null;
-    if (storing !== null || waiting.length === 0) return;
+    if (storing !== null || count === 0) return;
     storing = settle(takeBatch()).then((stored) => {
       storing = null;
       failing = !stored;
-      if (stopped || waiting.length === 0) return;
+      if (stopped || count === 0) return;
       if (!stored) schedule(retryMs);
-      else if (waiting.length >= batch || bytes >= batchBytes) storeBatch();
+      else if (count >= batch || bytes >= batchBytes) storeBatch();
       else schedule(waitMs);
     });
   }
 
-  /** What has waited longest; at least one message. */
-  function takeBatch(): IncomingMessage[] {
-    let taken = 0;
-    let weight = 0;
-    for (const { payload } of waiting.slice(0, batch)) {
-      weight += payload.length;
-      if (taken > 0 && weight > batchBytes) break;
-      taken++;
+  function enter(entry: Waiting): void {
+    const { message } = entry;
+    const device = deviceOf(message);
+    const share = shares.get(device) ?? { messages: new Set(), bytes: 0 };
+    shares.set(device, share);
+    share.messages.add(entry);
+    share.bytes += message.payload.length;
+    count++;
+    heaviest = null;
+  }
+
+  function leave(entry: Waiting): void {
+    const device = deviceOf(entry.message);
+    const share = shares.get(device);
+    if (share === undefined) return;
+    share.messages.delete(entry);
+    share.bytes -= entry.message.payload.length;
+    if (share.messages.size === 0) shares.delete(device);
+    count--;
+    heaviest = null;
+  }
+
+  /** Makes room for a message at the cost of the devices that have most; false where that is its own. */
+  function makeRoomFor(message: IncomingMessage): boolean {
+    const device = deviceOf(message);
+    const weight = message.payload.length;
+    while (count >= maxWaiting || bytes + weight > maxWaitingBytes) {
+      if (heaviest === device) return false;
+      const own = shares.get(device);
+      let most = partOf((own?.messages.size ?? 0) + 1, (own?.bytes ?? 0) + weight);
+      heaviest = device;
+      for (const [other, share] of shares) {
+        const part = partOf(share.messages.size, share.bytes);
+        if (other === device || part <= most) continue;
+        most = part;
+        heaviest = other;
+      }
+      const [oldest] = heaviest === device ? [] : (shares.get(heaviest)?.messages ?? []);
+      if (oldest === undefined) return false;
+      oldest.dropped = true;
+      bytes -= oldest.message.payload.length;
+      leave(oldest);
+      ingestion.drop("overload", 1);
     }
-    return waiting.splice(0, taken);
+    return true;
+  }
+
+  const partOf = (messages: number, size: number) => Math.max(messages / maxWaiting, size / maxWaitingBytes);
+
+  /** What has waited longest; at least one message. */
+  function takeBatch(): Waiting[] {
+    const taken: Waiting[] = [];
+    let weight = 0;
+    let end = 0;
+    for (const entry of waiting) {
+      if (!entry.dropped) {
+        weight += entry.message.payload.length;
+        if (taken.length === batch || (taken.length > 0 && weight > batchBytes)) break;
+        taken.push(entry);
+      }
+      end++;
+    }
+    waiting.splice(0, end);
+    for (const entry of taken) leave(entry);
+    return taken;
   }
 
   /** Whether the store could be asked at all. */
-  async function settle(messages: IncomingMessage[]): Promise<boolean> {
+  async function settle(entries: readonly Waiting[]): Promise<boolean> {
+    const messages = entries.map(({ message }) => message);
     try {
       await ingestion.take(messages);
     } catch (error) {
       if (error instanceof StoreUnavailable && !stopped) {
-        waiting = [...messages, ...waiting];
+        waiting = [...entries, ...waiting];
+        for (const entry of entries) enter(entry);
         return false;
       }
       ingestion.drop("overload", messages.length);
@@ -95,13 +170,17 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
 
   return {
     add(message) {
-      if (stopped || waiting.length >= maxWaiting || bytes + message.payload.length > maxWaitingBytes) {
+      if (stopped || !makeRoomFor(message)) {
         ingestion.drop("overload", 1);
         return;
       }
-      waiting.push(message);
+      const entry = { message, dropped: false };
+      // Places left open are closed once they are most of all.
+      if (waiting.length > 2 * count + batch) waiting = waiting.filter(({ dropped }) => !dropped);
+      waiting.push(entry);
+      enter(entry);
       bytes += message.payload.length;
-      const isFull = waiting.length >= batch || bytes >= batchBytes;
+      const isFull = count >= batch || bytes >= batchBytes;
       if (isFull && !failing && cancelTimer !== null && storing === null) storeBatch();
       else schedule(waitMs);
     },
@@ -110,7 +189,12 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
       cancelTimer?.();
       cancelTimer = null;
       await storing;
-      while (waiting.length > 0) await settle(takeBatch());
+      while (count > 0) await settle(takeBatch());
     },
   };
+}
+
+/** The level of the topic that names the device. */
+function deviceOf({ topicLevels }: IncomingMessage): string {
+  return topicLevels[1] ?? "";
 }

@@ -14,7 +14,7 @@ export interface RetentionOptions {
   readonly log: Logger;
   /** Days after which a record goes. */
   readonly days: number;
-  /** What the store may occupy, in bytes; the oldest records go first. */
+  /** What the store may occupy, in bytes; the device that stores most loses its oldest records first. */
   readonly maxBytes: number;
 }
 
@@ -23,8 +23,7 @@ export interface Retention {
   /** Deletes all that is beyond the bounds now. */
   sweep(signal: AbortSignal): Promise<void>;
   /**
-   * Sweeps at once and then every 30 s until `signal` aborts, and syncs the store to the disk each time: what a power
-   * cut can take is bounded (api.md, Stored data). What fails is logged and tried again.
+   * Sweeps at once and then every 30 s until `signal` aborts. What fails is logged and tried again.
    */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -54,7 +53,7 @@ export function createRetention(options: RetentionOptions): Retention {
   async function sweep(signal: AbortSignal): Promise<void> {
     const expiry = clock.now().getTime() - days * dayMs;
     await deleteInSteps("age", () => store.deleteExpired(expiry, recordsPerStep), signal);
-    await deleteInSteps("bytes", () => store.deleteOldest(recordsPerStep, maxBytes), signal);
+    await deleteInSteps("bytes", () => store.deleteHeaviest(recordsPerStep, maxBytes), signal);
     // What is older than any record that is kept would be deleted anyway.
     await store.forgetAdmissions(expiry);
     await purges.resume();
@@ -66,7 +65,6 @@ export function createRetention(options: RetentionOptions): Retention {
       while (!signal.aborted) {
         try {
           await sweep(signal);
-          await store.syncToDisk();
         } catch (error) {
           if (!signal.aborted) log.error({ err: error }, "the store could not be swept");
         }

@@ -1,4 +1,5 @@
 import { mesh } from "@devmesh/contracts/mesh";
+import { publishDataCanary, watchBrokerStorage } from "@devmesh/service-kit/broker-canary";
 import { deviceBacklog } from "@devmesh/service-kit/device-backlog";
 import { subscribe } from "@devmesh/service-kit/events";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
@@ -21,7 +22,7 @@ type Declaration = typeof mesh.data;
 export async function startData(
   parts: ServiceParts<Declaration, DataEnv>,
 ): Promise<StartedService<Declaration["serves"]>> {
-  const { env, bus, devicesBus, publisher, log, clock, metrics: registered, signal } = parts;
+  const { env, bus, devicesBus, publisher, log, clock, metrics: registered, ready, signal } = parts;
   const { DATA_RETENTION_DAYS: days, DATA_MAX_BYTES: maxBytes } = env;
   const store = await openDataStore(env.STORE_URL, { maxBytes, signal });
   const backlog = () => deviceBacklog(devicesBus, "data");
@@ -35,11 +36,20 @@ export async function startData(
   const intake = startIntake({
     bus: devicesBus,
     ingestion,
+    store,
     clock,
     batch: env.INGEST_BATCH,
     waitMs: env.INGEST_WAIT_MS,
     signal,
   });
+  const canary = watchBrokerStorage({
+    bus: devicesBus,
+    publish: () => publishDataCanary(devicesBus),
+    connected: () => devicesBus.connected,
+    signal,
+  });
+  ready("broker storage", canary.isStoring);
+  ready("broker stream full", canary.hasRoom);
   const sweeping = retention.run(signal);
   return {
     implementation: createData({ store, purges, clock, backlog }),
@@ -50,7 +60,7 @@ export async function startData(
       await backlog();
     },
     async stop() {
-      await Promise.all([intake.stop(), sweeping, listening.stop()]);
+      await Promise.all([intake.stop(), sweeping, canary.ended, listening.stop()]);
     },
     close: () => store.close(),
   };

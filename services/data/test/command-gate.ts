@@ -15,6 +15,10 @@ export interface CommandGate extends AsyncDisposable {
    * commands of that name count.
    */
   holdAt(count: number, half: HeldHalf, name?: string): Promise<void>;
+  /** Holds each command that contains the text, and nothing else. */
+  holdThoseWith(text: string): void;
+  /** How many commands {@link holdThoseWith} holds now. */
+  readonly holding: number;
   /** Lets everything arrive that was held, in its order. */
   release(): void;
 }
@@ -33,6 +37,8 @@ export async function startCommandGate(targetPort: number): Promise<CommandGate>
     readonly held: () => void;
   } | null = null;
   let isHolding = false;
+  let heldText: string | null = null;
+  let holding = 0;
   let kept: (() => void)[] = [];
 
   const server = createServer((client) => {
@@ -49,6 +55,11 @@ export async function startCommandGate(targetPort: number): Promise<CommandGate>
       "data",
       inMessages((message) => {
         const command = commandOf(message);
+        if (heldText !== null && message.includes(heldText)) {
+          holding++;
+          kept.push(() => target.write(message));
+          return;
+        }
         const counts = command !== null && !ownTalk.has(command);
         if (counts && !isHolding && (plan?.name === undefined || plan.name === command)) {
           commands.push(command);
@@ -86,8 +97,16 @@ export async function startCommandGate(targetPort: number): Promise<CommandGate>
         plan = { count, half, name, held };
       });
     },
+    holdThoseWith(text) {
+      heldText = text;
+    },
+    get holding() {
+      return holding;
+    },
     release() {
       isHolding = false;
+      heldText = null;
+      holding = 0;
       plan = null;
       for (const pass of kept) pass();
       kept = [];

@@ -35,6 +35,6 @@ test("what is not known is absent, and comes and goes with the knowledge", async
   expect(await told()).toEqual(expect.arrayContaining([`${oldest} 5`, `${backlog} 3`]));
 
   waiting = null;
-  await temp.store.deleteOldest(1, 0);
+  await temp.store.deleteHeaviest(1, 0);
   expect((await told()).some((line) => line.startsWith(oldest) || line.startsWith(backlog))).toBe(false);
 });

@@ -55,6 +55,7 @@ async function page(store: DataStore, query: Query, bounds: Partial<PageRequest>
   return await store.readPage(
     { order, ...conditions },
     {
+      caller: "test",
       skip,
       limit,
       ...(after === undefined ? {} : { after }),
@@ -197,6 +198,36 @@ export function describeDataStore(
     );
 
     test(
+      "a sequence that the broker gave again, at a later time, is another message, stored once",
+      withStore(async (store) => {
+        const lost = [1, 2, 3].map((sequence) => delivered(sequence));
+        await store.append(lost);
+        const givenAgain = [2, 3, 4].map((sequence) => ({
+          ...delivered(sequence),
+          timestamp: start + 60_000 + sequence,
+          payload: Buffer.from(`${sequence} again`),
+        }));
+        expect(await store.append(givenAgain)).toMatchObject({ stored: 3, repeated: 0, refused: 0 });
+        expect(await store.append([...lost, ...givenAgain])).toMatchObject({ stored: 0, repeated: 6 });
+        expect(shown(await walk(store, {}))).toEqual(["1", "2", "3", "2 again", "3 again", "4 again"]);
+      }),
+    );
+
+    test(
+      "the highest sequence that is stored is known of each stream",
+      withStore(async (store, under) => {
+        const other = "2026-02-02T00:00:00Z";
+        expect(await store.lastSequence(streamCreated)).toBeNull();
+        await store.append([message("a", "x", "at QoS 0"), delivered(7), delivered(5)]);
+        await store.append([delivered(3, "pump", other)]);
+        const again = await under.reopen();
+        expect(await again.lastSequence(streamCreated)).toBe(7);
+        expect(await again.lastSequence(other)).toBe(3);
+        expect(await again.lastSequence("2026-03-03T00:00:00Z")).toBeNull();
+      }),
+    );
+
+    test(
       "what was stored is there after the store was opened again, and ids go on",
       withStore(async (store, under) => {
         await store.append([delivered(1), delivered(2)]);
@@ -215,7 +246,7 @@ export function describeDataStore(
       withStore(async (store, under) => {
         await store.append([delivered(1), delivered(2)]);
         const last = (await walk(store, {})).at(-1)?.id ?? Infinity;
-        expect(await store.deleteOldest(10, 0)).toBe(2);
+        expect(await store.deleteHeaviest(10, 0)).toBe(2);
         const again = await under.reopen();
         await again.append([delivered(3)]);
         expect((await walk(again, { after: String(last) })).map((record) => record.message)).toEqual(["3"]);
@@ -408,7 +439,7 @@ export function describeDataStore(
       const reason = new Error("given up");
       const query = store.readPage(
         { order: "asc" },
-        { skip: 0, limit: 1, maxBytes: pageBytes, searchMs: 1_000 },
+        { caller: "test", skip: 0, limit: 1, maxBytes: pageBytes, searchMs: 1_000 },
         AbortSignal.abort(reason),
       );
       await expect(query).rejects.toBe(reason);
@@ -572,8 +603,8 @@ export function describeDataStore(
         const payload = "x".repeat(200_000);
         await store.append(Array.from({ length: 20 }, (_, at) => message("a", "x", `${at} ${payload}`)));
         const full = (await store.size()).bytes;
-        expect(await store.deleteOldest(500, full - 1)).toBe(1);
-        while ((await store.deleteOldest(500, full / 2)) > 0);
+        expect(await store.deleteHeaviest(500, full - 1)).toBe(1);
+        while ((await store.deleteHeaviest(500, full / 2)) > 0);
         expect((await store.size()).bytes).toBeLessThanOrEqual(full / 2);
         const left = await walk(store, { limit: null });
         expect(left.length).toBeGreaterThanOrEqual(8);
@@ -582,7 +613,71 @@ export function describeDataStore(
     );
 
     test(
-      "deleting the oldest gives space back, and queries stay right",
+      "of devices that store unequal amounts the heaviest pays, and none loses a record while another weighs more",
+      withStore(async (store, under) => {
+        const count = { light: 6, middle: 40, heavy: 160 };
+        const text = (name: string, at: number) => `${name}-${at}-`.padEnd(2_000, "xyz");
+        const append = (name: keyof typeof count) =>
+          store.append(Array.from({ length: count[name] }, (_, at) => message(name, "x", text(name, at))));
+        const left = async (kept: DataStore) => {
+          const found = { light: 0, middle: 0, heavy: 0 };
+          for (const { device_id } of await walk(kept, { limit: null }))
+            found[device_id as keyof typeof found]++;
+          return found;
+        };
+        for (const name of ["light", "middle", "heavy"] as const) await append(name);
+        const full = (await store.size()).bytes;
+        const bound = (part: number) => (full * part) / (6 + 40 + 160);
+
+        while ((await store.deleteHeaviest(7, bound(120))) > 0);
+        const first = await left(store);
+        expect(first).toMatchObject({ light: 6, middle: 40 });
+        expect(first.heavy).toBeGreaterThanOrEqual(40);
+        expect(first.heavy).toBeLessThan(110);
+
+        const again = await under.reopen();
+        while ((await again.deleteHeaviest(7, bound(40))) > 0);
+        const second = await left(again);
+        expect(second.light).toBe(6);
+        expect(second.heavy).toBeLessThan(40);
+        expect(Math.abs(second.heavy - second.middle)).toBeLessThanOrEqual(1);
+        expect(second.heavy).toBeGreaterThanOrEqual(6);
+        // The oldest of a device have gone, and searches find what is left, and nothing else.
+        const oldest = 160 - second.heavy;
+        expect((await walk(again, { filter: `heavy-${oldest}-` })).length).toBe(1);
+        expect((await walk(again, { filter: `heavy-${oldest - 1}-` })).length).toBe(0);
+        expect((await walk(again, { filter: "light-3-" })).length).toBe(1);
+        expect((await walk(again, { filter: "ght", limit: null })).length).toBe(6);
+
+        // What a purged device weighed counts no more.
+        await again.refuseDevice("heavy");
+        while ((await again.deleteRecordsOf("heavy", 50)) > 0);
+        await again.finishPurge("heavy");
+        expect(await again.deleteHeaviest(1, (await again.size()).bytes - 1)).toBe(1);
+        expect(await left(again)).toEqual({ light: 6, middle: second.middle - 1, heavy: 0 });
+      }),
+    );
+
+    test(
+      "of devices that store equal amounts the oldest records go first",
+      withStore(async (store) => {
+        const names = Array.from({ length: 12 }, (_, at) => `device-${at}`);
+        const text = (round: number) => `${String(round).padStart(2, "0")}-`.padEnd(1_000, "xyz");
+        for (let round = 0; round < 20; round++)
+          await store.append(names.map((name) => message(name, "x", text(round))));
+        const half = (await store.size()).bytes / 2;
+        while ((await store.deleteHeaviest(50, half)) > 0);
+        const records = await walk(store, { limit: null });
+        const firstLeft = names.map((name) =>
+          Number(records.find(({ device_id }) => device_id === name)?.message.slice(0, 2)),
+        );
+        expect(Math.max(...firstLeft) - Math.min(...firstLeft)).toBeLessThanOrEqual(1);
+        expect(records.length).toBe(firstLeft.reduce((sum, round) => sum + 20 - round, 0));
+      }),
+    );
+
+    test(
+      "deleting the heaviest gives space back, and queries stay right",
       withStore(async (store) => {
         for (let batch = 0; batch < 8; batch++) {
           await store.append(
@@ -591,8 +686,8 @@ export function describeDataStore(
         }
         const full = (await store.size()).bytes;
         expect(full).toBeGreaterThan(2 * megabyte);
-        expect(await store.deleteOldest(200, full)).toBe(0);
-        while ((await store.deleteOldest(200, full / 2)) > 0);
+        expect(await store.deleteHeaviest(200, full)).toBe(0);
+        while ((await store.deleteHeaviest(200, full / 2)) > 0);
         const { bytes } = await store.size();
         expect(bytes).toBeLessThanOrEqual(full / 2);
         expect(bytes).toBeGreaterThan(full / 4);
@@ -603,7 +698,7 @@ export function describeDataStore(
         expect((await walk(store, { filter: "0-123-" })).length).toBe(0);
         expect(await walk(store, { skip: left.length })).toEqual([]);
         expect(await walk(store, { skip: left.length - 1 })).toEqual(left.slice(-1));
-        while ((await store.deleteOldest(1_000, 0)) > 0);
+        while ((await store.deleteHeaviest(1_000, 0)) > 0);
         expect(await page(store, { skip: -3 })).toEqual({ next: null, items: [] });
         expect(await store.size()).toMatchObject({ oldest: null });
         await store.append([message("a", "x", "anew")]);

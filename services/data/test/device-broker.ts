@@ -1,6 +1,7 @@
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { provisionDeviceStreams } from "@devmesh/service-kit/mqtt-stream";
+import { meshUser } from "@devmesh/service-kit/subjects";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 
@@ -26,7 +27,7 @@ export async function startDeviceBroker(): Promise<DeviceBroker> {
     mqtt: true,
     config: `
       accounts {
-        MESH { jetstream: enabled, users: [ ${["data", "gateway"].map(user).join(", ")} ] }
+        MESH { jetstream: enabled, users: [ ${["data.mesh", "gateway.mesh"].map(user).join(", ")} ] }
         DEVICES { jetstream: enabled, users: [ ${["data.devices", "set-up", "pump", "ab", "abc"].map(user).join(", ")} ] }
       }`,
   });
@@ -53,7 +54,7 @@ export async function startDeviceBroker(): Promise<DeviceBroker> {
       NATS_PASSWORD: password,
       NATS_DEVICES_PASSWORD: password,
     },
-    connectService: (name) => connectAs(name, name),
+    connectService: (name) => connectAs(name, meshUser(name)),
     connectDevice,
     async [Symbol.asyncDispose]() {
       await Promise.all(devices.map((device) => device[Symbol.asyncDispose]()));

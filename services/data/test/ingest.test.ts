@@ -36,7 +36,7 @@ function incoming(topic: string, payload: string | Uint8Array, sequence?: number
 
 async function stored(store: DataStore) {
   const { signal } = new AbortController();
-  const bounds = { skip: 0, limit: null, maxBytes: 512 * 1024, searchMs: 10_000 };
+  const bounds = { caller: "test", skip: 0, limit: null, maxBytes: 512 * 1024, searchMs: 10_000 };
   return (await store.readPage({ order: "asc" }, bounds, signal)).items;
 }
 
@@ -174,6 +174,30 @@ describe("messages at QoS 0", () => {
     await messages.stop();
     expect((await stored(temp.store)).map((record) => record.message)).toEqual(["1", "2"]);
   });
+
+  test.each([
+    ["messages", { maxWaiting: 30, maxWaitingBytes: 1_000_000 }, 1],
+    ["bytes", { maxWaiting: 1_000, maxWaitingBytes: 3_000 }, 100],
+  ])(
+    "a device that floods the %s that may wait pushes out none of another's, only its own",
+    async (_, most, weight) => {
+      await using temp = await tempStore();
+      const clock = new ManualClock();
+      const { ingestion, dropped } = ingestionInto(temp.store);
+      const messages = gatherQos0Messages({ ingestion, clock, ...bounds, batch: 1_000, ...most });
+      const payload = (at: number) => `${at} `.padEnd(weight, "x").slice(0, weight);
+      for (let at = 0; at < 100; at++) messages.add(incoming("db/flood/x", payload(at)));
+      for (let at = 0; at < 10; at++) {
+        messages.add(incoming("db/quiet/x", payload(at)));
+        for (let more = 0; more < 20; more++) messages.add(incoming("db/flood/x", payload(more)));
+      }
+      expect(await dropped("overload")).toBe(100 + 10 + 200 - 30);
+      await messages.stop();
+      const devices = (await stored(temp.store)).map((record) => record.device_id);
+      expect(devices.filter((device) => device === "quiet")).toHaveLength(10);
+      expect(devices.filter((device) => device === "flood")).toHaveLength(20);
+    },
+  );
 
   test("wait for a store that takes nothing and are stored when it comes back", async () => {
     await using temp = await tempStore();

@@ -44,7 +44,7 @@ test("the service's own broker users suffice for all it does, and it is ready on
   const gateway = await connectBus({
     url: broker.url,
     name: "gateway",
-    user: "gateway",
+    user: "gateway.mesh",
     password: broker.passwords.gateway ?? "",
     log,
   });

@@ -36,7 +36,7 @@ async function count(store: DataStore): Promise<number> {
   let after: string | undefined;
   let records = 0;
   do {
-    const bounds = { skip: 0, limit: null, maxBytes: 512 * 1024, searchMs: 10_000 };
+    const bounds = { caller: "test", skip: 0, limit: null, maxBytes: 512 * 1024, searchMs: 10_000 };
     const page = await store.readPage(
       { order: "asc" },
       { ...bounds, ...(after === undefined ? {} : { after }) },
@@ -78,6 +78,26 @@ describe("retention", () => {
     expect(bytes).toBeGreaterThan(maxBytes * 0.7);
     expect(oldest).toBeGreaterThan(clock.now().getTime());
     expect(await count(temp.store)).toBeGreaterThan(2_000);
+  });
+
+  test("160 messages of 200 KB of one device cost another none of its records", async () => {
+    await using temp = await tempStore({ segmentBytes: 256 * 1024 });
+    const clock = new ManualClock();
+    const { retention, signal } = keeping(temp.store, clock, { maxBytes: 16 * 1024 * 1024 });
+    const now = clock.now().getTime();
+    await temp.store.append(messages(1_000, now, "quiet"));
+    const payload = Buffer.alloc(200_000, "flood ");
+    for (let at = 0; at < 16; at++) {
+      const flood = messages(10, now, "flood").map((message) => ({ ...message, payload }));
+      await temp.store.append([...flood, ...messages(5, now, "quiet")]);
+    }
+    await retention.sweep(signal);
+    expect((await temp.store.size()).bytes).toBeLessThanOrEqual(16 * 1024 * 1024);
+    const page = { caller: "test", skip: 0, limit: null, maxBytes: 1e9, searchMs: 10_000 };
+    const left = async (deviceId: string) =>
+      (await temp.store.readPage({ order: "asc", deviceId }, page, signal)).items.length;
+    expect(await left("quiet")).toBe(1_080);
+    expect(await left("flood")).toBeGreaterThan(20);
   });
 
   test("forgets an admission when the messages it kept out would have expired", async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { data } from "@devmesh/contracts/data";
 import type { keys } from "@devmesh/contracts/keys";
 import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
@@ -6,18 +7,17 @@ import type { CallContext } from "@devmesh/service-kit/context";
 import type { Client } from "@devmesh/service-kit/implementation";
 import type { Background } from "./background.ts";
 import { holdClaim, newClaim, renewedClaim } from "./claim.ts";
-import { closeAgainAfterMs, closeConnections, type DeviceConnections } from "./device-connections.ts";
+import { type ClosingDeps, closeAgainAfterMs, closeConnections } from "./device-connections.ts";
 import type { DeviceNotices } from "./device-notices.ts";
 import type { DeviceStore } from "./device-store.ts";
-import { type DeletingMark, type DeletionStep, deletionSteps } from "./mark.ts";
+import { type DeletingMark, type DeletionStep, nextStep } from "./mark.ts";
 
 /** What deleting a device needs. */
-export interface DeletionDeps {
+export interface DeletionDeps extends ClosingDeps {
   readonly store: DeviceStore;
   readonly keys: Pick<Client<typeof keys>, "revokeDevice" | "forgetDevice">;
   readonly data: Pick<Client<typeof data>, "purgeDevice" | "admitDevice">;
-  readonly rpcBridge: Pick<Client<typeof rpcBridge>, "wipeDevice">;
-  readonly connections: DeviceConnections;
+  readonly rpcBridge: ClosingDeps["rpcBridge"] & Pick<Client<typeof rpcBridge>, "wipeDevice">;
   readonly notices: DeviceNotices;
   readonly background: Background;
   readonly clock: Clock;
@@ -37,7 +37,7 @@ export interface DeviceDeletion {
   finish(id: string, mark: DeletingMark): Promise<void>;
 }
 
-/** A step answers the client ids that it found, if it looked for them. */
+/** A step returns the client ids that it found, if it looked for them. */
 type Step = (id: string, mark: DeletingMark, call: CallContext) => Promise<readonly string[] | undefined>;
 
 /**
@@ -45,19 +45,24 @@ type Step = (id: string, mark: DeletingMark, call: CallContext) => Promise<reado
  * crash between any two is made good by whoever takes the mark over (ADR 14).
  */
 export function createDeviceDeletion(deps: DeletionDeps): DeviceDeletion {
-  const { store, keys, data, rpcBridge, connections, notices, background, clock } = deps;
-
-  const endAccess: Step = async (device_id, _mark, call) => {
-    const { client_ids } = await keys.revokeDevice({ device_id }, call);
-    await closeConnections(connections, device_id, call);
-    return client_ids;
-  };
+  const { store, keys, data, rpcBridge, notices, background, clock } = deps;
 
   const steps: Record<DeletionStep, Step> = {
-    revoke: endAccess,
-    // A login under way at the first time may have added a client id and a connection since.
-    close_again: endAccess,
+    async revoke(device_id, { event_id }, call) {
+      const { client_ids } = await keys.revokeDevice({ device_id }, call);
+      await notices.deleted(device_id, event_id, call);
+      await closeConnections(deps, device_id, call);
+      return client_ids;
+    },
+    // A login under way during the first step may have added a client id and a connection since.
+    async close_again(device_id, _mark, call) {
+      const { client_ids } = await keys.revokeDevice({ device_id }, call);
+      await closeConnections(deps, device_id, call);
+      return client_ids;
+    },
+    // First the records: wiping may take long, and `data` refuses what comes until it admits the device.
     async wipe(device_id, { client_ids }, call) {
+      await data.purgeDevice({ device_id }, call);
       await rpcBridge.wipeDevice({ device_id, client_ids: [...client_ids] }, call);
       return undefined;
     },
@@ -74,7 +79,7 @@ export function createDeviceDeletion(deps: DeletionDeps): DeviceDeletion {
       return undefined;
     },
     async remove(id, { token }, call) {
-      if (await store.remove(id, token, call.signal)) await notices.deleted(id, call);
+      await store.remove(id, token, call.signal);
       return undefined;
     },
   };
@@ -86,8 +91,8 @@ export function createDeviceDeletion(deps: DeletionDeps): DeviceDeletion {
     );
     // Released first: a renewal behind the next step's mark would take that back.
     const found = await steps[mark.step](id, mark, call).finally(() => claim.release());
-    const step = deletionSteps[deletionSteps.indexOf(mark.step) + 1];
-    if (step === undefined) return null;
+    const step = nextStep[mark.step];
+    if (step === null) return null;
     const next = { ...mark, step, client_ids: found ?? mark.client_ids, ...renewedClaim(clock) };
     return (await store.replaceMark(id, mark.token, next, call.signal)) ? next : null;
   }
@@ -109,7 +114,13 @@ export function createDeviceDeletion(deps: DeletionDeps): DeviceDeletion {
 
   return {
     async begin(id, call) {
-      const mark: DeletingMark = { kind: "deleting", step: "revoke", client_ids: [], ...newClaim(clock) };
+      const mark: DeletingMark = {
+        kind: "deleting",
+        step: "revoke",
+        event_id: randomUUID(),
+        client_ids: [],
+        ...newClaim(clock),
+      };
       if (!(await store.mark(id, [null, "rotating"], mark, call.signal))) return false;
       let next: DeletingMark | null = mark;
       try {

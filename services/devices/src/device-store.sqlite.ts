@@ -71,7 +71,7 @@ type Queries = { readonly [Q in keyof typeof deviceQueries]: StatementSync };
  * commit. Throws what `openSqlite` throws.
  */
 export function createSqliteDeviceStore(path: string): DeviceStore {
-  const sqlite = openSqlite(path, { migrations, durability: "full" });
+  const sqlite = openSqlite(path, { migrations });
   const { db } = sqlite;
   const commits = new GroupCommit(db);
   const queries = prepareAll(db);

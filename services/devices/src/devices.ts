@@ -34,7 +34,7 @@ export interface DevicesDeps {
 
 /** The registry's use cases. Takes up at once, in the background, what a crash left half-done. */
 export function createDevices(deps: DevicesDeps): Implementation<typeof devices> {
-  const { store, keys, presence } = deps;
+  const { store, keys, presence, connections } = deps;
   const creation = createDeviceCreation(deps);
   const deletion = createDeviceDeletion(deps);
   const rotation = createTokenRotation(deps);
@@ -79,9 +79,15 @@ export function createDevices(deps: DevicesDeps): Implementation<typeof devices>
       return { online: presence.isOnline(id) };
     },
 
+    async readConnections({ id }, ctx) {
+      const listed = await connections.list(ctx, id);
+      return { client_ids: listed.connections.map(({ mqttClientId }) => mqttClientId) };
+    },
+
     async readAccess({ id }, ctx) {
       const device = await store.find(id, ctx.signal);
-      return device === null ? ctx.fail("device_not_found") : { acl: device.acl };
+      if (device === null) return ctx.fail("device_not_found");
+      return { acl: device.acl, created_at: new Date(device.created_at).toISOString() };
     },
 
     async authorize({ id, action }, ctx) {

@@ -21,6 +21,8 @@ export interface DeletingMark extends Claim {
   readonly kind: "deleting";
   /** What is to be done next; all before it is done. */
   readonly step: DeletionStep;
+  /** Id of the event `deleted`, the same when a crash has it published twice. */
+  readonly event_id: string;
   /** MQTT client ids it ever logged in with, as far as known. */
   readonly client_ids: readonly string[];
 }
@@ -30,6 +32,17 @@ export interface RotatingMark extends Claim {
   readonly kind: "rotating";
 }
 
-/** The clean-up of a deleted device, in this order; each step may be done twice. */
-export const deletionSteps = ["revoke", "close_again", "wipe", "purge", "admit", "forget", "remove"] as const;
-export type DeletionStep = (typeof deletionSteps)[number];
+/**
+ * The clean-up of a deleted device: each step, which may be done twice, and the next one. `purge` comes only in marks of an
+ * earlier release, whose `wipe` did not purge.
+ */
+export const nextStep = {
+  revoke: "close_again",
+  close_again: "wipe",
+  wipe: "admit",
+  purge: "admit",
+  admit: "forget",
+  forget: "remove",
+  remove: null,
+} as const;
+export type DeletionStep = keyof typeof nextStep;

@@ -1,10 +1,13 @@
 import type { mesh } from "@devmesh/contracts/mesh";
+import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
+import { subscribe } from "@devmesh/service-kit/events";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { Background } from "./background.ts";
 import { createBrokerConnections } from "./broker-connections.ts";
 import { createDeviceNotices } from "./device-notices.ts";
+import { startThrottling } from "./device-throttle.ts";
 import { createDevices } from "./devices.ts";
 import type { DevicesEnv } from "./env.ts";
 import { openDeviceStore } from "./open-device-store.ts";
@@ -26,6 +29,22 @@ export async function startDevices(
   const connections = createBrokerConnections(bus);
   const presence = await watchPresence({ store, connections, publisher, background, clock });
   registerPresenceMetrics(metrics.registry, presence);
+  const notices = createDeviceNotices(publisher, clock);
+  const throttle = startThrottling({
+    connections,
+    notices,
+    limits: { messagesPerSecond: env.DEVICE_RATE_MESSAGES, bytesPerSecond: env.DEVICE_RATE_BYTES },
+    registry: metrics.registry,
+    background,
+    clock,
+    log,
+  });
+  const hoarders = subscribe(
+    bus,
+    { events: rpcEvents, names: ["hoarding"] },
+    { hoarding: ({ id }) => throttle(id, "storage") },
+    { mode: "one" },
+  );
   const implementation = createDevices({
     store,
     keys: clients.keys,
@@ -33,7 +52,7 @@ export async function startDevices(
     rpcBridge: clients["rpc-bridge"],
     connections,
     presence,
-    notices: createDeviceNotices(publisher, clock),
+    notices,
     background,
     clock,
   });
@@ -41,6 +60,7 @@ export async function startDevices(
     implementation: unavailableWhen(implementation, isStoreUnavailable),
     ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
     async stop() {
+      await hoarders.stop();
       await presence.stop().catch((error: unknown) => {
         log.warn({ err: error }, "the last changes of presence were not stored");
       });

@@ -23,6 +23,7 @@ const reasonOf = (answer: Promise<unknown>) =>
 const create = (id: string) => mesh.devices.createDevice({ id }, call());
 const drop = (id: string, timeoutMs = 5_000) => mesh.devices.deleteDevice({ id }, call(timeoutMs));
 const deletedEvents = () => mesh.heard.filter(({ name }) => name === "deleted").map(({ id }) => id);
+const cleanedUp = async () => (await marks()).length === 0;
 const marks = async () => (await life.store.listMarked(signal)).map(({ mark }) => mark.kind);
 
 /** The process dies when a stand-in gets to this point, and the next one is started. Answers whether that one runs. */
@@ -79,23 +80,26 @@ describe("deleting a device", () => {
     expect((await mesh.devices.listDevices({}, call())).items).toEqual([]);
     expect(await reasonOf(create("pump"))).toBe("device_being_deleted");
     expect(mesh.calls).toEqual(["keys.revokeDevice pump"]);
+    // The clock has not moved since the deletion began.
+    await eventually(() => deletedEvents().includes("pump"));
 
     // A login that was under way when access ended.
     const late = mesh.broker.login("pump");
     mesh.clientIds.set("pump", ["pump", "pump:1", "pump:late"]);
     const began = mesh.clock.monotonicMs();
-    await mesh.until(() => deletedEvents().includes("pump"));
+    await mesh.until(cleanedUp);
+    expect(deletedEvents()).toEqual(["pump"]);
     expect(mesh.clock.monotonicMs() - began).toBeLessThan(30_000);
     expect(mesh.broker.closed).toEqual([one, two, late]);
     expect(mesh.calls).toEqual([
       "keys.revokeDevice pump",
       "keys.revokeDevice pump",
-      "rpc-bridge.wipeDevice pump [pump,pump:1,pump:late]",
       "data.purgeDevice pump",
+      "rpc-bridge.wipeDevice pump [pump,pump:1,pump:late]",
       "data.admitDevice pump",
       "keys.forgetDevice pump",
     ]);
-    expect([...mesh.broker.open]).toEqual([other]);
+    expect(mesh.broker.open).toEqual([other]);
     expect(await create("pump")).toMatchObject({ id: "pump", last_seen: null, shadow: { version: 0 } });
   });
 
@@ -117,10 +121,48 @@ describe("deleting a device", () => {
       throw ServiceError.of("unavailable");
     };
     await drop("pump");
-    await mesh.until(() => deletedEvents().length === 1);
+    await mesh.until(cleanedUp);
     expect(failures).toBeGreaterThan(4);
     expect(mesh.calls.filter((name) => name.startsWith("rpc-bridge"))).toHaveLength(1);
   });
+
+  test("records are gone before the broker is wiped, which takes as many attempts as it needs", async () => {
+    await create("pump");
+    let attempts = 0;
+    mesh.onCall = (name) => {
+      if (name.startsWith("rpc-bridge.wipeDevice") && ++attempts <= 6)
+        throw ServiceError.of("deadline_exceeded");
+    };
+    await drop("pump");
+    await mesh.until(() => attempts > 2);
+    expect(mesh.calls).toContain("data.purgeDevice pump");
+    expect(await reasonOf(create("pump"))).toBe("device_being_deleted");
+    await mesh.until(cleanedUp);
+    expect(attempts).toBe(7);
+    await create("pump");
+  });
+
+  test.each([
+    ["wipe", ["data.purgeDevice pump", "rpc-bridge.wipeDevice pump [pump:1]", "data.admitDevice pump"]],
+    ["purge", ["data.purgeDevice pump", "data.admitDevice pump"]],
+  ] as const)(
+    "a mark of a release that wiped before it purged is finished from “%s” on",
+    async (step, expected) => {
+      await create("pump");
+      mesh.calls.length = 0;
+      const mark = {
+        kind: "deleting",
+        step,
+        event_id: "an event",
+        client_ids: ["pump:1"],
+        token: "a replica of an earlier release",
+        claimed_until: 0,
+      } as const;
+      await life.store.mark("pump", [null], mark, signal);
+      await mesh.until(cleanedUp);
+      expect(mesh.calls).toEqual([...expected, "keys.forgetDevice pump"]);
+    },
+  );
 
   test("when keys cannot be reached the caller is told, and the device is deleted all the same", async () => {
     await create("pump");
@@ -130,15 +172,30 @@ describe("deleting a device", () => {
     };
     expect(await reasonOf(drop("pump"))).toBe("unavailable");
     expect(await reasonOf(drop("pump"))).toBe("device_not_found");
+    expect(deletedEvents()).toEqual([]);
     away = false;
-    await mesh.until(() => deletedEvents().length === 1);
+    await mesh.until(cleanedUp);
+    expect(deletedEvents()).toEqual(["pump"]);
     expect(mesh.credentials.has("pump")).toBe(false);
+  });
+
+  test("connections are closed without their wills, and by the broker alone while the bridge is away", async () => {
+    await create("pump");
+    const first = mesh.broker.login("pump");
+    await mesh.devices.rotateToken({ id: "pump" }, call());
+    expect([mesh.broker.closed, mesh.broker.wills]).toEqual([[first], []]);
+    mesh.onCall = (name) => {
+      if (name.startsWith("rpc-bridge.endSessions")) throw ServiceError.of("unavailable");
+    };
+    const second = mesh.broker.login("pump");
+    await drop("pump");
+    expect([mesh.broker.closed, mesh.broker.wills]).toEqual([[first, second], [second]]);
   });
 
   const steps = [
     "keys.revokeDevice pump",
-    "rpc-bridge.wipeDevice pump [pump:1]",
     "data.purgeDevice pump",
+    "rpc-bridge.wipeDevice pump [pump:1]",
     "data.admitDevice pump",
     "keys.forgetDevice pump",
   ];
@@ -153,18 +210,31 @@ describe("deleting a device", () => {
       const restarted = crashAt(point);
       void reasonOf(drop("pump", 500));
       await mesh.until(restarted);
-      await mesh.until(async () => (await marks()).length === 0);
+      await mesh.until(cleanedUp);
+      expect(deletedEvents()).toContain("pump");
+      expect(await mesh.kept("deleted", "pump")).toBe(1);
       expect(
         steps.filter(
           (step) => !mesh.calls.some((done) => done === step || done === step.replace("pump:1", "")),
         ),
       ).toEqual([]);
       expect(mesh.credentials.has("pump")).toBe(false);
-      expect([...mesh.broker.open]).toEqual([]);
+      expect(mesh.broker.open).toEqual([]);
       expect((await mesh.devices.listDevices({}, call())).items.map(({ id }) => id)).toEqual(["other"]);
       await create("pump");
     },
   );
+
+  test("a crash after the event was published and before the next step leaves one event in the stream", async () => {
+    await create("pump");
+    const restarted = crashAt("a listing of connections");
+    mesh.broker.whileListing = () => mesh.onCall("a listing of connections");
+    void reasonOf(drop("pump", 500));
+    await mesh.until(restarted);
+    await mesh.until(cleanedUp);
+    expect(deletedEvents()).toEqual(["pump", "pump"]);
+    expect(await mesh.kept("deleted", "pump")).toBe(1);
+  });
 
   test("a mark whose claim has not run out is left to its holder, and taken over when it has", async () => {
     await create("pump");
@@ -172,6 +242,7 @@ describe("deleting a device", () => {
     const held = {
       kind: "deleting",
       step: "wipe",
+      event_id: "an event",
       client_ids: ["pump:1"],
       token: "another replica",
       claimed_until,
@@ -179,7 +250,7 @@ describe("deleting a device", () => {
     await life.store.mark("pump", [null], held, signal);
     for (let second = 0; second < 59; second++) await mesh.clock.advance(1_000);
     expect(mesh.calls.filter((name) => name.startsWith("rpc-bridge"))).toEqual([]);
-    await mesh.until(() => deletedEvents().includes("pump"));
+    await mesh.until(cleanedUp);
     expect(mesh.calls).toContain("rpc-bridge.wipeDevice pump [pump:1]");
   });
 
@@ -258,12 +329,41 @@ describe("rotating a token", () => {
     expect(next.token).not.toBe(token);
     expect(mesh.broker.closed).toEqual([first]);
     expect(await mesh.devices.readCredentials({ id: "pump" }, call())).toMatchObject(next);
-    const late = mesh.broker.login("pump");
+    const late = mesh.broker.login("pump", { acceptedMs: mesh.clock.monotonicMs() - 1 });
     expect(await marks()).toEqual(["rotating"]);
     await mesh.until(async () => (await marks()).length === 0);
     expect(mesh.broker.closed).toEqual([first, late]);
     const { device } = await mesh.devices.readDevice({ id: "pump", principal: { kind: "master" } }, call());
     expect(device).toMatchObject({ id: "pump", shadow: { version: 0 } });
+  });
+
+  test("leaves a device connected that logs in with the new token, and closes one that was under way with the old", async () => {
+    await create("pump");
+    const acceptedMs = mesh.clock.monotonicMs();
+    await mesh.clock.advance(50);
+    await mesh.devices.rotateToken({ id: "pump" }, call());
+    await mesh.clock.advance(1);
+    const next = mesh.broker.login("pump");
+    const late = mesh.broker.login("pump", { acceptedMs });
+    await mesh.until(cleanedUp);
+    expect(mesh.broker.closed).toEqual([late]);
+    expect(mesh.broker.open).toEqual([next]);
+  });
+
+  test("leaves it connected also when the first attempt to close connections fails", async () => {
+    await create("pump");
+    const old = mesh.broker.login("pump");
+    await mesh.clock.advance(50);
+    mesh.broker.whileListing = () => {
+      mesh.broker.whileListing = () => undefined;
+      throw ServiceError.of("unavailable");
+    };
+    await mesh.devices.rotateToken({ id: "pump" }, call());
+    await mesh.clock.advance(1);
+    const next = mesh.broker.login("pump");
+    await mesh.until(cleanedUp);
+    expect(mesh.broker.closed).toEqual([old]);
+    expect(mesh.broker.open).toEqual([next]);
   });
 
   test.each(["keys.rotateToken pump", "after keys.rotateToken pump"])(
@@ -276,6 +376,7 @@ describe("rotating a token", () => {
       await mesh.until(restarted);
       await mesh.until(async () => (await marks()).length === 0);
       expect(mesh.broker.closed).toContain(open);
+      expect(mesh.broker.wills).toEqual([]);
       expect(await mesh.devices.readPresence({ id: "pump" }, call())).toMatchObject({ online: false });
     },
   );
@@ -287,7 +388,7 @@ describe("rotating a token", () => {
     await mesh.devices.rotateToken({ id: "pump" }, call());
     for (let second = 0; second < 3; second++) await mesh.clock.advance(1_000);
     expect(await marks()).toEqual(["rotating"]);
-    const late = mesh.broker.login("pump");
+    const late = mesh.broker.login("pump", { acceptedMs: 0 });
     await mesh.until(async () => (await marks()).length === 0);
     expect(mesh.broker.closed).toEqual([late]);
   });
@@ -297,7 +398,8 @@ describe("rotating a token", () => {
     await mesh.devices.rotateToken({ id: "pump" }, call());
     await drop("pump");
     expect(await marks()).toEqual(["deleting"]);
-    await mesh.until(() => deletedEvents().includes("pump"));
+    await mesh.until(cleanedUp);
+    expect(deletedEvents()).toEqual(["pump"]);
   });
 });
 

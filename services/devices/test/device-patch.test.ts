@@ -24,6 +24,7 @@ function replicas(store: DeviceStore) {
   const notices = {
     created: async () => undefined,
     deleted: async () => undefined,
+    throttled: async () => undefined,
     updated: async (device: { shadow: { version: number } }) => void told.push(device.shadow.version),
   };
   const presence = { isOnline: () => false, lastSeen: () => null };
@@ -91,7 +92,8 @@ test("a device that is deleted between the check and the write is not written", 
   const store = createSqliteDeviceStore(":memory:");
   await store.insert(newDevice("a"), null, context().signal);
   const replace: DeviceStore["replace"] = async (device, revision, signal) => {
-    const mark = { kind: "deleting", token: "t", claimed_until: 0, step: "revoke", client_ids: [] } as const;
+    const claim = { token: "t", claimed_until: 0 };
+    const mark = { kind: "deleting", ...claim, step: "revoke", event_id: "e", client_ids: [] } as const;
     await store.mark("a", [null], mark, signal);
     return await store.replace(device, revision, signal);
   };

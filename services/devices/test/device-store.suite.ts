@@ -38,6 +38,7 @@ const creating: CreatingMark = { kind: "creating", token: "c", claimed_until: 5 
 const rotating: RotatingMark = { kind: "rotating", token: "r", claimed_until: 6 };
 const deleting: DeletingMark = {
   kind: "deleting",
+  event_id: "event",
   token: "d",
   claimed_until: 7,
   step: "wipe",

@@ -76,8 +76,8 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
     return bus;
   };
   const lives = new Set<ServiceLife>();
-  const broker = new BrokerStandIn();
   const clock = new ManualClock();
+  const broker = new BrokerStandIn(clock);
   const outer = await connect("outer");
   let issued = 0;
 
@@ -233,6 +233,11 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
     peers,
     rpcBridge,
     onlyThese(rpcBridge, {
+      endSessions: async ({ device_id, client_ids }) => {
+        await mesh.onCall(`rpc-bridge.endSessions ${device_id}`);
+        broker.takeOver(device_id, client_ids);
+        return {};
+      },
       wipeDevice: ({ device_id, client_ids }) =>
         standIn(`rpc-bridge.wipeDevice ${device_id} [${client_ids}]`, () => ({})),
     }),

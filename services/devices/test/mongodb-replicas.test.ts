@@ -102,10 +102,10 @@ describeOverMongodb("two replicas of devices on one database", (mongodb) => {
     await mesh.until(() => died);
     // Held by the dead one until its claim runs out.
     expect(await create("pump").catch(({ reason }) => reason)).toBe("device_being_deleted");
-    await mesh.until(() => heardOf("pump").includes("deleted"));
+    const again = await mesh.until(() => create("pump").catch(() => null));
+    expect(again).toMatchObject({ id: "pump", shadow: { version: 0 } });
+    expect(heardOf("pump")).toContain("deleted");
     expect(await mesh.kept("deleted", "pump")).toBe(1);
-    expect(mesh.credentials.has("pump")).toBe(false);
-    expect(await create("pump")).toMatchObject({ id: "pump", shadow: { version: 0 } });
   });
 
   test("a creation whose replica dies is undone by the other", async () => {

@@ -13,6 +13,7 @@ import { createCallContext } from "@devmesh/service-kit/context";
 import type { Client } from "@devmesh/service-kit/implementation";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { serve } from "@devmesh/service-kit/serve";
+import { meshUser } from "@devmesh/service-kit/subjects";
 import { startBroker, type TestBroker } from "@devmesh/testkit/broker";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { onlyThese } from "./contract-stand-in.ts";
@@ -49,9 +50,9 @@ export async function startProcessAround(): Promise<ProcessAround> {
   const buses: Bus[] = [];
   const tokens = new Map<string, string>();
   let issued = 0;
-  const connect = async (user: string) => {
-    const password = broker.passwords[user] ?? "";
-    const bus = await connectBus({ url: broker.url, name: user, user, password, log });
+  const connect = async (name: string) => {
+    const password = broker.passwords[name] ?? "";
+    const bus = await connectBus({ url: broker.url, name, user: meshUser(name), password, log });
     buses.push(bus);
     return bus;
   };

@@ -413,6 +413,13 @@ describe("listing", () => {
   });
 });
 
+test("the client ids of a device's connections are listed, and no other device's", async () => {
+  const clientIds = async () => (await mesh.devices.readConnections({ id: "c1" }, call())).client_ids;
+  expect(await clientIds()).toEqual([]);
+  const [first, second] = [mesh.broker.login("c1"), mesh.broker.login("c1"), mesh.broker.login("c2")];
+  expect(await clientIds()).toEqual([`c1:${first.connectionId}`, `c1:${second.connectionId}`]);
+});
+
 describe("presence", () => {
   test("online is told at once, offline two seconds after the last connection went, and last_seen stays", async () => {
     await create({ id: "w1" });

@@ -23,6 +23,7 @@ import type { AclPermissions } from "./permission-cache.ts";
 import { Places } from "./places.ts";
 import { RateLimit } from "./rate-limit.ts";
 import { mountReference } from "./reference-pages.ts";
+import { maxBodyBytes } from "./request-body.ts";
 import { customerHandlers } from "./routes/customer.ts";
 import { deviceAccessHandlers } from "./routes/device-access.ts";
 import { deviceKeyHandlers } from "./routes/device-key.ts";
@@ -32,9 +33,13 @@ import { mqttAddressHandlers } from "./routes/mqtt-address.ts";
 import { notificationHandlers } from "./routes/notification.ts";
 import { registrationHandlers } from "./routes/registration.ts";
 import { storedDataHandlers } from "./routes/stored-data.ts";
+import { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** Most keys, and most addresses, whose rate is remembered. */
 const maxBuckets = 50_000;
+
+/** Of bodies that have not arrived whole: as many bytes as ten of the largest for a key, and as a hundred in all. */
+const bodyLimits = { maxBytesOfKey: 10 * maxBodyBytes, maxBytes: 100 * maxBodyBytes, stallMs: 10_000 };
 
 /** The part of the environment that decides how requests are answered. */
 type AppSettings = Pick<
@@ -140,6 +145,7 @@ export function createApp({
       masterRate: rate("master", settings.RATE_MASTER),
       keyRate: rate("key", settings.RATE_KEY),
       addressRate,
+      bodies: new UnfinishedBodies({ ...bodyLimits, clock }),
     },
     crossOrigin,
     present: presentationOf,

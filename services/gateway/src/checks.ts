@@ -9,9 +9,10 @@ import type { Exchange } from "./exchange.ts";
 import { invalidRequest, RequestRefused, type Violation } from "./gateway-errors.ts";
 import { presentedKey } from "./presented-key.ts";
 import { parseQuery, type QueryParameters, queryStringOf } from "./query-string.ts";
-import { type RateLimit, rateAddress } from "./rate-limit.ts";
+import type { RateLimit } from "./rate-limit.ts";
 import { readJsonBody } from "./request-body.ts";
 import { checkedBodyOf } from "./route-body.ts";
+import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** What the checks of a route work with. */
 export interface CheckOptions {
@@ -22,6 +23,7 @@ export interface CheckOptions {
   readonly keyRate: RateLimit;
   /** Of one address without a key. */
   readonly addressRate: RateLimit;
+  readonly bodies: UnfinishedBodies;
 }
 
 /** Checks one request and fills in its exchange; throws what the caller is refused with. */
@@ -60,7 +62,10 @@ export function createChecks(route: RouteDeclaration, options: CheckOptions): Ch
     const violations: Violation[] = [];
     if (query !== undefined) exchange.query = parsed(query, parameters, "/query", violations);
     if (body !== undefined) {
-      exchange.receivedBody = await readJsonBody(request, exchange.response);
+      exchange.receivedBody = await readJsonBody(request, exchange.response, {
+        charge: exchange.charge,
+        begin: (refuse) => options.bodies.begin(exchange.keyId ?? exchange.address, refuse),
+      });
       if (exchange.receivedBody !== undefined) {
         exchange.body = parsedBody(body, exchange.receivedBody, violations);
       } else if (!body.optional) {
@@ -74,24 +79,26 @@ export function createChecks(route: RouteDeclaration, options: CheckOptions): Ch
 function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) {
   const { authenticate, masterRate, keyRate, addressRate } = options;
   if (auth === null) {
-    return (exchange: Exchange): void => addressRate.take(addressOf(exchange), exchange.headers);
+    return (exchange: Exchange): void => addressRate.take(exchange.address, exchange.headers);
   }
   const needed = auth.map((kind) => kindNames[kind]).join(" or ");
   return async (exchange: Exchange, parameters: QueryParameters): Promise<void> => {
     const key = presentedKey(exchange.request, parameters.access_token);
     if (key === undefined) {
-      addressRate.take(addressOf(exchange), exchange.headers);
+      addressRate.take(exchange.address, exchange.headers);
       throw new RequestRefused("key_missing");
     }
     const attempt = {
-      address: addressOf(exchange),
+      address: exchange.address,
       trace: exchange.trace,
       requestId: exchange.requestId,
     };
     const found = authenticate(key, attempt);
     const { principal, keyId, expiresAtMs } = found instanceof Promise ? await found : found;
     exchange.keyKind = principal.kind;
-    (principal.kind === "master" ? masterRate : keyRate).take(keyId, exchange.headers);
+    const rate = principal.kind === "master" ? masterRate : keyRate;
+    rate.take(keyId, exchange.headers);
+    exchange.charge = (tokens) => rate.surcharge(keyId, tokens, exchange.headers);
     if (!auth.includes(principal.kind)) {
       throw new RequestRefused("wrong_key_kind", {
         detail: `This route needs a ${needed}; the key is a ${kindNames[principal.kind]}.`,
@@ -104,10 +111,6 @@ function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) 
     const again = { ...attempt, address: `listener ${keyId}` };
     exchange.caller = { keyId, expiresAtMs, verifyAgain: () => authenticate(key, again) };
   };
-}
-
-function addressOf({ request }: Exchange): string {
-  return rateAddress(request.ip);
 }
 
 function checkParams(route: RouteDeclaration, schema: z.ZodType, given: unknown): unknown {

@@ -12,6 +12,7 @@ import {
 import type { Request, Response } from "express";
 import type { Within } from "./handlers.ts";
 import type { VerifiedKey } from "./key-cache.ts";
+import { type Charge, rateAddress } from "./rate-limit.ts";
 import { ClientGone } from "./request-body.ts";
 
 const wellFormedRequestId = /^[A-Za-z0-9._-]{1,128}$/;
@@ -56,12 +57,19 @@ export class Exchange {
   /** Of the caller's key, once known: what `keys.revoked` names. */
   keyId: string | undefined;
   caller: Caller | undefined;
+  /** Charges the rate of the caller's key; set once the key is known. */
+  charge: Charge = () => undefined;
   /** The connection is a WebSocket now: there is no HTTP answer to wait for. */
   upgraded = false;
   readonly #options: ExchangeOptions;
   #call: OpenCallContext | undefined;
   #others: Set<OpenCallContext> | undefined;
   #gone = false;
+
+  /** What a caller without a key is counted on. */
+  get address(): string {
+    return rateAddress(this.request.ip);
+  }
 
   constructor(request: Request, response: Response, options: ExchangeOptions) {
     this.request = request;

@@ -26,7 +26,7 @@ export const gatewayErrors = {
     when: "The route is a stream: ask for it by a WebSocket's handshake, or with `Accept: text/event-stream`.",
   },
   request_incomplete: { status: 408, when: "The request did not arrive in time." },
-  body_too_large: { status: 413, when: "The body exceeds 512 KB." },
+  body_too_large: { status: 413, when: "The body exceeds 512 KB, or holds more than 20,000 members." },
   unsupported_media_type: {
     status: 415,
     when: "The body is not declared as `application/json`, or is compressed.",
@@ -39,6 +39,10 @@ export const gatewayErrors = {
   too_many_answers: {
     status: 429,
     when: "The key, or the gateway, is being sent as many answers over 64 KB as may be at one time.",
+  },
+  too_many_bodies: {
+    status: 429,
+    when: "The key is sending more of large bodies at one time than it may, or has the most of what the gateway can receive.",
   },
   header_too_large: { status: 431, when: "The request line and its headers exceed 16 KB." },
 } as const satisfies Readonly<Record<string, { readonly status: number; readonly when: string }>>;

@@ -5,6 +5,7 @@ import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { z } from "zod";
 import type { Caller } from "./exchange.ts";
+import type { Charge } from "./rate-limit.ts";
 import type { Reply } from "./reply.ts";
 
 type Parsed<R, P extends "params" | "query"> = R extends { readonly [K in P]: infer S extends z.ZodType }
@@ -34,11 +35,16 @@ interface ApiRequest<R extends RouteDeclaration> {
   /** The body as it was received, for an owner that checks it itself; undefined when there was none. */
   readonly receivedBody: Json | undefined;
   readonly principal: CallerOf<R>;
+  /** Id of the caller's key; undefined where the route takes none. */
+  readonly keyId: string | undefined;
   /** The caller's key, for a route that is a stream. */
   readonly caller: R extends { readonly stream: true | "on_request" } ? Caller : undefined;
   /** For calls of this request: ends with the request's time, and when the client goes away. */
   readonly call: CallContext;
   readonly within: Within;
+  readonly charge: Charge;
+  /** What a caller without a key is counted on: its address, of IPv6 the network of 64 bits. */
+  readonly address: string;
   /** A request header; several of one name are joined by commas. */
   readonly header: (name: string) => string | undefined;
   /** The best of these media types by `Accept`, the first where none or an unknown one is asked for. */

@@ -7,6 +7,7 @@ await runService({
   name: "gateway",
   declaration: mesh.gateway,
   env: GatewayEnv,
+  readyWithoutBroker: true,
   async start(parts) {
     const gateway = await startGateway(parts);
     return { implementation: null, elsewhere: [gateway.answered], stop: gateway.stop };

@@ -39,18 +39,27 @@ function refusalProblem(refusal: RequestRefused, requestId: string): ProblemAnsw
 function serviceProblem(error: ServiceError, requestId: string): ProblemAnswer {
   const status = httpStatus(error.code, error.reason);
   const message = error.reason === "internal" ? "The service failed in an unforeseen way." : error.message;
-  const violations = Violations.safeParse(error.details);
-  const first = violations.success ? firstOf(violations.data) : undefined;
+  const refused = NotWritable.safeParse(error.details);
+  const violations = refused.success ? refused.data.pointers.map(notWritable) : violationsIn(error.details);
+  const first = violations === undefined ? undefined : firstOf(violations);
   const detail = first === undefined ? message : `${message} ${first}`;
   const problem = describe(status, error.reason, detail, requestId);
-  if (violations.success) problem.errors = violations.data;
-  const refused = NotWritable.safeParse(error.details);
+  if (violations !== undefined) problem.errors = violations;
   if (refused.success) problem.pointers = refused.data.pointers;
   if (error.reason === "device_error") {
     const said = DeviceError.safeParse(error.details);
     if (said.success) problem.error = said.data;
   }
   return { status, headers: headersOf(status), problem };
+}
+
+function violationsIn(details: unknown) {
+  const violations = Violations.safeParse(details);
+  return violations.success ? violations.data : undefined;
+}
+
+function notWritable(pointer: string) {
+  return { pointer, detail: "is not writable with this key" };
 }
 
 function describe(status: number, reason: string, detail: string, requestId: string): Problem {

@@ -1,6 +1,12 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import { RequestRefused } from "./gateway-errors.ts";
 
+/**
+ * Charges the caller's rate with tokens beyond the one that each request costs, before the work that they pay for.
+ * Throws `rate_limited` while the key is in debt for an earlier request.
+ */
+export type Charge = (tokens: number) => void;
+
 /** The tokens of one key or address. */
 interface Bucket {
   tokens: number;
@@ -58,6 +64,18 @@ export class RateLimit {
   /** Takes one token even where there is none: the debt is waited for, so that a burst cannot outrun its own answers. */
   charge(key: string): void {
     this.#filled(key).tokens -= 1;
+  }
+
+  /**
+   * Takes further tokens for a request that `take` has granted and updates the headers. One request may leave a debt of any
+   * size; throws `rate_limited`, and takes nothing, while an earlier debt is not paid.
+   */
+  surcharge(key: string, tokens: number, headers: Record<string, string>): void {
+    const bucket = this.#filled(key);
+    const granted = bucket.tokens >= 0;
+    if (granted) bucket.tokens -= tokens;
+    headers.RateLimit = this.#state(bucket);
+    if (!granted) throw this.#refusal(bucket);
   }
 
   /** Buckets held now. */

@@ -11,6 +11,15 @@ export async function* asNdjson(pages: AsyncIterable<ListPage>): AsyncGenerator<
   for await (const { items } of pages) yield asLines(items);
 }
 
+/** What a spreadsheet takes for the start of a formula, full-width forms included. */
+const formula = /^[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/;
+const number = /^[+-]\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** Devices choose these texts: an apostrophe before a formula keeps spreadsheets from running it (OWASP, CSV injection). */
+function withoutFormula(text: string): string {
+  return formula.test(text) && !number.test(text) ? `'${text}` : text;
+}
+
 /**
  * Records as CSV after RFC 4180: a header line of the member names, then a line a record with its texts quoted, so that
  * no line break in one is mistaken for an end.
@@ -21,6 +30,11 @@ export async function* asCsv(pages: AsyncIterable<ListPage>): AsyncGenerator<str
     if (!begun) yield `${columns.join(",")}\r\n`;
     begun = true;
     const records: unknown[] = JSON.parse(`[${Buffer.from(items).toString("utf8")}]`);
-    yield stringify(records, { columns, quoted_string: true, record_delimiter: "windows" });
+    yield stringify(records, {
+      columns,
+      quoted_string: true,
+      record_delimiter: "windows",
+      cast: { string: withoutFormula },
+    });
   }
 }

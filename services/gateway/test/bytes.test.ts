@@ -2,6 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { leadingString, onlyMember, openEnvelope } from "../src/envelope.ts";
 import { asLines, countItems } from "../src/json-items.ts";
+import { outlineOf } from "../src/json-outline.ts";
 
 const json = fc.jsonValue({ maxDepth: 3 });
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("utf8");
@@ -55,5 +56,36 @@ describe("items of a list", () => {
     const values = ["\\", '\\"', '",', "\\\\", ',"', "]", { '"': "\\" }];
     const items = Buffer.from(values.map((value) => JSON.stringify(value)).join(","));
     expect(countItems(items)).toBe(values.length);
+  });
+});
+
+describe("the outline of a body", () => {
+  const depthOf = (value: unknown): number =>
+    typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
+  const membersOf = (value: unknown): number => {
+    if (typeof value !== "object" || value === null) return 0;
+    const below = Object.values(value).reduce<number>((sum, member) => sum + membersOf(member), 0);
+    return below + (Array.isArray(value) ? 0 : Object.keys(value).length);
+  };
+
+  test("counts levels and members as a parser would, whatever texts hold", () => {
+    const values = fc.jsonValue({
+      maxDepth: 5,
+      stringUnit: fc.constantFrom("a", '"', "\\", "{", "]", ":", "7", "é"),
+    });
+    fc.assert(
+      fc.property(values, fc.constantFrom(undefined, 1), (value, space) => {
+        const { depth, members } = outlineOf(Buffer.from(JSON.stringify(value, undefined, space)));
+        expect([depth, members]).toEqual([depthOf(value), membersOf(value)]);
+      }),
+    );
+  });
+
+  test.each([
+    ["[12,345.6789,1e22]", 4],
+    ['{"1234567":"7654321"}', 0],
+    ["", 0],
+  ])("of %s has %d digits in a row", (json, digits) => {
+    expect(outlineOf(Buffer.from(json)).longestDigits).toBe(digits);
   });
 });

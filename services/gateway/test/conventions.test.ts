@@ -359,6 +359,18 @@ describe("a body", () => {
     expect((await problemOf(chunked)).reason).toBe("body_too_large");
   });
 
+  test("a body of more than 20,000 members is refused before it is parsed, however they are arranged", async () => {
+    const post = (body: string) =>
+      mesh.fetch(devices, { method: "POST", body, headers: { "content-type": "application/json" } });
+    const named = (count: number) => `{${Array.from({ length: count }, (_, at) => `"m${at}":1`).join()}}`;
+    const refused = await post(named(20_001));
+    expect(refused.status).toBe(413);
+    expect((await problemOf(refused)).reason).toBe("body_too_large");
+    const nested = `[${Array.from({ length: 201 }, () => named(100)).join()}]`;
+    expect((await post(nested)).status).toBe(413);
+    expect((await post(named(20_000))).status).toBe(400);
+  });
+
   test.each([
     ["objects", '{"a":', "1", "}"],
     ["arrays", "[", "", "]"],
@@ -469,15 +481,15 @@ describe("query parameters", () => {
 
 describe("customers", () => {
   test("are invited with the same answer whatever the address, trimmed and lowered", async () => {
-    const asked: string[] = [];
-    mesh.standIns.keys.invite = async ({ email }) => {
-      asked.push(email);
+    const asked: unknown[] = [];
+    mesh.standIns.keys.invite = async (invitation) => {
+      asked.push(invitation);
       return {};
     };
     const answer = await mesh.fetch("/newcustomer?email=+Ann%40Example.com%20", { key: null });
     expect(answer.status).toBe(202);
     expect(await answer.json()).toEqual({ status: "invited" });
-    expect(asked).toEqual(["ann@example.com"]);
+    expect(asked).toEqual([{ email: "ann@example.com", network: "127.0.0.1" }]);
   });
 });
 

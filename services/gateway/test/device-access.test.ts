@@ -31,6 +31,7 @@ describe("a named query", () => {
     expect(await (await mesh.fetch(`${path}?limit=100&skip=2`, { key: "public_key" })).text()).toBe("[]");
     expect(asked[0]).toEqual({
       principal: { kind: "public_key", device_id: "pump" },
+      caller: "id-public_key",
       topic: "temp/#",
       order: "desc",
       limit: 10,

@@ -110,7 +110,13 @@ describe("over HTTP", () => {
       context.fail("not_writable", { pointers: ["/name", "/shadow/tags"] });
     const answer = await mesh.fetch("/api/v2/device", { key: "device_key", json: { name: "x" } });
     expect(answer.status).toBe(403);
-    expect(Problem.parse(await answer.json()).pointers).toEqual(["/name", "/shadow/tags"]);
+    const problem = Problem.parse(await answer.json());
+    expect(problem.pointers).toEqual(["/name", "/shadow/tags"]);
+    expect(problem.error.message).toContain("`/name`: is not writable");
+    expect(problem.errors).toEqual([
+      { pointer: "/name", detail: "is not writable with this key" },
+      { pointer: "/shadow/tags", detail: "is not writable with this key" },
+    ]);
   });
 
   test("what breaks a device's rules is listed with pointers into the body", async () => {

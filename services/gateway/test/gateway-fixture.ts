@@ -30,7 +30,7 @@ interface TestRequest extends Omit<RequestInit, "headers" | "body"> {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly json?: unknown;
-  readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream;
 }
 
 /** The real gateway over HTTP, with contract stand-ins behind it on a real nats-server. */

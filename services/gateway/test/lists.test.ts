@@ -163,8 +163,8 @@ describe("stored data", () => {
     mesh.standIns.data.queryRecords = list.page as never;
     expect(ids(await (await mesh.fetch("/api/v2/data")).json())).toHaveLength(100);
     expect(list.asked).toEqual([
-      { principal: { kind: "master" }, skip: 0, limit: 100, order: "asc" },
-      { principal: { kind: "master" }, skip: 0, limit: 50, order: "asc", after: "50" },
+      { principal: { kind: "master" }, caller: "id-master", skip: 0, limit: 100, order: "asc" },
+      { principal: { kind: "master" }, caller: "id-master", skip: 0, limit: 50, order: "asc", after: "50" },
     ]);
   });
 
@@ -212,7 +212,7 @@ describe("stored data", () => {
   });
 
   test("goes out as CSV after RFC 4180, with a header line", async () => {
-    const messages = ['say "hi", twice', "two\r\nlines", "=1+1", "", "ü", "\n"];
+    const messages = ['say "hi", twice', "two\r\nlines", "1+1=2", "", "ü", "\n"];
     mesh.standIns.data.queryRecords = async () => ({
       next: null,
       items: messages.map((message, at) =>
@@ -227,6 +227,30 @@ describe("stored data", () => {
       expect(csv).toContain(`"${message.replaceAll('"', '""')}"`);
     }
     expect(csv.endsWith("\r\n")).toBe(true);
+  });
+
+  test("CSV has an apostrophe before what a spreadsheet would run, and leaves numbers as they are", async () => {
+    const formulas = [
+      "=1+1",
+      "+1+1",
+      "-1+cmd|' /C calc'!A0",
+      "@SUM(1)",
+      "\t=1",
+      "\r=1",
+      "\uff1d1",
+      "-",
+      "+5 V",
+      "-5\n=1",
+    ];
+    const harmless = ["-5", "+3.2", "-1e-3", "'=1", "5-3", " =1"];
+    mesh.standIns.data.queryRecords = async () => ({
+      next: null,
+      items: [...formulas, ...harmless].map((message, at) => record(at, { message })),
+    });
+    const answer = await mesh.fetch("/api/v2/data", { headers: { accept: "text/csv" } });
+    const csv = await answer.text();
+    for (const text of formulas) expect(csv).toContain(`,"'${text}",`);
+    for (const text of harmless) expect(csv).toContain(`,"${text}",`);
   });
 
   test("exports take any limit, answers in JSON none above 5,000", async () => {

@@ -127,7 +127,7 @@ test("the holder of a public key gets several changes as one, in order with the 
   await using mesh = await startFixture();
   const acl = { read: ["/state/reported"], write: [], rpc: ["Allowed"], queries: { t: { topic: "temp/+" } } };
   const asked: (() => void)[] = [];
-  mesh.standIns.devices.readAccess = async () => ({ acl });
+  mesh.standIns.devices.readAccess = async () => ({ acl, created_at: at });
   mesh.standIns.devices.readDevice = async ({ id, principal }) => {
     expect(principal).toEqual({ kind: "public_key", device_id: "pump" });
     await new Promise<void>((resolve) => asked.push(resolve));
@@ -216,4 +216,41 @@ test("who hears of records is told that some may be missing when the broker was 
   await count(mesh, 0, 1);
   expect((await events.heard(1)).map(({ name }) => name)).toEqual(["rpc.out.n"]);
   for (const client of [records, ofDevice, events]) client.leave();
+});
+
+test("the holder of a public key is given nothing from before its device was created, in replays and live", async () => {
+  await using mesh = await startFixture();
+  const acl = { read: ["/state"], write: [], rpc: ["Open"], queries: { t: { topic: "#" } } };
+  mesh.standIns.devices.readAccess = async () => ({ acl, created_at: at });
+  const former = { id: "pump", timestamp: "2025-12-31T23:59:57.999Z" };
+  const present = { id: "pump", timestamp: at };
+  const happen = async (about: typeof former) => {
+    await mesh.rpcEvents.rpc_in({ ...about, func: "Open", params: [about.timestamp] });
+    await mesh.deviceEvents.online(about);
+    await mesh.deviceEvents.updated({ ...about, device: device("pump") });
+    await mesh.deviceEvents.offline(about);
+  };
+  const names = ["rpc.in.Open", "online", "updated", "offline"];
+  await happen(former);
+  await mesh.deviceEvents.deleted(former);
+  await happen(present);
+  const master = await openWebSocket(mesh.url, `${notify}?after=0`, { key });
+  await master.heard(9);
+  for (const url of [mesh.url, await mesh.startAnother()]) {
+    const client = await openEventStream(url, `${own}?after=0`, { key: secrets.public_key });
+    await client.heard(4);
+    expect(client.frames.map(({ name }) => name)).toEqual(names);
+    expect(client.frames[0]?.data).toEqual([at]);
+    client.leave();
+  }
+
+  const live = await openWebSocket(mesh.url, `${own}?data=1`, { key: secrets.public_key });
+  await happen(former);
+  const records = [former, present].map(({ timestamp }, n) => record(n, { timestamp }));
+  mesh.dataEvents.live.stored({ records });
+  await mesh.deviceEvents.online(present);
+  await live.heard(2);
+  expect(live.frames.map(({ name }) => name).sort()).toEqual(["data", "online"]);
+  expect(live.frames.map(({ timestamp }) => timestamp)).toEqual([at, at]);
+  for (const client of [master, live]) client.leave();
 });

@@ -61,6 +61,20 @@ describe("a token bucket", () => {
     await clock.advance(200);
     expect(() => limit.assertNotEmpty("a")).not.toThrow();
   });
+
+  test("lets one request leave a debt, and no other add to it before it is paid", async () => {
+    const clock = new ManualClock();
+    const limit = new RateLimit({ name: "key", perSecond: 10, maxBuckets: 10, clock });
+    const headers: Record<string, string> = {};
+    for (let at = 0; at < 20; at++) limit.take("a", headers);
+    limit.surcharge("a", 30, headers);
+    expect(headers.RateLimit).toBe('"key";r=0;t=5');
+    expect(() => limit.surcharge("a", 1, headers)).toThrow(RequestRefused);
+    expect(taken(limit, "a")).toMatchObject({ granted: false, headers: { "Retry-After": "4" } });
+    expect(taken(limit, "b").granted).toBe(true);
+    await clock.advance(3_100);
+    expect(taken(limit, "a")).toMatchObject({ granted: true, headers: { RateLimit: '"key";r=0;t=2' } });
+  });
 });
 
 test.each([
@@ -108,6 +122,44 @@ describe("over HTTP", () => {
     const again = await mesh.fetch("/api/v2/keys");
     expect(again.status).toBe(200);
     expect(again.headers.get("ratelimit")).toBe('"master";r=5;t=1');
+  });
+
+  test("a body costs a further token for each 4 KB, declared or not, before it is parsed", async () => {
+    await clock.advance(60_000);
+    const post = async (kilobytes: number, chunked: boolean) => {
+      const bytes = Buffer.alloc(kilobytes * 1024, " ");
+      const body = chunked ? new Blob([bytes]).stream() : bytes;
+      const answer = await mesh.fetch("/api/v2/devices", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body,
+        duplex: "half",
+      });
+      await answer.body?.cancel();
+      return [answer.status, answer.headers.get("ratelimit")];
+    };
+    expect(await post(3, false)).toEqual([400, '"master";r=5;t=1']);
+    expect(await post(4, false)).toEqual([400, '"master";r=3;t=1']);
+    await clock.advance(60_000);
+    expect(await post(3, true)).toEqual([400, '"master";r=5;t=1']);
+    expect(await post(9, true)).toEqual([400, '"master";r=2;t=2']);
+    expect(await post(128, false)).toEqual([400, '"master";r=0;t=13']);
+    expect(await post(1, false)).toEqual([429, '"master";r=0;t=13']);
+    await clock.advance(11_000);
+    expect(await post(1, false)).toEqual([400, '"master";r=1;t=2']);
+  });
+
+  test("a filter of one or two characters, which reads through the records, costs twenty tokens", async () => {
+    await clock.advance(60_000);
+    mesh.standIns.data.queryRecords = async () => ({ next: null, items: [] });
+    const search = async (filter: string) => {
+      const answer = await mesh.fetch(`/api/v2/data?filter=${encodeURIComponent(filter)}`);
+      return [answer.status, answer.headers.get("ratelimit")];
+    };
+    expect(await search("abc")).toEqual([200, '"master";r=5;t=1']);
+    expect(await search("")).toEqual([200, '"master";r=4;t=1']);
+    expect(await search("\u{1F600}x")).toEqual([200, '"master";r=0;t=8']);
+    expect(await search("abc")).toEqual([429, '"master";r=0;t=8']);
   });
 
   test("without a key the address counts, as the trusted proxy tells it", async () => {

@@ -153,8 +153,9 @@ function firstImplementations() {
       return action.name === "known" ? { query: { topic: "temp/#" } } : context.fail("query_not_found");
     },
     readAccess: async ({ id }, context) =>
-      id === "pump" ? { acl: defaultAcl } : context.fail("device_not_found"),
+      id === "pump" ? { acl: defaultAcl, created_at: at } : context.fail("device_not_found"),
     readDelta: unused,
+    readConnections: unused,
     readPresence: unused,
   };
   const dataImplementation: Stand<typeof data> = {
@@ -165,6 +166,7 @@ function firstImplementations() {
   };
   const bridgeImplementation: Stand<typeof rpcBridge> = {
     call: async ({ params }) => ({ result: params ?? null }),
+    endSessions: unused,
     wipeDevice: unused,
     awaitIngestion: unused,
     readBacklog: async () => ({ waiting: 2 }),

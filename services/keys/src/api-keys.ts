@@ -55,7 +55,8 @@ export function createApiKeys(
       }
       const now = clock.now().getTime();
       const expiresAt = expires_at === null ? null : Date.parse(expires_at);
-      if (expiresAt !== null && expiresAt <= now) return context.fail("expiry_past");
+      if (expiresAt !== null && expiresAt <= now)
+        return context.fail("expiry_past", [{ pointer: "/expires_at", detail: "is in the past" }]);
       const device = device_id === undefined ? null : await findDevice(device_id, context.signal);
       if (device_id !== undefined && device === null) return context.fail("device_not_found");
 

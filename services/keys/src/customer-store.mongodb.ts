@@ -74,6 +74,12 @@ export function createMongoCustomerStore({ db, run }: MongoStore): CustomerStore
       );
       return invited && customerOf(invited);
     },
+    async isConfirmed(email, signal) {
+      const found = await run(signal, () =>
+        customers.findOne(customerQueries.byAddress(email), { projection: { confirmed_at: 1 }, signal }),
+      );
+      return found !== null && found.confirmed_at !== null;
+    },
     async confirm(id, at, signal) {
       const { matchedCount } = await run(signal, () =>
         customers.updateOne({ _id: id }, [{ $set: { confirmed_at: { $ifNull: ["$confirmed_at", at] } } }]),

@@ -22,6 +22,7 @@ export function createSqliteCustomerStore(db: DatabaseSync): CustomerStore {
   const find = db.prepare("SELECT * FROM customer WHERE id = ?");
   const findByTokenDigest = db.prepare("SELECT * FROM customer WHERE token_digest = ?");
   const recordInvitation = db.prepare("UPDATE customer SET invited_at = ? WHERE email = ? RETURNING *");
+  const isConfirmed = db.prepare("SELECT 1 FROM customer WHERE email = ? AND confirmed_at IS NOT NULL");
   const confirm = db.prepare("UPDATE customer SET confirmed_at = coalesce(confirmed_at, ?) WHERE id = ?");
   const replaceMeta = db.prepare("UPDATE customer SET meta = ?, updated_at = ? WHERE id = ? RETURNING *");
   const list = db.prepare("SELECT * FROM customer WHERE id > ? ORDER BY id LIMIT ?");
@@ -61,6 +62,10 @@ export function createSqliteCustomerStore(db: DatabaseSync): CustomerStore {
     async recordInvitation(email, at, signal) {
       signal.throwIfAborted();
       return customerOf(recordInvitation.get(at, email));
+    },
+    async isConfirmed(email, signal) {
+      signal.throwIfAborted();
+      return isConfirmed.get(email) !== undefined;
     },
     async confirm(id, at, signal) {
       signal.throwIfAborted();

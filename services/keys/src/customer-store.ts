@@ -25,6 +25,8 @@ export interface CustomerStore {
   findByTokenDigest(digest: Uint8Array, signal: AbortSignal): Promise<StoredCustomer | null>;
   /** Notes another invitation of the address; null when it has no customer. */
   recordInvitation(email: string, at: number, signal: AbortSignal): Promise<StoredCustomer | null>;
+  /** Whether the address has a customer who confirmed it. */
+  isConfirmed(email: string, signal: AbortSignal): Promise<boolean>;
   /** Sets the time of confirmation if there is none; false when there is no such customer. */
   confirm(id: string, at: number, signal: AbortSignal): Promise<boolean>;
   /** Replaces `meta`; answers the customer after it, null when there is none. */

@@ -57,11 +57,12 @@ export function createCustomers(
 
   return {
     /**
-     * A known and an unknown address take the same steps, so that neither answer nor time tells them apart. When the
-     * process dies between store and queue, no mail leaves and the next invitation finds the customer.
+     * A known and an unknown address take the same steps, so that neither answer nor time distinguishes them while there is
+     * room for both. When the process dies between store and queue, the next invitation finds the customer.
      */
-    async invite({ email }, context) {
-      const slot = await takeMailSlot(email, context.signal);
+    async invite({ email, network = "unknown" }, context) {
+      const isCustomer = await store.customers.isConfirmed(email, context.signal);
+      const slot = await takeMailSlot({ email, network, isCustomer }, context.signal);
       if (slot === null) return {};
       const customer = await findOrAdd(email, context);
       try {

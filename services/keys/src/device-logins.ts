@@ -1,10 +1,11 @@
 import { answerAuthCallout } from "@devmesh/service-kit/auth-callout";
+import { loginTimeoutMs } from "@devmesh/service-kit/broker-config";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Listening } from "@devmesh/service-kit/events";
 import type { DecideMqttLogin } from "./mqtt-login.ts";
 
-/** How long a decision may take, in milliseconds: the broker gives a login up after two seconds, and is to hear of it before. */
-const decisionTimeoutMs = 1_800;
+/** How long a decision may take, in milliseconds: less than the broker waits for it. */
+const decisionTimeoutMs = loginTimeoutMs - 1_000;
 
 /** Answers the broker's question about each MQTT login. */
 export function answerDeviceLogins(bus: Bus, issuerSeed: string, decide: DecideMqttLogin): Listening {

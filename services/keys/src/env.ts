@@ -41,7 +41,9 @@ export const KeysEnv = ServiceEnv.extend({
   KEYS_REVEAL: z.enum(["always", "once"]).default("always"),
   /** Invitations mailed to one address within an hour. */
   MAIL_PER_ADDRESS_HOUR: count(3),
-  /** Invitations mailed within an hour in all. */
+  /** Invitations mailed within an hour for callers of one network address; of IPv6 for one network of 64 bits. */
+  MAIL_PER_NETWORK_HOUR: count(10),
+  /** Invitations mailed within an hour in all; a quarter of them to confirmed customers alone. */
   MAIL_PER_HOUR: count(100),
   /** Failed MQTT logins of one device from one address within a minute, before they are throttled. */
   LOGIN_FAILURES_PER_DEVICE_MINUTE: count(10),

@@ -73,7 +73,7 @@ const migrations = [
  * @throws Error with one clear sentence when another replica holds it, or the folder cannot be written.
  */
 export function openSqliteKeyStore(path: string): KeyStore {
-  const { db, close } = openSqlite(path, { migrations, durability: "full" });
+  const { db, close } = openSqlite(path, { migrations });
   const insertSetting = db.prepare("INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING");
   const readSetting = db.prepare("SELECT value FROM setting WHERE name = ?");
   const credentials = createSqliteCredentialStore(db);

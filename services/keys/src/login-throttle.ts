@@ -1,7 +1,7 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 
 const minuteMs = 60_000;
-/** Once a device's allowance is used up, it may still try this often, in milliseconds. */
+/** Once a device's allowance is used up, one attempt in this time is not throttled, in milliseconds. */
 const retryMs = 1_000;
 /** Buckets of each sort kept in memory; beyond it the one not touched for longest goes. */
 const maxBuckets = 10_000;
@@ -16,16 +16,18 @@ export interface LoginLimits {
 }
 
 /**
- * Slows down failed logins (api.md, MQTT), and right ones under ever new client ids, each of which may leave a session in the broker. A device is counted for each address apart, so that wrong passwords from one
- * address never lock out the right one from another. Attempts that were throttled do not count as failed.
+ * Counts failed logins (api.md, MQTT), and right ones under ever new client ids, each of which may leave a session in the
+ * broker. A device is counted for each address apart; attempts that were throttled do not count as failed.
  */
 export interface LoginThrottle {
-  /** Whether an attempt of this device from this address may be looked at. */
-  admits(deviceId: string, address: string): boolean;
-  /** Whether any attempt from this address may be looked at. */
-  admitsAddress(address: string): boolean;
+  /** Whether an attempt has its turn with all others; `deviceId` is null when the user name is none. */
+  admits(deviceId: string | null, address: string): boolean;
   /** Counts a failed login; `deviceId` is null when the user name is none. */
   recordFailure(deviceId: string | null, address: string): void;
+  /** Refuses all logins of a device for so many milliseconds from now on, or for longer if that was asked for before. */
+  refuse(deviceId: string, forMs: number): void;
+  /** Whether logins of the device are refused now, with the right password, too. */
+  isRefused(deviceId: string): boolean;
   /** Whether the device may log in under one client id more that it has not used before; counts it if so. */
   admitsNewClientId(deviceId: string): boolean;
 }
@@ -44,6 +46,8 @@ export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThr
   const devices = new Map<string, Bucket>();
   const addresses = new Map<string, Bucket>();
   const newcomers = new Map<string, Bucket>();
+  /** Devices that are refused, with the end of it in monotonic milliseconds. */
+  const refused = new Map<string, number>();
 
   function refill(bucket: Bucket, perMinute: number, atOnce = perMinute): void {
     const now = clock.monotonicMs();
@@ -63,6 +67,12 @@ export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThr
 
   return {
     admits(deviceId, address) {
+      const ofAddress = addresses.get(address);
+      if (ofAddress !== undefined) {
+        refill(ofAddress, limits.perAddress);
+        if (ofAddress.left < 1) return false;
+      }
+      if (deviceId === null) return true;
       const bucket = devices.get(deviceKey(deviceId, address));
       if (bucket === undefined) return true;
       refill(bucket, limits.perDevice);
@@ -70,12 +80,6 @@ export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThr
       if (clock.monotonicMs() - bucket.triedAt < retryMs) return false;
       bucket.triedAt = clock.monotonicMs();
       return true;
-    },
-    admitsAddress(address) {
-      const bucket = addresses.get(address);
-      if (bucket === undefined) return true;
-      refill(bucket, limits.perAddress);
-      return bucket.left >= 1;
     },
     recordFailure(deviceId, address) {
       if (deviceId !== null) {
@@ -85,6 +89,15 @@ export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThr
         if (bucket !== undefined) bucket.triedAt = clock.monotonicMs();
       }
       if (!isLoopback(address)) take(addresses, address, limits.perAddress);
+    },
+    refuse(deviceId, forMs) {
+      const until = Math.max(refused.get(deviceId) ?? 0, clock.monotonicMs() + forMs);
+      refused.delete(deviceId);
+      refused.set(deviceId, until);
+      if (refused.size > maxBuckets) refused.delete(refused.keys().next().value ?? "");
+    },
+    isRefused(deviceId) {
+      return clock.monotonicMs() < (refused.get(deviceId) ?? 0);
     },
     admitsNewClientId(deviceId) {
       const { perMinute, atOnce } = newClientIds;

@@ -1,17 +1,17 @@
 import { timingSafeEqual } from "node:crypto";
+import { maxLoginMs } from "@devmesh/contracts/keys";
 import { keyPrefixes, secretPattern } from "@devmesh/contracts/model/api-key";
 import { DeviceId } from "@devmesh/contracts/model/device-id";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { CredentialStore, StoredLogin } from "./credential-store.ts";
 import type { IngestionGate } from "./ingestion-gate.ts";
+import { createLoginQueue } from "./login-queue.ts";
 import type { LoginThrottle } from "./login-throttle.ts";
 import { type MqttPermissions, mqttPermissions } from "./mqtt-permissions.ts";
 import { digestSecret } from "./secret.ts";
 
 const hourMs = 60 * 60 * 1000;
-/** Longest life of an admission, in milliseconds; the broker then closes the connection, as the last safety net. */
-const admissionMs = 24 * hourMs;
 /** Admissions end up to this much earlier, so that those of one moment do not end in one moment. */
 const jitterMs = 2 * hourMs;
 /** A client id is recorded anew after this long, so that those in use are not the oldest; in milliseconds. */
@@ -38,7 +38,8 @@ type LoginRefusal =
   | "foreign_client_id"
   | "too_many_client_ids"
   | "ingestion_not_ready"
-  | "store_unavailable";
+  | "store_unavailable"
+  | "timed_out";
 
 /** A decided login. */
 type LoginDecision =
@@ -70,28 +71,40 @@ export interface MqttLoginDependencies {
  */
 export function createMqttLogin(dependencies: MqttLoginDependencies): DecideMqttLogin {
   const { credentials, throttle, gate, clock, random = Math.random } = dependencies;
+  const queue = createLoginQueue();
 
   return async (login, signal) => {
-    try {
-      return await decide(login, signal);
-    } catch (error) {
-      // No failure of the device's: it may try again at once when the store is back.
-      if (isStoreUnavailable(error) || signal.aborted) return refuse("store_unavailable");
-      throw error;
-    }
-  };
-
-  async function decide(login: MqttLogin, signal: AbortSignal): Promise<LoginDecision> {
     if (!login.isMqtt) return refuse("not_mqtt");
     const deviceId = parseUserName(login.userName);
-    if (!throttle.admitsAddress(login.address)) return refuse("throttled");
-    if (deviceId !== null && !throttle.admits(deviceId, login.address)) return refuse("throttled");
+    const throttled = !throttle.admits(deviceId, login.address);
     const failed = (refusal: LoginRefusal) => {
+      if (throttled) return refuse("throttled");
       throttle.recordFailure(deviceId, login.address);
       return refuse(refusal);
     };
-
     if (deviceId === null) return failed("bad_user_name");
+    if (throttle.isRefused(deviceId)) return refuse("throttled");
+    const leave = await queue.enter(throttled);
+    if (leave === null) return refuse("throttled");
+    try {
+      return await decide(login, deviceId, failed, signal);
+    } catch (error) {
+      // These do not count as failed: the device may try again at once.
+      if (signal.aborted) return refuse("timed_out");
+      if (isStoreUnavailable(error)) return refuse("store_unavailable");
+      throw error;
+    } finally {
+      leave();
+    }
+  };
+
+  /** Checks the password first, so that a right one is admitted whatever came before it; it costs one look-up. */
+  async function decide(
+    login: MqttLogin,
+    deviceId: string,
+    failed: (refusal: LoginRefusal) => LoginDecision,
+    signal: AbortSignal,
+  ): Promise<LoginDecision> {
     const stored = await credentials.findLogin(deviceId, login.clientId, signal);
     if (!isToken(login.password, stored)) return failed("bad_credentials");
     const origin = originOfClientId(login.clientId, deviceId);
@@ -118,7 +131,7 @@ export function createMqttLogin(dependencies: MqttLoginDependencies): DecideMqtt
       };
       if (!(await credentials.recordClient(client, signal))) return failed("bad_credentials");
     }
-    const expiresAt = new Date(now + admissionMs - random() * jitterMs);
+    const expiresAt = new Date(now + maxLoginMs - random() * jitterMs);
     return { admitted: true, deviceId, permissions: mqttPermissions(deviceId), expiresAt };
   }
 }

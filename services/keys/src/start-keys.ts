@@ -1,6 +1,8 @@
+import { deviceEvents } from "@devmesh/contracts/devices";
 import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
 import { createCallContext } from "@devmesh/service-kit/context";
+import { subscribe } from "@devmesh/service-kit/events";
 import { createProducer } from "@devmesh/service-kit/queue-producer";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
@@ -22,8 +24,8 @@ import { createAnnouncer } from "./revocation.ts";
 import { createSealer } from "./sealing.ts";
 import { createIdSource } from "./sortable-id.ts";
 
-/** How long a login waits for the bridge's word, in milliseconds: the broker itself gives a login up after two seconds. */
-const ingestionTimeoutMs = 1_500;
+/** How long a login waits for the bridge, in milliseconds. */
+const ingestionTimeoutMs = 5_000;
 
 /** How long the store may take to show that it is there, in milliseconds. */
 const readinessTimeoutMs = 1_000;
@@ -71,16 +73,28 @@ export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
       announceRevoked: createAnnouncer(publisher),
       notices,
       mail: await createProducer(bus, mailQueue),
-      takeMailSlot: createMailAllowance(store.mailSlots, clock, {
-        perAddress: env.MAIL_PER_ADDRESS_HOUR,
-        total: env.MAIL_PER_HOUR,
+      takeMailSlot: createMailAllowance({
+        store: store.mailSlots,
+        clock,
+        sealer,
+        registry: bus.metrics.registry,
+        limits: {
+          perAddress: env.MAIL_PER_ADDRESS_HOUR,
+          perNetwork: env.MAIL_PER_NETWORK_HOUR,
+          total: env.MAIL_PER_HOUR,
+        },
       }),
     });
     const gate = createIngestionGate(async () => {
       using call = createCallContext({ timeoutMs: ingestionTimeoutMs, signal });
       await clients["rpc-bridge"].awaitIngestion({}, call);
     });
-    const forgetHook = bus.onReconnect(() => gate.close());
+    // Asked before the devices come back: the answer to the first of many logins would queue after all the others.
+    const forgetHook = bus.onReconnect(() => {
+      gate.close();
+      void gate.isOpen();
+    });
+    void gate.isOpen();
     const throttle = createLoginThrottle(clock, {
       perDevice: env.LOGIN_FAILURES_PER_DEVICE_MINUTE,
       perAddress: env.LOGIN_FAILURES_PER_ADDRESS_MINUTE,
@@ -90,12 +104,18 @@ export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
       env.AUTH_ISSUER_SEED,
       createMqttLogin({ credentials: store.credentials, throttle, gate, clock }),
     );
+    const throttled = subscribe(
+      bus,
+      { events: deviceEvents, names: ["throttled"] },
+      { throttled: ({ id, refused_ms }) => throttle.refuse(id, refused_ms) },
+      { mode: "each" },
+    );
     const sweeping = keepSweeping({ store, notices, clock, log }, signal);
     return {
       implementation: unavailableWhen(implementation, isStoreUnavailable),
       ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
       async stop() {
-        await logins.stop();
+        await Promise.all([logins.stop(), throttled.stop()]);
         forgetHook();
         await sweeping;
         await uses.close();

@@ -59,6 +59,7 @@ describe("API keys", () => {
     });
     await expect(service.call("createKey", { expires_at: past })).rejects.toMatchObject({
       reason: "expiry_past",
+      details: [{ pointer: "/expires_at", detail: "is in the past" }],
     });
     await expect(service.call("createKey", { device_id: "nobody" })).rejects.toMatchObject({
       code: "not_found",

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { mailQueue } from "@devmesh/contracts/mailer";
 import { consumeQueue } from "@devmesh/service-kit/queue-consumer";
 import { createQueueOffice } from "@devmesh/service-kit/queue-office";
@@ -89,13 +90,56 @@ describe("an invitation", () => {
     expect(await mailed()).toHaveLength(4);
   });
 
-  test("is mailed to so many addresses in all, and beyond that no customer is stored", async () => {
-    for (let at = 0; at < 12; at++) await service.call("invite", { email: `ann${at}@example.com` });
-    expect(await mailed()).toHaveLength(8);
-    expect((await service.call("listCustomers", {})).items).toHaveLength(8);
+  test("is mailed to so many strangers in all, and beyond that no customer is stored", async () => {
+    for (let at = 0; at < 12; at++) {
+      await service.call("invite", { email: `ann${at}@example.com`, network: `198.51.100.${at}` });
+    }
+    expect(await mailed()).toHaveLength(6);
+    expect((await service.call("listCustomers", {})).items).toHaveLength(6);
     await service.clock.advance(hourMs);
     await service.call("invite", { email: "ann11@example.com" });
-    expect(await mailed()).toHaveLength(9);
+    expect(await mailed()).toHaveLength(7);
+  });
+
+  test("to a customer who confirmed is mailed when strangers have used up their part", async () => {
+    const { token } = await invitation("ann@example.com");
+    await service.call("invite", { email: "bob@example.com" });
+    await service.call("verify", { key: token });
+    for (let at = 0; at < 12; at++) await service.call("invite", { email: `eve${at}@example.com` });
+    expect(await mailed()).toHaveLength(6);
+    for (const email of ["ann@example.com", "bob@example.com", "ann@example.com"]) {
+      await service.call("invite", { email });
+    }
+    expect(await mailed()).toHaveLength(8);
+  });
+
+  test("is mailed so often for one network, over a restart too, and others have their share", async () => {
+    await service[Symbol.asyncDispose]();
+    const env = { MAIL_PER_NETWORK_HOUR: "3" };
+    service = await startKeysIn(world, { env });
+    const inviteFrom = async (network: string, name: string) =>
+      await service.call("invite", { email: `${name}@example.com`, network });
+    for (const name of ["a", "b", "c", "d"]) await inviteFrom("198.51.100.7", name);
+    expect(await mailed()).toHaveLength(3);
+    await service[Symbol.asyncDispose]();
+    expect((await readFile(service.storePath)).includes("198.51.100.7")).toBe(false);
+    service = await startKeysIn(world, { clock: service.clock, env });
+    await inviteFrom("198.51.100.7", "d");
+    expect(await mailed()).toHaveLength(3);
+    await inviteFrom("2001:db8:0:1::/64", "d");
+    expect(await mailed()).toHaveLength(4);
+    await service.clock.advance(hourMs);
+    await inviteFrom("198.51.100.7", "e");
+    expect(await mailed()).toHaveLength(5);
+  });
+
+  test("that is not mailed is counted by what kept it back", async () => {
+    for (let at = 0; at < 4; at++) await service.call("invite", { email: "ann@example.com" });
+    for (let at = 0; at < 4; at++) await service.call("invite", { email: `eve${at}@example.com` });
+    const metrics = await service.metrics();
+    expect(metrics).toContain('devmesh_invitations_total{outcome="granted"} 6');
+    expect(metrics).toContain('devmesh_invitations_total{outcome="address_limit"} 1');
+    expect(metrics).toContain('devmesh_invitations_total{outcome="strangers_limit"} 1');
   });
 
   test("of one address at the same time makes one customer", async () => {
@@ -288,7 +332,7 @@ describe("a customer", () => {
 
   test("with large metas is listed in pages that fit a reply", async () => {
     await service[Symbol.asyncDispose]();
-    service = await startKeysIn(world, { env: { MAIL_PER_HOUR: "1000" } });
+    service = await startKeysIn(world, { env: { MAIL_PER_HOUR: "1000", MAIL_PER_NETWORK_HOUR: "1000" } });
     const ids = [];
     const meta = { a: "x".repeat(16_000) };
     for (let at = 0; at < 40; at++) {

@@ -37,6 +37,7 @@ async function world({ random = () => 0, ask = async () => ({}) }: WorldOptions 
     clock,
     store,
     gate,
+    throttle,
     attempt: (change: Partial<MqttLogin> = {}) => decide({ ...right, ...change }, signal),
     [Symbol.asyncDispose]: () => store.close(),
   };
@@ -72,15 +73,16 @@ describe("an admission", () => {
 });
 
 describe("the throttle", () => {
-  test("lets a device's right password pass from another address", async () => {
+  test("admits a right password whatever number of wrong ones came before, and counts these on", async () => {
     await using at = await world();
     for (let count = 0; count < 10; count++) expect(await at.attempt({ password: "x" })).toEqual(wrong);
+    for (const address of ["10.0.0.1", "10.0.0.2"]) {
+      expect(await at.attempt({ address })).toMatchObject({ admitted: true });
+    }
     expect(await at.attempt({ password: "x" })).toEqual(throttled);
-    expect(await at.attempt()).toEqual(throttled);
-    expect(await at.attempt({ address: "10.0.0.2" })).toMatchObject({ admitted: true });
   });
 
-  test("looks at one attempt a second once a device used up its failures, and forgets them with time", async () => {
+  test("passes one wrong password a second once a device used up its failures, and forgets them with time", async () => {
     await using at = await world();
     for (let count = 0; count < 10; count++) await at.attempt({ password: "x" });
     for (let second = 0; second < 3; second++) {
@@ -99,14 +101,32 @@ describe("the throttle", () => {
     for (let count = 0; count < 100; count++) {
       expect(await at.attempt({ userName: count % 2 ? "!" : `x${count}` })).not.toEqual(throttled);
     }
-    expect(await at.attempt()).toEqual(throttled);
-    expect(await at.attempt({ address: "10.0.0.2" })).toMatchObject({ admitted: true });
-    await at.clock.advance(600);
+    expect(await at.attempt({ password: "x" })).toEqual(throttled);
+    expect(await at.attempt({ userName: "!" })).toEqual(throttled);
     expect(await at.attempt()).toMatchObject({ admitted: true });
+    expect(await at.attempt({ password: "x", address: "10.0.0.2" })).toEqual(wrong);
+    await at.clock.advance(600);
+    expect(await at.attempt({ password: "x" })).toEqual(wrong);
     for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1"]) {
       for (let count = 0; count < 200; count++) await at.attempt({ userName: `y${count}`, address });
-      expect(await at.attempt({ address })).toMatchObject({ admitted: true });
+      expect(await at.attempt({ password: "x", address })).toEqual(wrong);
     }
+  });
+
+  test("decides logins from where many have failed after all others", async () => {
+    await using at = await world();
+    for (let count = 0; count < 100; count++) await at.attempt({ userName: `x${count}` });
+    const order: string[] = [];
+    const enter = async (name: string, change: Partial<MqttLogin>) => {
+      const { admitted } = await at.attempt(change);
+      if (admitted) order.push(name);
+    };
+    // As many as are decided at once, then one of each kind.
+    const first = Array.from({ length: 100 }, () => enter("first", { address: "10.0.0.2" }));
+    const late = enter("suspect", {});
+    const last = enter("last", { address: "10.0.0.2" });
+    await Promise.all([...first, late, last]);
+    expect(order.slice(-2)).toEqual(["last", "suspect"]);
   });
 
   test("admits a device under three hundred new client ids at once, then under one a second, and always under known ones", async () => {
@@ -132,7 +152,7 @@ describe("the throttle", () => {
         refusal: "foreign_client_id",
       });
     }
-    expect(await at.attempt()).toEqual(throttled);
+    expect(await at.attempt({ password: "x" })).toEqual(throttled);
   });
 });
 
@@ -158,4 +178,15 @@ describe("the gate of ingestion", () => {
     await at.attempt();
     expect(asked).toBe(3);
   });
+});
+
+test("a device that is refused for a while is not let in with its right password until then, and others are", async () => {
+  await using at = await world();
+  at.throttle.refuse("d", 10_000);
+  at.throttle.refuse("d", 1_000);
+  at.throttle.refuse("other", 60_000);
+  await at.clock.advance(9_999);
+  expect(await at.attempt()).toEqual(throttled);
+  await at.clock.advance(1);
+  expect(await at.attempt()).toMatchObject({ admitted: true });
 });

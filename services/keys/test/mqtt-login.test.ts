@@ -1,3 +1,4 @@
+import { mesh } from "@devmesh/contracts/mesh";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { serve } from "@devmesh/service-kit/serve";
@@ -66,6 +67,13 @@ describe("a device logs in", () => {
     const login = await issue("pump-1");
     await connect(login);
     await connect({ ...login, clientId: "pump-1:aws" }, { username: "pump-1?SDK=Python&Version=1.4" });
+  });
+
+  test.each([...Object.keys(mesh), "operator"])("named %s, as a part of the mesh is", async (id) => {
+    const device = await connect(await issue(id));
+    expect(await device.subscribe(`${id}/#`, 1)).toBe(1);
+    await device.publish(`${id}/event/x`, "1", 1);
+    await device.awaitMessage(`${id}/event/x`);
   });
 
   test("not with another's token, a wrong one, none, an API key, or a user name that is no device id", async () => {
@@ -230,12 +238,9 @@ describe("a connected device", () => {
 });
 
 describe("failed logins", () => {
-  test("of a device are throttled after ten in a minute to one a second, a right password too", async () => {
+  test("of a device do not keep its right password out", async () => {
     const login = await issue("gate-1");
-    for (let at = 0; at < 10; at++) await expect(connect({ ...login, token: "x" })).rejects.toThrow(refused);
-    await expect(connect(login)).rejects.toThrow(refused);
-    await connect(await issue("gate-2"));
-    await service.clock.advance(1_000);
+    for (let at = 0; at < 11; at++) await expect(connect({ ...login, token: "x" })).rejects.toThrow(refused);
     await connect(login);
   });
 });

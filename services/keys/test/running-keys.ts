@@ -14,6 +14,7 @@ import { createPublisher, subscribe } from "@devmesh/service-kit/events";
 import type { CallInput, CallOutput, MethodName } from "@devmesh/service-kit/implementation";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { serve } from "@devmesh/service-kit/serve";
+import { meshUser } from "@devmesh/service-kit/subjects";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { startBroker, type TestBroker } from "@devmesh/testkit/broker";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
@@ -32,7 +33,7 @@ export interface KeysWorld extends AsyncDisposable {
   readonly folder: string;
   readonly encryptionKey: string;
   /** A connection as one of the mesh's users, with that service's rights; it ends with the world. */
-  connect(user: ServiceName): Promise<Bus>;
+  connect(name: ServiceName): Promise<Bus>;
 }
 
 /** Starts the broker and makes the folder; both go at the end. */
@@ -44,10 +45,10 @@ export async function startWorld(): Promise<KeysWorld> {
     broker,
     folder: folder.path,
     encryptionKey: randomBytes(32).toString("base64"),
-    async connect(user) {
-      const password = broker.passwords[user];
-      if (password === undefined) throw new Error(`no user ${user}`);
-      const bus = await connectBus({ url: broker.url, name: user, user, password, log });
+    async connect(name) {
+      const password = broker.passwords[name];
+      if (password === undefined) throw new Error(`no user of ${name}`);
+      const bus = await connectBus({ url: broker.url, name, user: meshUser(name), password, log });
       open.push(bus);
       return bus;
     },
@@ -85,6 +86,8 @@ export interface RunningKeys extends AsyncDisposable {
   ): Promise<CallOutput<Contract, M>>;
   /** Resolves when the store can be read, as `/readyz` asks. */
   ready(): Promise<void>;
+  /** What it measures, in the text form of Prometheus. */
+  metrics(): Promise<string>;
   /** Resolves when every event said so far was heard. */
   heard(): Promise<void>;
 }
@@ -161,6 +164,7 @@ export async function startKeysIn(
     async ready() {
       await started.ready();
     },
+    metrics: () => bus.metrics.registry.metrics(),
     async heard() {
       await bus.flush();
       await gateway.flush();

@@ -133,11 +133,24 @@ describe("a mail that cannot be sent now", () => {
   test("to a server that never answers is cut off when the attempt's time is over", async () => {
     await using office = await openOffice();
     const { room, sink, transport } = office;
-    sink.behave(() => ({ acceptAfterMs: 60_000 }));
+    sink.behave(() => ({ acceptAfterMs: 600_000 }));
+    const backoffMs = Array<number>(10_000).fill(20);
+    await using _mailer = await room.openMailer(transport, { backoffMs, attemptMs: 1_000 });
+    await room.invite("ann");
+    // An attempt begins when the one before has ended, whether that reached the server in its time or not.
+    await eventually(() => sink.attempts.length >= 2);
+    expect(sink.mails).toEqual([]);
+  });
+
+  test("to such a server is given up when the time of its last attempt is over", async () => {
+    await using office = await openOffice();
+    const { room, sink, transport } = office;
+    sink.behave(() => ({ acceptAfterMs: 600_000 }));
     await using _mailer = await room.openMailer(transport, { backoffMs: [20], attemptMs: 300 });
     await room.invite("ann");
     await awaitCounts(room, 0, 1);
-    expect(sink.attempts).toHaveLength(2);
+    const { items } = await room.mailer.listDeadMail({}, testCall());
+    expect(items).toMatchObject([{ customer_id: "ann", attempts: 2 }]);
   });
 
   test("holds up nobody else's", async () => {

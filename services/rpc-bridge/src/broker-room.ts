@@ -7,6 +7,10 @@ import type { BridgeMetrics } from "./metrics.ts";
 export interface BrokerRoomOptions {
   /** Drops what waits for kept sessions alone, or to be released by its sender, if that takes too much room. */
   readonly dropBacklog: () => Promise<readonly DroppedBacklog[]>;
+  /** The device of which most waits for services, if that takes too much room; null when there is none. */
+  readonly findMessageHoard: () => Promise<string | null>;
+  /** Has the device kept out of the broker for a while. */
+  readonly reportHoarding: (deviceId: string) => void;
   /** The device whose retained messages take too much room; null when there is none. */
   readonly findRetainedHoard: () => Promise<string | null>;
   /** Clears retained messages that a device published itself; how many. */
@@ -23,10 +27,20 @@ const lookEveryMs = 2_000;
 
 /**
  * Keeps single devices from filling the broker's storage, without which no device is acknowledged anything: by sessions that nobody
- * comes back to, and by retained messages. Resolves when `signal` aborts.
+ * comes back to, by messages that services have not handled, and by retained messages. Resolves when `signal` aborts.
  */
 export async function keepBrokerRoom(options: BrokerRoomOptions): Promise<void> {
-  const { dropBacklog, findRetainedHoard, clearRetained, metrics, clock, log, signal } = options;
+  const {
+    dropBacklog,
+    findMessageHoard,
+    reportHoarding,
+    findRetainedHoard,
+    clearRetained,
+    metrics,
+    clock,
+    log,
+    signal,
+  } = options;
 
   async function look(): Promise<void> {
     for (const { deviceId, messages } of await dropBacklog()) {
@@ -35,6 +49,11 @@ export async function keepBrokerRoom(options: BrokerRoomOptions): Promise<void> 
         { device_id: deviceId, messages },
         "what waited for kept sessions of a device, or to be released by it, took too much room and was dropped",
       );
+    }
+    const flooder = await findMessageHoard();
+    if (flooder !== null) {
+      log.warn({ device_id: flooder }, "what waits of a device for services takes too much room");
+      reportHoarding(flooder);
     }
     const hoarder = await findRetainedHoard();
     if (hoarder === null) return;
@@ -50,7 +69,7 @@ export async function keepBrokerRoom(options: BrokerRoomOptions): Promise<void> 
     try {
       await look();
     } catch (error) {
-      log.debug({ err: error }, "the broker could not be asked what it keeps");
+      log.warn({ err: error }, "the room that devices take in the broker could not be looked at or made");
     }
     await clock.sleep(lookEveryMs, signal).catch(() => undefined);
   }

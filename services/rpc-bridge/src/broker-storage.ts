@@ -1,11 +1,11 @@
 import type { Bus } from "@devmesh/service-kit/bus";
 import { dropHeldBacklog, dropHeldMessages } from "@devmesh/service-kit/held-messages";
-import { listKeptSessions } from "@devmesh/service-kit/kept-sessions";
+import { readSessions } from "@devmesh/service-kit/kept-sessions";
 import { findRetainedHoard, listRetainedTopics } from "@devmesh/service-kit/retained-messages";
-import { dropSessionBacklog } from "@devmesh/service-kit/session-backlog";
+import { dropSessionBacklog, findMessageHoard } from "@devmesh/service-kit/session-backlog";
 import type { BrokerRoomOptions } from "./broker-room.ts";
-import { clearRetainedMessage } from "./clear-retained-message.ts";
-import { deviceTopics } from "./device-topics.ts";
+import { clearRetainedMessages } from "./clear-retained-messages.ts";
+import { deviceOfSession, deviceTopics } from "./device-topics.ts";
 import type { MqttLink } from "./mqtt-link.ts";
 import type { WipeDeviceOptions } from "./wipe-device.ts";
 
@@ -15,12 +15,15 @@ import type { WipeDeviceOptions } from "./wipe-device.ts";
  */
 const deviceShare = 0.5;
 
+/** Retained messages of one device beyond which they are cleared: nats-server keeps each topic in its memory. */
+const maxRetainedMessages = 10_000;
+
 /** Retained messages of a hoarder that are cleared before the broker is asked again. */
-const clearedAtOnce = 1_000;
+const clearedAtOnce = 10_000;
 
 /** What the broker stores of devices: looked up, and taken away. */
 type BrokerStorage = Pick<WipeDeviceOptions, "keptSessions" | "retainedTopics" | "dropHeld"> &
-  Pick<BrokerRoomOptions, "dropBacklog" | "findRetainedHoard" | "clearRetained">;
+  Pick<BrokerRoomOptions, "dropBacklog" | "findMessageHoard" | "findRetainedHoard" | "clearRetained">;
 
 /** What {@link createBrokerStorage} needs. */
 export interface BrokerStorageOptions {
@@ -38,8 +41,10 @@ export function createBrokerStorage({ bus, link, streamBytes, signal }: BrokerSt
   const maxBytes = streamBytes * deviceShare;
   return {
     async keptSessions(deviceId, asked) {
-      const kept = await listKeptSessions(bus, asked);
-      return kept.filter((session) => session.deviceId === deviceId).map(({ clientId }) => clientId);
+      const clientIds: string[] = [];
+      for await (const session of readSessions(bus, 1, asked))
+        if (!session.clean && deviceOfSession(session) === deviceId) clientIds.push(session.clientId);
+      return clientIds;
     },
     retainedTopics: (deviceId) => listRetainedTopics(bus, deviceId),
     dropHeld: (deviceId, clientIds) => dropHeldMessages(bus, deviceId, clientIds),
@@ -48,11 +53,12 @@ export function createBrokerStorage({ bus, link, streamBytes, signal }: BrokerSt
       const unreleased = await dropHeldBacklog(bus, maxBytes);
       return unreleased === null ? ofSessions : [...ofSessions, unreleased];
     },
-    findRetainedHoard: () => findRetainedHoard(bus, maxBytes),
+    findMessageHoard: () => findMessageHoard(bus, maxBytes),
+    findRetainedHoard: () => findRetainedHoard(bus, { maxBytes, maxMessages: maxRetainedMessages }),
     async clearRetained(deviceId) {
-      const topics = await listRetainedTopics(bus, deviceId);
-      const own = topics.filter((topic) => topic !== deviceTopics.delta(deviceId)).slice(0, clearedAtOnce);
-      await Promise.all(own.map((topic) => clearRetainedMessage(link, topic)));
+      const { topics } = await listRetainedTopics(bus, deviceId, clearedAtOnce);
+      const own = topics.filter((topic) => topic !== deviceTopics.delta(deviceId));
+      await clearRetainedMessages(link, own, signal);
       return own.length;
     },
   };

@@ -7,8 +7,10 @@ export type CallOutcome =
   | DeviceReply
   /** No answer within its time. */
   | { readonly kind: "timeout" }
-  /** Presence told that the device's last connection went. */
+  /** The device has no connection any more. */
   | { readonly kind: "offline" }
+  /** The device is deleted. */
+  | { readonly kind: "deleted" }
   /** This process stops. */
   | { readonly kind: "restarting" };
 
@@ -33,8 +35,8 @@ export interface Calls {
   settle(deviceId: string, id: number, reply: DeviceReply): boolean;
   /** Whether any call waits for the device. */
   isWaitingFor(deviceId: string): boolean;
-  /** Ends the calls of a device that has gone. */
-  deviceWentOffline(deviceId: string): void;
+  /** Ends the calls of a device that cannot answer them any more. */
+  endOf(deviceId: string, why: "offline" | "deleted"): void;
   /** Ends all calls, and each further one at once, because this process stops. */
   endAll(): void;
   /** How many wait now. */
@@ -114,8 +116,8 @@ export function createCalls({ clock, maxInFlight, randomId = random31BitId }: Ca
     isWaitingFor(deviceId) {
       return byDevice.has(deviceId);
     },
-    deviceWentOffline(deviceId) {
-      for (const call of [...(byDevice.get(deviceId) ?? [])]) end(call, { kind: "offline" });
+    endOf(deviceId, why) {
+      for (const call of [...(byDevice.get(deviceId) ?? [])]) end(call, { kind: why });
     },
     endAll() {
       stopping = true;

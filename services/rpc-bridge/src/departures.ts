@@ -6,7 +6,7 @@ import type { DevicesClient } from "./devices-client.ts";
 
 /** What {@link departureHandler} needs. */
 export interface DepartureOptions {
-  readonly calls: Pick<Calls, "isWaitingFor" | "deviceWentOffline">;
+  readonly calls: Pick<Calls, "isWaitingFor" | "endOf">;
   readonly devices: Pick<DevicesClient, "readPresence">;
   readonly clock: Clock;
   /** Gives up asking. */
@@ -17,20 +17,19 @@ export interface DepartureOptions {
 const presenceMs = 2_000;
 
 /**
- * Ends the calls of a device that is told to be offline or deleted, once presence confirms it: the device may have come back
- * before the news was here, and calls made since then wait for it rightly. Without an answer the calls keep waiting.
+ * Ends the calls of a device after an event `offline` or `deleted`, once the registry confirms it: the device may be back before
+ * the event arrives, and newer calls wait for it rightly. Without an answer of the registry the calls keep waiting.
  */
 export function departureHandler({ calls, devices, clock, signal }: DepartureOptions) {
   return async ({ id }: { readonly id: string }): Promise<void> => {
     if (!calls.isWaitingFor(id)) return;
     using call = createCallContext({ timeoutMs: presenceMs, signal, clock });
-    const online = await devices.readPresence({ id }, call).then(
-      (presence) => presence.online,
-      (error: unknown) => {
-        if (isReason(error, "device_not_found")) return false;
-        throw error;
-      },
-    );
-    if (!online) calls.deviceWentOffline(id);
+    try {
+      const { online } = await devices.readPresence({ id }, call);
+      if (!online) calls.endOf(id, "offline");
+    } catch (error) {
+      if (!isReason(error, "device_not_found")) throw error;
+      calls.endOf(id, "deleted");
+    }
   };
 }

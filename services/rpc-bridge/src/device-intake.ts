@@ -26,14 +26,24 @@ const durable = "rpc-bridge";
 /** Kept messages that are worked on at one time. */
 const maxBatch = 256;
 
+/**
+ * Messages of one kind at QoS 0 that the broker delivers before they are read. Replies to calls come after them on the same connection,
+ * so a flood delays them by what it takes to drop so many; a burst of a fleet that fits loses nothing.
+ */
+const unkeptWindow = 2_000;
+
 /** What devices say at QoS 0, as subjects. */
 const unkeptSubjects = ["*.shadow.update", "*.shadow.get", "*.event.>"];
 
 /** Takes what devices publish from now on, and what the broker has kept of it. */
 export function startDeviceIntake({ bus, messages, stopping, signal }: DeviceIntakeOptions): DeviceIntake {
   const unkept = unkeptSubjects.map((subject) =>
-    subscribeDeviceTopics(bus, subject, bus.name, (message) =>
-      messages.handleUnkept({ ...message, redelivered: false }, signal),
+    subscribeDeviceTopics(
+      bus,
+      subject,
+      bus.name,
+      (message) => messages.handleUnkept({ ...message, redelivered: false }, signal),
+      unkeptWindow,
     ),
   );
 
@@ -59,5 +69,7 @@ export function startDeviceIntake({ bus, messages, stopping, signal }: DeviceInt
 
 function keptMessage(message: DeviceMessage): IncomingMessage {
   const { topicLevels, payload, timestamp, redelivered, streamCreated, sequence } = message;
-  return { topicLevels, payload, timestamp, redelivered, deliveryId: `${streamCreated}/${sequence}` };
+  // A broker that lost the tail of its stream gives the sequences again; its time of the message distinguishes them (ADR 6).
+  const deliveryId = `${streamCreated}/${sequence}/${timestamp.getTime()}`;
+  return { topicLevels, payload, timestamp, redelivered, deliveryId };
 }

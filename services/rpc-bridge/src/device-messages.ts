@@ -7,7 +7,7 @@ import { createDeviceAllowance } from "./device-allowance.ts";
 import { createDeviceLanes } from "./device-lanes.ts";
 import type { DeviceMessage } from "./device-message.ts";
 import type { DeviceShadows } from "./device-shadows.ts";
-import { parseDeviceTopic } from "./device-topics.ts";
+import { type DeviceTopic, parseDeviceTopic } from "./device-topics.ts";
 import { hasNumberOutOfRange, parseJsonPayload } from "./json-payload.ts";
 import type { BridgeMetrics } from "./metrics.ts";
 import { withRetries } from "./retry.ts";
@@ -25,8 +25,11 @@ export interface DeviceMessages {
    * one that can never be; rejects when `signal` aborted before.
    */
   handleKept(message: IncomingMessage, signal: AbortSignal): Promise<void>;
-  /** A message that nobody keeps (QoS 0). It is given up when too many wait or after ten seconds. Never rejects. */
-  handleUnkept(message: IncomingMessage, signal: AbortSignal): Promise<void>;
+  /**
+   * A message that nobody keeps (QoS 0). It is given up when too many wait or after ten seconds. Never rejects. A message that is
+   * dropped is done with at once, without a promise: a flood of them must cost little.
+   */
+  handleUnkept(message: IncomingMessage, signal: AbortSignal): Promise<void> | undefined;
 }
 
 /** What {@link createDeviceMessages} needs. */
@@ -38,6 +41,12 @@ export interface DeviceMessagesOptions {
   readonly perSecond: number;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+/** A message that is handled, or refused with an answer. */
+interface Admitted {
+  readonly topic: DeviceTopic;
+  readonly isAllowed: boolean;
 }
 
 /** QoS 0 messages that wait or are worked on at one time; beyond it, new ones are dropped. */
@@ -65,18 +74,27 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
   const eventLanes = createDeviceLanes();
   let unkept = 0;
 
-  async function handle(message: IncomingMessage, signal: AbortSignal): Promise<void> {
+  /** Counts a message against the allowance of its device; null where it is dropped. */
+  function admit(message: IncomingMessage): Admitted | null {
     const topic = parseDeviceTopic(message.topicLevels);
-    if (topic === null) return metrics.messagesDropped.inc({ why: "topic" });
-    const { deviceId } = topic;
-    const allowance = topic.kind === "event" ? eventAllowance : shadowAllowance;
-    if (!allowance.take(deviceId, message.timestamp.getTime())) {
-      metrics.messagesDropped.inc({ why: "too_many" });
-      // Behind what it sent before, so that its answers keep their order.
-      if (topic.kind === "shadow_update")
-        await shadowLanes.run(deviceId, () => shadows.refuse({ ...message, deviceId }, signal));
-      return;
+    if (topic === null) {
+      metrics.messagesDropped.inc({ why: "topic" });
+      return null;
     }
+    const allowance = topic.kind === "event" ? eventAllowance : shadowAllowance;
+    const isAllowed = allowance.take(topic.deviceId, message.timestamp.getTime());
+    if (!isAllowed) metrics.messagesDropped.inc({ why: "too_many" });
+    return isAllowed || topic.kind === "shadow_update" ? { topic, isAllowed } : null;
+  }
+
+  async function handle(
+    message: IncomingMessage,
+    { topic, isAllowed }: Admitted,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { deviceId } = topic;
+    // After what it sent before, so that its answers keep their order.
+    if (!isAllowed) return shadowLanes.run(deviceId, () => shadows.refuse({ ...message, deviceId }, signal));
     switch (topic.kind) {
       case "shadow_update":
         return shadowLanes.run(deviceId, () => shadows.update({ ...message, deviceId }, signal));
@@ -102,23 +120,26 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
 
   return {
     async handleKept(message, signal) {
+      const admitted = admit(message);
+      if (admitted === null) return;
       try {
-        await handle(message, signal);
+        await handle(message, admitted, signal);
       } catch (error) {
         if (signal.aborted) throw error;
         giveUp(error);
       }
     },
-    async handleUnkept(message, signal) {
-      if (unkept >= maxUnkept) return metrics.messagesDropped.inc({ why: "overload" });
-      unkept++;
-      try {
-        await within(unkeptMs, signal, (bounded) => handle(message, bounded));
-      } catch (error) {
-        giveUp(error);
-      } finally {
-        unkept--;
+    handleUnkept(message, signal) {
+      const admitted = admit(message);
+      if (admitted === null) return undefined;
+      if (unkept >= maxUnkept) {
+        metrics.messagesDropped.inc({ why: "overload" });
+        return undefined;
       }
+      unkept++;
+      return within(unkeptMs, signal, (bounded) => handle(message, admitted, bounded))
+        .catch(giveUp)
+        .finally(() => unkept--);
     },
   };
 

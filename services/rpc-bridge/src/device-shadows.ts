@@ -4,10 +4,10 @@ import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { z } from "zod";
+import type { DeviceLink } from "./device-link.ts";
 import type { DeviceMessage } from "./device-message.ts";
 import { deviceTopics } from "./device-topics.ts";
 import type { DevicesClient } from "./devices-client.ts";
-import type { MqttLink } from "./mqtt-link.ts";
 import { withRetries } from "./retry.ts";
 import {
   isMergedIn,
@@ -36,7 +36,7 @@ export interface DeviceShadows {
 /** What {@link createDeviceShadows} needs. */
 export interface DeviceShadowsOptions {
   readonly devices: Pick<DevicesClient, "patchDevice" | "readDevice">;
-  readonly link: Pick<MqttLink, "send">;
+  readonly link: Pick<DeviceLink, "send">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -111,7 +111,7 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
   async function answer(topic: string, body: object, signal: AbortSignal): Promise<void> {
     const payload = Buffer.from(JSON.stringify(body));
     const sendOnce = async () => {
-      if (!link.send(topic, payload)) throw new Error("no MQTT connection to the broker");
+      if (!link.send(topic, payload)) throw new Error("no connection to the broker");
     };
     try {
       await withRetries(sendOnce, clock, signal);

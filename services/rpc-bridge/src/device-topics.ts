@@ -1,4 +1,6 @@
 import { DeviceId } from "@devmesh/contracts/model/device-id";
+import type { SessionRecord } from "@devmesh/service-kit/kept-sessions";
+import { canarySubjects, mqttStreamPrefix } from "@devmesh/service-kit/subjects";
 
 /**
  * The topics between the bridge and one device (api.md, MQTT). The only place where the bridge builds a topic; the id
@@ -12,9 +14,12 @@ export const deviceTopics = {
   updateRejected: (id: string) => `${id}/shadow/update/rejected`,
 };
 
-/** Topic filters of RPC replies to one replica: what mDash firmware answers on, and what Mongoose OS does. */
-export function replyFilters(replica: string): string[] {
-  return ["+/r/rpc", `+/r/${replica}/rpc`];
+/** The bridge publishes here at QoS 1, as a device would, to see whether the broker stores it. */
+export const canaryTopic = canarySubjects["rpc-bridge"].slice(mqttStreamPrefix.length).replaceAll(".", "/");
+
+/** Topics of a device's RPC replies to one replica: what mDash firmware answers on, and what Mongoose OS does. */
+export function replyTopics(deviceId: string, replica: string): string[] {
+  return [`${deviceId}/r/rpc`, `${replySource(deviceId, replica)}/rpc`];
 }
 
 /** The `src` of a frame, to which Mongoose OS adds `/rpc`. */
@@ -22,12 +27,9 @@ export function replySource(deviceId: string, replica: string): string {
   return `${deviceId}/r/${replica}`;
 }
 
-/** The device that a reply came from; null for a topic that is none of {@link replyFilters} of this replica. */
-export function replyingDevice(topic: string, replica: string): string | null {
-  const [id = "", ...rest] = topic.split("/");
-  const path = rest.join("/");
-  if (path !== "r/rpc" && path !== `r/${replica}/rpc`) return null;
-  return isDeviceId(id) ? id : null;
+/** The NATS subject of a topic whose levels hold no dot and are not empty, which is true of all in this module. */
+export function subjectOf(topic: string): string {
+  return topic.replaceAll("/", ".");
 }
 
 /** What a device may say to the mesh, apart from RPC replies and data. */
@@ -55,7 +57,8 @@ export function parseDeviceTopic(topicLevels: readonly string[]): DeviceTopic | 
   return name.length > maxEventName ? null : { kind: "event", deviceId, name };
 }
 
-function isDeviceId(level: string): boolean {
+/** Whether a device may have this id. */
+export function isDeviceId(level: string): boolean {
   return DeviceId.safeParse(level).success;
 }
 
@@ -74,6 +77,12 @@ export function isClientIdOf(deviceId: string, clientId: string): boolean {
  */
 export function isGeneratedClientId(clientId: string): boolean {
   return /^[0-9A-Za-z]{22}$/.test(clientId);
+}
+
+/** The device whose session it is. A generated client id without subscriptions counts for itself. */
+export function deviceOfSession({ clientId, subscribedLevel }: SessionRecord): string {
+  if (isGeneratedClientId(clientId)) return subscribedLevel ?? clientId;
+  return clientId.split(":", 1)[0] ?? "";
 }
 
 const clientIdSuffix = /^[^:]*:[A-Za-z0-9_:-]{1,64}$/;

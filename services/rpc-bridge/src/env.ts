@@ -25,6 +25,8 @@ export const RpcBridgeEnv = ServiceEnv.extend({
   RPC_MAX_IN_FLIGHT: wholeNumber(10_000, 1, 1_000_000),
   /** Shadow updates and reads, and as many events, that one device may have handled a second; twenty times as many at once. */
   DEVICE_MESSAGE_RATE: wholeNumber(500, 1, 1_000_000),
+  /** How long a session is kept at least while its client is away, in hours. */
+  KEPT_SESSION_HOURS: wholeNumber(24, 1, 8_760),
   /** What the broker keeps of acknowledged messages at most, in bytes; then it acknowledges no more. */
   DEVICE_STREAM_MAX_BYTES: wholeNumber(1_073_741_824, 1_048_576, Number.MAX_SAFE_INTEGER),
 });

@@ -8,6 +8,8 @@ export interface BridgeMetrics {
   readonly messagesDropped: Counter<"why">;
   /** Messages that waited for kept sessions alone, or to be released at QoS 2, and were dropped because the broker's storage filled up. */
   readonly queuedMessagesDropped: Counter;
+  /** Kept sessions that were ended: `too_many` of a device, or `expired`. */
+  readonly sessionsEnded: Counter<"why">;
   /** Retained messages that a device had published and that were cleared because all of them took too much room. */
   readonly retainedMessagesCleared: Counter;
   /** Calls whose `rpc.in` was not told, since too many of those were under way. */
@@ -41,6 +43,12 @@ export function createBridgeMetrics(registry: Registry, callsInFlight: () => num
     queuedMessagesDropped: new Counter({
       name: "devmesh_device_queued_messages_dropped_total",
       help: "Messages dropped that waited for kept MQTT sessions, because the broker's storage filled up.",
+      registers,
+    }),
+    sessionsEnded: new Counter({
+      name: "devmesh_device_sessions_ended_total",
+      help: "Kept MQTT sessions of devices that were ended.",
+      labelNames: ["why"],
       registers,
     }),
     retainedMessagesCleared: new Counter({

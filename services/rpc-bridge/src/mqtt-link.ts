@@ -14,9 +14,6 @@ export interface BrokerLogin {
   readonly tlsCert?: string | undefined;
 }
 
-/** A message as it came from a device. */
-export type MessageHandler = (topic: string, payload: Buffer) => void;
-
 /** What {@link openMqttLink} needs. */
 export interface MqttLinkOptions {
   readonly login: BrokerLogin;
@@ -25,11 +22,7 @@ export interface MqttLinkOptions {
    * with a character that no device id begins with.
    */
   readonly clientId: string;
-  /** Topic filters to hear at QoS 0. */
-  readonly filters?: readonly string[];
-  /** Must not throw. */
-  readonly onMessage?: MessageHandler;
-  /** After each login, when the filters are granted. Must not throw. */
+  /** After each login. Must not throw. */
   readonly onConnect?: () => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -37,18 +30,22 @@ export interface MqttLinkOptions {
 
 /** A connection to one of the broker's MQTT listeners that is replaced whenever it is lost, by one to the next listener. */
 export interface MqttLink {
-  /** Whether messages reach the broker and come from it now. */
+  /** Whether messages reach the broker now. */
   readonly connected: boolean;
   /** Resolves at the first login. Rejects when the link is closed before. */
   readonly ready: Promise<void>;
-  /** Sends at QoS 0. False when there is no connection; nothing is kept for later. */
-  send(topic: string, payload: Buffer): boolean;
   /**
    * Publishes at QoS 1 and resolves when the broker has acknowledged, which for a retained message means stored.
    * Rejects when the connection is lost before: whether it arrived is then not known, and it is not sent again.
+   * At QoS 0 it resolves once the message is sent; an acknowledgement of a later one covers it.
    */
-  publish(topic: string, payload: string | Buffer, options?: { readonly retain?: boolean }): Promise<void>;
-  close(): Promise<void>;
+  publish(
+    topic: string,
+    payload: string | Buffer,
+    options?: { readonly retain?: boolean; readonly qos?: 0 | 1 },
+  ): Promise<void>;
+  /** Waits for the acknowledgements of what was published, unless forced. */
+  close(options?: { readonly force?: boolean }): Promise<void>;
 }
 
 /** Wait before a lost connection is replaced, in milliseconds; jittered by half. */
@@ -62,7 +59,7 @@ const loginMs = 2_500;
 
 /** Opens a link; it is not connected yet. A refused login is logged and tried again. */
 export function openMqttLink(options: MqttLinkOptions): MqttLink {
-  const { login, clientId, filters = [], clock, log } = options;
+  const { login, clientId, clock, log } = options;
   const ready = Promise.withResolvers<void>();
   ready.promise.catch(() => undefined);
   let client: MqttClient | null = null;
@@ -88,7 +85,6 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
       return;
     }
     client = connection;
-    if (options.onMessage) connection.on("message", options.onMessage);
     connection.on("error", (error) =>
       log.warn({ err: error, client_id: clientId, url }, "MQTT connection failed"),
     );
@@ -101,19 +97,11 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
       connectLater();
     });
     connection.on("connect", () => {
-      listen(connection, filters).then(
-        () => {
-          if (client !== connection) return;
-          connected = true;
-          log.info({ client_id: clientId, url }, "connected to the broker by MQTT");
-          ready.resolve();
-          options.onConnect?.();
-        },
-        (error: unknown) => {
-          log.error({ err: error, client_id: clientId }, "the broker does not let the bridge listen");
-          connection.end(true);
-        },
-      );
+      if (client !== connection) return;
+      connected = true;
+      log.info({ client_id: clientId, url }, "connected to the broker by MQTT");
+      ready.resolve();
+      options.onConnect?.();
     });
   }
 
@@ -123,21 +111,16 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
       return connected;
     },
     ready: ready.promise,
-    send(topic, payload) {
-      if (!connected || client === null) return false;
-      client.publish(topic, payload, { qos: 0 });
-      return true;
-    },
-    async publish(topic, payload, { retain = false } = {}) {
+    async publish(topic, payload, { retain = false, qos = 1 } = {}) {
       if (!connected || client === null) throw new Error("no MQTT connection to the broker");
-      await client.publishAsync(topic, payload, { qos: 1, retain });
+      await client.publishAsync(topic, payload, { qos, retain });
     },
-    async close() {
+    async close({ force = false } = {}) {
       closed = true;
       connected = false;
       cancelReconnect();
       ready.reject(new Error("the MQTT link was closed"));
-      await client?.endAsync();
+      await client?.endAsync(force);
     },
   };
 }
@@ -168,11 +151,4 @@ export function connectMqtt(
     if (client.stream instanceof Socket) client.stream.setNoDelay(true);
   });
   return client;
-}
-
-async function listen(client: MqttClient, filters: readonly string[]): Promise<void> {
-  if (filters.length === 0) return;
-  const grants = await client.subscribeAsync([...filters], { qos: 0 });
-  const refused = grants.filter(({ qos }) => qos > 2).map(({ topic }) => topic);
-  if (refused.length > 0) throw new Error(`refused to subscribe ${refused.join(", ")}`);
 }

@@ -4,13 +4,13 @@ import type { Context } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import type { CallOutcome, Calls } from "./calls.ts";
-import { deviceTopics, replyingDevice, replySource } from "./device-topics.ts";
+import type { DeviceLink, DeviceLinkOptions } from "./device-link.ts";
+import { deviceTopics, replySource } from "./device-topics.ts";
 import type { DevicesClient } from "./devices-client.ts";
 import { encodeRequest, parseReply } from "./frame.ts";
 import type { Ingestion } from "./ingestion.ts";
 import type { BridgeMetrics } from "./metrics.ts";
-import type { MessageHandler, MqttLink } from "./mqtt-link.ts";
-import type { WipeDevice } from "./wipe-device.ts";
+import type { EndSessions, WipeDevice } from "./wipe-device.ts";
 
 type Bridge = Implementation<typeof rpcBridge>;
 type CallMethod = Context<typeof rpcBridge, "call">;
@@ -19,9 +19,10 @@ type CallMethod = Context<typeof rpcBridge, "call">;
 export interface RpcBridgeOptions {
   readonly calls: Calls;
   readonly devices: Pick<DevicesClient, "readPresence">;
-  readonly link: Pick<MqttLink, "send">;
+  readonly link: DeviceLink;
   readonly publisher: Publisher<typeof rpcEvents>;
   readonly ingestion: Ingestion;
+  readonly endSessions: EndSessions;
   readonly wipe: WipeDevice;
   readonly metrics: BridgeMetrics;
   readonly clock: Clock;
@@ -40,7 +41,8 @@ const answerMs = 200;
 
 /** Device calls, the clean-up of a deleted device's traces in the broker, and whether the broker keeps what devices say. */
 export function createRpcBridge(options: RpcBridgeOptions): Bridge {
-  const { calls, devices, link, ingestion, wipe, metrics, clock, replica, maxFrameBytes } = options;
+  const { calls, devices, link, ingestion, endSessions, wipe, metrics, clock, replica, maxFrameBytes } =
+    options;
   let callEvents = 0;
 
   async function isOnline(deviceId: string, context: CallMethod): Promise<boolean> {
@@ -60,6 +62,7 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
     async call({ device_id, method, params, timeout_ms }, context) {
       const call = calls.open(device_id, timeout_ms) ?? context.fail("too_many_calls");
       context.signal.addEventListener("abort", call.abandon, { once: true });
+      let replies: Disposable | undefined;
       try {
         const given = params === undefined ? {} : { params };
         const request = { id: call.id, src: replySource(device_id, replica), method, ...given };
@@ -68,13 +71,19 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
         const online = await Promise.race([isOnline(device_id, context), call.outcome]);
         if (online === false) return context.fail("device_offline");
         if (online === true) {
+          replies = link.awaitReplies(device_id);
           if (!link.send(deviceTopics.calls(device_id), frame)) return context.fail("broker_unreachable");
           tellCall({ id: device_id, timestamp: clock.now().toISOString(), func: method, ...given }, context);
         }
         return { result: resultOf(await call.outcome, context) };
       } finally {
         call.abandon();
+        replies?.[Symbol.dispose]();
       }
+    },
+    async endSessions({ device_id, client_ids }, context) {
+      await endSessions(device_id, client_ids, context.signal);
+      return {};
     },
     async wipeDevice({ device_id, client_ids }, context) {
       await wipe(device_id, client_ids, context.signal);
@@ -105,6 +114,8 @@ function resultOf(outcome: CallOutcome, context: CallMethod) {
       return context.fail("rpc_timeout");
     case "offline":
       return context.fail("device_offline");
+    case "deleted":
+      return context.fail("device_not_found");
     case "restarting":
       return context.fail("bridge_restarting");
   }
@@ -114,11 +125,9 @@ function resultOf(outcome: CallOutcome, context: CallMethod) {
  * Hands replies to the calls that wait for them. A reply counts only if it comes on a topic of the device that was
  * asked (api.md, MQTT): the broker lets a device publish below its own id alone.
  */
-export function replyHandler(calls: Calls, replica: string, metrics: BridgeMetrics): MessageHandler {
-  return (topic, payload) => {
-    const deviceId = replyingDevice(topic, replica);
-    if (deviceId === null) return metrics.repliesIgnored.inc({ why: "unreadable" });
-    // Not even read: a device that owes no answer could keep the bridge busy with large ones.
+export function replyHandler(calls: Calls, metrics: BridgeMetrics): DeviceLinkOptions["onReply"] {
+  return (deviceId, payload) => {
+    // The calls have ended and the subscription has not yet.
     if (!calls.isWaitingFor(deviceId)) return metrics.repliesIgnored.inc({ why: "unexpected" });
     const reply = parseReply(payload);
     if (reply === null) return metrics.repliesIgnored.inc({ why: "unreadable" });

@@ -1,29 +1,37 @@
 import type { mesh } from "@devmesh/contracts/mesh";
+import { watchBrokerStorage } from "@devmesh/service-kit/broker-canary";
+import { createCallContext } from "@devmesh/service-kit/context";
 import { deviceBacklog } from "@devmesh/service-kit/device-backlog";
 import { provisionDeviceStreams } from "@devmesh/service-kit/mqtt-stream";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
+import { devicesUser } from "@devmesh/service-kit/subjects";
 import { keepBrokerRoom } from "./broker-room.ts";
 import { createBrokerStorage } from "./broker-storage.ts";
 import { createCalls } from "./calls.ts";
 import { departureHandler } from "./departures.ts";
 import { startDeviceIntake } from "./device-intake.ts";
+import { createDeviceLink } from "./device-link.ts";
 import { createDeviceMessages } from "./device-messages.ts";
 import { createDeviceShadows } from "./device-shadows.ts";
-import { replyFilters } from "./device-topics.ts";
+import { canaryTopic } from "./device-topics.ts";
 import type { RpcBridgeEnv } from "./env.ts";
 import { createIngestion } from "./ingestion.ts";
+import { limitKeptSessions } from "./kept-session-limit.ts";
 import { createBridgeMetrics } from "./metrics.ts";
 import { createMissedChanges } from "./missed-changes.ts";
 import { openMqttLink } from "./mqtt-link.ts";
 import { hearRegistry } from "./registry-news.ts";
 import { createRpcBridge, replyHandler } from "./rpc-bridge.ts";
 import { createDeltaPublisher } from "./shadow-delta.ts";
-import { createWipeDevice } from "./wipe-device.ts";
+import { createEndSessions, createWipeDevice } from "./wipe-device.ts";
 
 type Declaration = (typeof mesh)["rpc-bridge"];
 
 /** How long before the end of a drain the calls that still wait are told so, in milliseconds. */
 const farewellMs = 1_000;
+
+/** How long `devices` may take to list the connections of a device, in milliseconds. */
+const connectionsMs = 5_000;
 
 /** How often a start that waits says so, in milliseconds. */
 const noticeMs = 5_000;
@@ -39,7 +47,7 @@ export async function startRpcBridge(
   const common = { clock, log, signal: life.signal };
   const login = {
     urls: env.MQTT_URL,
-    user: `${env.NATS_USER ?? bus.name}.devices`,
+    user: devicesUser(env.NATS_USER ?? bus.name),
     password: env.NATS_DEVICES_PASSWORD,
     tlsCert: env.MQTT_TLS_CERT,
   };
@@ -51,18 +59,18 @@ export async function startRpcBridge(
       provisionDeviceStreams(devicesBus, { maxBytes: env.DEVICE_STREAM_MAX_BYTES, signal: life.signal }),
     ...common,
   });
-  const callLink = openMqttLink({
+  const deviceLink = createDeviceLink({ bus: devicesBus, replica, onReply: replyHandler(calls, metrics) });
+  // Only a publication over MQTT is retained.
+  const mqttLink = openMqttLink({
     ...common,
     login,
     clientId: `_rpc-bridge-${replica}`,
-    filters: replyFilters(replica),
-    onMessage: replyHandler(calls, replica, metrics),
     onConnect: ingestion.provision,
   });
-  // The broker stores a retained message before it reads on: on a connection of their own they delay no call.
-  const stateLink = openMqttLink({ ...common, login, clientId: `_rpc-bridge-${replica}-state` });
-  const deltas = createDeltaPublisher({ ...common, devices, link: stateLink });
-  const shadows = createDeviceShadows({ clock, log, devices, link: callLink });
+  // Of its own: the broker closes a connection whose publication it cannot store.
+  const canaryLink = openMqttLink({ ...common, login, clientId: `_rpc-bridge-${replica}-canary` });
+  const deltas = createDeltaPublisher({ ...common, devices, link: mqttLink });
+  const shadows = createDeviceShadows({ clock, log, devices, link: deviceLink });
   const messages = createDeviceMessages({
     clock,
     log,
@@ -73,25 +81,48 @@ export async function startRpcBridge(
   });
   const storage = createBrokerStorage({
     bus: devicesBus,
-    link: stateLink,
+    link: mqttLink,
     streamBytes: env.DEVICE_STREAM_MAX_BYTES,
     signal: life.signal,
   });
+  const endSessions = createEndSessions(login);
   const wipe = createWipeDevice({
     log,
-    login,
-    link: stateLink,
+    endSessions,
+    link: mqttLink,
     ...storage,
     forget: deltas.forget,
   });
 
-  ready("mqtt", () => callLink.connected && stateLink.connected);
+  ready("mqtt", () => mqttLink.connected);
   ready("ingestion", () => ingestion.ready);
-  await Promise.all([callLink.ready, stateLink.ready]);
+  await mqttLink.ready;
   while (!stopping.aborted && !(await ingestion.untilReady(noticeMs)))
     log.info("waiting for the broker's streams");
 
-  const room = keepBrokerRoom({ ...common, ...storage, metrics });
+  const canary = watchBrokerStorage({
+    bus: devicesBus,
+    publish: () => canaryLink.publish(canaryTopic, ""),
+    connected: () => canaryLink.connected,
+    signal: stopping,
+  });
+  ready("broker storage", canary.isStoring);
+  ready("broker stream full", canary.hasRoom);
+
+  const reportHoarding = (id: string) =>
+    void publisher.live.hoarding({ id, timestamp: clock.now().toISOString() });
+  const room = keepBrokerRoom({ ...common, ...storage, reportHoarding, metrics });
+  const sessionLimit = limitKeptSessions({
+    ...common,
+    bus: devicesBus,
+    async connectedClientIds(id) {
+      using call = createCallContext({ timeoutMs: connectionsMs, signal: life.signal, clock });
+      return (await devices.readConnections({ id }, call)).client_ids;
+    },
+    endSessions,
+    keptHours: env.KEPT_SESSION_HOURS,
+    metrics,
+  });
 
   const endCalls = departureHandler({ calls, devices, clock, signal: life.signal });
   const heard = hearRegistry({ bus, endCalls, deltas });
@@ -113,9 +144,10 @@ export async function startRpcBridge(
     implementation: createRpcBridge({
       calls,
       devices,
-      link: callLink,
+      link: deviceLink,
       publisher,
       ingestion,
+      endSessions,
       wipe,
       metrics,
       clock,
@@ -132,7 +164,8 @@ export async function startRpcBridge(
       await Promise.race([ended, clock.sleep(farewellMs)]);
     },
     async close() {
-      await Promise.all([callLink.close(), stateLink.close(), room]);
+      const canaryClosed = canary.ended.then(() => canaryLink.close({ force: true }));
+      await Promise.all([mqttLink.close(), canaryClosed, room, sessionLimit]);
     },
   };
 }

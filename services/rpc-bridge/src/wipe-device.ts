@@ -1,6 +1,7 @@
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import type { Logger } from "@devmesh/service-kit/logger";
-import { clearRetainedMessage } from "./clear-retained-message.ts";
+import type { RetainedTopics } from "@devmesh/service-kit/retained-messages";
+import { clearRetainedMessages } from "./clear-retained-messages.ts";
 import { isClientIdOf, isGeneratedClientId } from "./device-topics.ts";
 import { type BrokerLogin, connectMqtt, type MqttLink } from "./mqtt-link.ts";
 
@@ -15,14 +16,24 @@ export type WipeDevice = (
   signal: AbortSignal,
 ) => Promise<void>;
 
+/**
+ * Closes the connections of a device under its client ids and drops their sessions; the broker publishes no will of
+ * theirs. Throws when not all of them are known to be closed.
+ */
+export type EndSessions = (
+  deviceId: string,
+  clientIds: readonly string[],
+  signal: AbortSignal,
+) => Promise<void>;
+
 /** What {@link createWipeDevice} needs. */
 export interface WipeDeviceOptions {
-  readonly login: BrokerLogin;
+  readonly endSessions: EndSessions;
   readonly link: Pick<MqttLink, "publish">;
   /** Client ids under which the broker keeps a session of the device; takes long where it keeps many. */
   readonly keptSessions: (deviceId: string, signal: AbortSignal) => Promise<readonly string[]>;
-  /** Topics below `ID/` and `db/ID/` of which the broker holds a retained message. */
-  readonly retainedTopics: (deviceId: string) => Promise<readonly string[]>;
+  /** Topics below `ID/` and `db/ID/` of which the broker holds a retained message, one page of them. */
+  readonly retainedTopics: (deviceId: string) => Promise<RetainedTopics>;
   /** Drops what the device published at QoS 2 and never released, under any of its client ids. */
   readonly dropHeld: (deviceId: string, clientIds: Iterable<string>) => Promise<void>;
   /** Forgets what the bridge remembers of the device's retained messages. */
@@ -30,37 +41,33 @@ export interface WipeDeviceOptions {
   readonly log: Logger;
 }
 
-/** Retained messages that are cleared side by side. */
-const clearedAtOnce = 64;
-
 /** Sessions that are ended side by side. */
 const endedAtOnce = 8;
 
-/** Rounds of listing and clearing before it is called a failure: what publishes meanwhile is not the device's. */
-const maxRounds = 5;
+/** Pages in a row that leave no fewer topics before the wipe fails: what publishes meanwhile is not the device. */
+const maxFutilePages = 5;
 
-/** The clean-up on one broker: sessions end by logging in as them, retained messages go by overwriting and clearing each. */
+/** The clean-up on one broker: sessions end by logging in as them, retained messages by clearing each. */
 export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
-  const { login, link, keptSessions, retainedTopics, dropHeld, forget, log } = options;
-
-  const clear = (topic: string) => clearRetainedMessage(link, topic);
+  const { endSessions, link, keptSessions, retainedTopics, dropHeld, forget, log } = options;
 
   async function clearRetained(deviceId: string, signal: AbortSignal): Promise<void> {
-    for (let round = 0; round < maxRounds; round++) {
+    let before = Number.POSITIVE_INFINITY;
+    for (let futile = 0; futile < maxFutilePages; ) {
       signal.throwIfAborted();
-      const topics = await retainedTopics(deviceId);
+      const { topics, total } = await retainedTopics(deviceId);
       if (topics.length === 0) return;
-      await inGroups(topics, clearedAtOnce, signal, clear);
+      futile = total < before ? 0 : futile + 1;
+      before = total;
+      await clearRetainedMessages(link, topics, signal);
     }
-    throw new Error(`the broker still holds retained messages after ${maxRounds} rounds`);
+    throw new Error(`the broker still holds ${before} retained messages`);
   }
 
   return async (deviceId, clientIds, signal) => {
-    // Another's client id would end another's session, the bridge's own included.
-    const isOwn = (id: string) => isClientIdOf(deviceId, id) || isGeneratedClientId(id);
     const found = clientIds.length < maxKnownClientIds ? [] : await keptSessions(deviceId, signal);
-    const own = new Set([deviceId, ...[...clientIds, ...found].filter(isOwn)]);
-    await inGroups([...own], endedAtOnce, signal, (clientId) => endSession(login, clientId, signal));
+    const own = new Set([deviceId, ...[...clientIds, ...found].filter((id) => isOwnClientId(deviceId, id))]);
+    await endSessions(deviceId, [...own], signal);
     await dropHeld(deviceId, own);
     await clearRetained(deviceId, signal);
     forget(deviceId);
@@ -69,6 +76,20 @@ export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
       "a device's sessions and retained messages are gone",
     );
   };
+}
+
+/** Ends sessions by logging in under their client ids: the broker discards the will of a connection that is taken over. */
+export function createEndSessions(login: BrokerLogin): EndSessions {
+  return async (deviceId, clientIds, signal) => {
+    if (!clientIds.every((id) => isOwnClientId(deviceId, id)))
+      throw new Error("a client id is not one of the device's");
+    await inGroups(clientIds, endedAtOnce, signal, (clientId) => endSession(login, clientId, signal));
+  };
+}
+
+/** Another's client id would end another's session, the bridge's own included. */
+function isOwnClientId(deviceId: string, clientId: string): boolean {
+  return isClientIdOf(deviceId, clientId) || isGeneratedClientId(clientId);
 }
 
 /** Any server of a cluster ends the session, whichever holds it: the first that lets the bridge in. Throws when none does. */

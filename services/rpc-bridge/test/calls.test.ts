@@ -77,17 +77,20 @@ describe("calls in flight", () => {
     expect(ended).toEqual(["100", "200", "300"]);
   });
 
-  test("all of a device that went offline end at once, and no others", async () => {
-    const { calls, clock } = table();
-    const gone = [open(calls, "pump"), open(calls, "pump")];
-    const other = open(calls, "valve");
-    calls.deviceWentOffline("pump");
-    for (const { outcome } of gone) expect(await outcome).toEqual({ kind: "offline" });
-    expect(calls.size).toBe(1);
-    expect(clock.pending).toBe(1);
-    calls.settle("valve", other.id, result("here"));
-    expect(await other.outcome).toEqual(result("here"));
-  });
+  test.each(["offline", "deleted"] as const)(
+    "all of a device that is %s end at once, and no others",
+    async (why) => {
+      const { calls, clock } = table();
+      const gone = [open(calls, "pump"), open(calls, "pump")];
+      const other = open(calls, "valve");
+      calls.endOf("pump", why);
+      for (const { outcome } of gone) expect(await outcome).toEqual({ kind: why });
+      expect(calls.size).toBe(1);
+      expect(clock.pending).toBe(1);
+      calls.settle("valve", other.id, result("here"));
+      expect(await other.outcome).toEqual(result("here"));
+    },
+  );
 
   test("no more of them wait than may", () => {
     const { calls } = table({ maxInFlight: 2 });

@@ -3,6 +3,7 @@ import { defaultAcl } from "@devmesh/contracts/model/acl";
 import type { Device } from "@devmesh/contracts/model/device";
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
+import { listDeviceConnections } from "@devmesh/service-kit/connections";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { createPublisher, type Publisher } from "@devmesh/service-kit/events";
 import type { Implementation } from "@devmesh/service-kit/implementation";
@@ -36,6 +37,8 @@ export interface RegistryStandIn extends AsyncDisposable {
   afterPatch: (id: string) => void | Promise<void>;
   /** Runs before presence is answered. */
   beforePresence: (id: string) => void | Promise<void>;
+  /** The broker's answer. */
+  connectedClientIds: (id: string) => Promise<readonly string[]>;
   /** Answers nothing until `serveAgain`. */
   stopServing(): Promise<void>;
   serveAgain(): void;
@@ -101,6 +104,9 @@ export async function startRegistryStandIn(
       await standIn.beforePresence(id);
       return { online: find(id).online };
     },
+    async readConnections({ id }) {
+      return { client_ids: [...(await standIn.connectedClientIds(id))] };
+    },
     async readDevice({ id }) {
       return { etag: '"1"', device: view(id) };
     },
@@ -149,6 +155,10 @@ export async function startRegistryStandIn(
     beforePatch: () => undefined,
     afterPatch: () => undefined,
     beforePresence: () => undefined,
+    async connectedClientIds(id) {
+      const { connections } = await listDeviceConnections(bus, { deviceId: id });
+      return connections.map(({ mqttClientId }) => mqttClientId);
+    },
     add(id, given = {}) {
       const device = {
         online: true,

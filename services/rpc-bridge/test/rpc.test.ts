@@ -203,14 +203,14 @@ describe("a device call", () => {
     expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
   });
 
-  test("ends as device_offline when its device is deleted, of which presence tells nothing", async () => {
+  test("ends as device_not_found as soon as its device is deleted", async () => {
     const device = await answering("pump", () => null);
     const call = failing(mesh.call({ device_id: "pump" }));
     await device.awaitMessage("pump/rpc");
     const startedAt = performance.now();
     mesh.registry.known.delete("pump");
     await mesh.registry.events.deleted({ id: "pump", timestamp: new Date().toISOString() });
-    expect(await call).toMatchObject({ reason: "device_offline" });
+    expect(await call).toMatchObject({ code: "not_found", reason: "device_not_found" });
     expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
   });
 

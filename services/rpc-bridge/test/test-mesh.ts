@@ -12,12 +12,16 @@ import { createCallContext } from "@devmesh/service-kit/context";
 import type { CallInput, Client } from "@devmesh/service-kit/implementation";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { createAccountKeyPair } from "@devmesh/service-kit/nkey";
+import { devicesUser, meshUser } from "@devmesh/service-kit/subjects";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
+import { allowingStoreRetained } from "@devmesh/testkit/retained-messages";
 import type { IClientOptions } from "mqtt";
+import type { BrokerLogin } from "../src/mqtt-link.ts";
 import { type RegistryStandIn, startRegistryStandIn } from "./registry-stand-in.ts";
 
-const password = "for-tests-only";
+/** Of each user of the broker, and of each device. */
+export const password = "for-tests-only";
 
 /** A broker with the mesh's users, device logins, the registry's stand-in, and a caller of the bridge. */
 export interface TestMesh extends AsyncDisposable {
@@ -25,9 +29,16 @@ export interface TestMesh extends AsyncDisposable {
   readonly registry: RegistryStandIn;
   /** A connection that may hear the bridge's events. */
   readonly tester: Bus;
-  readonly bridge: Pick<Client<typeof rpcBridge>, "call" | "wipeDevice" | "awaitIngestion" | "readBacklog">;
+  readonly bridge: Pick<
+    Client<typeof rpcBridge>,
+    "call" | "endSessions" | "wipeDevice" | "awaitIngestion" | "readBacklog"
+  >;
   /** Calls with a time of its own; `timeout_ms` is 30,000 unless given. */
   call(input: Partial<CallInput<typeof rpcBridge, "call">> & { device_id: string }): Promise<unknown>;
+  /** How the bridge logs in to the MQTT listener. */
+  readonly brokerLogin: BrokerLogin;
+  /** A connection to account DEVICES with the rights of the bridge. */
+  connectDevicesBus(): Promise<Bus>;
   /** Makes the device known and logs it in by MQTT. */
   connect(id: string, options?: IClientOptions & { clientId?: string }): Promise<MqttDevice>;
 }
@@ -49,9 +60,9 @@ const testedMesh = {
   ...mesh,
   tester: defineService({
     serves: null,
-    calls: [calls(rpcBridge, ["call", "wipeDevice", "awaitIngestion", "readBacklog"])],
+    calls: [calls(rpcBridge, ["call", "endSessions", "wipeDevice", "awaitIngestion", "readBacklog"])],
     publishes: null,
-    subscribes: [hears(rpcEvents, ["rpc_in", "rpc_out"])],
+    subscribes: [hears(rpcEvents, ["rpc_in", "rpc_out", "hoarding"])],
     follows: [],
     produces: [],
     consumes: [],
@@ -62,19 +73,21 @@ const testedMesh = {
 /** Starts a broker as the launcher configures it, and all that the bridge needs in it. */
 export async function startTestMesh(): Promise<TestMesh> {
   const issuer = createAccountKeyPair();
-  const users = Object.fromEntries(brokerUsers(testedMesh).map(({ user }) => [user, password]));
+  const users = Object.fromEntries(brokerUsers(testedMesh).map(({ name }) => [name, password]));
   const broker = await startNatsServer({
     config: ({ port, mqttPort, storeDir }) =>
-      brokerConfig(testedMesh, {
-        host: "127.0.0.1",
-        ports: { nats: port, mqtt: mqttPort },
-        storeDir,
-        users,
-        issuerPublicKey: issuer.publicKey,
-      }),
+      allowingStoreRetained(
+        brokerConfig(testedMesh, {
+          host: "127.0.0.1",
+          ports: { nats: port, mqtt: mqttPort },
+          storeDir,
+          users,
+          issuerPublicKey: issuer.publicKey,
+        }),
+      ),
   });
   const log = createLogger({ service: "test", level: "silent" });
-  const login = (user: string) => ({ url: broker.url, user, password, name: user, log });
+  const login = (name: string) => ({ url: broker.url, user: meshUser(name), password, name, log });
   const keys = await connectBus(login("keys"));
   answerAuthCallout(keys, { issuerSeed: issuer.seed }, async (request) =>
     request.password === password ? { allow: grantOf(request.user) } : { deny: "wrong password" },
@@ -93,6 +106,8 @@ export async function startTestMesh(): Promise<TestMesh> {
       const input = { device_id, method, timeout_ms, ...(params === undefined ? {} : { params }) };
       return (await bridge.call(input, call)).result;
     },
+    brokerLogin: { urls: [broker.mqttUrl], user: devicesUser("rpc-bridge"), password },
+    connectDevicesBus: () => connectBus({ ...login("rpc-bridge"), user: devicesUser("rpc-bridge") }),
     async connect(id, { clientId, ...options } = {}) {
       if (!registry.known.has(id)) registry.add(id);
       const device = {
@@ -180,10 +195,12 @@ const readyMs = 60_000;
 async function ready(child: ChildProcess, log: () => string): Promise<string> {
   return await new Promise<string>((resolve, reject) => {
     child.on("message", (message: { type: string; ops: string }) => {
-      if (message.type === "ready") resolve(message.ops);
+      if (message.type !== "ready") return;
+      clearTimeout(timer);
+      resolve(message.ops);
     });
     child.once("exit", () => reject(new Error(`the bridge ended:\n${log()}`)));
-    setTimeout(() => {
+    const timer = setTimeout(() => {
       child.kill("SIGKILL");
       reject(new Error(`the bridge was not ready in time:\n${log()}`));
     }, readyMs).unref();

@@ -25,6 +25,64 @@ async function wipe(device_id: string, client_ids: string[]): Promise<void> {
 
 const kept = { clean: false } as const;
 
+describe("ending sessions", () => {
+  const endSessions = async (client_ids: string[]) => {
+    using call = createCallContext({ timeoutMs: 5_000 });
+    await mesh.bridge.endSessions({ device_id: "lamp", client_ids }, call);
+  };
+
+  test("closes connections, publishes none of their wills, and drops what they kept", async () => {
+    await using witness = await mesh.connect("lamp", { clientId: "lamp:witness" });
+    await using valve = await mesh.connect("valve");
+    for (const topic of ["lamp/event/will", "lamp/shadow/update/accepted"]) await witness.subscribe(topic);
+    const patches = mesh.registry.patches.length;
+    // The last is of the form that the broker makes up for a client that sends none.
+    const clientIds = ["lamp", "lamp:kept", "lamp:update", "ABCDEFGHIJKLMNOPQRSTUW"];
+    const sessions = await Promise.all(
+      clientIds.map((clientId, index) =>
+        mesh.connect("lamp", {
+          clientId,
+          clean: clientId !== "lamp:kept",
+          will:
+            clientId === "lamp:update"
+              ? {
+                  topic: "lamp/shadow/update",
+                  payload: Buffer.from('{"state":{"desired":{"on":1}}}'),
+                  qos: 1,
+                }
+              : {
+                  topic: "lamp/event/will",
+                  payload: Buffer.from("{}"),
+                  qos: index % 2 ? 1 : 0,
+                  retain: index > 2,
+                },
+        }),
+      ),
+    );
+    await sessions[1]?.subscribe("lamp/note", 1);
+    await Promise.all([...sessions.map((session) => session.closed()), endSessions(clientIds)]);
+
+    expect([witness.client.connected, valve.client.connected]).toEqual([true, true]);
+    await witness.publish("lamp/note", "nobody is there", 1);
+    await witness.publish("lamp/shadow/update", { state: { reported: { on: 0 } } }, 1);
+    await witness.awaitMessage("lamp/shadow/update/accepted");
+    expect(mesh.registry.patches.slice(patches)).toEqual([{ shadow: { state: { reported: { on: 0 } } } }]);
+    expect(witness.messages.filter(({ topic }) => topic === "lamp/event/will")).toEqual([]);
+    await using later = await mesh.connect("lamp", { ...kept, clientId: "lamp:kept" });
+    await later.subscribe("lamp/event/will", 1);
+    await later.publish("lamp/event/will", "a sign", 1);
+    await later.awaitMessage(({ payload }) => payload === "a sign");
+    expect(later.messages).toHaveLength(1);
+  });
+
+  test("of another device's client ids is refused as a whole", async () => {
+    await using lamp = await mesh.connect("lamp");
+    await using valve = await mesh.connect("valve");
+    await expect(endSessions(["lamp", "valve"])).rejects.toMatchObject({ reason: "internal" });
+    expect([lamp.client.connected, valve.client.connected]).toEqual([true, true]);
+  });
+});
+
 describe("wiping a device", () => {
   test("drops its sessions with what is queued in them, and its retained messages, and touches nobody else", async () => {
     // The last is of the form that the broker makes up for a client that sends none.

@@ -49,13 +49,16 @@ export const NamedQuery = z.strictObject({
 });
 export type NamedQuery = z.infer<typeof NamedQuery>;
 
-const queriesByName = z
-  .record(QueryName, NamedQuery)
-  .refine((queries) => Object.keys(queries).length <= 100, "must hold at most 100 queries");
+const hasFewQueries = (queries: object) => Object.keys(queries).length <= 100;
+const tooManyQueries = "must hold at most 100 queries";
 
-/** Refuses the one name that `z.record` leaves out without a word. */
+const queriesByName = z.record(QueryName, NamedQuery).refine(hasFewQueries, tooManyQueries);
+
+/** Refuses too many queries before each is checked, and the one name that `z.record` leaves out without a word. */
 const Queries = z.preprocess((given: z.input<typeof queriesByName>, context) => {
-  if (isJsonObject(given) && Object.hasOwn(given, "__proto__"))
+  if (!isJsonObject(given)) return given;
+  if (!hasFewQueries(given)) context.addIssue({ code: "custom", message: tooManyQueries });
+  if (Object.hasOwn(given, "__proto__"))
     context.addIssue({ code: "custom", path: ["__proto__"], message: "is a forbidden name" });
   return given;
 }, queriesByName);

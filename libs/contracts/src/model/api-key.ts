@@ -14,6 +14,9 @@ export const keyPrefixes = {
 /** `<prefix>_` and 32 base62 characters. */
 export const secretPattern = /^(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}$/;
 
+/** Every secret within a text. */
+export const secretsInText = /(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}/g;
+
 /** A master or device key. `id` is not the secret and may stand in URLs. */
 export const ApiKey = z
   .object({

@@ -5,6 +5,9 @@ import { Timestamp } from "./time.ts";
 /** What may happen to an API key, in frames named `keys`. */
 export const keyChanges = ["created", "deleted"] as const;
 
+/** What a device did too much of: messages or bytes a second, or bytes that the broker keeps for services. */
+export const throttleReasons = ["messages", "bytes", "storage"] as const;
+
 /** What may happen to a customer, in frames named `customers`. */
 export const customerChanges = ["invited", "confirmed", "updated", "deleted"] as const;
 
@@ -14,6 +17,7 @@ export const customerChanges = ["invited", "confirmed", "updated", "deleted"] as
  * | name | id | data |
  * |---|---|---|
  * | `online`, `offline`, `deleted` | device | `{}` |
+ * | `throttled` | device | {@link Throttling} |
  * | `created`, `updated` | device | the device, as the caller's GET gives it |
  * | `rpc.in.<function>` | device | the parameters of a call that was sent to the device; null for none |
  * | `rpc.out.<name>` | device | what the device published on `ID/event/<name>` |
@@ -37,6 +41,9 @@ export type Notification = z.infer<typeof Notification>;
 
 /** `data` of a frame named `keys`. */
 export const KeyChange = z.object({ change: z.enum(keyChanges) });
+
+/** `data` of a frame named `throttled`: what the device did too much of, and for how long its logins are refused. */
+export const Throttling = z.object({ why: z.enum(throttleReasons), refused_ms: z.int() });
 
 /** `data` of a frame named `customers`. */
 export const CustomerChange = z.object({ change: z.enum(customerChanges) });

@@ -50,12 +50,17 @@ function check(value: Json, pointer: string, level: number, faults: Faults): voi
   }
   if (Array.isArray(value)) {
     for (const [at, element] of value.entries())
-      check(element, pointer + pointerToken(at), level + 1, faults);
+      if (needsCheck(element)) check(element, pointer + pointerToken(at), level + 1, faults);
     return;
   }
   for (const name of Object.keys(value)) {
-    const member = pointer + pointerToken(name);
-    if (forbiddenNames.has(name)) faults.add(member, "is a forbidden name");
-    else check(value[name] as Json, member, level + 1, faults);
+    if (forbiddenNames.has(name)) faults.add(pointer + pointerToken(name), "is a forbidden name");
+    else if (needsCheck(value[name] as Json))
+      check(value[name] as Json, pointer + pointerToken(name), level + 1, faults);
   }
+}
+
+/** Whether a value can be at fault by itself; a pointer to each of many that cannot would cost more than the check. */
+function needsCheck(value: Json): boolean {
+  return typeof value === "number" ? !Number.isFinite(value) : typeof value === "object" && value !== null;
 }

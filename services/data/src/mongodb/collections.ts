@@ -13,9 +13,9 @@ export interface RecordDocument {
   readonly payload?: Binary;
   /** When the broker took the message. */
   readonly time: Date;
-  /** What the record takes up, in bytes: {@link weightOf}. */
+  /** What the record takes up, in bytes: `weightOf`. */
   readonly weight: number;
-  /** The two parts of a delivery key; absent at QoS 0. */
+  /** With `time` the delivery key; absent at QoS 0. */
   readonly stream?: string;
   readonly sequence?: number;
 }
@@ -58,6 +58,18 @@ export interface SegmentDocument {
   readonly latest: Date | null;
   /** What its records weigh. */
   readonly weight: number;
+  /** Whether its shares were counted; absent until then, and on segments of older releases. */
+  readonly counted?: true;
+}
+
+/** What the records of one device in one segment weigh. */
+interface ShareDocument {
+  /** `<segment>/<device>`. */
+  readonly _id: string;
+  /** The first record id of the segment. */
+  readonly segment: number;
+  readonly device: string;
+  readonly weight: number;
 }
 
 /** A part of a segment's search index. */
@@ -86,6 +98,7 @@ export interface Collections {
   readonly sealed: Collection<SealedDocument>;
   readonly segments: Collection<SegmentDocument>;
   readonly slices: Collection<SliceDocument>;
+  readonly shares: Collection<ShareDocument>;
   readonly refusals: Collection<RefusalDocument>;
 }
 
@@ -95,7 +108,7 @@ export const recordIndexes = {
   device: "by_device",
   topic: "by_topic",
   time: "by_time",
-  delivery: "by_delivery",
+  delivery: "by_delivery_and_time",
   void: "by_void",
 } as const;
 
@@ -109,14 +122,17 @@ export const collectionDeclarations: readonly CollectionDeclaration[] = [
       { name: recordIndexes.time, key: { time: 1 } },
       {
         name: recordIndexes.delivery,
-        key: { stream: 1, sequence: 1 },
+        key: { stream: 1, sequence: 1, time: 1 },
         unique: true,
         partialFilterExpression: { sequence: { $exists: true } },
       },
       // Of voids alone, which are few.
       { name: recordIndexes.void, key: { void: 1 }, sparse: true },
     ],
+    // It refused a message whose sequence the broker had given before (ADR 6).
+    replacedIndexes: ["by_delivery"],
   },
+  { name: "shares", indexes: [{ name: "by_device", key: { device: 1 } }] },
   { name: "refusals", indexes: [{ name: "by_purge", key: { purged: 1, admitted: 1 } }] },
 ];
 
@@ -128,17 +144,7 @@ export function collectionsOf(db: Db): Collections {
     sealed: db.collection("state"),
     segments: db.collection("segments"),
     slices: db.collection("slices"),
+    shares: db.collection("shares"),
     refusals: db.collection("refusals"),
   };
-}
-
-/** Names of members, types, numbers and times of a record, and its entries in five indexes without topic and device; in bytes. */
-const fixedWeight = 260;
-
-/**
- * What a record takes up, indexes included, before the server compresses it: what it holds, and topic and device once more for
- * their indexes; in bytes.
- */
-export function weightOf(deviceId: string, topic: string, payloadBytes: number): number {
-  return fixedWeight + payloadBytes + 2 * (Buffer.byteLength(topic) + deviceId.length);
 }

@@ -2,7 +2,7 @@ import type { MongoStore } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 
 /** The longest that one call may take that no caller's deadline bounds, in milliseconds. */
-export const writeMs = 10_000;
+const writeMs = 10_000;
 /** Added for the driver to be first with an error that says more, in milliseconds. */
 const graceMs = 500;
 

@@ -2,8 +2,10 @@ import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { MongoStore } from "@devmesh/store/mongodb";
 import type { Filter } from "mongodb";
 import type { PageRequest, RecordPage, RecordSelection } from "../data-store.ts";
+import type { FairTurns } from "../fair-turns.ts";
 import { cursorOf, type Position, type ReadPosition, type SeekPosition, startOf } from "../position.ts";
 import type { Collections, RecordDocument, SegmentDocument, StoredDocument } from "./collections.ts";
+import { asWriter } from "./deadline.ts";
 import { idsOnTopics, planOf, type RecordPlan, sortOf } from "./record-plan.ts";
 import type { IdRange, SearchSegments } from "./search-segments.ts";
 import type { Writer } from "./writer.ts";
@@ -20,7 +22,15 @@ export interface RecordPagesParts {
   readonly collections: Collections;
   readonly writer: Writer;
   readonly segments: SearchSegments;
+  /** Each command of a search takes a turn. */
+  readonly turns: FairTurns;
 }
+
+/**
+ * Sends one command of a search in its caller's turn. It is bounded by its own time, not by the caller's signal: a caller that
+ * goes away keeps its permit until the server is done.
+ */
+type Ask = <T>(command: (options: { readonly timeoutMS: number }) => Promise<T>) => Promise<T>;
 
 /** How many segments are looked up in the search index at once. */
 const segmentsAtOnce = 16;
@@ -40,7 +50,13 @@ interface Part extends IdRange {
 }
 
 /** Reading from a database. Whatever a page needs, it reads below one id at which everything is final, so it is of one state. */
-export function createRecordPages({ store, collections, writer, segments }: RecordPagesParts): RecordPages {
+export function createRecordPages({
+  store,
+  collections,
+  writer,
+  segments,
+  turns,
+}: RecordPagesParts): RecordPages {
   const { records } = collections;
   /** What a record weighed lately, as JSON: how many to fetch for a page. */
   let usualBytes = 1_024;
@@ -56,7 +72,8 @@ export function createRecordPages({ store, collections, writer, segments }: Reco
       const inTime = () => performance.now() < end;
       const plan = planOf(selection);
       const visible = await writer.visible(signal);
-      const search = createSearch(plan, selection.order, visible, signal);
+      const ask: Ask = (command) => turns.run(page.caller, signal, () => asWriter(store, command));
+      const search = createSearch(plan, selection.order, visible, ask);
       if (position.kind === "seek") {
         position = await seek(search, position, inTime);
         if (position.kind === "seek") return { next: cursorOf(position), items };
@@ -133,12 +150,7 @@ export function createRecordPages({ store, collections, writer, segments }: Reco
     return wanted() <= 0 ? stopped() : null;
   }
 
-  function createSearch(
-    plan: RecordPlan,
-    order: "asc" | "desc",
-    visible: number,
-    signal: AbortSignal,
-  ): Search {
+  function createSearch(plan: RecordPlan, order: "asc" | "desc", visible: number, ask: Ask): Search {
     const conditionsOf = ({ where }: Part) => ({ $and: [where ?? {}, plan.conditions] });
 
     async function* parts(direction: "asc" | "desc", at: number | null): AsyncGenerator<Part> {
@@ -152,7 +164,7 @@ export function createRecordPages({ store, collections, writer, segments }: Reco
       }
       const { pattern } = plan;
       const ids =
-        pattern === null ? null : await store.run(signal, () => idsOnTopics(collections, pattern, signal));
+        pattern === null ? null : await ask((options) => idsOnTopics(collections, pattern, options));
       if (ids !== null) {
         yield* partsOfIds(
           ids.filter((id) => id >= from && id <= to),
@@ -160,7 +172,7 @@ export function createRecordPages({ store, collections, writer, segments }: Reco
         );
         return;
       }
-      const all = await segments.list(whole, signal);
+      const all = await ask((options) => segments.list(whole, options));
       const sealed = all.at(-1)?.to ?? from - 1;
       const young: Part[] =
         sealed < to ? [partBetween({ from: Math.max(from, sealed + 1), to }, direction === "asc")] : [];
@@ -176,7 +188,9 @@ export function createRecordPages({ store, collections, writer, segments }: Reco
     ): AsyncGenerator<Part> {
       for (let first = 0; first < inOrder.length; first += segmentsAtOnce) {
         const some = inOrder.slice(first, first + segmentsAtOnce).filter(mayHold);
-        const found = plan.searched === null ? null : await segments.candidates(some, plan.searched, signal);
+        const { searched } = plan;
+        const found =
+          searched === null ? null : await ask((options) => segments.candidates(some, searched, options));
         for (const [at, segment] of some.entries()) {
           const range = cut({ from: segment._id, to: segment.to }, whole);
           if (range === null) continue;
@@ -205,8 +219,8 @@ export function createRecordPages({ store, collections, writer, segments }: Reco
     async function count(part: Part, most: number): Promise<number> {
       if (part.where === null) return 0;
       const pipeline = [{ $match: conditionsOf(part) }, { $limit: most }, { $count: "matches" }];
-      const [counted] = await store.run(signal, () =>
-        records.aggregate<{ matches: number }>(pipeline, { signal, hint: plan.index }).toArray(),
+      const [counted] = await ask((options) =>
+        records.aggregate<{ matches: number }>(pipeline, { ...options, hint: plan.index }).toArray(),
       );
       return counted?.matches ?? 0;
     }
@@ -218,9 +232,9 @@ export function createRecordPages({ store, collections, writer, segments }: Reco
       async countBack(part, direction, most) {
         if (part.where === null) return { counted: 0, id: null };
         const idsFrom = (skip: number, limit: number) =>
-          store.run(signal, () =>
+          ask((options) =>
             records
-              .find(conditionsOf(part), { signal, hint: plan.index, batchSize: limit })
+              .find(conditionsOf(part), { ...options, hint: plan.index, batchSize: limit })
               .project<{ _id: number }>({ _id: 1 })
               .sort(sortOf(plan, direction))
               .skip(skip)
@@ -237,9 +251,9 @@ export function createRecordPages({ store, collections, writer, segments }: Reco
       },
       async fetch(part, most, skip) {
         if (part.where === null) return [];
-        return await store.run(signal, () =>
+        return await ask((options) =>
           records
-            .find(conditionsOf(part), { signal, hint: plan.index, batchSize: most })
+            .find(conditionsOf(part), { ...options, hint: plan.index, batchSize: most })
             .project<RecordDocument>({ stream: 0, sequence: 0, weight: 0 })
             .sort(sortOf(plan, order))
             .skip(skip)

@@ -92,13 +92,13 @@ const fewMatches = 20_000;
 export async function idsOnTopics(
   { records }: Collections,
   { exact, range, matches }: TopicPattern,
-  signal: AbortSignal,
+  options: { readonly timeoutMS: number },
 ): Promise<number[] | null> {
   const ids: number[] = [];
   for (const topic of [exact, range === null ? null : { $gte: range.from, $lt: range.to }]) {
     if (topic === null) continue;
     const found = await records
-      .find({ topic }, { signal, hint: recordIndexes.topic, batchSize: 5_000 })
+      .find({ topic }, { ...options, hint: recordIndexes.topic, batchSize: 5_000 })
       .project<{ _id: number; topic: string }>({ topic: 1 })
       .limit(fewMatches + 1 - ids.length)
       .toArray();

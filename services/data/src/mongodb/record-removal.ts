@@ -1,11 +1,12 @@
 import type { MongoStore } from "@devmesh/store/mongodb";
 import type { Filter, Sort } from "mongodb";
 import type { DataStore, StoreSize } from "../data-store.ts";
-import { type Collections, recordIndexes, type StoredDocument } from "./collections.ts";
-import { asWriter, writeMs } from "./deadline.ts";
+import { chooseHeaviestFirst, type DeviceBytes, payersOf, type WeighedRecord } from "../heaviest-first.ts";
+import { type Collections, recordIndexes, type SegmentDocument, type StoredDocument } from "./collections.ts";
+import { asWriter } from "./deadline.ts";
 import type { IdRange, SearchSegments } from "./search-segments.ts";
 
-type PortMethods = Pick<DataStore, "deleteRecordsOf" | "deleteExpired" | "deleteOldest" | "size">;
+type PortMethods = Pick<DataStore, "deleteRecordsOf" | "deleteExpired" | "deleteHeaviest" | "size">;
 
 /**
  * How long a void stays, in milliseconds, whatever the retention: far longer than any insert can be under way that it is to
@@ -25,48 +26,53 @@ export function createRecordRemoval(
   { records }: Collections,
   segments: SearchSegments,
 ): PortMethods {
-  const listSegments = (range: IdRange) => segments.list(range, AbortSignal.timeout(writeMs));
+  const listSegments = (range: IdRange) => asWriter(store, (options) => segments.list(range, options));
 
-  /**
-   * Deletes the first of them: `limit`, or fewer if these weigh `enough`. 0 only when there was none: another process may have
-   * been faster.
-   */
-  async function remove({ where, hint, sort }: Selected, limit: number, enough = Infinity): Promise<number> {
+  /** Deletes the first of them, `limit` at most. 0 only when there was none: another process may have been faster. */
+  async function remove(selected: Selected, limit: number): Promise<number> {
     for (;;) {
-      const first = await asWriter(store, (options) =>
-        records
-          .find(where, { ...options, hint, batchSize: limit })
-          .project<{ _id: number; weight: number }>({ weight: 1 })
-          .sort(sort)
-          .limit(limit)
-          .toArray(),
-      );
-      if (first.length === 0) return 0;
-      const found = leading(first, enough);
-      const { deletedCount } = await asWriter(store, (options) =>
-        records.deleteMany({ _id: { $in: found.map(({ _id }) => _id) } }, options),
-      );
-      if (deletedCount === 0) continue;
-      // Of what two processes found at the same time, each has deleted a part, and tells as much of it.
-      await lightenSegments(found, deletedCount / found.length);
-      return deletedCount;
+      const found = await first(selected, limit);
+      if (found.length === 0) return 0;
+      const deleted = await deleteAll(found);
+      if (deleted > 0) return deleted;
     }
   }
 
-  /** Keeps what segments weigh true; a process that dies before leaves them too heavy, until they go as a whole. */
-  async function lightenSegments(
-    gone: readonly { _id: number; weight: number }[],
-    share: number,
-  ): Promise<void> {
-    const ids = gone.map(({ _id }) => _id);
+  async function first({ where, hint, sort }: Selected, limit: number): Promise<WeighedRecord[]> {
+    const found = await asWriter(store, (options) =>
+      records
+        .find(where, { ...options, hint, batchSize: limit })
+        .project<{ _id: number; device: string; weight: number }>({ device: 1, weight: 1 })
+        .sort(sort)
+        .limit(limit)
+        .toArray(),
+    );
+    return found.map(({ _id: id, device: deviceId, weight }) => ({ id, deviceId, weight }));
+  }
+
+  async function deleteAll(found: readonly WeighedRecord[]): Promise<number> {
+    const { deletedCount } = await asWriter(store, (options) =>
+      records.deleteMany({ _id: { $in: found.map(({ id }) => id) } }, options),
+    );
+    // Of what two processes found at the same time, each has deleted a part, and takes that share off.
+    if (deletedCount > 0) await lightenSegments(found, deletedCount / found.length);
+    return deletedCount;
+  }
+
+  /** Keeps what segments weigh true; a process that dies before leaves them too heavy, until they are counted again. */
+  async function lightenSegments(gone: readonly WeighedRecord[], share: number): Promise<void> {
+    const ids = gone.map(({ id }) => id);
     const range = { from: Math.min(...ids), to: Math.max(...ids) };
     for (const segment of await listSegments(range)) {
-      const weight = gone
-        .filter(({ _id }) => _id >= segment._id && _id <= segment.to)
-        .reduce((sum, record) => sum + record.weight, 0);
-      if (weight > 0) await segments.lighten(segment, Math.round(weight * share));
+      const weights = new Map<string, number>();
+      for (const { id, deviceId, weight } of gone) {
+        if (id < segment._id || id > segment.to) continue;
+        weights.set(deviceId, (weights.get(deviceId) ?? 0) + weight);
+      }
+      for (const [deviceId, weight] of weights) weights.set(deviceId, Math.round(weight * share));
+      await segments.lighten(segment, weights);
     }
-    const [first] = await asWriter(store, (options) =>
+    const [oldest] = await asWriter(store, (options) =>
       records
         .find(isRecord, { ...options, hint: recordIndexes.id })
         .project<{ _id: number }>({ _id: 1 })
@@ -74,7 +80,7 @@ export function createRecordRemoval(
         .limit(1)
         .toArray(),
     );
-    await segments.dropBefore(first?._id ?? range.to + 1);
+    await segments.dropBefore(oldest?._id ?? range.to + 1);
   }
 
   async function removeOldVoids(): Promise<void> {
@@ -84,19 +90,101 @@ export function createRecordRemoval(
     );
   }
 
-  async function size(): Promise<StoreSize> {
-    const sealed = await listSegments({ from: 1, to: Number.MAX_SAFE_INTEGER });
-    const [young] = await asWriter(store, (options) =>
+  const allSegments = () => listSegments({ from: 1, to: Number.MAX_SAFE_INTEGER });
+
+  /** What the records of each device weigh that are in no segment yet. */
+  async function young(sealed: readonly SegmentDocument[]): Promise<DeviceBytes[]> {
+    return await asWriter(store, (options) =>
       records
-        .aggregate<{ weight: number }>(
+        .aggregate<DeviceBytes>(
           [
-            { $match: { _id: { $gt: sealed.at(-1)?.to ?? 0 } } },
-            { $group: { _id: null, weight: { $sum: "$weight" } } },
+            { $match: { _id: { $gt: sealed.at(-1)?.to ?? 0 }, void: { $exists: false } } },
+            { $group: { _id: "$device", bytes: { $sum: "$weight" } } },
+            { $project: { _id: 0, deviceId: "$_id", bytes: 1 } },
           ],
           { ...options, hint: recordIndexes.id },
         )
         .toArray(),
     );
+  }
+
+  const totalOf = (sealed: readonly SegmentDocument[], others: readonly DeviceBytes[]) =>
+    others.reduce((sum, { bytes }) => sum + bytes, 0) + sealed.reduce((sum, { weight }) => sum + weight, 0);
+
+  /** All segments, each with its shares counted: those of an older release, or of a maker that died, are counted now. */
+  async function countedSegments(): Promise<SegmentDocument[]> {
+    const listed = await allSegments();
+    const uncounted = listed.filter(({ counted }) => counted !== true);
+    for (const segment of uncounted) await segments.count(segment);
+    return uncounted.length === 0 ? listed : await allSegments();
+  }
+
+  /** What the records of devices weigh, heaviest first. */
+  async function heaviest(
+    sealed: readonly SegmentDocument[],
+    others: readonly DeviceBytes[],
+  ): Promise<DeviceBytes[]> {
+    const weights = new Map(others.map(({ deviceId, bytes }) => [deviceId, bytes]));
+    const ranked = await segments.heaviest(sealed.at(-1)?._id ?? 0);
+    for (const { deviceId, bytes } of ranked) weights.set(deviceId, bytes + (weights.get(deviceId) ?? 0));
+    return [...weights]
+      .map(([deviceId, bytes]) => ({ deviceId, bytes }))
+      .filter(({ bytes }) => bytes > 0)
+      .sort((a, b) => b.bytes - a.bytes);
+  }
+
+  const ofDevice = (device: string): Selected => ({
+    where: { device },
+    hint: recordIndexes.device,
+    sort: { device: 1, _id: 1 },
+  });
+
+  async function removeHeaviest(limit: number, aboveBytes: number): Promise<number> {
+    for (;;) {
+      // Weighed each time: other processes delete, too, and what is over the bound is to go only once.
+      const sealed = await countedSegments();
+      const others = await young(sealed);
+      const enough = totalOf(sealed, others) - aboveBytes;
+      if (enough <= 0) return 0;
+      const devices = await heaviest(sealed, others);
+      const payers = payersOf(devices, enough).slice(0, payersAtOnce);
+      const ofEach = Math.ceil(limit / payers.length) + 1;
+      const oldest = new Map<string, { readonly records: WeighedRecord[]; readonly all: boolean }>();
+      await Promise.all(
+        payers.map(async ({ deviceId }) => {
+          const found = await first(ofDevice(deviceId), ofEach);
+          oldest.set(deviceId, { records: found, all: found.length < ofEach });
+          // A death before it was taken off: the device has nothing, and is not to be taken for the heaviest again.
+          if (found.length === 0) await segments.forget(deviceId);
+        }),
+      );
+      const oldestOf = (deviceId: string) => {
+        const known = oldest.get(deviceId);
+        return known?.records.shift() ?? (known?.all === true ? null : "unread");
+      };
+      const chosen = chooseHeaviestFirst(devices, oldestOf, { limit, enough });
+      if (chosen.length === 0) {
+        if (payers.length === 0) return 0;
+        continue;
+      }
+      const deleted = await deleteAll(chosen);
+      if (deleted > 0) return deleted;
+    }
+  }
+
+  /** Counts one segment again, each time the next: in time, what a death left wrong is right again. */
+  async function countNextSegment(): Promise<void> {
+    const listed = await allSegments();
+    const next = listed.find(({ _id }) => _id > lastCounted) ?? listed[0];
+    if (next === undefined) return;
+    lastCounted = next._id;
+    await segments.count(next);
+  }
+  let lastCounted = 0;
+
+  async function size(): Promise<StoreSize> {
+    const sealed = await allSegments();
+    const others = await young(sealed);
     const [oldest] = await asWriter(store, (options) =>
       records
         .find({ time: { $gte: new Date(0) } }, { ...options, hint: recordIndexes.time })
@@ -106,43 +194,29 @@ export function createRecordRemoval(
         .toArray(),
     );
     return {
-      bytes: sealed.reduce((sum, { weight }) => sum + weight, young?.weight ?? 0),
+      bytes: totalOf(sealed, others),
       oldest: oldest?.time.getTime() ?? null,
     };
   }
 
   return {
-    deleteRecordsOf: (device, limit) =>
-      remove({ where: { device }, hint: recordIndexes.device, sort: { device: 1, _id: 1 } }, limit),
+    deleteRecordsOf: (device, limit) => remove(ofDevice(device), limit),
     async deleteExpired(moment, limit) {
       const deleted = await remove(
         { where: { time: { $lt: new Date(moment) } }, hint: recordIndexes.time, sort: { time: 1 } },
         limit,
       );
-      if (deleted === 0) await removeOldVoids();
+      if (deleted > 0) return deleted;
+      await removeOldVoids();
+      await countNextSegment();
       return deleted;
     },
-    async deleteOldest(limit, aboveBytes) {
-      // Weighed each time: other processes delete, too, and what is over the bound is to go only once.
-      const excess = (await size()).bytes - aboveBytes;
-      if (excess <= 0) return 0;
-      return await remove({ where: isRecord, hint: recordIndexes.id, sort: { _id: 1 } }, limit, excess);
-    },
+    deleteHeaviest: removeHeaviest,
     size,
   };
 }
 
-/** The first of the documents that together weigh `enough`; all if they weigh less. */
-function leading<T extends { readonly weight: number }>(
-  documents: readonly T[],
-  enough: number,
-): readonly T[] {
-  let weight = 0;
-  const end = documents.findIndex((document) => {
-    weight += document.weight;
-    return weight >= enough;
-  });
-  return end === -1 ? documents : documents.slice(0, end + 1);
-}
+/** Of how many devices records are looked up at once. */
+const payersAtOnce = 100;
 
 const isRecord = { void: { $exists: false } };

@@ -1,8 +1,9 @@
 import { isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { Binary, MongoServerError } from "mongodb";
-import type { AppendOutcome, DataMessage, DeliveryKey } from "../data-store.ts";
-import { type Collections, type RecordDocument, recordIndexes, weightOf } from "./collections.ts";
+import type { AppendOutcome, DataMessage } from "../data-store.ts";
+import { weightOf } from "../record-weight.ts";
+import { type Collections, type RecordDocument, recordIndexes } from "./collections.ts";
 import { asWriter } from "./deadline.ts";
 import type { Refusals } from "./refusals.ts";
 import type { Writer } from "./writer.ts";
@@ -28,7 +29,7 @@ export async function appendRecords(
     let repeated = 0;
     let refused = 0;
     for (const [at, message] of messages.entries()) {
-      const key = message.delivery === null ? null : nameOf(message.delivery);
+      const key = nameOf(message);
       if (!isAdmitted(message)) refused++;
       else if (key !== null && stored.has(key)) repeated++;
       else {
@@ -70,11 +71,11 @@ export async function appendRecords(
       const found = await asWriter(store, (options) =>
         records
           .find({ stream, sequence: amongAll(all) }, { ...options, hint: recordIndexes.delivery })
-          .project<{ sequence: number }>({ _id: 0, sequence: 1 })
+          .project<{ sequence: number; time: Date }>({ _id: 0, sequence: 1, time: 1 })
           .batchSize(all.length + 1)
           .toArray(),
       );
-      for (const { sequence } of found) stored.add(nameOf({ streamCreated: stream, sequence }));
+      for (const { sequence, time } of found) stored.add(deliveryName(stream, sequence, time.getTime()));
     }
     return stored;
   }
@@ -89,8 +90,13 @@ function amongAll(sequences: readonly number[]) {
   return high - low < 2 * sequences.length ? { $gte: low, $lte: high } : { $in: [...sequences] };
 }
 
-function nameOf({ streamCreated, sequence }: DeliveryKey): string {
-  return `${streamCreated}/${sequence}`;
+/** The same for each delivery of a message, and for no other message; null at QoS 0. */
+function nameOf({ delivery, timestamp }: DataMessage): string | null {
+  return delivery && deliveryName(delivery.streamCreated, delivery.sequence, timestamp);
+}
+
+function deliveryName(streamCreated: string, sequence: number, timestamp: number): string {
+  return `${streamCreated}/${sequence}/${timestamp}`;
 }
 
 function documentOf(id: number, message: DataMessage): RecordDocument {

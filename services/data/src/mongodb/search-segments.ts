@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
 import { Binary } from "mongodb";
-import type { Collections, SegmentDocument, SliceDocument } from "./collections.ts";
+import type { DeviceBytes } from "../heaviest-first.ts";
+import { type Collections, recordIndexes, type SegmentDocument, type SliceDocument } from "./collections.ts";
 import { asWriter } from "./deadline.ts";
 import {
   columnsOf,
@@ -10,6 +11,7 @@ import {
   layoutOf,
   rowsInAll,
   type SignatureBuilder,
+  signatureBytes,
   sliceOf,
 } from "./signature.ts";
 
@@ -33,12 +35,12 @@ export interface IdRange {
  */
 export interface SearchSegments {
   /** All there are, oldest first, that hold ids of the range. */
-  list(range: IdRange, signal: AbortSignal): Promise<SegmentDocument[]>;
+  list(range: IdRange, options: { readonly timeoutMS: number }): Promise<SegmentDocument[]>;
   /** Where in segments a text may hold the filter, by segment; ascending, not overlapping. */
   candidates(
     segments: readonly SegmentDocument[],
     filter: string,
-    signal: AbortSignal,
+    options: { readonly timeoutMS: number },
   ): Promise<readonly IdRange[][]>;
   /** The last id that is in a segment. */
   sealedTo(): Promise<number>;
@@ -46,21 +48,31 @@ export interface SearchSegments {
   seal(visible: number, signal: AbortSignal): Promise<void>;
   /** Forgets segments before the record id `firstId`. */
   dropBefore(firstId: number): Promise<void>;
-  /** What a segment was counted to hold has gone. */
-  lighten(segment: SegmentDocument, weight: number): Promise<void>;
+  /** Takes off what has gone of a segment, by device. A segment that weighs less than its search index then loses the index. */
+  lighten(segment: SegmentDocument, gone: ReadonlyMap<string, number>): Promise<void>;
+  /** Counts again what each device has in a segment, and so heals what a death between two writes left wrong. */
+  count(segment: SegmentDocument): Promise<void>;
+  /** What devices have in segments up to the one that begins at `last`, heaviest first; the most that are of interest. */
+  heaviest(last: number): Promise<DeviceBytes[]>;
+  /** Notes that a device has nothing in any segment. */
+  forget(device: string): Promise<void>;
 }
 
 /** How many records are read at once for an index. */
 const readAtOnce = 1_000;
 /** How many slices are written at once: 512 KB. */
 const slicesAtOnce = 128;
+/** How many shares are written at once. */
+const sharesAtOnce = 1_000;
+/** How many devices are ranked by their weight; with more, the lightest count only with what is not in a segment yet. */
+const mostRanked = 10_000;
 /** Rows without a candidate between two with one, over which a search rather reads on than begins anew. */
 const rowsReadOver = 4;
 
 /** The search segments of a database. */
 export function createSearchSegments(
   store: MongoStore,
-  { records, segments, slices, sealed }: Collections,
+  { records, segments, slices, shares, sealed }: Collections,
   { segmentIds, segmentBytes }: SegmentBounds,
 ): SearchSegments {
   async function sealedTo(): Promise<number> {
@@ -141,9 +153,56 @@ export function createSearchSegments(
         throw error;
       },
     );
-    if (isOurs) await noteSealed(to);
+    if (isOurs) {
+      await noteSealed(to);
+      await count(segment);
+    }
     // The other one may end elsewhere, where records had gone in between: it tells itself how far it goes.
     else await dropSlices(build);
+  }
+
+  async function drop({ _id, to }: SegmentDocument): Promise<void> {
+    await noteSealed(to);
+    await asWriter(store, (options) => shares.deleteMany(sharesOf(_id), options));
+    await asWriter(store, (options) => segments.deleteOne({ _id }, options));
+    // Also what a maker that died left of it.
+    await asWriter(store, (options) =>
+      slices.deleteMany({ _id: { $gte: `${_id}-`, $lt: `${_id}.` } }, options),
+    );
+  }
+
+  /** Ids of a segment are final, so one without records never has any again. */
+  async function count(counting: SegmentDocument): Promise<void> {
+    const { _id: segment, to } = counting;
+    const found = await asWriter(store, (options) =>
+      records
+        .aggregate<{ _id: string; weight: number }>(
+          [
+            { $match: { _id: { $gte: segment, $lte: to }, void: { $exists: false } } },
+            { $group: { _id: "$device", weight: { $sum: "$weight" } } },
+          ],
+          { ...options, hint: recordIndexes.id },
+        )
+        .toArray(),
+    );
+    if (found.length === 0) return await drop(counting);
+    const counted = new Map(
+      found.map(({ _id: device, weight }) => [`${segment}/${device}`, { device, weight }]),
+    );
+    const known = await asWriter(store, (options) => shares.find(sharesOf(segment), options).toArray());
+    const stale = known.filter(({ _id }) => !counted.has(_id)).map(({ _id }) => _id);
+    await asWriter(store, (options) => shares.deleteMany({ _id: { $in: stale } }, options));
+    const all = [...counted];
+    for (let at = 0; at < all.length; at += sharesAtOnce) {
+      const updates = all.slice(at, at + sharesAtOnce).map(([_id, share]) => ({
+        updateOne: { filter: { _id }, update: { $set: { segment, ...share } }, upsert: true },
+      }));
+      await asWriter(store, (options) => shares.bulkWrite(updates, { ordered: false, ...options }));
+    }
+    const weight = found.reduce((sum, share) => sum + share.weight, 0);
+    await asWriter(store, (options) =>
+      segments.updateOne({ _id: segment }, { $set: { weight, counted: true } }, options),
+    );
   }
 
   async function writeSlices(build: string, signature: SignatureBuilder): Promise<void> {
@@ -159,27 +218,26 @@ export function createSearchSegments(
     );
   }
 
-  async function readSlices(ids: readonly string[], signal: AbortSignal): Promise<Map<string, Uint8Array>> {
+  async function readSlices(
+    ids: readonly string[],
+    options: { readonly timeoutMS: number },
+  ): Promise<Map<string, Uint8Array>> {
     if (ids.length === 0) return new Map();
-    const found = await store.run(signal, () =>
-      slices
-        .find({ _id: { $in: [...ids] } }, { signal })
-        .batchSize(ids.length)
-        .toArray(),
-    );
+    const found = await slices
+      .find({ _id: { $in: [...ids] } }, options)
+      .batchSize(ids.length)
+      .toArray();
     return new Map(found.map((slice: SliceDocument) => [slice._id, slice.bits.buffer]));
   }
 
   return {
-    list({ from, to }, signal) {
-      return store.run(signal, () =>
-        segments
-          .find({ _id: { $lte: to }, to: { $gte: from } }, { signal })
-          .sort({ _id: 1 })
-          .toArray(),
-      );
+    list({ from, to }, options) {
+      return segments
+        .find({ _id: { $lte: to }, to: { $gte: from } }, options)
+        .sort({ _id: 1 })
+        .toArray();
     },
-    async candidates(asked, filter, signal) {
+    async candidates(asked, filter, options) {
       const columns = columnsOf(filter);
       const wanted = asked.map((segment) => {
         const layout = layoutOf(segment.to - segment._id + 1);
@@ -188,7 +246,7 @@ export function createSearchSegments(
       const ids = wanted.flatMap(({ segment, slices: numbers }) =>
         [...numbers].map((number) => `${segment.build}/${number}`),
       );
-      const found = await readSlices(ids, signal);
+      const found = await readSlices(ids, options);
       return wanted.map(({ segment, layout, slices: numbers }) => {
         const given = new Map<number, Uint8Array>();
         for (const number of numbers) {
@@ -213,18 +271,48 @@ export function createSearchSegments(
           segments.findOne({}, { sort: { _id: 1 }, ...options }),
         );
         if (oldest === null || oldest.to >= firstId) return;
-        await noteSealed(oldest.to);
-        await asWriter(store, (options) => segments.deleteOne({ _id: oldest._id }, options));
-        // Also what a maker that died left of it.
-        await asWriter(store, (options) =>
-          slices.deleteMany({ _id: { $gte: `${oldest._id}-`, $lt: `${oldest._id}.` } }, options),
-        );
+        await drop(oldest);
       }
     },
-    async lighten({ _id }, weight) {
+    async lighten(segment, gone) {
+      const { _id, to, build } = segment;
+      const updates = [...gone].map(([device, weight]) => ({
+        updateOne: { filter: { _id: `${_id}/${device}` }, update: { $inc: { weight: -weight } } },
+      }));
+      if (updates.length === 0) return;
+      const weight = [...gone.values()].reduce((sum, one) => sum + one, 0);
+      await asWriter(store, (options) => shares.bulkWrite(updates, { ordered: false, ...options }));
       await asWriter(store, (options) => segments.updateOne({ _id }, { $inc: { weight: -weight } }, options));
+      if (segment.weight <= weight) return await count(segment);
+      // Without its index it is read through, which is little by then.
+      if (segment.weight - weight < signatureBytes(layoutOf(to - _id + 1))) await dropSlices(build);
+    },
+    count,
+    heaviest(last) {
+      return asWriter(store, (options) =>
+        shares
+          .aggregate<DeviceBytes>(
+            [
+              { $match: { segment: { $lte: last } } },
+              { $group: { _id: "$device", bytes: { $sum: "$weight" } } },
+              { $sort: { bytes: -1 } },
+              { $limit: mostRanked },
+              { $project: { _id: 0, deviceId: "$_id", bytes: 1 } },
+            ],
+            options,
+          )
+          .toArray(),
+      );
+    },
+    async forget(device) {
+      await asWriter(store, (options) => shares.deleteMany({ device }, { ...options, hint: "by_device" }));
     },
   };
+}
+
+/** The shares of a segment. */
+function sharesOf(segment: number) {
+  return { _id: { $gte: `${segment}/`, $lt: `${segment}0` } };
 }
 
 /** The ids of rows, near ones joined. */

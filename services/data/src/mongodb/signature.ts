@@ -32,6 +32,11 @@ export function layoutOf(ids: number): SignatureLayout {
   return { idsPerRow, bytesPerColumn, columnsPerSlice: Math.floor(sliceBytes / bytesPerColumn) };
 }
 
+/** What a matrix weighs, in bytes. */
+export function signatureBytes({ bytesPerColumn }: SignatureLayout): number {
+  return columns * bytesPerColumn;
+}
+
 /** A matrix under construction. */
 export interface SignatureBuilder {
   /** Notes all grams of a text of the id that stands so far behind the first. */

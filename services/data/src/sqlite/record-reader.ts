@@ -16,11 +16,8 @@ export type ReaderAnswer = { readonly result: ScanResult } | { readonly failure:
 
 /** Threads that read a SQLite store beside its writer. */
 export interface RecordReader {
-  /**
-   * Scans on the next free thread, in the order of asking. @throws StoreUnavailable when the thread died or the reader is closed;
-   * the signal's reason when it aborts first, while a scan that has begun ends unheard, within its slice.
-   */
-  scan(request: ReaderRequest, signal: AbortSignal): Promise<ScanResult>;
+  /** Scans on the next free thread. @throws StoreUnavailable when the thread died or the reader is closed. */
+  scan(request: ReaderRequest): Promise<ScanResult>;
   /** Ids of the threads alive, for tests that end one. */
   readonly threads: readonly Worker[];
   close(): Promise<void>;
@@ -96,29 +93,10 @@ export function openRecordReader(path: string, threads: number): RecordReader {
     get threads() {
       return [...alive];
     },
-    scan(request, signal) {
+    scan(request) {
       return new Promise((resolve, reject) => {
-        if (signal.aborted) return reject(signal.reason);
         if (closed) return reject(new StoreUnavailable("the store is closed"));
-        const onAbort = () => {
-          const at = waiting.indexOf(asked);
-          if (at !== -1) waiting.splice(at, 1);
-          reject(signal.reason);
-        };
-        const settled = () => signal.removeEventListener("abort", onAbort);
-        const asked: Waiting = {
-          request,
-          resolve(result) {
-            settled();
-            resolve(result);
-          },
-          reject(error) {
-            settled();
-            reject(error);
-          },
-        };
-        signal.addEventListener("abort", onAbort, { once: true });
-        waiting.push(asked);
+        waiting.push({ request, resolve, reject });
         assign();
       });
     },

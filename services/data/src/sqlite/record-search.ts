@@ -115,7 +115,7 @@ export class RecordSearch {
   #access(part: SegmentPart): Access {
     if (this.#candidates !== null) return this.#throughCandidates(this.#candidates, part);
     const narrow = this.#throughIndex();
-    if (this.#trigrams.length === 0) return narrow ?? everything;
+    if (this.#trigrams.length === 0 || !part.segment.searchable) return narrow ?? everything;
     if (narrow !== null && this.#isShort(narrow, part)) return narrow;
     const table = searchTable(part.segment.number);
     return {

@@ -1,6 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { inTransaction } from "@devmesh/store/sqlite";
 import type { AppendOutcome, DataMessage } from "../data-store.ts";
+import { chooseHeaviestFirst, type Removal, type WeighedRecord } from "../heaviest-first.ts";
+import { weightInSql, weightOf } from "../record-weight.ts";
 import { createSearchTable, readSegments, type Segment, searchTable } from "./schema.ts";
 
 /** When a segment takes no more records, and the next one begins. */
@@ -11,15 +13,17 @@ export interface SegmentBounds {
   readonly segmentBytes: number;
 }
 
-/** Which records go: `deleteOf` (device, limit), `deleteBefore` (Unix ms, limit), `deleteFirst` (limit, bytes that are to go). */
-type Deletion = "deleteOf" | "deleteBefore" | "deleteFirst";
+/** Which records go: `recordsOf` (device, limit), `recordsBefore` (Unix ms, limit). */
+type Selected = "recordsOf" | "recordsBefore";
 
 /** Puts records into segments and takes them out, each in one transaction. Throws what `node:sqlite` throws. */
 export interface RecordWriting {
   /** Stores the messages of devices that are admitted, those that are new. */
   append(messages: readonly DataMessage[]): AppendOutcome;
-  /** Deletes records; answers how many. */
-  remove(deletion: Deletion, ...parameters: (string | number)[]): number;
+  /** Deletes records and returns how many. */
+  remove(selected: Selected, ...parameters: (string | number)[]): number;
+  /** Deletes the oldest records of the devices that weigh most and returns how many. */
+  removeHeaviest(removal: Removal): number;
 }
 
 /** Writes on the one connection that may. */
@@ -40,6 +44,7 @@ export function createRecordWriting(
     let insert = insertText;
     const streams = new Map<string, number>();
     const admissions = new Map<string, number | null>();
+    const weights = new Map<string, number>();
 
     inTransaction(db, () => {
       let lastId = Number(sql.lastId.get()?.id);
@@ -66,7 +71,9 @@ export function createRecordWriting(
           insert = prepareSearchInsert(db, segment.number);
         }
         insert.run(id, topic, isText === 1 ? payload : empty);
-        segment = grown(segment, id, timestamp, topic.length + payload.length);
+        const weight = weightOf(deviceId, topic, payload.length);
+        segment = grown(segment, id, timestamp, topic.length + payload.length, weight);
+        weights.set(deviceId, (weights.get(deviceId) ?? 0) + weight);
         lastId = id;
         ids.push(id);
         stored++;
@@ -74,6 +81,7 @@ export function createRecordWriting(
       if (stored === 0) return;
       if (segment !== null) save(segment);
       sql.setLastId.run(lastId);
+      for (const [deviceId, weight] of weights) sql.addBytes.run(deviceId, weight);
     });
     open = segment;
     insertText = insert;
@@ -111,48 +119,85 @@ export function createRecordWriting(
       bytes: 0,
       earliest: timestamp,
       latest: timestamp,
+      given: 0,
+      kept: 0,
+      searchable: true,
     };
     const segment = { number, first_id: firstId, ...none };
-    sql.addSegment.run(number, firstId, firstId - 1, 0, 0, 0, timestamp, timestamp);
+    sql.addSegment.run(number, firstId, firstId - 1, timestamp, timestamp);
     return segment;
   }
 
-  function save({ number, last_id, records, appended, bytes, earliest, latest }: Segment): void {
-    sql.saveSegment.run(last_id, records, appended, bytes, earliest, latest, number);
+  function save(segment: Segment): void {
+    const { number, last_id, records, appended, bytes, earliest, latest, given, kept } = segment;
+    sql.saveSegment.run(last_id, records, appended, bytes, earliest, latest, given, kept, number);
   }
 
-  /** Keeps the counts of segments true after records went, and drops the segments that hold none any more. */
-  function remove(statement: Deletion, ...parameters: (string | number)[]): number {
-    return inTransaction(db, () => {
-      const ids = sql[statement].all(...parameters).map((row) => Number(row.id));
-      if (ids.length === 0) return 0;
-      for (const segment of readSegments(db)) {
-        const gone = ids.filter((id) => id >= segment.first_id && id <= segment.last_id).length;
-        if (gone === 0) continue;
-        const left = segment.records - gone;
-        if (left > 0) {
-          sql.setRecords.run(left, segment.number);
-          continue;
-        }
-        db.exec(`DROP TABLE ${searchTable(segment.number)}`);
-        sql.dropSegment.run(segment.number);
+  /** Deletes the records, keeps the counts of devices and segments true, and drops the segments that hold none any more. */
+  function remove(records: readonly WeighedRecord[]): number {
+    if (records.length === 0) return 0;
+    sql.deleteAll.run(JSON.stringify(records.map(({ id }) => id)));
+    const weights = new Map<string, number>();
+    for (const { deviceId, weight } of records) weights.set(deviceId, (weights.get(deviceId) ?? 0) + weight);
+    for (const [deviceId, weight] of weights) sql.addBytes.run(deviceId, -weight);
+    sql.forgetEmpty.run();
+    for (const segment of readSegments(db)) {
+      const gone = records.filter(({ id }) => id >= segment.first_id && id <= segment.last_id);
+      if (gone.length === 0) continue;
+      const left = segment.records - gone.length;
+      const kept = segment.kept - gone.reduce((sum, { weight }) => sum + weight, 0);
+      // A search table is as large as the text it was given, and gives nothing back but as a whole.
+      const searchable = segment.searchable && left > 0 && kept * mostlyGone >= segment.given;
+      if (segment.searchable && !searchable) db.exec(`DROP TABLE ${searchTable(segment.number)}`);
+      if (left > 0) sql.lighten.run(left, kept, searchable ? 1 : 0, segment.number);
+      else sql.dropSegment.run(segment.number);
+    }
+    return records.length;
+  }
+
+  function chooseHeaviest(removal: Removal): WeighedRecord[] {
+    // One more than can be chosen: of those that are not looked at, none weighs more than the heaviest that is left.
+    const devices = sql.heaviest
+      .all(removal.limit + 1)
+      .map((row) => ({ deviceId: String(row.device_id), bytes: Number(row.bytes) }));
+    const ahead = new Map<string, WeighedRecord[]>();
+    const readTo = new Map<string, number>();
+    const oldestOf = (deviceId: string) => {
+      let records = ahead.get(deviceId);
+      if (records === undefined || records.length === 0) {
+        records = sql.oldestOf.all(deviceId, readTo.get(deviceId) ?? 0).map(weighed);
+        ahead.set(deviceId, records);
+        readTo.set(deviceId, records.at(-1)?.id ?? Number.MAX_SAFE_INTEGER);
       }
-      return ids.length;
-    });
+      return records.shift() ?? null;
+    };
+    return chooseHeaviestFirst(devices, oldestOf, removal);
+  }
+
+  function removing(choose: () => readonly WeighedRecord[]): number {
+    try {
+      return inTransaction(db, () => remove(choose()));
+    } finally {
+      const known = open?.number;
+      open = openSegment(db, segmentRecords, segmentBytes);
+      if (open?.number !== known) insertText = open === null ? null : prepareSearchInsert(db, open.number);
+    }
   }
 
   return {
     append,
-    remove(deletion, ...parameters) {
-      try {
-        return remove(deletion, ...parameters);
-      } finally {
-        const known = open?.number;
-        open = openSegment(db, segmentRecords, segmentBytes);
-        if (open?.number !== known) insertText = open === null ? null : prepareSearchInsert(db, open.number);
-      }
-    },
+    remove: (selected, ...parameters) => removing(() => sql[selected].all(...parameters).map(weighed)),
+    removeHeaviest: (removal) => removing(() => chooseHeaviest(removal)),
   };
+}
+
+/** A segment that holds less than one part in so many of what it was given gives its search table up. */
+const mostlyGone = 4;
+/** How many records of a device are looked up at once when the heaviest ones pay. */
+const oldestAtOnce = 20;
+
+function weighed(row: Record<string, unknown>): WeighedRecord {
+  return { id: Number(row.id), deviceId: String(row.device_id), weight: Number(row.weight) };
 }
 
 const empty = new Uint8Array();
@@ -163,31 +208,30 @@ function prepareStatements(db: DatabaseSync) {
     setLastId: db.prepare("UPDATE last_record SET id = ?"),
     insert: db.prepare(`
       INSERT INTO records (id, timestamp, device_id, topic, is_text, stream, sequence, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (stream, sequence) WHERE sequence IS NOT NULL DO NOTHING`),
+      ON CONFLICT (stream, sequence, timestamp) WHERE sequence IS NOT NULL DO NOTHING`),
     addStream: db.prepare("INSERT INTO streams (created) VALUES (?) ON CONFLICT DO NOTHING"),
     streamId: db.prepare("SELECT id FROM streams WHERE created = ?"),
     nextSegment: db.prepare("SELECT ifnull(max(number), 0) + 1 AS number FROM segments"),
-    addSegment: db.prepare("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
-    saveSegment: db.prepare(
-      "UPDATE segments SET last_id = ?, records = ?, appended = ?, bytes = ?, earliest = ?, latest = ? WHERE number = ?",
-    ),
-    setRecords: db.prepare("UPDATE segments SET records = ? WHERE number = ?"),
+    addSegment: db.prepare("INSERT INTO segments VALUES (?, ?, ?, 0, 0, 0, ?, ?, 0, 0, 1)"),
+    saveSegment: db.prepare(`
+      UPDATE segments
+      SET last_id = ?, records = ?, appended = ?, bytes = ?, earliest = ?, latest = ?, given = ?, kept = ? WHERE number = ?`),
+    lighten: db.prepare("UPDATE segments SET records = ?, kept = ?, searchable = ? WHERE number = ?"),
     dropSegment: db.prepare("DELETE FROM segments WHERE number = ?"),
     refusal: db.prepare("SELECT admitted_at FROM refused_devices WHERE device_id = ?"),
-    deleteOf: db.prepare(
-      "DELETE FROM records WHERE id IN (SELECT id FROM records WHERE device_id = ? ORDER BY id LIMIT ?) RETURNING id",
+    addBytes: db.prepare(`
+      INSERT INTO stored_bytes VALUES (?, ?) ON CONFLICT (device_id) DO UPDATE SET bytes = bytes + excluded.bytes`),
+    forgetEmpty: db.prepare("DELETE FROM stored_bytes WHERE bytes <= 0"),
+    heaviest: db.prepare("SELECT device_id, bytes FROM stored_bytes ORDER BY bytes DESC LIMIT ?"),
+    oldestOf: db.prepare(`
+      SELECT id, device_id, ${weightInSql} AS weight FROM records INDEXED BY records_by_device
+      WHERE device_id = ? AND id > ? ORDER BY id LIMIT ${oldestAtOnce}`),
+    recordsOf: db.prepare(
+      `SELECT id, device_id, ${weightInSql} AS weight FROM records WHERE device_id = ? ORDER BY id LIMIT ?`,
     ),
-    deleteBefore: db.prepare(
-      "DELETE FROM records WHERE id IN (SELECT id FROM records WHERE timestamp < ? ORDER BY timestamp LIMIT ?) RETURNING id",
-    ),
-    // As many as weigh what is to go: a fixed number of large ones would empty a small store.
-    deleteFirst: db.prepare(`
-      DELETE FROM records WHERE id IN (
-        SELECT id FROM (
-          SELECT id, sum(weight) OVER (ORDER BY id) - weight AS before
-          FROM (SELECT id, length(payload) + length(topic) AS weight FROM records ORDER BY id LIMIT ?)
-        ) WHERE before < ?
-      ) RETURNING id`),
+    recordsBefore: db.prepare(`
+      SELECT id, device_id, ${weightInSql} AS weight FROM records WHERE timestamp < ? ORDER BY timestamp LIMIT ?`),
+    deleteAll: db.prepare("DELETE FROM records WHERE id IN (SELECT value FROM json_each(?))"),
   };
 }
 
@@ -200,14 +244,14 @@ function prepareSearchInsert(db: DatabaseSync, segment: number) {
 /** The newest segment, if it takes more records. */
 function openSegment(db: DatabaseSync, maxRecords: number, maxBytes: number): Segment | null {
   const newest = readSegments(db).at(-1);
-  return newest === undefined || isFull(newest, maxRecords, maxBytes) ? null : newest;
+  return newest?.searchable && !isFull(newest, maxRecords, maxBytes) ? newest : null;
 }
 
 function isFull({ appended, bytes }: Segment, maxRecords: number, maxBytes: number): boolean {
   return appended >= maxRecords || bytes >= maxBytes;
 }
 
-function grown(segment: Segment, id: number, timestamp: number, bytes: number): Segment {
+function grown(segment: Segment, id: number, timestamp: number, bytes: number, weight: number): Segment {
   return {
     ...segment,
     last_id: id,
@@ -216,5 +260,7 @@ function grown(segment: Segment, id: number, timestamp: number, bytes: number): 
     bytes: segment.bytes + bytes,
     earliest: Math.min(segment.earliest, timestamp),
     latest: Math.max(segment.latest, timestamp),
+    given: segment.given + weight,
+    kept: segment.kept + weight,
   };
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Migration } from "@devmesh/store/sqlite";
+import { weightInSql } from "../record-weight.ts";
 
 /**
  * The store's schema. Records are numbered through by `id`; a run of ids is a segment, which has a search table of its own
@@ -44,6 +45,24 @@ export const migrations: readonly Migration[] = [
     admitted_at INTEGER
   ) STRICT, WITHOUT ROWID;
   `,
+  // A broker that lost the tail of its stream gives the sequences again; its time of the message distinguishes them (ADR 6).
+  `
+  DROP INDEX records_by_delivery;
+  CREATE UNIQUE INDEX records_by_delivery ON records (stream, sequence, timestamp) WHERE sequence IS NOT NULL;
+  `,
+  // What the records of each device and of each segment weigh; of a segment also what it was given.
+  `
+  CREATE TABLE stored_bytes (device_id TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO stored_bytes SELECT device_id, sum(${weightInSql}) FROM records GROUP BY device_id;
+  CREATE INDEX stored_bytes_by_bytes ON stored_bytes (bytes);
+
+  ALTER TABLE segments ADD COLUMN given INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE segments ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE segments ADD COLUMN searchable INTEGER NOT NULL DEFAULT 1;
+  UPDATE segments SET kept =
+    (SELECT ifnull(sum(${weightInSql}), 0) FROM records WHERE id BETWEEN first_id AND last_id);
+  UPDATE segments SET given = kept;
+  `,
 ];
 
 /**
@@ -69,6 +88,11 @@ export interface Segment {
   /** Bounds of its records' timestamps, both inclusive. */
   readonly earliest: number;
   readonly latest: number;
+  /** What all records that it was given weigh, and those that it holds now. */
+  readonly given: number;
+  readonly kept: number;
+  /** Whether it has its search table; one that lost most of its records has none any more. */
+  readonly searchable: boolean;
 }
 
 /** All segments, oldest first. */
@@ -85,6 +109,9 @@ export function readSegments(db: DatabaseSync): Segment[] {
       bytes: Number(row.bytes),
       earliest: Number(row.earliest),
       latest: Number(row.latest),
+      given: Number(row.given),
+      kept: Number(row.kept),
+      searchable: row.searchable === 1,
     }));
 }
 

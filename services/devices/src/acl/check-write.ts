@@ -24,6 +24,7 @@ export function checkWrite(
     return;
   }
   for (const name of Object.keys(change)) {
+    if (findings.full) return;
     const below = tree.members.get(name);
     const member = pointerInto(pointer, name);
     if (below === undefined) findings.add(member, "is not writable with this key");

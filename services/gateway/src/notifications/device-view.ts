@@ -22,36 +22,45 @@ const askMs = 5_000;
 const presencePointer = "/state/reported/online";
 
 /**
- * One device as the holder of its public key sees it: what the ACL does not cover does not exist. The owner cuts the device; what
- * cannot be asked for becomes a `gap`.
+ * By how much the clock of a service may be behind that of another, in milliseconds. An id is free again 6 s after its device
+ * lost its access at the earliest, so nothing of that one is taken for the new one's.
+ */
+const clockSkewMs = 2_000;
+
+/** What a key may see of its device. */
+interface Access {
+  readonly acl: Acl;
+  readonly created_at: string;
+}
+
+/**
+ * One device as the holder of its public key sees it: what the ACL does not cover does not exist, and neither does an
+ * earlier device of that id. The owner cuts the device; what cannot be asked for becomes a `gap`.
  */
 export function deviceView(
   principal: Extract<Principal, { readonly kind: "public_key" }>,
-  access: DeviceAccess,
+  devices: DeviceAccess,
   clock: Clock,
 ): View {
   const id = principal.device_id;
-  let believed: { readonly acl: Acl | null; readonly untilMs: number } | null = null;
+  let believed: { readonly access: Access | null; readonly untilMs: number } | null = null;
 
-  async function readAcl(): Promise<Acl | null> {
-    if (believed !== null && believed.untilMs > clock.monotonicMs()) return believed.acl;
+  async function readAccess(): Promise<Access | null> {
+    if (believed !== null && believed.untilMs > clock.monotonicMs()) return believed.access;
     const askedAtMs = clock.monotonicMs();
     using call = createCallContext({ timeoutMs: askMs, clock });
-    const acl = await access.readAccess({ id }, call).then(
-      (answer) => answer.acl,
-      (error: unknown) => {
-        if (isReason(error, "device_not_found")) return null;
-        throw error;
-      },
-    );
-    believed = { acl, untilMs: askedAtMs + believedForMs };
-    return acl;
+    const found = await devices.readAccess({ id }, call).catch((error: unknown) => {
+      if (isReason(error, "device_not_found")) return null;
+      throw error;
+    });
+    believed = { access: found, untilMs: askedAtMs + believedForMs };
+    return found;
   }
 
   async function readVisible(): Promise<Json | undefined> {
     using call = createCallContext({ timeoutMs: askMs, clock });
     try {
-      return (await access.readDevice({ id, principal }, call)).device;
+      return (await devices.readDevice({ id, principal }, call)).device;
     } catch (error) {
       if (isReason(error, "device_not_found")) return undefined;
       throw error;
@@ -64,13 +73,14 @@ export function deviceView(
     const update = frames.findLast(({ name }) => name === "updated");
     if (update !== undefined) believed = null;
     try {
-      const acl = await readAcl();
+      const access = await readAccess();
       const visible = update === undefined ? undefined : await readVisible();
       return frames.flatMap((frame) => {
+        if (access !== null && isOfEarlierDevice(frame, access)) return [];
         // Of several, the last one tells it all: each would show the device as it is now.
         if (frame.name === "updated")
           return frame === update && visible !== undefined ? [shown(frame, visible)] : [];
-        return frame.name === "deleted" || (acl !== null && covers(acl, frame)) ? [frame] : [];
+        return frame.name === "deleted" || (access !== null && covers(access.acl, frame)) ? [frame] : [];
       });
     } catch {
       return [shown({ ...last, id: null, name: "gap" }, {})];
@@ -97,6 +107,10 @@ function shown(
   data: Json,
 ): Frame {
   return new Frame({ seq, id, name, data, timestamp });
+}
+
+function isOfEarlierDevice({ timestamp }: Frame, { created_at }: Access): boolean {
+  return Date.parse(timestamp) < Date.parse(created_at) - clockSkewMs;
 }
 
 /** Whether a frame about the device may be seen; what is not named here is not. */

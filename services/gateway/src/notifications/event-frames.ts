@@ -20,6 +20,12 @@ const ofDevices: FramesOf<typeof deviceEvents> = {
   created: ({ id, timestamp, device }) => ({ id, name: "created", data: device as Json, timestamp }),
   updated: ({ id, timestamp, device }) => ({ id, name: "updated", data: device as Json, timestamp }),
   deleted: ({ id, timestamp }) => ({ id, name: "deleted", data: {}, timestamp }),
+  throttled: ({ id, timestamp, why, refused_ms }) => ({
+    id,
+    name: "throttled",
+    data: { why, refused_ms },
+    timestamp,
+  }),
 };
 const ofRpc: FramesOf<typeof rpcEvents> = {
   rpc_in: ({ id, timestamp, func, params = null }) => ({

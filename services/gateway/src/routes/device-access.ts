@@ -41,7 +41,7 @@ export function deviceAccessHandlers(
         ),
       ),
 
-    async runNamedQuery({ params: { name }, query: wishes, principal, call, within }) {
+    async runNamedQuery({ params: { name }, query: wishes, principal, keyId: caller, call, within }) {
       const id = principal.device_id;
       const query = await permissions.get(id, `query ${name}`, async () => {
         const answer = await clients.devices.authorize({ id, action: { kind: "query", name } }, call);
@@ -51,7 +51,7 @@ export function deviceAccessHandlers(
         throw ServiceError.of("internal", { cause: new Error("a query was permitted but not told") });
       const narrowed = narrowQuery(query, wishes, clock.now());
       const { skip, until } = wishes;
-      return jsonArray(recordPages(clients.data, { principal, ...narrowed, skip, until }, within));
+      return jsonArray(recordPages(clients.data, { principal, caller, ...narrowed, skip, until }, within));
     },
 
     async callOwnFunction({ params: { func }, query, body, principal, call, within }) {

@@ -65,12 +65,16 @@ export async function* pagesOfAllRecords(
 /** The id of the record stored last, of all that the key sees of the device asked for; 0 where there is none. */
 async function newestRecord(
   client: Client<typeof data, "queryRecords">,
-  { principal, device_id }: RecordWishes,
+  { principal, caller, device_id }: RecordWishes,
   within: Within,
 ): Promise<number> {
-  const device = device_id === undefined ? {} : { device_id };
+  const asked = {
+    principal,
+    ...(caller === undefined ? {} : { caller }),
+    ...(device_id === undefined ? {} : { device_id }),
+  };
   const { items, next } = await within(pageMs, (call) =>
-    client.queryRecords({ principal, ...device, skip: -1, limit: 1 }, call),
+    client.queryRecords({ ...asked, skip: -1, limit: 1 }, call),
   );
   // A search that takes too long hands over an empty page.
   return items[0]?.id ?? (next === null ? 0 : Number.POSITIVE_INFINITY);

@@ -10,8 +10,8 @@ export function registrationHandlers(clients: {
   readonly keys: Client<typeof keys, "invite" | "confirmCustomer">;
 }): Handlers<keyof typeof registration> {
   return {
-    async registerCustomer({ query, call }) {
-      await clients.keys.invite({ email: query.email }, call);
+    async registerCustomer({ query, address, call }) {
+      await clients.keys.invite({ email: query.email, network: address }, call);
       return json('{"status":"invited"}', { status: 202 });
     },
 

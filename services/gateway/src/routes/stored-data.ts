@@ -8,17 +8,28 @@ import { assertRecordLimit } from "../record-query.ts";
 import { stream } from "../reply.ts";
 import { pagesOfAllRecords, recordPages } from "./record-pages.ts";
 
+/** What a query that reads through the records costs beyond the token of its request (api.md, Conventions). */
+const scanTokens = 19;
+
+/** Whether no index finds the filter: it has one or two characters. */
+function isScan(filter: string | undefined): boolean {
+  const length = [...(filter ?? "")].length;
+  return length === 1 || length === 2;
+}
+
 /** `GET /data` (api.md, Stored data). Which records a key sees is decided by `data`. */
 export function storedDataHandlers(clients: {
   readonly data: Client<typeof data, "queryRecords">;
 }): Handlers<keyof typeof storedData> {
   return {
-    async queryRecords({ query, principal, preferred, within }) {
+    async queryRecords({ query, principal, keyId: caller, charge, preferred, within }) {
+      if (isScan(query.filter)) charge(scanTokens);
       const type = preferred(["application/json", "application/x-ndjson", "text/csv"]);
-      const records = (limit: number) => recordPages(clients.data, { ...query, principal, limit }, within);
+      const records = (limit: number) =>
+        recordPages(clients.data, { ...query, principal, caller, limit }, within);
       const exported = () =>
         query.limit === undefined
-          ? pagesOfAllRecords(clients.data, { ...query, principal }, within)
+          ? pagesOfAllRecords(clients.data, { ...query, principal, caller }, within)
           : records(query.limit);
       switch (type) {
         case "application/x-ndjson":

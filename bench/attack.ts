@@ -1,0 +1,160 @@
+/**
+ * What a device with a leaked token costs the others: one device publishes, is called and is read, first alone, then while another
+ * attacks what all share. On a mesh with default settings.
+ * `node bench/attack.ts [seconds of an attack] [part of the names of attacks]`
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "@devmesh/testkit/eventually";
+import { startMesh } from "@devmesh/testkit/mesh";
+import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { startChild } from "./child.ts";
+import { median } from "./measure.ts";
+import { type Credentials, createDevices } from "./mesh-tenant.ts";
+
+const attackMs = Number(process.argv[2] ?? 10) * 1000;
+const quietMs = attackMs / 2;
+const chosen = process.argv[3] ?? "";
+const goal = 5;
+
+interface Attack {
+  readonly name: string;
+  /** The module that runs it, and its settings. */
+  readonly module: "flood" | "sessions";
+  readonly env: (id: string) => Record<string, string>;
+}
+
+const flood = (
+  name: string,
+  topic: (id: string) => string,
+  qos: 0 | 1,
+  bytes: number,
+  connections = 1,
+): Attack => ({
+  name,
+  module: "flood",
+  env: (id) => ({
+    BENCH_TOPIC: topic(id),
+    BENCH_QOS: String(qos),
+    BENCH_BYTES: String(bytes),
+    BENCH_CONNECTIONS: String(connections),
+  }),
+});
+const all: readonly Attack[] = [
+  flood("replies at QoS 0, 20 bytes", (id) => `${id}/r/rpc`, 0, 20),
+  flood("events at QoS 0, 20 bytes", (id) => `${id}/event/x`, 0, 20),
+  flood("records at QoS 1, 100 KB, three connections", (id) => `db/${id}/blob`, 1, 100_000, 3),
+  flood("records at QoS 0, 20 bytes", (id) => `db/${id}/n`, 0, 20),
+  { name: "kept sessions with filters at QoS 1", module: "sessions", env: () => ({}) },
+];
+const attacks = all.filter(({ name }) => name.includes(chosen));
+
+/** Latencies of what succeeded, in milliseconds, and how many did not. */
+interface Figures {
+  readonly ms: number[];
+  lost: number;
+  readonly reasons: Set<string>;
+}
+
+await using mesh = await startMesh();
+const [calm, ...attackers] = await createDevices(mesh, 1 + attacks.length);
+if (calm === undefined) throw new Error("there are no devices");
+await using echo = startChild(import.meta.resolve("./rpc-round-trip/echo-device.ts"), loginOf(calm));
+await echo.ready;
+await using publisher = await connectMqttDevice({
+  url: mesh.mqttUrl,
+  ...calm,
+  clientId: `${calm.id}:publisher`,
+});
+
+function loginOf({ id, token }: Credentials): Record<string, string> {
+  return { BENCH_MQTT_URL: mesh.mqttUrl, BENCH_DEVICE_ID: id, BENCH_DEVICE_TOKEN: token };
+}
+
+/** Starts `work` at a steady rate until `end`, at most `inFlight` at one time, and waits for all that was started. */
+async function steadily(
+  perSecond: number,
+  inFlight: number,
+  end: number,
+  work: () => Promise<unknown>,
+): Promise<Figures> {
+  const figures: Figures = { ms: [], lost: 0, reasons: new Set() };
+  const running = new Set<Promise<void>>();
+  for (let due = performance.now(); due < end; due += 1_000 / perSecond) {
+    await sleep(Math.max(0, due - performance.now()));
+    if (running.size >= inFlight) await Promise.race(running);
+    const begin = performance.now();
+    const run = work()
+      .then(() => void figures.ms.push(performance.now() - begin))
+      .catch((error: unknown) => {
+        figures.lost++;
+        figures.reasons.add(String(error));
+      })
+      .finally(() => void running.delete(run));
+    running.add(run);
+  }
+  await Promise.all(running);
+  return figures;
+}
+
+async function expectOk(path: string, body?: object): Promise<void> {
+  const { status, text } = await mesh.http(path, body === undefined ? {} : { body });
+  if (status !== 200) throw new Error(`answered ${status} ${text}`);
+}
+
+/** What the calm device does for a while. Every record that it was acknowledged must be stored in the end. */
+async function work(phase: string, forMs: number): Promise<Record<"publish" | "call" | "read", Figures>> {
+  const { id } = calm as Credentials;
+  const end = performance.now() + forMs;
+  let count = 0;
+  const [publish, call, read] = await Promise.all([
+    steadily(20, 1, end, () => publisher.publish(`db/${id}/${phase}`, String(count++), 1)),
+    steadily(10, 100, end, () => expectOk(`/api/v2/devices/${id}/rpc/Echo`, { phase })),
+    steadily(10, 100, end, () => expectOk(`/api/v2/devices/${id}`)),
+  ]);
+  return { publish, call, read };
+}
+
+/** How many different numbers of a phase are stored. */
+async function storedIn(phase: string): Promise<number> {
+  const { json } = await mesh.http(`/api/v2/data?device_id=${calm?.id}&limit=5000`);
+  const records = json as { topic: string; message: string }[];
+  return new Set(records.filter(({ topic }) => topic.endsWith(`/${phase}`)).map(({ message }) => message))
+    .size;
+}
+
+/** Waits until all of a phase is stored, and with it all that was published at QoS 1 before; how many are missing in the end. */
+async function missing(phase: string, count: number): Promise<number> {
+  await eventually(async () => (await storedIn(phase)) >= count, { withinMs: 180_000, everyMs: 250 }).catch(
+    () => undefined,
+  );
+  return count - (await storedIn(phase));
+}
+
+const p99 = (ms: readonly number[]) =>
+  ms.toSorted((a, b) => a - b)[Math.ceil(ms.length * 0.99) - 1] ?? Number.NaN;
+
+for (const [nth, attack] of attacks.entries()) {
+  const [quietly, attacked] = [`quiet-${nth}`, `attacked-${nth}`];
+  const quiet = await work(quietly, quietMs);
+  quiet.publish.lost += await missing(quietly, quiet.publish.ms.length);
+  const attacker = attackers[nth] as Credentials;
+  await using child = startChild(import.meta.resolve(`./attack/${attack.module}.ts`), {
+    ...loginOf(attacker),
+    BENCH_MS: String(attackMs),
+    ...attack.env(attacker.id),
+  });
+  const beside = await work(attacked, attackMs);
+  const report = await child.ready;
+  beside.publish.lost += await missing(attacked, beside.publish.ms.length);
+  console.log(`${attack.name}: ${report}`);
+  for (const kind of ["publish", "call", "read"] as const) {
+    const [before, after] = [quiet[kind], beside[kind]];
+    const ratio = p99(after.ms) / p99(before.ms);
+    console.log(
+      `  ${kind}: lost ${before.lost} quiet, ${after.lost} attacked of ${after.ms.length + after.lost}; ` +
+        `p50 ${median(before.ms).toFixed(1)} → ${median(after.ms).toFixed(1)} ms, ` +
+        `p99 ${p99(before.ms).toFixed(1)} → ${p99(after.ms).toFixed(1)} ms, ratio ${ratio.toFixed(1)} (goal: at most ${goal})`,
+    );
+    for (const reason of new Set([...before.reasons, ...after.reasons])) console.log(`    ${reason}`);
+  }
+}

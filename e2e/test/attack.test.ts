@@ -1,0 +1,148 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { eventually } from "@devmesh/testkit/eventually";
+import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { openWebSocket } from "@devmesh/testkit/notification-client";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { startSender } from "../src/acknowledged-load.ts";
+import { asMaster, type EnrolledDevice, enrolDevice } from "../src/tenant.ts";
+
+/** One device attacks with its token what all share; another works meanwhile and must lose nothing. */
+let mesh: TestMesh;
+let calm: MqttDevice;
+beforeAll(async () => {
+  mesh = await startMesh({ env: { DEVICE_RATE_MESSAGES: "2000", DEVICE_RATE_BYTES: "2000000" } });
+  calm = await (await enrolDevice(mesh, "calm")).connect();
+  await calm.answerRpc(({ params }) => ({ result: params }));
+}, 120_000);
+afterAll(async () => {
+  await calm?.leave();
+  await mesh?.stop();
+}, 60_000);
+
+interface Flood {
+  readonly topic: string;
+  readonly bytes: number;
+  readonly qos: 0 | 1;
+  readonly count: number;
+}
+
+/** Runs the flood in a process of its own; resolves with how it ended. */
+async function flood({ id, token }: EnrolledDevice, { topic, bytes, qos, count }: Flood) {
+  const child = fork(
+    fileURLToPath(import.meta.resolve("../src/flood.ts")),
+    [mesh.mqttUrl, id, topic, String(bytes), String(qos), String(count)],
+    { env: { ...process.env, FLOOD_TOKEN: token }, execArgv: ["--disable-warning=ExperimentalWarning"] },
+  );
+  const [report] = (await once(child, "message")) as [{ outcome: "closed" | "sent"; sent: number }];
+  child.kill("SIGKILL");
+  return report;
+}
+
+const isObject = (data: unknown): data is Record<string, unknown> =>
+  typeof data === "object" && data !== null;
+
+/** Publishes, is called and is read until `ended`; returns how much of it there was. */
+async function work(ended: Promise<unknown>): Promise<number> {
+  const master = asMaster(mesh);
+  let over = false;
+  void ended.finally(() => {
+    over = true;
+  });
+  let rounds = 0;
+  for (; !over || rounds < 10; rounds++) {
+    const [, called, read] = await Promise.all([
+      calm.publish("db/calm/n", String(rounds), 1),
+      master.post("devices/calm/rpc/echo?timeout=60000", { rounds }),
+      master.get("devices/calm"),
+    ]);
+    expect([called.status, called.json, read.status]).toEqual([200, { rounds }, 200]);
+  }
+  return rounds;
+}
+
+test.each<[string, Flood["qos"], number, (id: string) => string, "messages" | "bytes"]>([
+  ["replies", 0, 20, (id) => `${id}/r/rpc`, "messages"],
+  ["data", 1, 100_000, (id) => `db/${id}/blob`, "bytes"],
+])(
+  "a flood of %s is cut off and refused for a while, and another device loses nothing",
+  async (kind, qos, bytes, topicOf, why) => {
+    const attacker = await enrolDevice(mesh, `attacker-${kind}`);
+    const notifications = await openWebSocket(mesh.url, "/api/v2/notify", { key: mesh.masterKey });
+    const before = (await asMaster(mesh).get("data?device_id=calm&limit=5000")).json.length;
+    const attack = flood(attacker, { topic: topicOf(attacker.id), bytes, qos, count: 10_000_000 });
+    const rounds = await work(attack);
+    expect((await attack).outcome).toBe("closed");
+    await eventually(() =>
+      notifications.frames.some(
+        ({ name, id, data }) =>
+          name === "throttled" && id === attacker.id && isObject(data) && data.why === why,
+      ),
+    );
+    await expect(attacker.connect()).rejects.toThrow();
+    expect(calm.client.connected).toBe(true);
+    await eventually(async () => {
+      const { json } = await asMaster(mesh).get("data?device_id=calm&limit=5000");
+      return json.length === before + rounds;
+    });
+    await using back = await eventually(() => attacker.connect(), { everyMs: 500 });
+    expect(back.client.connected).toBe(true);
+    notifications.leave();
+  },
+  180_000,
+);
+
+test("a device that fills what waits for services is cut off before the broker is full, and another loses nothing", async () => {
+  const streamBytes = 32 * 1024 * 1024;
+  const block = "x".repeat(64 * 1024);
+  await using small = await startMesh({ env: { DEVICE_STREAM_MAX_BYTES: String(streamBytes) } });
+  const attacker = await enrolDevice(small, "attacker");
+  const meter = await enrolDevice(small, "meter");
+  const notifications = await openWebSocket(small.url, "/api/v2/notify", { key: small.masterKey });
+  await using sender = startSender(meter, [small.mqttUrl]);
+  await eventually(() => sender.acknowledged.size > 0);
+
+  await small.kill("data", "SIGSTOP");
+  const connections = await Promise.all([1, 2, 3].map((nth) => attacker.connect(`attacker:${nth}`)));
+  // Two thirds of the room in all: how fast a device may fill it is bounded by DEVICE_RATE_BYTES.
+  const ended = connections.map(async (device) => {
+    const closed = device.closed();
+    for (let sent = 0; sent < (streamBytes * 2) / 9 && device.client.connected; sent += block.length)
+      await Promise.race([device.publish("db/attacker/blob", block, 1).catch(() => undefined), closed]);
+    await closed;
+  });
+  await Promise.all(ended);
+  await eventually(() =>
+    notifications.frames.some(
+      ({ name, id, data }) =>
+        name === "throttled" && id === "attacker" && isObject(data) && data.why === "storage",
+    ),
+  );
+  const reached = sender.acknowledged.size;
+  await eventually(() => sender.acknowledged.size > reached + 100);
+  await sender.stop();
+  expect(sender.logins).toBe(1);
+
+  await small.kill("data", "SIGCONT");
+  await eventually(
+    async () => {
+      const { json } = await asMaster(small).get("data?device_id=meter&limit=5000");
+      const stored: string[] = json.map(({ message }: { message: string }) => message);
+      return (
+        stored.length === sender.acknowledged.size && stored.every((n) => sender.acknowledged.has(Number(n)))
+      );
+    },
+    { withinMs: 60_000 },
+  );
+  notifications.leave();
+}, 180_000);
+
+test("a session has at most 16 filters at QoS 1", async () => {
+  const attacker = await enrolDevice(mesh, "subscriber");
+  await using device = await attacker.connect();
+  const granted: number[] = [];
+  for (let n = 0; n < 18; n++) granted.push(await device.subscribe(`subscriber/${n}`, 1));
+  expect(granted).toEqual([...Array.from({ length: 16 }, () => 1), 128, 128]);
+});

@@ -1,0 +1,112 @@
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+
+/** How many pieces of work run at one time. */
+export interface FairTurnsOptions {
+  readonly inAll: number;
+  readonly ofOneCaller: number;
+}
+
+/** A semaphore whose permits callers get by turns, however much work each of them queues. */
+export interface FairTurns {
+  /**
+   * Runs the work once the caller has its turn. Rejects with the signal's reason at once when it aborts, while work that has
+   * begun keeps its permit until it ends.
+   */
+  run<T>(caller: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+  /** Rejects what waits, and whatever comes later. */
+  close(): void;
+}
+
+interface Waiting {
+  readonly begin: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Caller {
+  readonly waiting: Set<Waiting>;
+  running: number;
+  /** Turns given to all callers when this one had its last; 0 for one that had none. */
+  servedAt: number;
+}
+
+/** Gives the next permit to the caller that has the fewest, and among these to the one that waits longest for its turn. */
+export function createFairTurns({ inAll, ofOneCaller }: FairTurnsOptions): FairTurns {
+  /** Callers with work that waits or runs. */
+  const callers = new Map<string, Caller>();
+  let running = 0;
+  let turns = 0;
+  let closed = false;
+
+  function nextCaller(): Caller | undefined {
+    let next: Caller | undefined;
+    for (const caller of callers.values()) {
+      if (caller.waiting.size === 0 || caller.running >= ofOneCaller) continue;
+      const first =
+        next === undefined ||
+        caller.running < next.running ||
+        (caller.running === next.running && caller.servedAt < next.servedAt);
+      if (first) next = caller;
+    }
+    return next;
+  }
+
+  function assign(): void {
+    while (running < inAll) {
+      const caller = nextCaller();
+      const [next] = caller?.waiting ?? [];
+      if (caller === undefined || next === undefined) return;
+      caller.waiting.delete(next);
+      caller.running++;
+      caller.servedAt = ++turns;
+      running++;
+      next.begin();
+    }
+  }
+
+  function forgetIdle(name: string, caller: Caller): void {
+    if (caller.running === 0 && caller.waiting.size === 0) callers.delete(name);
+  }
+
+  return {
+    run(name, signal, work) {
+      return new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason);
+        if (closed) return reject(new StoreUnavailable("the store is closed"));
+        const caller = callers.get(name) ?? { waiting: new Set(), running: 0, servedAt: 0 };
+        callers.set(name, caller);
+        const settled = () => signal.removeEventListener("abort", onAbort);
+        const waiting: Waiting = {
+          begin() {
+            work()
+              .then(resolve, reject)
+              .finally(() => {
+                settled();
+                caller.running--;
+                running--;
+                forgetIdle(name, caller);
+                assign();
+              });
+          },
+          reject(error) {
+            settled();
+            reject(error);
+          },
+        };
+        const onAbort = () => {
+          caller.waiting.delete(waiting);
+          forgetIdle(name, caller);
+          reject(signal.reason);
+        };
+        signal.addEventListener("abort", onAbort, { once: true });
+        caller.waiting.add(waiting);
+        assign();
+      });
+    },
+    close() {
+      closed = true;
+      for (const { waiting } of callers.values())
+        for (const one of waiting) one.reject(new StoreUnavailable("the store is closed"));
+      callers.clear();
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import type { ListedConnections, OpenConnection, Received } from "./device-connections.ts";
+
+/** What one device may send, over all its connections. */
+export interface TrafficLimits {
+  readonly messagesPerSecond: number;
+  readonly bytesPerSecond: number;
+}
+
+/** A device that sent more than it may. */
+export interface Excess {
+  readonly deviceId: string;
+  readonly why: "messages" | "bytes";
+}
+
+/** A device may use up the allowance of so many seconds at once. */
+const burstSeconds = 10;
+
+interface Level extends Received {
+  readonly at: number;
+}
+
+/**
+ * What devices send, metered from the counters in listings of connections: a leaky bucket for each device. Times are monotonic
+ * milliseconds. It knows the counters of open connections and the levels of devices that sent something lately.
+ */
+export class TrafficMeter {
+  readonly #limits: TrafficLimits;
+  /** Counters by server and connection. */
+  #seen = new Map<string, Map<number, Received>>();
+  #levels = new Map<string, Level>();
+  #listedAt: number | null = null;
+
+  constructor(limits: TrafficLimits) {
+    this.#limits = limits;
+  }
+
+  /** Takes a listing made at `now`. What was sent before the first listing does not count. */
+  take({ servers, connections }: ListedConnections<OpenConnection>, now: number): readonly Excess[] {
+    const since = this.#listedAt ?? now;
+    const first = this.#listedAt === null;
+    this.#listedAt = now;
+    // Counters of a server that did not answer are kept: they go on from there.
+    const seen = new Map([...this.#seen].filter(([server]) => !servers.includes(server)));
+    const sent = new Map<string, Received>();
+    for (const { deviceId, serverId, connectionId, received } of connections) {
+      const before = this.#seen.get(serverId)?.get(connectionId) ?? { messages: 0, bytes: 0 };
+      const ofServer = seen.get(serverId) ?? new Map<number, Received>();
+      seen.set(serverId, ofServer.set(connectionId, received));
+      if (first) continue;
+      const sum = sent.get(deviceId) ?? { messages: 0, bytes: 0 };
+      sent.set(deviceId, {
+        messages: sum.messages + received.messages - before.messages,
+        bytes: sum.bytes + received.bytes - before.bytes,
+      });
+    }
+    this.#seen = seen;
+    return this.#fill(sent, since, now);
+  }
+
+  #fill(sent: ReadonlyMap<string, Received>, since: number, now: number): readonly Excess[] {
+    const { messagesPerSecond, bytesPerSecond } = this.#limits;
+    const levels = new Map<string, Level>();
+    const excesses: Excess[] = [];
+    for (const deviceId of new Set([...this.#levels.keys(), ...sent.keys()])) {
+      const before = this.#levels.get(deviceId) ?? { messages: 0, bytes: 0, at: since };
+      const more = sent.get(deviceId) ?? { messages: 0, bytes: 0 };
+      const seconds = (now - before.at) / 1_000;
+      const messages = Math.max(0, before.messages + more.messages - seconds * messagesPerSecond);
+      const bytes = Math.max(0, before.bytes + more.bytes - seconds * bytesPerSecond);
+      if (messages > burstSeconds * messagesPerSecond) excesses.push({ deviceId, why: "messages" });
+      else if (bytes > burstSeconds * bytesPerSecond) excesses.push({ deviceId, why: "bytes" });
+      else if (messages > 0 || bytes > 0) levels.set(deviceId, { messages, bytes, at: now });
+    }
+    this.#levels = levels;
+    return excesses;
+  }
+}

@@ -1,0 +1,61 @@
+import { connect, type Socket } from "node:net";
+import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
+import { serve } from "@devmesh/service-kit/serve";
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
+import { expect, test } from "@jest/globals";
+import { startKeysIn, startWorld } from "./running-keys.ts";
+
+const devices = 2_000;
+
+test("of two thousand devices that connect at once none is refused", async () => {
+  await using world = await startWorld();
+  const { awaitIngestion } = rpcBridge.methods;
+  serve(
+    await world.connect("rpc-bridge"),
+    { ...rpcBridge, methods: { awaitIngestion } },
+    { awaitIngestion: async () => ({}) },
+  );
+  await using service = await startKeysIn(world, { clock: new ManualClock(new Date()) });
+  const logins: Login[] = [];
+  for (let from = 0; from < devices; from += 200) {
+    const ids = Array.from({ length: 200 }, (_, at) => `pump-${from + at}`);
+    logins.push(
+      ...(await Promise.all(
+        ids.map(async (id) => ({ id, ...(await service.call("issueCredentials", { device_id: id })) })),
+      )),
+    );
+  }
+  const sockets: Socket[] = [];
+  const answers = await Promise.all(
+    logins.map(async (login) => {
+      const socket = connect({ host: "127.0.0.1", port: world.broker.mqttPort });
+      sockets.push(socket);
+      return await connackOf(socket, login);
+    }),
+  );
+  for (const socket of sockets) socket.destroy();
+  const counted = new Map<string, number>();
+  for (const answer of answers) counted.set(answer, (counted.get(answer) ?? 0) + 1);
+  expect([...counted]).toEqual([["accepted", devices]]);
+}, 120_000);
+
+interface Login {
+  readonly id: string;
+  readonly token: string;
+}
+
+/** How the broker answers a CONNECT packet of MQTT 3.1.1 with the device's own client id. */
+function connackOf(socket: Socket, { id, token }: Login): Promise<string> {
+  const text = (value: string) => {
+    const bytes = Buffer.from(value);
+    return Buffer.concat([Buffer.from([bytes.length >> 8, bytes.length & 255]), bytes]);
+  };
+  // Protocol level 4; user name, password and a clean session; keep-alive of 60 s.
+  const body = Buffer.concat([text("MQTT"), Buffer.from([4, 0xc2, 0, 60]), text(id), text(id), text(token)]);
+  return new Promise((resolve) => {
+    socket.on("data", (connack) => resolve(connack[3] === 0 ? "accepted" : `refused with ${connack[3]}`));
+    socket.on("error", (error) => resolve(error.message));
+    socket.on("close", () => resolve("closed"));
+    socket.write(Buffer.concat([Buffer.from([0x10, body.length]), body]));
+  });
+}
