@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
-import { changeDevice } from "../src/device/change-device.ts";
-import { equalJson } from "../src/device/equal-json.ts";
+import { changeDevice } from "../src/features/devices/page/change-device.ts";
+import { equalJson } from "../src/features/devices/page/equal-json.ts";
 import { deviceOf } from "./devices.ts";
 import { bodyOf, sendJson, startHttpServer } from "./http-server.ts";
 

@@ -1,8 +1,8 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { describe, expect, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
-import { type ChartedNumbers, chartRecords, type RecordChart } from "../src/data/charted-records.ts";
-import type { RecordSelection } from "../src/data/record-selection.ts";
+import { type ChartedNumbers, chartRecords, type RecordChart } from "../src/features/data/charted-records.ts";
+import type { RecordSelection } from "../src/features/data/record-selection.ts";
 import { everything, record, recordsOf, startDataServer } from "./stored-records.ts";
 
 interface Charted {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { mqttPublishSnippet, mqttSnippet } from "../src/devices/connection-snippets.ts";
+import { mqttPublishSnippet, mqttSnippet } from "../src/features/devices/shared/connection-snippets.ts";
 
 const pump = { id: "pump", token: "dt_1", host: "mesh.example.com" };
 

@@ -1,39 +1,14 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { describe, expect, test } from "@jest/globals";
-import { createApiClient } from "../src/api/api-client.ts";
 import { ApiProblem, Unreachable } from "../src/api/api-problem.ts";
-import { forgetCalls, keepCall, maxPastCalls, type PastCall, pastCalls } from "../src/device/call-history.ts";
-import { failedCall } from "../src/device/call-outcome.ts";
-import { emptyLog, maxLogEntries, withFrames } from "../src/device/event-log.ts";
-import { visibleDevice } from "../src/device/visible-parts.ts";
+import { failedCall } from "../src/features/devices/page/call-outcome.ts";
+import { emptyLog, maxLogEntries, withFrames } from "../src/features/devices/page/event-log.ts";
+import { visibleDevice } from "../src/features/devices/page/visible-parts.ts";
 import { deviceOf } from "./devices.ts";
-
-function callOf(func: string): PastCall {
-  const outcome = { kind: "answered", result: 1 } as const;
-  return { func, params: "", timeout: 1_000, startedAt: 0, tookMs: 1, outcome };
-}
 
 function frameOf(seq: number, id: string | null, name = "online"): Notification {
   return { seq, id, name, data: {}, timestamp: "2026-01-31T12:00:00.000Z" };
 }
-
-describe("the calls of a session", () => {
-  test("are kept by device, newest first, and no more than are read", () => {
-    const session = createApiClient({ origin: "", key: "mk_1" });
-    for (let at = 0; at < maxPastCalls + 5; at += 1) keepCall(session, "one", callOf(`f${at}`));
-    keepCall(session, "two", callOf("other"));
-    expect(pastCalls(session, "one")).toHaveLength(maxPastCalls);
-    expect(pastCalls(session, "one")[0]?.func).toBe(`f${maxPastCalls + 4}`);
-    expect(pastCalls(session, "two").map(({ func }) => func)).toEqual(["other"]);
-    forgetCalls(session, "one");
-    expect(pastCalls(session, "one")).toEqual([]);
-  });
-
-  test("are not shown to who signs in next", () => {
-    keepCall(createApiClient({ origin: "", key: "mk_1" }), "one", callOf("f"));
-    expect(pastCalls(createApiClient({ origin: "", key: "mk_1" }), "one")).toEqual([]);
-  });
-});
 
 describe("a call that failed", () => {
   const problem = { status: 502, detail: "pump is dry", requestId: null, errors: [], code: -7 };

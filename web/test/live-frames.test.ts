@@ -3,9 +3,9 @@ import type { Notification } from "@devmesh/contracts/model/notification";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { QueryClient, QueryObserver } from "@tanstack/react-query";
 import { queryKeys } from "../src/api/query-keys.ts";
-import type { DevicePages } from "../src/devices/device-pages.ts";
-import { rowOf } from "../src/devices/device-row.ts";
-import { applyFrames } from "../src/live/apply-frames.ts";
+import { applyFrames } from "../src/app/apply-frames.ts";
+import type { DevicePages } from "../src/features/devices/shared/device-lists.ts";
+import { rowOf } from "../src/features/devices/shared/device-row.ts";
 import { applyAroundReads } from "../src/live/frames-and-reads.ts";
 import { deviceOf } from "./devices.ts";
 

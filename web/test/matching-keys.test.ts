@@ -1,6 +1,6 @@
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
 import { describe, expect, test } from "@jest/globals";
-import { matchingKeys } from "../src/keys/matching-keys.ts";
+import { matchingKeys } from "../src/features/keys/matching-keys.ts";
 
 const key = (id: string, changes: Partial<ApiKey>): ApiKey => ({
   id,

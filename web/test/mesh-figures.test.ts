@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { countText, durationText, rateText } from "../src/mesh/figures.ts";
+import { countText, durationText, rateText } from "../src/features/mesh/figures.ts";
 
 test.each([
   [0, "0"],

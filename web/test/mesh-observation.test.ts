@@ -1,6 +1,6 @@
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
 import { describe, expect, test } from "@jest/globals";
-import { type MeshObservation, observe, rememberedMs } from "../src/mesh/observation.ts";
+import { type MeshObservation, observe, rememberedMs } from "../src/features/mesh/observation.ts";
 
 const begin = Date.parse("2026-01-31T12:00:00.000Z");
 const time = (seconds: number) => new Date(begin + seconds * 1_000).toISOString();

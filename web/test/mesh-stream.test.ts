@@ -3,9 +3,9 @@ import type { ServerResponse } from "node:http";
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
 import { describe, expect, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
+import { followMesh } from "../src/features/mesh/mesh-stream.ts";
+import { retryMail } from "../src/features/mesh/retry-mail.ts";
 import type { StreamState } from "../src/live/lasting-stream.ts";
-import { followMesh } from "../src/mesh/mesh-stream.ts";
-import { retryMail } from "../src/mesh/retry-mail.ts";
 import { sendJson, startHttpServer } from "./http-server.ts";
 
 const key = `mk_${"a".repeat(32)}`;

@@ -6,7 +6,7 @@ import { createApiClient } from "../src/api/api-client.ts";
 import { readEventStream, type ServerEvent } from "../src/live/event-stream.ts";
 import type { StreamState } from "../src/live/lasting-stream.ts";
 import { followNotifications } from "../src/live/notification-stream.ts";
-import { pageSight, type Sight } from "../src/live/page-sight.ts";
+import { pageVisibility, type Visibility } from "../src/live/page-visibility.ts";
 import { startHttpServer } from "./http-server.ts";
 
 const key = `mk_${"a".repeat(32)}`;
@@ -42,7 +42,7 @@ async function follow(
     readonly device?: string;
     readonly data?: boolean;
     readonly silenceMs?: number;
-    readonly sight?: Sight;
+    readonly visibility?: Visibility;
   } = {},
 ) {
   const requests = log<string>();
@@ -82,11 +82,11 @@ async function follow(
   };
 }
 
-/** A page that can be put out of sight; its streams end after `linger` milliseconds. */
+/** A page that can be hidden; its streams end after `linger` milliseconds. */
 function page(visibilityState: DocumentVisibilityState, linger = 0) {
   const turned = Object.assign(new EventTarget(), { visibilityState });
   return {
-    sight: pageSight(turned as unknown as Document, linger),
+    visibility: pageVisibility(turned as unknown as Document, linger),
     turn(to: DocumentVisibilityState) {
       turned.visibilityState = to;
       turned.dispatchEvent(new Event("visibilitychange"));
@@ -96,11 +96,11 @@ function page(visibilityState: DocumentVisibilityState, linger = 0) {
 
 describe("the live stream", () => {
   test("has no connection before its page is first looked at", async () => {
-    const { sight, turn } = page("hidden");
+    const { visibility, turn } = page("hidden");
     await using live = await follow(
       (_connection, response) => void eventStream(response).write(frame(1, "online")),
       {
-        sight,
+        visibility,
       },
     );
     expect(live.requests.items).toEqual([]);
@@ -109,15 +109,15 @@ describe("the live stream", () => {
     expect(live.beginnings.items).toHaveLength(1);
   });
 
-  test("ends its connection out of sight, and goes on behind the last frame when it is looked at again", async () => {
-    const { sight, turn } = page("visible");
+  test("ends its connection while its page is hidden, and goes on behind the last frame when it is looked at again", async () => {
+    const { visibility, turn } = page("visible");
     const closed = log<number>();
     await using live = await follow(
       (connection, response) => {
         response.on("close", () => closed.push(connection));
         eventStream(response).write(frame(connection + 7, "online"));
       },
-      { sight },
+      { visibility },
     );
     await live.frames.reaches(1);
     turn("hidden");
@@ -130,21 +130,21 @@ describe("the live stream", () => {
     expect(live.states.items).toEqual(["connecting", "live", "live"]);
   });
 
-  test("keeps its connection while its page is out of sight for a moment only", () => {
+  test("keeps its connection while its page is hidden for a moment only", () => {
     jest.useFakeTimers();
     try {
       const ending = new AbortController();
-      const { sight, turn } = page("visible", 10_000);
-      const lost = sight.lost(ending.signal);
+      const { visibility, turn } = page("visible", 10_000);
+      const hidden = visibility.hidden(ending.signal);
       turn("hidden");
       jest.advanceTimersByTime(9_000);
       turn("visible");
       jest.advanceTimersByTime(9_000);
       turn("hidden");
       jest.advanceTimersByTime(9_000);
-      expect(lost.aborted).toBe(false);
+      expect(hidden.aborted).toBe(false);
       jest.advanceTimersByTime(1_000);
-      expect(lost.aborted).toBe(true);
+      expect(hidden.aborted).toBe(true);
       ending.abort();
     } finally {
       jest.useRealTimers();
@@ -275,10 +275,10 @@ describe("an event stream", () => {
     const text =
       'id: 1\r\nevent: a\r\ndata: x\r\ndata:  ÿ\r\n\r\n:beat\r\rdata\n\nid\ndata:{"b":1}\n\ndata: unfinished';
     const expected = [
-      { id: "1", event: "a", data: "x\n ÿ" },
+      { event: "a", data: "x\n ÿ" },
       null,
-      { id: "1", event: "message", data: "" },
-      { id: "", event: "message", data: '{"b":1}' },
+      { event: "message", data: "" },
+      { event: "message", data: '{"b":1}' },
     ];
     expect(await read([text])).toEqual(expected);
     expect(await read([...text])).toEqual(expected);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { describeFault, parseJson } from "../src/elements/parse-json.ts";
+import { describeFault, parseJson } from "../src/components/parse-json.ts";
 
 function faultOf(text: string): string {
   const parsed = parseJson(text);

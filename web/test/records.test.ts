@@ -1,12 +1,12 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { describe, expect, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
-import { exportRecords, gatherBytes } from "../src/data/export-records.ts";
-import { fromLocalField, toLocalField } from "../src/data/local-time.ts";
-import { excerptOf, piecesOf } from "../src/data/match-marks.ts";
-import { emptyList, mostRecords, withRecords } from "../src/data/record-list.ts";
-import { readEarlier, readLater } from "../src/data/record-pages.ts";
-import { selects } from "../src/data/record-selection.ts";
+import { fromLocalField, toLocalField } from "../src/components/time-inputs.tsx";
+import { exportRecords, gatherBytes } from "../src/features/data/export-records.ts";
+import { excerptOf, piecesOf } from "../src/features/data/match-marks.ts";
+import { emptyList, mostRecords, withRecords } from "../src/features/data/record-list.ts";
+import { readEarlier, readLater } from "../src/features/data/record-pages.ts";
+import { selects } from "../src/features/data/record-selection.ts";
 import { startHttpServer } from "./http-server.ts";
 import { everything, record, recordsOf, startDataServer } from "./stored-records.ts";
 

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
-import { rowOf } from "../src/devices/device-row.ts";
-import { allSelected, noneSelected, selectedIn, withDevice } from "../src/devices/selected-devices.ts";
+import {
+  allSelected,
+  noneSelected,
+  selectedIn,
+  withDevice,
+} from "../src/features/devices/list/selected-devices.ts";
+import { rowOf } from "../src/features/devices/shared/device-row.ts";
 import { deviceOf } from "./devices.ts";
 
 const rows = (...ids: string[]) => ids.map((id) => rowOf(deviceOf(id)));

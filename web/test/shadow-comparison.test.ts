@@ -1,8 +1,12 @@
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import { describe, expect, test } from "@jest/globals";
-import { leafChanges } from "../src/device/leaf-changes.ts";
-import { mergePatchBetween } from "../src/device/merge-patch.ts";
-import { compareShadow, countDifferences, onlyDifferences } from "../src/device/shadow-comparison.ts";
+import { leafChanges } from "../src/features/devices/page/leaf-changes.ts";
+import { mergePatchBetween } from "../src/features/devices/page/merge-patch.ts";
+import {
+  compareShadow,
+  countDifferences,
+  onlyDifferences,
+} from "../src/features/devices/page/shadow-comparison.ts";
 
 describe("what is reported beside what is desired", () => {
   test("is marked leaf by leaf: other, missing, or desired by nobody", () => {
@@ -11,11 +15,7 @@ describe("what is reported beside what is desired", () => {
       { online: true, app: { level: 4, list: [1, 2], own: 1 }, same: { a: 1, b: 2 } },
     );
     expect(
-      lines.map(({ indent, text, standing, desired }) => [
-        `${"  ".repeat(indent)}${text}`,
-        standing,
-        desired,
-      ]),
+      lines.map(({ indent, text, status, desired }) => [`${"  ".repeat(indent)}${text}`, status, desired]),
     ).toEqual([
       ["{", "same", null],
       ['  "online": true', "unasked", null],

@@ -1,7 +1,7 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { describe, expect, test } from "@jest/globals";
-import { numbersOf } from "../src/data/payload-numbers.ts";
-import { gatherNumbers, mostSeries, mostSteps, mostTopics } from "../src/data/topic-numbers.ts";
+import { numbersOf } from "../src/features/data/payload-numbers.ts";
+import { gatherNumbers, mostSeries, mostSteps, mostTopics } from "../src/features/data/topic-numbers.ts";
 
 const start = Date.parse("2026-03-01T00:00:00.000Z");
 

@@ -4,35 +4,38 @@ import { ApiProblem, UnexpectedAnswer, Unreachable } from "./api-problem.ts";
 import type { CallInput, CallResult } from "./route-types.ts";
 import { noteServerTime } from "./server-clock.ts";
 
-/** What a client is made with. */
+/** Options of {@link createApiClient}. */
 export interface ApiClientOptions {
-  /** Where the gateway is, without a path; empty for where the page came from. */
+  /** Origin of the gateway; empty for the page's own. */
   readonly origin: string;
-  /** The key that goes into each request's `Authorization`. */
+  /** The key in the `Authorization` of each request. */
   readonly key: string;
-  /** Told when the key is no longer accepted (401). */
+  /** Called when the key is refused (401). */
   readonly onRefusedKey?: () => void;
 }
 
-/** An answer with the headers that some views need: `Link`, `ETag`. */
+/** A response with its headers: some views need `Link` or `ETag`. */
 interface Answered<T> {
   readonly body: T;
   readonly headers: Headers;
 }
 
-/** Calls the public API by operation id; what goes in and comes out is typed by, and checked against, the contract's routes. */
+/** Calls the public API by operation id; the routes of the contract type the input and check the responses. */
 export interface ApiClient {
   readonly key: string;
   readonly origin: string;
-  /** The parsed body of a success. Rejects with an {@link ApiProblem}, {@link Unreachable} or {@link UnexpectedAnswer}; an abort rejects with the signal's reason. */
+  /**
+   * Returns the parsed body of a success. Rejects with an {@link ApiProblem}, {@link Unreachable} or {@link
+   * UnexpectedAnswer}; an abort rejects with the signal's reason.
+   */
   call<O extends Operation>(operation: O, input: CallInput<O>): Promise<CallResult<O>>;
-  /** As `call`, with the headers of the answer. */
+  /** As `call`, with the headers of the response. */
   exchange<O extends Operation>(operation: O, input: CallInput<O>): Promise<Answered<CallResult<O>>>;
-  /** A request as it is, with the key: for what is streamed. Rejects as `call` does; the caller reads the body. */
+  /** Sends any request with the key, for streams. Rejects as `call` does; the caller reads the body. */
   open(pathAndQuery: string, init?: RequestInit): Promise<Response>;
 }
 
-/** Makes a client for one key. */
+/** Creates a client for one key. */
 export function createApiClient({ origin, key, onRefusedKey }: ApiClientOptions): ApiClient {
   async function open(pathAndQuery: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);

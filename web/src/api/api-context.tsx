@@ -1,10 +1,10 @@
 import { createContext, useContext } from "react";
 import type { ApiClient } from "./api-client.ts";
 
-/** The client of who is signed in. */
+/** The client of the session. */
 export const ApiContext = createContext<ApiClient | null>(null);
 
-/** The client of who is signed in; only below the sign-in. */
+/** The client of the session. */
 export function useApi(): ApiClient {
   const api = useContext(ApiContext);
   if (api === null) throw new Error("nobody is signed in here");

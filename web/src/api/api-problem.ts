@@ -1,19 +1,19 @@
 import { Problem } from "@devmesh/contracts/rest/problem";
 
-/** An answer that says what went wrong (RFC 9457; api.md, Conventions). */
+/** An error response (RFC 9457; api.md, Conventions). */
 export class ApiProblem extends Error {
   override readonly name = "ApiProblem";
   /** The HTTP status. */
   readonly status: number;
-  /** Stable snake_case word; `unreadable` when something other than the gateway answered. */
+  /** Stable snake_case word; `unreadable` if the response is not from the gateway. */
   readonly reason: string;
-  /** To be quoted when asking somebody; null when there is none. */
+  /** Id of the request in logs; null if there is none. */
   readonly requestId: string | null;
-  /** Each thing wrong in a request, with a JSON pointer to it. */
+  /** The errors in a request, with a JSON pointer each. */
   readonly errors: readonly { readonly pointer: string; readonly detail: string }[];
-  /** The device's own code where a device answered an error, else the HTTP status. */
+  /** The code of a device's error, else the HTTP status. */
   readonly code: number;
-  /** How long the gateway asks to wait before another try, in milliseconds; null where it does not. */
+  /** The delay before a retry that the gateway asks for, in milliseconds; null for none. */
   readonly retryAfterMs: number | null;
 
   constructor(problem: {
@@ -34,7 +34,7 @@ export class ApiProblem extends Error {
     this.retryAfterMs = problem.retryAfterMs ?? null;
   }
 
-  /** Reads the problem out of an answer that is not a success. */
+  /** Reads the problem of an error response. */
   static async from(response: Response): Promise<ApiProblem> {
     const body: unknown = await response.json().catch(() => null);
     const parsed = Problem.safeParse(body);
@@ -63,13 +63,13 @@ export class ApiProblem extends Error {
   }
 }
 
-/** `Retry-After` in its form of seconds, which is the one that the gateway sends. */
+/** `Retry-After` in seconds, as the gateway sends it. */
 function waitIn(headers: Headers): number | null {
   const seconds = headers.get("Retry-After") ?? "";
   return /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : null;
 }
 
-/** No answer came: the network or the server is away. `cause` is what the browser said. */
+/** There was no response: the network or the server is down. `cause` is the browser's error. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
 
@@ -78,7 +78,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** An answer that is not what its contract says: the server is of another release. `cause` says what differs. */
+/** A response that does not match the contract: the server has another release. `cause` has the difference. */
 export class UnexpectedAnswer extends Error {
   override readonly name = "UnexpectedAnswer";
 

@@ -1,14 +1,26 @@
-/** Keys of the query cache, by what is cached: frames of the stream change or invalidate what is below them. */
+/** Keys of the query cache: frames of the stream change or invalidate the data below them. */
 export const queryKeys = {
   /** Below it: one list for each selection of devices. */
   deviceLists: ["devices"],
-  /** One device as `GET /devices/:id` answers it. */
+  /** One device as `GET /devices/:id` returns it. */
   device: (id: string) => ["device", id],
   keys: ["keys"],
   customers: ["customers"],
   deadMail: ["dead-mail"],
   /** Where devices connect. */
   mqttAddress: ["mqtt-address"],
+  /** State of the notification stream. */
+  stream: ["stream"],
+  /** Observation of the mesh, and the state of its stream. */
+  mesh: ["mesh"],
+  /** Below it: one list for each selection of records. */
+  records: ["records"],
+  /** Below it: the numbers of a range of records. */
+  numbers: ["numbers"],
+  /** Frames of a device since its log is shown. */
+  log: (id: string) => ["log", id],
+  /** Calls of functions of a device in this session. */
+  calls: (id: string) => ["calls", id],
   /** The OpenAPI document. */
   apiDocument: ["api-document"],
 } as const satisfies Record<string, readonly string[] | ((id: string) => readonly string[])>;

@@ -7,7 +7,7 @@ type Params<R> = R extends { readonly params: infer S extends z.ZodType }
   ? { readonly params: z.output<S> }
   : { readonly params?: never };
 
-/** Values as the route understands them; they are written as text into the URL. */
+/** Parsed values; the URL has them as text. */
 type Query<R> = R extends { readonly query: infer S extends z.ZodType }
   ? Partial<z.output<S>> extends z.output<S>
     ? { readonly query?: z.output<S> }
@@ -22,7 +22,7 @@ type Body<R> = R extends {
     : { readonly body: z.input<S> }
   : { readonly body?: never };
 
-/** What a call of an operation is made with. */
+/** Input of an operation. */
 export type CallInput<O extends Operation> = Params<Routes[O]> &
   Query<Routes[O]> &
   Body<Routes[O]> & {
@@ -33,6 +33,6 @@ export type CallInput<O extends Operation> = Params<Routes[O]> &
 type Answers<O extends Operation> = Routes[O]["answers"];
 type Success<O extends Operation> = Answers<O>[keyof Answers<O>];
 
-/** The parsed body of an operation's success; undefined where it has none. */
+/** The parsed body of an operation's success; undefined for none. */
 export type CallResult<O extends Operation> =
   Success<O> extends { readonly json: infer S extends z.ZodType } ? z.output<S> : undefined;

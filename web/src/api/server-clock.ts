@@ -1,16 +1,16 @@
-/** How far the server's clock is ahead of this one, in milliseconds; below 0 it is behind. */
+/** Offset of the server's clock to this one, in milliseconds. */
 let aheadMs = 0;
 
-/** What is no difference, in milliseconds: `Date` has whole seconds, and an answer is on its way for a while. */
+/** Tolerated offset, in milliseconds: `Date` has whole seconds, and a response takes time. */
 const toleratedMs = 5_000;
 
-/** Compares this clock with the server's, which an answer's `Date` tells. */
+/** Compares this clock with the `Date` of a response. */
 export function noteServerTime(headers: Headers, now: number = Date.now()): void {
   const ahead = Date.parse(headers.get("Date") ?? "") - now;
   if (!Number.isNaN(ahead)) aheadMs = Math.abs(ahead) > toleratedMs ? ahead : 0;
 }
 
-/** The time on the server, Unix ms: ages of what the server has stamped are told by it, however wrong this clock is. */
+/** The server's time, Unix ms: ages of its timestamps are correct even if this clock is wrong. */
 export function serverNow(): number {
   return Date.now() + aheadMs;
 }

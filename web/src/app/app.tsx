@@ -1,10 +1,11 @@
 import { MantineProvider } from "@mantine/core";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { useEffect, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { createApiClient } from "../api/api-client.ts";
 import { ApiContext } from "../api/api-context.tsx";
 import { ApiProblem } from "../api/api-problem.ts";
 import { LiveUpdates } from "../live/live-updates.tsx";
+import { updateCache } from "./apply-frames.ts";
 import { SessionProvider, useSession } from "./session.tsx";
 import { Shell } from "./shell.tsx";
 import { SignIn } from "./sign-in.tsx";
@@ -23,13 +24,18 @@ export function App() {
 
 function Entrance() {
   const { key } = useSession();
-  // A new key sees nothing of what another had read.
-  return key === null ? <SignIn /> : <SignedIn key={key} apiKey={key} />;
+  // Each session has its own cache.
+  return <SessionCache key={key}>{key === null ? <SignIn /> : <SignedIn apiKey={key} />}</SessionCache>;
+}
+
+function SessionCache({ children }: { readonly children: ReactNode }) {
+  const [queries] = useState(createQueryClient);
+  useEffect(() => () => queries.clear(), [queries]);
+  return <QueryClientProvider client={queries}>{children}</QueryClientProvider>;
 }
 
 function SignedIn({ apiKey }: { readonly apiKey: string }) {
   const { signOut } = useSession();
-  const [queries] = useState(createQueryClient);
   const api = useMemo(
     () =>
       createApiClient({
@@ -40,23 +46,20 @@ function SignedIn({ apiKey }: { readonly apiKey: string }) {
       }),
     [apiKey, signOut],
   );
-  useEffect(() => () => queries.clear(), [queries]);
   return (
-    <QueryClientProvider client={queries}>
-      <ApiContext value={api}>
-        <LiveUpdates>
-          <Shell />
-        </LiveUpdates>
-      </ApiContext>
-    </QueryClientProvider>
+    <ApiContext value={api}>
+      <LiveUpdates apply={updateCache}>
+        <Shell />
+      </LiveUpdates>
+    </ApiContext>
   );
 }
 
-/** The stream keeps what was read up to date, so nothing grows stale by age. Of refusals only those are asked again that say when. */
-function createQueryClient(): QueryClient {
+/** The stream keeps data up to date, so nothing becomes stale by age. Client errors are not retried, except 429. */
+export function createQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
-      // The gateway may be on this machine or its network: what the browser thinks of the internet says nothing about it.
+      // The gateway may be on this machine or network, so the browser's state of the internet does not matter.
       mutations: { networkMode: "always" },
       queries: {
         networkMode: "always",

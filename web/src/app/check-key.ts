@@ -2,7 +2,7 @@ import { keyPrefixes } from "@devmesh/contracts/model/api-key";
 import { createApiClient } from "../api/api-client.ts";
 import { ApiProblem } from "../api/api-problem.ts";
 
-/** How a key is called that is not a master key, by its prefix. */
+/** Names of other kinds of key, by their prefix. */
 const otherKinds: Readonly<Record<string, string>> = {
   [keyPrefixes.device_key]: "a device key",
   [keyPrefixes.customer]: "a customer key",
@@ -10,12 +10,12 @@ const otherKinds: Readonly<Record<string, string>> = {
   [keyPrefixes.device]: "a device's MQTT token",
 };
 
-/** Asks the gateway whether a key may do what the dashboard does. Answers what is wrong with it; null when it is right. */
+/** Checks with the gateway that a key is a valid master key. Returns the error; null for none. */
 export async function checkKey(key: string, origin: string, signal?: AbortSignal): Promise<string | null> {
   const kind = otherKinds[key.split("_", 1)[0] ?? ""];
   if (kind !== undefined)
     return `This is ${kind}. The dashboard needs a master key; those begin with ${keyPrefixes.master}_.`;
-  // What no header can carry is no key.
+  // A header can carry no other characters.
   if (!/^[\x21-\x7e]+$/.test(key)) return "This is no key: keys hold letters, digits and _ only.";
   try {
     const api = createApiClient({ origin, key });

@@ -9,7 +9,7 @@ const shown: Readonly<Record<StreamState, { readonly text: string; readonly colo
   unavailable: { text: "Live updates are not available", color: "var(--mantine-color-orange-6)" },
 };
 
-/** How the live updates stand; a screen reader is told when that changes. */
+/** State of the live updates; screen readers announce its changes. */
 export function ConnectionState() {
   const { text, color } = shown[useStreamState()];
   return (

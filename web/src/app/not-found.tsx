@@ -1,8 +1,8 @@
 import { Anchor, Text } from "@mantine/core";
 import { Link } from "wouter";
-import { Page } from "../elements/page.tsx";
+import { Page } from "../components/page.tsx";
 
-/** Shown for a path that no tab has. */
+/** The page for an unknown path. */
 export function NotFound() {
   return (
     <Page title="There is no such page">

@@ -1,13 +1,13 @@
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react";
 
-/** Where the key is kept: gone with the browser's tab, never in a URL. */
+/** Name of the key in the storage of the browser's tab; the key is never in a URL. */
 const storageKey = "devmesh.master-key";
 
-/** Who is signed in, in this tab of the browser. */
+/** The session in this tab of the browser. */
 interface Session {
-  /** The master key; null when nobody is signed in. */
+  /** The master key; null without a session. */
   readonly key: string | null;
-  /** Why the last session ended, for who signs in next; null when it was ended on purpose. */
+  /** Why the last session ended; null if the user signed out. */
   readonly notice: string | null;
   readonly signIn: (key: string) => void;
   readonly signOut: (notice?: string) => void;
@@ -15,7 +15,7 @@ interface Session {
 
 const SessionContext = createContext<Session | null>(null);
 
-/** Keeps the key that somebody signed in with. */
+/** Keeps the key of the session. */
 export function SessionProvider({ children }: { readonly children: ReactNode }) {
   const [state, setState] = useState<{ key: string | null; notice: string | null }>(() => ({
     key: sessionStorage.getItem(storageKey),
@@ -33,7 +33,7 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
   return <SessionContext value={session}>{children}</SessionContext>;
 }
 
-/** Who is signed in, and how that changes. */
+/** The session and its changes. */
 export function useSession(): Session {
   const session = useContext(SessionContext);
   if (session === null) throw new Error("there is no session outside of <SessionProvider>");

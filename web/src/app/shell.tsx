@@ -11,17 +11,17 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { LogOut, Moon, Sun, Waypoints } from "lucide-react";
 import { Suspense, useEffect } from "react";
 import { Link, Redirect, Route, Switch, useLocation } from "wouter";
-import { Icon } from "../elements/icon.tsx";
-import { Waiting } from "../elements/waiting.tsx";
+import { Waiting } from "../components/waiting.tsx";
 import { ConnectionState } from "./connection-state.tsx";
 import { NotFound } from "./not-found.tsx";
 import { useSession } from "./session.tsx";
 import { innerViews, tabs } from "./tabs.ts";
 import { ViewBoundary } from "./view-boundary.tsx";
 
-/** The frame around all views: navigation, how the live updates stand, theme and sign-out. */
+/** The frame around all views: navigation, state of the live updates, theme and sign-out. */
 export function Shell() {
   const [opened, { toggle, close }] = useDisclosure(false);
   const [location] = useLocation();
@@ -55,7 +55,7 @@ export function Shell() {
                 component="span"
                 style={{ whiteSpace: "nowrap" }}
               >
-                <Icon name="mesh" size={20} /> Devmesh
+                <Waypoints size={20} /> Devmesh
               </Text>
             </Group>
             <Group gap="xs" wrap="nowrap">
@@ -67,7 +67,7 @@ export function Shell() {
         </AppShell.Header>
         <AppShell.Navbar p="xs" aria-label="Views" component="nav">
           <ScrollArea>
-            {tabs.map(({ path, label, icon }) => {
+            {tabs.map(({ path, label, Icon }) => {
               const active = location === path || location.startsWith(`${path}/`);
               return (
                 <NavLink
@@ -75,7 +75,7 @@ export function Shell() {
                   component={Link}
                   href={path}
                   label={label}
-                  leftSection={<Icon name={icon} />}
+                  leftSection={<Icon size={18} />}
                   active={active}
                   {...(active && { "aria-current": "page" as const })}
                 />
@@ -107,7 +107,7 @@ export function Shell() {
   );
 }
 
-/** Light or dark: the system's choice until somebody chooses, which the browser then keeps. */
+/** Light or dark: the system's choice, until the user chooses; the browser keeps that. */
 function ThemeSwitch() {
   const { setColorScheme } = useMantineColorScheme();
   const scheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
@@ -121,7 +121,7 @@ function ThemeSwitch() {
         aria-label={`Use the ${other} theme`}
         onClick={() => setColorScheme(other)}
       >
-        <Icon name={scheme === "dark" ? "sun" : "moon"} />
+        {scheme === "dark" ? <Sun size={18} /> : <Moon size={18} />}
       </ActionIcon>
     </Tooltip>
   );
@@ -132,7 +132,7 @@ function SignOut() {
   return (
     <Tooltip label="Sign out">
       <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Sign out" onClick={() => signOut()}>
-        <Icon name="sign-out" />
+        <LogOut size={18} />
       </ActionIcon>
     </Tooltip>
   );

@@ -1,37 +1,30 @@
 import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Text, Title } from "@mantine/core";
-import { type FormEvent, useEffect, useState } from "react";
-import { Icon } from "../elements/icon.tsx";
+import { isNotEmpty, useForm } from "@mantine/form";
+import { useMutation } from "@tanstack/react-query";
+import { Waypoints } from "lucide-react";
+import { useEffect } from "react";
 import { checkKey } from "./check-key.ts";
 import { useSession } from "./session.tsx";
 
-/** Asks for a master key and checks it by a request. */
+/** Signs in with a master key after checking it with a request. */
 export function SignIn() {
   const { notice, signIn } = useSession();
-  const [key, setKey] = useState("");
-  const [wrong, setWrong] = useState<string | null>(null);
-  const [checking, setChecking] = useState(false);
+  const form = useForm({ initialValues: { key: "" }, validate: { key: isNotEmpty("Enter a key.") } });
+  const checking = useMutation({
+    mutationFn: (key: string) => checkKey(key, ""),
+    onSuccess: (wrong, key) => (wrong === null ? signIn(key) : form.setFieldError("key", wrong)),
+  });
   useEffect(() => {
     document.title = "Sign in · Devmesh";
   }, []);
 
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    const given = key.trim();
-    if (given === "") return setWrong("Enter a key.");
-    setChecking(true);
-    const found = await checkKey(given, "");
-    setChecking(false);
-    setWrong(found);
-    if (found === null) signIn(given);
-  };
-
   return (
     <Center mih="100dvh" p="md" component="main">
       <Paper withBorder p="xl" w="100%" maw={420} shadow="sm">
-        <form onSubmit={(event) => void submit(event)} noValidate>
+        <form onSubmit={form.onSubmit(({ key }) => checking.mutate(key.trim()))} noValidate>
           <Stack>
             <Title order={1}>
-              <Icon name="mesh" size={22} /> Devmesh
+              <Waypoints size={22} /> Devmesh
             </Title>
             {notice !== null && (
               <Alert color="yellow" variant="light" role="alert">
@@ -40,20 +33,18 @@ export function SignIn() {
             )}
             <PasswordInput
               label="Master key"
-              description="It stays in this tab of the browser and is gone when you close it."
+              description="It stays in this tab of the browser until you close it."
               placeholder="mk_…"
               autoComplete="current-password"
               name="master-key"
               required
               data-autofocus
               autoFocus
-              value={key}
-              onChange={(event) => setKey(event.currentTarget.value)}
-              error={wrong}
+              {...form.getInputProps("key")}
               errorProps={{ role: "alert" }}
               visibilityToggleButtonProps={{ "aria-label": "Show the key" }}
             />
-            <Button type="submit" loading={checking}>
+            <Button type="submit" loading={checking.isPending}>
               Sign in
             </Button>
             <Text size="xs" c="dimmed">

@@ -1,18 +1,18 @@
+import { ChartLine, CodeXml, KeyRound, type LucideIcon, Monitor, Users, Waypoints } from "lucide-react";
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
-import type { IconName } from "../elements/icon.tsx";
 
 /** One view of the dashboard, loaded when it is first shown. */
 interface View {
-  /** Pattern of all paths that it shows; what stands for `*` is its own to read. */
+  /** Pattern of its paths; the view reads the part at `*` itself. */
   readonly pattern: string;
   readonly View: LazyExoticComponent<ComponentType>;
 }
 
-/** A view that the navigation leads to. */
+/** A view with a link in the navigation. */
 export interface Tab extends View {
   readonly label: string;
-  readonly icon: IconName;
-  /** Where its navigation leads. */
+  readonly Icon: LucideIcon;
+  /** Path of its link. */
   readonly path: string;
 }
 
@@ -20,56 +20,60 @@ export interface Tab extends View {
 export const tabs: readonly Tab[] = [
   {
     label: "Devices",
-    icon: "devices",
+    Icon: Monitor,
     path: "/devices",
     pattern: "/devices",
-    View: lazy(() => import("../devices/devices-tab.tsx").then((module) => ({ default: module.DevicesTab }))),
+    View: lazy(() =>
+      import("../features/devices/list/devices-tab.tsx").then((module) => ({ default: module.DevicesTab })),
+    ),
   },
   {
     label: "Data",
-    icon: "data",
+    Icon: ChartLine,
     path: "/data",
     pattern: "/data",
-    View: lazy(() => import("../data/data-tab.tsx").then((module) => ({ default: module.DataTab }))),
+    View: lazy(() => import("../features/data/data-tab.tsx").then((module) => ({ default: module.DataTab }))),
   },
   {
     label: "Keys",
-    icon: "keys",
+    Icon: KeyRound,
     path: "/keys",
     pattern: "/keys",
-    View: lazy(() => import("../keys/keys-tab.tsx").then((module) => ({ default: module.KeysTab }))),
+    View: lazy(() => import("../features/keys/keys-tab.tsx").then((module) => ({ default: module.KeysTab }))),
   },
   {
     label: "Customers",
-    icon: "customers",
+    Icon: Users,
     path: "/customers",
     pattern: "/customers",
     View: lazy(() =>
-      import("../customers/customers-tab.tsx").then((module) => ({ default: module.CustomersTab })),
+      import("../features/customers/customers-tab.tsx").then((module) => ({ default: module.CustomersTab })),
     ),
   },
   {
     label: "Mesh",
-    icon: "mesh",
+    Icon: Waypoints,
     path: "/mesh",
     pattern: "/mesh",
-    View: lazy(() => import("../mesh/mesh-tab.tsx").then((module) => ({ default: module.MeshTab }))),
+    View: lazy(() => import("../features/mesh/mesh-tab.tsx").then((module) => ({ default: module.MeshTab }))),
   },
   {
     label: "API",
-    icon: "reference",
+    Icon: CodeXml,
     path: "/reference",
     pattern: "/reference/:operation?",
     View: lazy(() =>
-      import("../api-reference/reference-tab.tsx").then((module) => ({ default: module.ReferenceTab })),
+      import("../features/reference/reference-tab.tsx").then((module) => ({ default: module.ReferenceTab })),
     ),
   },
 ];
 
-/** Views that other views lead to. */
+/** Views that only other views link to. */
 export const innerViews: readonly View[] = [
   {
     pattern: "/devices/:id/*?",
-    View: lazy(() => import("../device/device-page.tsx").then((module) => ({ default: module.DevicePage }))),
+    View: lazy(() =>
+      import("../features/devices/page/device-page.tsx").then((module) => ({ default: module.DevicePage })),
+    ),
   },
 ];

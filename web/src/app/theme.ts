@@ -14,7 +14,7 @@ const tide: MantineColorsTuple = [
   "#034854",
 ];
 
-/** Calm and dense; the shades are chosen so that text on them has the contrast that WCAG AA asks for. */
+/** The theme; its shades give text the contrast of WCAG AA. */
 export const theme = createTheme({
   colors: { tide },
   primaryColor: "tide",
@@ -32,7 +32,7 @@ export const theme = createTheme({
   },
 });
 
-/** Ground, ground under the pointer, and text of Mantine's variant `light`. */
+/** Background, hovered background, and text of Mantine's variant `light`. */
 function tinted(color: string, ground: string, hovered: string, text: string): Record<string, string> {
   return {
     [`--mantine-color-${color}-light`]: ground,
@@ -41,13 +41,16 @@ function tinted(color: string, ground: string, hovered: string, text: string): R
   };
 }
 
-/** Dark enough for the white text of buttons that destroy something. */
+/** Dark enough for the white text of destructive buttons. */
 const filledRed = {
   "--mantine-color-red-filled": "var(--mantine-color-red-9)",
   "--mantine-color-red-filled-hover": "#b02525",
 };
 
-/** Mantine's own dimmed and tinted texts are too faint for WCAG AA. `--surface-*` and `--state-*` are for our own style sheets. */
+/**
+ * Mantine's own dimmed and tinted texts are too faint for WCAG AA. `--surface-*` and `--state-*` are for our own style
+ * sheets.
+ */
 export const accessibleColors: CSSVariablesResolver = () => ({
   variables: {},
   light: {

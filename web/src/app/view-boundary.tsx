@@ -1,15 +1,15 @@
 import { Anchor, Button, Group } from "@mantine/core";
 import { Component, type ReactNode } from "react";
-import { Failure } from "../elements/failure.tsx";
-import { Page } from "../elements/page.tsx";
+import { Failure } from "../components/failure.tsx";
+import { Page } from "../components/page.tsx";
 
 interface ViewBoundaryProps {
-  /** Where the page is: who goes elsewhere leaves the failure behind. */
+  /** Path of the page; another one clears the failure. */
   readonly location: string;
   readonly children: ReactNode;
 }
 
-/** Keeps a view that fails from taking the frame along; a new release's files, which an open page lacks, among the causes. */
+/** Limits a failure to its view; one cause is a new release, whose files an open page cannot load. */
 export class ViewBoundary extends Component<
   ViewBoundaryProps,
   { readonly error: unknown; readonly failed: boolean }

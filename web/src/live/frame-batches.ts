@@ -1,12 +1,14 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
 
-/** How long frames are gathered before they are shown, in milliseconds: a large fleet sends more than anyone can read. */
+/**
+ * How long frames are gathered before they are shown, in milliseconds: a large fleet sends more than anyone can read.
+ */
 const gatherMs = 200;
 
-/** Gathers frames, so that many of them cost one update of the page. */
+/** Gathers frames into batches: one update of the page for each. */
 export function gatherFrames(deliver: (frames: readonly Notification[]) => void): {
   readonly push: (frame: Notification) => void;
-  /** Drops what is gathered. */
+  /** Drops the gathered frames. */
   readonly stop: () => void;
 } {
   let waiting: Notification[] = [];

@@ -2,7 +2,7 @@ import type { Notification } from "@devmesh/contracts/model/notification";
 import type { QueryClient } from "@tanstack/react-query";
 import { queryKeys } from "../api/query-keys.ts";
 
-/** Most frames that are kept for reads that are under way; what a longer one has read is read again. */
+/** Maximum of frames that are kept during reads; after more of them, the data is read again. */
 const mostKept = 10_000;
 
 const followed: ReadonlySet<unknown> = new Set([
@@ -13,18 +13,19 @@ const followed: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Applies frames to what is cached, and those that came during a read once more when it has ended: what it brings may be older
- * than they are. A list that is read page by page is the usual case, as each page brings the ones before it along as they were.
+ * Applies frames to what is cached, and those that came during a read once more when it has ended: what it brings may
+ * be older than they are. A list that is read page by page is the usual case, as each page brings the ones before it
+ * along as they were.
  */
 export function applyAroundReads(
   queries: QueryClient,
   apply: (frames: readonly Notification[]) => void,
 ): {
   readonly take: (frames: readonly Notification[]) => void;
-  /** Ends the watching of reads. */
+  /** Stops the observation of reads. */
   readonly stop: () => void;
 } {
-  /** Frames taken so far; the last of them are kept. */
+  /** Number of frames so far; the last ones are kept. */
   let taken = 0;
   let kept: readonly Notification[] = [];
   /** Reads that are under way, with how many frames had been taken when each began. */

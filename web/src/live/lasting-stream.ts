@@ -2,29 +2,29 @@ import type { ApiClient } from "../api/api-client.ts";
 import { ApiProblem } from "../api/api-problem.ts";
 import { pause } from "../api/pause.ts";
 import { readEventStream, type ServerEvent } from "./event-stream.ts";
-import type { Sight } from "./page-sight.ts";
+import type { Visibility } from "./page-visibility.ts";
 
-/** How a stream stands. `unavailable`: the server has none, or refuses it for now; it is asked again all the same. */
+/** State of a stream. `unavailable`: the server refuses it; the client still tries again. */
 export type StreamState = "connecting" | "live" | "reconnecting" | "unavailable";
 
-/** How a stream is lost and found again. */
-export interface StreamPatience {
-  /** Waits before each further attempt, in milliseconds; the last one stays. */
+/** Timeouts and retries of a stream. */
+export interface StreamTimeouts {
+  /** Delays before the retries, in milliseconds; the last one repeats. */
   readonly backOffMs?: readonly number[];
-  /** A stream without even a comment for so long is dead, in milliseconds. */
+  /** Time without an event or comment after which a connection is dead, in milliseconds. */
   readonly silenceMs?: number;
-  /** While the page is out of sight there is no connection; without it, the page counts as always in sight. */
-  readonly sight?: Sight;
+  /** A hidden page has no connection; without it, the page counts as visible. */
+  readonly visibility?: Visibility;
 }
 
-/** What a stream is opened with. */
-interface LastingStreamOptions extends StreamPatience {
+/** Options of {@link followEventStream}. */
+interface LastingStreamOptions extends StreamTimeouts {
   readonly api: ApiClient;
-  /** Path and query, asked before each connection. */
+  /** Returns path and query, before each connection. */
   readonly address: () => string;
-  /** Called when the server has accepted a connection; `again` when it is not the first. */
+  /** Called when the server accepts a connection; `again` is false for the first. */
   readonly onOpen?: (again: boolean) => void;
-  /** Called for each event, in order; null is a comment. */
+  /** Called for each event, in order; null for a comment. */
   readonly onEvent: (event: ServerEvent | null) => void;
   readonly onState: (state: StreamState) => void;
   /** Ends the stream. */
@@ -35,11 +35,11 @@ const defaultBackOffMs = [250, 1_000, 2_000, 5_000, 10_000, 30_000] as const;
 const defaultSilenceMs = 50_000;
 
 /**
- * Follows a `text/event-stream` until `signal` fires, with a new connection, after a back-off, for each that is lost. The key
- * goes in a header, never into the URL. A key that is refused (401) ends it, as the client tells its owner.
+ * Follows a `text/event-stream` until `signal` fires and reconnects, after a back-off, when a connection is lost. The
+ * key goes into a header, never into the URL; a refused key (401) ends the stream.
  */
 export async function followEventStream(options: LastingStreamOptions): Promise<void> {
-  const { onOpen, onState, signal, sight, backOffMs = defaultBackOffMs } = options;
+  const { onOpen, onState, signal, visibility, backOffMs = defaultBackOffMs } = options;
   let wasLive = false;
   let failures = 0;
   const opened = () => {
@@ -50,17 +50,17 @@ export async function followEventStream(options: LastingStreamOptions): Promise<
   };
   onState("connecting");
   for (;;) {
-    await sight?.seen(signal);
+    await visibility?.visible(signal);
     if (signal.aborted) return;
     const watching = new AbortController();
-    const unseen = sight?.lost(AbortSignal.any([signal, watching.signal])) ?? watching.signal;
+    const hidden = visibility?.hidden(AbortSignal.any([signal, watching.signal])) ?? watching.signal;
     try {
-      await followConnection(options, opened, unseen);
+      await followConnection(options, opened, hidden);
       onState("reconnecting");
     } catch (error) {
       if (signal.aborted) return;
-      // It stands as it stood for who does not look, and goes on at once for who looks again.
-      if (unseen.aborted) continue;
+      // A page that becomes visible again reconnects at once, and its state does not change before.
+      if (hidden.aborted) continue;
       if (error instanceof ApiProblem) {
         if (error.status === 401) return;
         onState("unavailable");
@@ -72,16 +72,16 @@ export async function followEventStream(options: LastingStreamOptions): Promise<
     }
     const wait = backOffMs[Math.min(failures, backOffMs.length - 1)] ?? 0;
     failures += 1;
-    // Many pages that lost the same gateway must not come back at the same instant.
+    // Pages that lost the same gateway must not reconnect at the same instant.
     await pause(wait * (0.5 + Math.random() / 2), signal);
   }
 }
 
-/** Follows one connection to its end. Throws when it is refused, lost, silent or no longer looked at. */
+/** Follows one connection to its end. Throws if it is refused, lost, silent or hidden. */
 async function followConnection(
   { api, address, onEvent, signal, silenceMs = defaultSilenceMs }: LastingStreamOptions,
   opened: () => void,
-  unseen: AbortSignal,
+  hidden: AbortSignal,
 ): Promise<void> {
   const silence = new AbortController();
   const silent = () => silence.abort(new Error("the stream is silent"));
@@ -89,7 +89,7 @@ async function followConnection(
   try {
     const response = await api.open(address(), {
       headers: { Accept: "text/event-stream" },
-      signal: AbortSignal.any([signal, silence.signal, unseen]),
+      signal: AbortSignal.any([signal, silence.signal, hidden]),
     });
     const type = response.headers.get("Content-Type") ?? "";
     if (response.body === null || !type.startsWith("text/event-stream")) {

@@ -1,37 +1,41 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
-import { useQueryClient } from "@tanstack/react-query";
-import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { createContext, type ReactNode, useContext, useEffect, useEffectEvent, useState } from "react";
+import type { ApiClient } from "../api/api-client.ts";
 import { useApi } from "../api/api-context.tsx";
-import { applyFrames, readDevices } from "./apply-frames.ts";
+import { queryKeys } from "../api/query-keys.ts";
 import { gatherFrames } from "./frame-batches.ts";
 import { applyAroundReads } from "./frames-and-reads.ts";
 import type { StreamState } from "./lasting-stream.ts";
 import { followNotifications } from "./notification-stream.ts";
-import { pageSight } from "./page-sight.ts";
+import { pageVisibility } from "./page-visibility.ts";
+import { useStreamed } from "./use-streamed.ts";
 
 type FrameListener = (frames: readonly Notification[]) => void;
 
-interface LiveUpdatesValue {
-  readonly state: StreamState;
-  /** Adds a listener; answers what removes it. */
-  readonly listen: (listener: FrameListener) => () => void;
+const FrameListeners = createContext<Set<FrameListener> | null>(null);
+
+interface LiveUpdatesProps {
+  /** Writes frames into the query cache. A stable function. */
+  readonly apply: (
+    api: ApiClient,
+    queries: QueryClient,
+    frames: readonly Notification[],
+    signal: AbortSignal,
+  ) => void;
+  readonly children: ReactNode;
 }
 
-const LiveUpdatesContext = createContext<LiveUpdatesValue | null>(null);
-
-/** Follows the notification stream for all views below: what it tells goes into the query cache and to listeners. */
-export function LiveUpdates({ children }: { readonly children: ReactNode }) {
+/** Follows the notification stream for all views: its frames go into the query cache and to listeners. */
+export function LiveUpdates({ apply, children }: LiveUpdatesProps) {
   const api = useApi();
   const queries = useQueryClient();
-  const [state, setState] = useState<StreamState>("connecting");
   const [listeners] = useState(() => new Set<FrameListener>());
+  const [, setState] = useStreamed<StreamState>(queryKeys.stream, "connecting");
 
   useEffect(() => {
     const ending = new AbortController();
-    const cache = applyAroundReads(queries, (frames) => {
-      const unknown = applyFrames(queries, frames);
-      if (unknown.size > 0) void readDevices(api, queries, unknown, ending.signal);
-    });
+    const cache = applyAroundReads(queries, (frames) => apply(api, queries, frames, ending.signal));
     const batches = gatherFrames((frames) => {
       cache.take(frames);
       for (const listener of listeners) listener(frames);
@@ -40,11 +44,11 @@ export function LiveUpdates({ children }: { readonly children: ReactNode }) {
       api,
       account: true,
       onFrame: batches.push,
-      onState: setState,
-      // What was read before the stream began, in a page that was opened in the background long before.
+      onState: (state) => setState(() => state),
+      // A page in the background may have read its data long before the stream starts.
       onBegin: () => void queries.invalidateQueries(),
       onGap: () => void queries.invalidateQueries(),
-      sight: pageSight(),
+      visibility: pageVisibility(),
       signal: ending.signal,
     });
     return () => {
@@ -52,34 +56,23 @@ export function LiveUpdates({ children }: { readonly children: ReactNode }) {
       batches.stop();
       cache.stop();
     };
-  }, [api, queries, listeners]);
-
-  const value = useMemo(
-    () => ({
-      state,
-      listen: (listener: FrameListener) => {
-        listeners.add(listener);
-        return () => listeners.delete(listener);
-      },
-    }),
-    [state, listeners],
-  );
-  return <LiveUpdatesContext value={value}>{children}</LiveUpdatesContext>;
+  }, [api, queries, listeners, apply, setState]);
+  return <FrameListeners value={listeners}>{children}</FrameListeners>;
 }
 
-/** How the stream stands that keeps the views up to date. */
+/** State of the notification stream. */
 export function useStreamState(): StreamState {
-  return useLiveUpdates().state;
+  return useStreamed<StreamState>(queryKeys.stream, "connecting")[0];
 }
 
-/** Calls `listener` with the frames that come while the component is there, some at a time. Keep its identity with `useCallback`. */
+/** Calls `listener` with batches of frames while the component is mounted. */
 export function useFrames(listener: FrameListener): void {
-  const { listen } = useLiveUpdates();
-  useEffect(() => listen(listener), [listen, listener]);
-}
-
-function useLiveUpdates(): LiveUpdatesValue {
-  const value = useContext(LiveUpdatesContext);
-  if (value === null) throw new Error("there are no live updates outside of <LiveUpdates>");
-  return value;
+  const listeners = useContext(FrameListeners);
+  if (listeners === null) throw new Error("useFrames needs <LiveUpdates>");
+  const deliver = useEffectEvent(listener);
+  useEffect(() => {
+    const each: FrameListener = (frames) => deliver(frames);
+    listeners.add(each);
+    return () => void listeners.delete(each);
+  }, [listeners]);
 }

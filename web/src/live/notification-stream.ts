@@ -1,28 +1,28 @@
 import { Notification } from "@devmesh/contracts/model/notification";
 import type { ApiClient } from "../api/api-client.ts";
-import { followEventStream, type StreamPatience, type StreamState } from "./lasting-stream.ts";
+import { followEventStream, type StreamState, type StreamTimeouts } from "./lasting-stream.ts";
 
-/** What the stream is opened with; the server's heartbeats come each 20 s. */
-interface NotificationStreamOptions extends StreamPatience {
+/** Options of {@link followNotifications}. The server sends a heartbeat every 20 s. */
+interface NotificationStreamOptions extends StreamTimeouts {
   readonly api: ApiClient;
-  /** Only what happens to this device; empty for all. */
+  /** Id of the only device; empty for all. */
   readonly device?: string;
-  /** Records that devices publish, too. */
+  /** With the records that devices publish. */
   readonly data?: boolean;
-  /** Changes of keys and customers, too; not of a single device. */
+  /** With changes of keys and customers; not possible for one device. */
   readonly account?: boolean;
   /** Called for each frame, in order. */
   readonly onFrame: (frame: Notification) => void;
   readonly onState: (state: StreamState) => void;
-  /** Called when the stream begins: it does not tell what happened before. */
+  /** Called when the stream starts, which has no earlier frames. */
   readonly onBegin?: () => void;
-  /** Called when frames may have been missed: what was read before may be out of date. */
+  /** Called when frames may be missing: data read before may be outdated. */
   readonly onGap: () => void;
   /** Ends the stream. */
   readonly signal: AbortSignal;
 }
 
-/** Follows the notification stream until `signal` fires; a connection that is lost goes on behind the last frame seen. */
+/** Follows the notification stream until `signal` fires; a reconnect resumes after the last received frame. */
 export async function followNotifications(options: NotificationStreamOptions): Promise<void> {
   const { device = "", data = false, account = false, onFrame, onBegin, onGap, ...stream } = options;
   let after: number | null = null;
@@ -38,7 +38,7 @@ export async function followNotifications(options: NotificationStreamOptions): P
     },
     onOpen(again) {
       if (!again) onBegin?.();
-      // Without a frame seen there is nothing to go on behind.
+      // Without a received frame there is no position to resume at.
       else if (after === null) onGap();
     },
     onEvent(event) {
@@ -51,7 +51,7 @@ export async function followNotifications(options: NotificationStreamOptions): P
   });
 }
 
-/** Null for what is no frame: a later release may send more than this one knows. */
+/** Null for other data: a later release may send frames that this one does not know. */
 function parsedFrame(text: string): Notification | null {
   try {
     return Notification.parse(JSON.parse(text));

@@ -1,45 +1,53 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
-import { useEffect } from "react";
+import { useEffect, useEffectEvent, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { gatherFrames } from "./frame-batches.ts";
 import type { StreamState } from "./lasting-stream.ts";
 import { followNotifications } from "./notification-stream.ts";
-import { pageSight } from "./page-sight.ts";
+import { pageVisibility } from "./page-visibility.ts";
 
-/** Which records a view follows, and what it does with them. */
-export interface DataFrameHandlers {
-  /** Id of the one device whose frames are wanted, so that no others are sent; empty for all. */
+/** Options of {@link useDataFrames}. */
+interface DataFrameOptions {
+  /** Id of the only device; empty for all. */
   readonly device: string;
-  /** All frames, `data` among them, some at a time. */
+  readonly enabled: boolean;
+  /** Called with batches of all frames, `data` included. */
   readonly onFrames: (frames: readonly Notification[]) => void;
-  /** Records may have been missed: `GET /data?after=` has them. */
-  readonly onGap: () => void;
-  readonly onState: (state: StreamState) => void;
+  /** Records may be missing: `GET /data?after=` has them. */
+  readonly onMissed?: () => void;
 }
 
 /**
- * Follows a stream of its own with the records that devices publish, while `enabled`: they can be many, so only a view
- * that shows them asks for them. Keep the identity of `handlers` with `useMemo`.
+ * Follows a separate stream with the records that devices publish: only views that show records pay for them. Returns
+ * its state.
  */
-export function useDataFrames(handlers: DataFrameHandlers, enabled = true): void {
+export function useDataFrames({ device, enabled, onFrames, onMissed }: DataFrameOptions): StreamState {
   const api = useApi();
+  const [state, setState] = useState<StreamState>("connecting");
+  const deliver = useEffectEvent(onFrames);
+  const miss = useEffectEvent(() => onMissed?.());
   useEffect(() => {
     if (!enabled) return;
     const ending = new AbortController();
-    const batches = gatherFrames(handlers.onFrames);
+    const batches = gatherFrames((frames) => deliver(frames));
     void followNotifications({
       api,
-      device: handlers.device,
+      device,
       data: true,
       onFrame: batches.push,
-      onState: handlers.onState,
-      onGap: handlers.onGap,
-      sight: pageSight(),
+      onState(changed) {
+        setState(changed);
+        // Records may be stored while there is no connection.
+        if (changed === "live") miss();
+      },
+      onGap: () => miss(),
+      visibility: pageVisibility(),
       signal: ending.signal,
     });
     return () => {
       ending.abort();
       batches.stop();
     };
-  }, [api, handlers, enabled]);
+  }, [api, device, enabled]);
+  return state;
 }

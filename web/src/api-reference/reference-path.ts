@@ -1,2 +1,0 @@
-/** Where the reference is; below it, each operation by its id. `/api` itself is the API. */
-export const referencePath = "/reference";

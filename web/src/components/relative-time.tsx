@@ -1,0 +1,42 @@
+import { useSyncExternalStore } from "react";
+import { serverNow } from "../api/server-clock.ts";
+import { relativeTime } from "./time-in-words.ts";
+
+/** Interval at which ages are updated, in milliseconds; one timer serves all of them. */
+const tickMs = 5_000;
+
+const listeners = new Set<() => void>();
+let ticks = 0;
+let timer: ReturnType<typeof setInterval> | null = null;
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    ticks += 1;
+    for (const each of listeners) each();
+  }, tickMs);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0 || timer === null) return;
+    clearInterval(timer);
+    timer = null;
+  };
+}
+
+/** The age of a time, kept current; its title has the exact local time. */
+export function RelativeTime({
+  at,
+  never = "never",
+}: {
+  readonly at: string | null;
+  readonly never?: string;
+}) {
+  useSyncExternalStore(subscribe, () => ticks);
+  if (at === null) return never;
+  const time = Date.parse(at);
+  return (
+    <time dateTime={at} title={new Date(time).toLocaleString()} style={{ whiteSpace: "nowrap" }}>
+      {relativeTime(time, serverNow())}
+    </time>
+  );
+}

@@ -1,0 +1,123 @@
+import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { Button, Group, Text, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { Search } from "lucide-react";
+import { useEffect, useMemo, useState } from "react";
+import { ListTab } from "../../components/list-tab.tsx";
+import { TimeInputs } from "../../components/time-inputs.tsx";
+import { useAddress } from "../../components/use-address.ts";
+import { ExportButtons } from "./export-buttons.tsx";
+import { RecordChart } from "./record-chart.tsx";
+import { RecordDialog } from "./record-dialog.tsx";
+import type { RecordSelection } from "./record-selection.ts";
+import { RecordTable } from "./record-table.tsx";
+import { useRecords } from "./use-records.ts";
+
+/** Pause in typing after which the server is asked, in milliseconds. */
+const typingMs = 300;
+
+const all: RecordSelection = { filter: "", device: "", since: "", until: "" };
+const defaults = { ...all, view: "" };
+
+/** What devices have published: the newest first, followed live, filtered and exported. */
+export function DataTab() {
+  const [{ filter, device, since, until, view }, change] = useAddress(defaults);
+  const selection = useMemo(() => ({ filter, device, since, until }), [filter, device, since, until]);
+  const [paused, setPaused] = useState(false);
+  const charted = view === "chart";
+  const [opened, setOpened] = useState<DataRecord | null>(null);
+  const records = useRecords(selection, !paused && !charted);
+  const [typed, setTyped] = useState({ filter, device });
+  const changeSoon = useDebouncedCallback(change, typingMs);
+  const type = (text: Partial<typeof typed>) => {
+    setTyped({ ...typed, ...text });
+    changeSoon({ ...typed, ...text });
+  };
+  // A link, or back and forward, changes the address, too.
+  useEffect(() => setTyped({ filter, device }), [filter, device]);
+
+  return (
+    <>
+      <ListTab
+        title="Data"
+        part={charted ? "Chart" : undefined}
+        fills={!charted}
+        actions={
+          <>
+            <Button
+              size="xs"
+              variant="default"
+              onClick={() => change({ view: charted ? "" : "chart" }, { push: true })}
+            >
+              {charted ? "Show records" : "Show chart"}
+            </Button>
+            <Button size="xs" variant="default" onClick={() => setPaused(!paused)}>
+              {paused ? "Resume" : "Pause"}
+            </Button>
+            <ExportButtons selection={selection} />
+          </>
+        }
+        filters={
+          <>
+            <Group gap="sm" align="end">
+              <TextInput
+                label="Filter"
+                placeholder="Part of topic or payload"
+                type="search"
+                leftSection={<Search size={16} />}
+                value={typed.filter}
+                maxLength={4096}
+                onChange={(event) => type({ filter: event.currentTarget.value })}
+              />
+              <TextInput
+                label="Device"
+                placeholder="ID"
+                value={typed.device}
+                maxLength={256}
+                spellCheck={false}
+                onChange={(event) => type({ device: event.currentTarget.value.trim() })}
+              />
+              <TimeInputs range={selection} onChange={change} />
+              {!charted && (
+                <Text size="sm" c="dimmed" ml="auto">
+                  {countOf(records)}
+                  {paused ? " · paused" : records.stream === "live" ? " · live" : ""}
+                </Text>
+              )}
+            </Group>
+            {records.isFull && !charted && (
+              <Text size="sm" c="dimmed">
+                The page holds no more records: narrow the range for earlier ones, or export them.
+              </Text>
+            )}
+          </>
+        }
+        error={records.error}
+        failure="The records could not be read"
+        onRetry={records.readAgain}
+        isPending={records.isPending && !charted}
+        empty={charted || records.records.length > 0 ? null : "No record matches."}
+      >
+        {charted ? (
+          <RecordChart selection={selection} live={!paused} />
+        ) : (
+          <RecordTable
+            records={records.records}
+            filter={filter}
+            hasMore={records.hasEarlier && !records.isFull && records.error === null}
+            onNearEnd={records.readMore}
+            onOpen={setOpened}
+          />
+        )}
+      </ListTab>
+      {opened !== null && <RecordDialog record={opened} onClose={() => setOpened(null)} />}
+    </>
+  );
+}
+
+function countOf({ records, hasEarlier, isReading }: ReturnType<typeof useRecords>): string {
+  const count = records.length.toLocaleString("en");
+  if (hasEarlier)
+    return isReading ? `${count} records read, reading on` : `${count} records read, more before`;
+  return records.length === 1 ? "1 record" : `${count} records`;
+}

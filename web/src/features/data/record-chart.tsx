@@ -1,0 +1,64 @@
+import { NativeSelect, Stack, Text } from "@mantine/core";
+import { useState } from "react";
+import { Failure } from "../../components/failure.tsx";
+import { Waiting } from "../../components/waiting.tsx";
+import { chartNotes } from "./chart-notes.ts";
+import type { RecordSelection } from "./record-selection.ts";
+import { TopicChart } from "./topic-chart.tsx";
+import { useChartedNumbers } from "./use-charted-numbers.ts";
+
+/** Maximum of records in the chart of an open range. */
+const mostOfOpenRange = 5_000;
+
+/** Maximum of records in the chart of a range. */
+const mostOfRange = 100_000;
+
+/** What the chart shows. */
+interface RecordChartProps {
+  /** A value with a stable identity. */
+  readonly selection: RecordSelection;
+  readonly live: boolean;
+}
+
+/**
+ * Draws the numbers of a selection of records, a topic at a time; while `live`, also those that are stored meanwhile.
+ */
+export function RecordChart({ selection, live }: RecordChartProps) {
+  const [chosen, setChosen] = useState("");
+  const { numbers, from, to, isReading, error, stream, readAgain } = useChartedNumbers({
+    selection,
+    lastMs: null,
+    mostRecords: selection.since === "" ? mostOfOpenRange : mostOfRange,
+    live,
+  });
+  const topics = numbers?.topics ?? new Map();
+  const topic = topics.has(chosen) ? chosen : ([...topics.keys()][0] ?? "");
+  const shown = numbers?.topics.get(topic);
+  return (
+    <Stack gap="sm">
+      {error !== null && <Failure error={error} title="The records could not be read" onRetry={readAgain} />}
+      {numbers === null && error === null && <Waiting />}
+      {numbers !== null && shown === undefined && !isReading && (
+        <Text c="dimmed" py="md">
+          There are no numbers to draw.
+        </Text>
+      )}
+      {numbers !== null && shown !== undefined && (
+        <>
+          <NativeSelect
+            label="Topic"
+            w="fit-content"
+            maw="100%"
+            value={topic}
+            data={[...topics.keys()]}
+            onChange={(event) => setChosen(event.currentTarget.value)}
+          />
+          <TopicChart topic={topic} numbers={shown} from={from} to={to} />
+        </>
+      )}
+      <Text size="sm" c="dimmed">
+        {chartNotes(numbers, isReading, live && stream === "live")}
+      </Text>
+    </Stack>
+  );
+}

@@ -1,0 +1,35 @@
+import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { Anchor, Stack, Text } from "@mantine/core";
+import { Link } from "wouter";
+import { Dialog } from "../../components/dialog.tsx";
+import { Snippet } from "../../components/snippet.tsx";
+import { readablePayload } from "./readable-payload.ts";
+
+/** One record with the whole of its payload. */
+export function RecordDialog({
+  record,
+  onClose,
+}: {
+  readonly record: DataRecord;
+  readonly onClose: () => void;
+}) {
+  const { id, timestamp, device_id, topic, message, encoding } = record;
+  return (
+    <Dialog title={`Record ${id}`} size="lg" onClose={onClose}>
+      <Stack gap="sm">
+        <Text size="sm">
+          Stored {new Date(timestamp).toLocaleString()} ({timestamp}), from{" "}
+          <Anchor component={Link} href={`/devices/${device_id}`} size="sm" underline="always">
+            {device_id}
+          </Anchor>
+          .
+        </Text>
+        <Snippet label="Topic" text={topic} />
+        <Snippet
+          label={encoding === undefined ? "Payload" : "Payload, in base64 as it is no text"}
+          text={readablePayload(message)}
+        />
+      </Stack>
+    </Dialog>
+  );
+}

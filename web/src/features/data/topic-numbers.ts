@@ -1,0 +1,231 @@
+import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { numbersOf } from "./payload-numbers.ts";
+
+/** Maximum of series of one topic: more cannot be distinguished. */
+export const mostSeries = 8;
+
+/** Maximum of topics with numbers. */
+export const mostTopics = 50;
+
+/** Maximum of time steps of a topic: about as many as a chart has pixels. */
+export const mostSteps = 1024;
+
+/** Numbers of one member over time. */
+interface NumericSeries {
+  /** The member's path, such as `air.celsius`; `value` where the payload itself is a number. */
+  readonly name: string;
+  /** One for each time of the topic; null for none. */
+  readonly values: readonly (number | null)[];
+  readonly summary: SeriesSummary;
+}
+
+/** Summary of all numbers of a series. */
+interface SeriesSummary {
+  readonly count: number;
+  readonly latest: number;
+  readonly least: number;
+  readonly most: number;
+  readonly mean: number;
+}
+
+/** The numbers of one topic, as many as a chart can show. */
+export interface TopicNumbers {
+  /** Seconds since 1970, ascending. */
+  readonly times: readonly number[];
+  /** At most {@link mostSeries}, in the order of their first number. */
+  readonly series: readonly NumericSeries[];
+  /** There are more series than are held. */
+  readonly hasMoreSeries: boolean;
+  /**
+   * Length of a time step, of which only minimum and maximum are kept, in milliseconds; null if all numbers are kept.
+   */
+  readonly stepMs: number | null;
+}
+
+/** Summary of the numbers of a series in a time step. */
+interface Step {
+  readonly count: number;
+  readonly sum: number;
+  readonly least: number;
+  readonly leastAt: number;
+  readonly most: number;
+  readonly mostAt: number;
+  readonly latest: number;
+  readonly latestId: number;
+}
+
+/** Numbers of records by their topics, in memory that is bounded however many records there are. */
+export interface NumberGathering {
+  /** Adds records in any order, each once. */
+  readonly add: (records: readonly DataRecord[]) => void;
+  /** Drops older numbers, in whole steps; Unix ms. */
+  readonly dropBefore: (at: number) => void;
+  /** By names of the topics; topics without a change keep their identity. */
+  readonly topics: () => ReadonlyMap<string, TopicNumbers>;
+  /** There are more topics than are held. */
+  readonly hasMoreTopics: () => boolean;
+}
+
+/** Starts without numbers. */
+export function gatherNumbers(): NumberGathering {
+  const topics = new Map<string, TopicSteps>();
+  let more = false;
+  return {
+    add(records) {
+      for (const record of records) {
+        const numbers = numbersOf(record);
+        if (numbers.size === 0) continue;
+        let topic = topics.get(record.topic);
+        if (topic === undefined) {
+          more ||= topics.size >= mostTopics;
+          if (topics.size >= mostTopics) continue;
+          topic = new TopicSteps();
+          topics.set(record.topic, topic);
+        }
+        topic.add(Date.parse(record.timestamp), record.id, numbers);
+      }
+    },
+    dropBefore(at) {
+      for (const [name, topic] of topics) {
+        topic.dropBefore(at);
+        if (!topic.isEmpty) continue;
+        topics.delete(name);
+        more = false;
+      }
+    },
+    topics() {
+      const named = [...topics].sort(([one], [other]) => (one < other ? -1 : 1));
+      return new Map(named.map(([name, topic]) => [name, topic.numbers()]));
+    },
+    hasMoreTopics: () => more,
+  };
+}
+
+/** The numbers of one topic in steps of time, which grow longer when they become too many. */
+class TopicSteps {
+  readonly #names = new Set<string>();
+  #hasMoreSeries = false;
+  /** By index of the step, which is its Unix time divided by `#stepMs`; then by series. */
+  #steps = new Map<number, Map<string, Step>>();
+  #stepMs = 1;
+  #numbers: TopicNumbers | null = null;
+
+  get isEmpty(): boolean {
+    return this.#steps.size === 0;
+  }
+
+  add(at: number, id: number, numbers: ReadonlyMap<string, number>): void {
+    const step = this.#stepAt(Math.floor(at / this.#stepMs));
+    for (const [name, value] of numbers) {
+      if (!this.#names.has(name)) {
+        this.#hasMoreSeries ||= this.#names.size >= mostSeries;
+        if (this.#names.size >= mostSeries) continue;
+        this.#names.add(name);
+      }
+      merge(step, name, {
+        count: 1,
+        sum: value,
+        least: value,
+        leastAt: at,
+        most: value,
+        mostAt: at,
+        latest: value,
+        latestId: id,
+      });
+    }
+    this.#numbers = null;
+    while (this.#steps.size > mostSteps) this.#lengthen();
+  }
+
+  dropBefore(at: number): void {
+    const old = [...this.#steps.keys()].filter((index) => (index + 1) * this.#stepMs <= at);
+    if (old.length === 0) return;
+    for (const index of old) this.#steps.delete(index);
+    // A series whose numbers are all gone makes room for another.
+    const left = [...this.#steps.values()];
+    for (const name of this.#names) {
+      if (left.some((step) => step.has(name))) continue;
+      this.#names.delete(name);
+      this.#hasMoreSeries = false;
+    }
+    this.#numbers = null;
+  }
+
+  numbers(): TopicNumbers {
+    this.#numbers ??= this.#read();
+    return this.#numbers;
+  }
+
+  #stepAt(index: number): Map<string, Step> {
+    let step = this.#steps.get(index);
+    if (step === undefined) {
+      step = new Map();
+      this.#steps.set(index, step);
+    }
+    return step;
+  }
+
+  #lengthen(): void {
+    const shorter = this.#steps;
+    this.#steps = new Map();
+    this.#stepMs *= 2;
+    for (const [index, series] of shorter) {
+      const step = this.#stepAt(Math.floor(index / 2));
+      for (const [name, part] of series) merge(step, name, part);
+    }
+  }
+
+  #read(): TopicNumbers {
+    const steps = [...this.#steps].sort(([one], [other]) => one - other).map(([, step]) => step);
+    const marks = new Map<number, Map<string, number>>();
+    const put = (at: number, name: string, value: number) => {
+      const mark = marks.get(at) ?? new Map<string, number>();
+      marks.set(at, mark.set(name, value));
+    };
+    let thinned = false;
+    for (const step of steps) {
+      for (const [name, { count, least, leastAt, most, mostAt }] of step) {
+        thinned ||= count > 2;
+        put(leastAt, name, least);
+        put(mostAt, name, most);
+      }
+    }
+    const times = [...marks.keys()].sort((one, other) => one - other);
+    return {
+      times: times.map((at) => at / 1_000),
+      series: [...this.#names].map((name) => ({
+        name,
+        values: times.map((at) => marks.get(at)?.get(name) ?? null),
+        summary: summaryOf(steps.flatMap((step) => step.get(name) ?? [])),
+      })),
+      hasMoreSeries: this.#hasMoreSeries,
+      stepMs: thinned && this.#stepMs > 1 ? this.#stepMs : null,
+    };
+  }
+}
+
+function merge(into: Map<string, Step>, name: string, more: Readonly<Step>): void {
+  const step = into.get(name);
+  into.set(name, step === undefined ? more : together(step, more));
+}
+
+function together(one: Step, other: Step): Step {
+  const least = other.least < one.least ? other : one;
+  const most = other.most > one.most ? other : one;
+  const latest = other.latestId > one.latestId ? other : one;
+  return {
+    count: one.count + other.count,
+    sum: one.sum + other.sum,
+    least: least.least,
+    leastAt: least.leastAt,
+    most: most.most,
+    mostAt: most.mostAt,
+    latest: latest.latest,
+    latestId: latest.latestId,
+  };
+}
+
+function summaryOf(steps: readonly Step[]): SeriesSummary {
+  const { count, sum, latest, least, most } = steps.reduce(together);
+  return { count, latest, least, most, mean: sum / count };
+}

@@ -1,0 +1,133 @@
+import { Button, Group, SegmentedControl, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Plus } from "lucide-react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { FilterInput } from "../../../components/filter-input.tsx";
+import { ListTab } from "../../../components/list-tab.tsx";
+import { useAddress } from "../../../components/use-address.ts";
+import type { DeviceSelection } from "../shared/device-lists.ts";
+import { type DeviceOrder, sortableColumns } from "./device-order.ts";
+import { DeviceTable } from "./device-table.tsx";
+import { allSelected, noneSelected, selectedIn, withDevice } from "./selected-devices.ts";
+import { SelectionActions } from "./selection-actions.tsx";
+import { type DeviceList, useDeviceList } from "./use-device-list.ts";
+
+const CreateDevice = lazy(() =>
+  import("./create-device.tsx").then((module) => ({ default: module.CreateDevice })),
+);
+
+const defaults = { filter: "", online: "", sort: "created", direction: "" };
+
+/** All devices: filtered, sorted, created, and changed many at a time. */
+export function DevicesTab() {
+  const [{ filter, online, sort, direction }, change] = useAddress(defaults);
+  const selection = useMemo<DeviceSelection>(
+    () => ({ filter, online: online === "true" ? true : online === "false" ? false : null }),
+    [filter, online],
+  );
+  const order = useMemo<DeviceOrder>(
+    () => ({
+      column: sortableColumns.find((name) => name === sort) ?? "created",
+      descending: direction === "descending",
+    }),
+    [sort, direction],
+  );
+  const [creating, create] = useDisclosure(false);
+  const [chosen, setChosen] = useState(noneSelected);
+  const list = useDeviceList(selection, order, chosen.kind === "all");
+  const { rows, hasMore, readMore } = list;
+  const selected = useMemo(() => selectedIn(chosen, rows), [chosen, rows]);
+
+  const onSelect = useCallback(
+    (id: string, isSelected: boolean) => setChosen((before) => withDevice(before, id, isSelected)),
+    [],
+  );
+  const selectRead = (all: boolean) =>
+    setChosen(all ? { kind: "some", ids: new Set(rows.map(({ id }) => id)) } : noneSelected);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another list has no selected devices
+  useEffect(() => setChosen(noneSelected), [selection]);
+
+  return (
+    <>
+      <ListTab
+        title="Devices"
+        fills
+        actions={
+          <Button leftSection={<Plus size={16} />} onClick={create.open}>
+            Add device
+          </Button>
+        }
+        filters={
+          <>
+            <Group gap="sm" align="end">
+              <FilterInput
+                label="Filter devices"
+                placeholder="ID, name or label"
+                filter={filter}
+                onFilter={(changed) => change({ filter: changed })}
+              />
+              <SegmentedControl
+                aria-label="Show devices that are"
+                size="xs"
+                value={selection.online === null ? "all" : online}
+                onChange={(value) => change({ online: value === "all" ? "" : value })}
+                data={[
+                  { value: "all", label: "All" },
+                  { value: "true", label: "Online" },
+                  { value: "false", label: "Offline" },
+                ]}
+              />
+              <Text size="sm" c="dimmed" role="status" ml="auto">
+                {countOf(list)}
+              </Text>
+            </Group>
+            <SelectionActions
+              ids={selected}
+              more={hasMore}
+              gathering={hasMore && chosen.kind === "all"}
+              onSelectMatching={() => setChosen(allSelected)}
+              onClear={() => setChosen(noneSelected)}
+            />
+          </>
+        }
+        error={list.error}
+        failure="The devices could not be read"
+        onRetry={list.readAgain}
+        isPending={list.isPending}
+        empty={
+          rows.length > 0
+            ? null
+            : filter !== "" || selection.online !== null
+              ? "No device matches."
+              : "There are no devices yet: add the first one."
+        }
+      >
+        <DeviceTable
+          rows={rows}
+          hasMore={hasMore}
+          onNearEnd={readMore}
+          order={order}
+          onSort={({ column, descending }) =>
+            change({ sort: column, direction: descending ? "descending" : "" })
+          }
+          selected={selected}
+          onSelect={onSelect}
+          onSelectAll={selectRead}
+        />
+      </ListTab>
+      {creating && (
+        <Suspense>
+          <CreateDevice onClose={create.close} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
+function countOf({ rows, hasMore, isReading, isPending }: DeviceList): string {
+  if (isPending) return "Reading";
+  const count = rows.length.toLocaleString("en");
+  if (hasMore) return isReading ? `${count} devices read, reading on` : `${count} devices read, more follow`;
+  return rows.length === 1 ? "1 device" : `${count} devices`;
+}

@@ -1,0 +1,113 @@
+import { Anchor, Button, Group, SegmentedControl, Stack, Text, Title } from "@mantine/core";
+import { useMemo, useState } from "react";
+import { Link } from "wouter";
+import { Failure } from "../../../components/failure.tsx";
+import { Snippet } from "../../../components/snippet.tsx";
+import { TimeInputs } from "../../../components/time-inputs.tsx";
+import { useAddress } from "../../../components/use-address.ts";
+import { Waiting } from "../../../components/waiting.tsx";
+import { chartNotes } from "../../data/chart-notes.ts";
+import { TopicChart } from "../../data/topic-chart.tsx";
+import { useChartedNumbers } from "../../data/use-charted-numbers.ts";
+import { mqttPublishSnippet } from "../shared/connection-snippets.ts";
+import { useBroker } from "../shared/use-broker.ts";
+import type { SectionProps } from "./section.ts";
+import { asBetween, isLastRange, lastRanges, rangeDefaults, rangeIn, valuesOf } from "./time-range.ts";
+
+/** Maximum of records in the charts. */
+const mostRecords = 100_000;
+
+/** Charts that are shown until more are asked for. */
+const fewCharts = 8;
+
+/** The numbers that the device publishes, a chart for each topic, live. */
+export function DataSection({ device: { id } }: SectionProps) {
+  const [values, change] = useAddress(rangeDefaults);
+  const range = rangeIn(values);
+  const [all, setAll] = useState(false);
+  const between = range.kind === "between" ? range : null;
+  const { since, until } = between ?? { since: "", until: "" };
+  const selection = useMemo(() => ({ filter: "", device: id, since, until }), [id, since, until]);
+  const live = until === "" || Date.parse(until) > Date.now();
+  const { numbers, from, to, isReading, error, stream, readAgain } = useChartedNumbers({
+    selection,
+    lastMs: range.kind === "last" ? lastRanges[range.range].ms : null,
+    mostRecords,
+    live,
+  });
+  const topics = [...(numbers?.topics ?? [])];
+  const fixed = asBetween(range, Date.now());
+  const recordsQuery = new URLSearchParams({ device: id, since: fixed.since, until: fixed.until });
+  return (
+    <Stack>
+      <Group justify="space-between" align="end">
+        <Group gap="sm" align="end">
+          <SegmentedControl
+            aria-label="Time that is shown"
+            value={range.kind === "last" ? range.range : "custom"}
+            onChange={(chosen) =>
+              change(
+                valuesOf(
+                  isLastRange(chosen) ? { kind: "last", range: chosen } : asBetween(range, Date.now()),
+                ),
+              )
+            }
+            data={[
+              ...Object.entries(lastRanges).map(([value, { label }]) => ({ value, label })),
+              { value: "custom", label: "Custom" },
+            ]}
+          />
+          {between !== null && <TimeInputs range={between} onChange={change} />}
+        </Group>
+        <Text size="sm" c="dimmed">
+          {chartNotes(numbers, isReading, live && stream === "live")}{" "}
+          <Anchor component={Link} href={`/data?${recordsQuery}`} underline="always">
+            Records
+          </Anchor>
+        </Text>
+      </Group>
+      {error !== null && <Failure error={error} title="The records could not be read" onRetry={readAgain} />}
+      {numbers === null && error === null && <Waiting />}
+      {numbers !== null && topics.length === 0 && !isReading && (
+        <NoNumbers id={id} records={numbers.records} />
+      )}
+      {topics.slice(0, all ? topics.length : fewCharts).map(([topic, shown]) => (
+        <section key={topic} aria-label={topic}>
+          <Title order={2} size="h5" mb={4}>
+            {topic.replace(`db/${id}/`, "")}
+          </Title>
+          <TopicChart topic={topic} numbers={shown} from={from} to={to} />
+        </section>
+      ))}
+      {topics.length > fewCharts && !all && (
+        <Button variant="default" onClick={() => setAll(true)}>
+          Show all {topics.length} topics
+        </Button>
+      )}
+    </Stack>
+  );
+}
+
+/** Explains how to publish numbers. */
+function NoNumbers({ id, records }: { readonly id: string; readonly records: number }) {
+  const broker = useBroker();
+  return (
+    <Stack gap="xs">
+      <Text>
+        {records === 0
+          ? "The device has published nothing in this time."
+          : "The device has published in this time, but no numbers."}{" "}
+        A number, or JSON with numbers in it, sent to a topic below db/{id}/ is drawn here as soon as it is
+        stored.
+      </Text>
+      <Snippet label="Publish a value" text={mqttPublishSnippet({ id, token: "$TOKEN", ...broker })} />
+      <Text size="sm" c="dimmed">
+        $TOKEN is the device's token: see its{" "}
+        <Anchor component={Link} href={`/devices/${id}/credentials`} underline="always">
+          credentials
+        </Anchor>
+        .
+      </Text>
+    </Stack>
+  );
+}

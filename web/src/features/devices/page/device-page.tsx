@@ -1,0 +1,82 @@
+import { Anchor, Group, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link, useParams } from "wouter";
+import { useApi } from "../../../api/api-context.tsx";
+import { ApiProblem } from "../../../api/api-problem.ts";
+import { queryKeys } from "../../../api/query-keys.ts";
+import { Failure } from "../../../components/failure.tsx";
+import { Page } from "../../../components/page.tsx";
+import { Tag } from "../../../components/tag.tsx";
+import { Waiting } from "../../../components/waiting.tsx";
+import styles from "./device-page.module.css";
+import { sections } from "./sections.ts";
+
+/** One device, in sections that can be linked to. */
+export function DevicePage() {
+  const { id = "", "*": path = "" } = useParams<{ id: string; "*"?: string }>();
+  // Edits of one device must not be saved to another.
+  return <DeviceSections key={id} id={id} path={path} />;
+}
+
+function DeviceSections({ id, path }: { readonly id: string; readonly path: string }) {
+  const api = useApi();
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: queryKeys.device(id),
+    queryFn: ({ signal }) => api.call("readDevice", { params: { id }, signal }),
+  });
+  const section = sections.find((each) => each.path === path) ?? sections[0];
+  const [visited, setVisited] = useState<ReadonlySet<string>>(new Set());
+  if (!visited.has(section.path)) setVisited(new Set(visited).add(section.path));
+  const gone = error instanceof ApiProblem && error.status === 404;
+  return (
+    <Page
+      title={data?.name ?? id}
+      part={section.path === "" ? undefined : section.label}
+      actions={
+        data !== undefined &&
+        !gone && <Tag look={data.online ? "good" : "plain"}>{data.online ? "online" : "offline"}</Tag>
+      }
+    >
+      {gone ? (
+        <Text role="alert">
+          There is no device {id}, or no longer. Go back to the{" "}
+          <Anchor component={Link} href="/devices" underline="always">
+            devices
+          </Anchor>
+          .
+        </Text>
+      ) : (
+        error !== null && (
+          <Failure error={error} title="The device could not be read" onRetry={() => void refetch()} />
+        )
+      )}
+      {isPending && <Waiting />}
+      {data !== undefined && !gone && (
+        <>
+          <nav aria-label="Sections of the device">
+            <Group gap={0} className={styles.sections}>
+              {sections.map(({ path: below, label }) => (
+                <Link
+                  key={below}
+                  href={below === "" ? `/devices/${id}` : `/devices/${id}/${below}`}
+                  className={styles.section}
+                  {...(below === section.path && { "aria-current": "page" as const })}
+                >
+                  {label}
+                </Link>
+              ))}
+            </Group>
+          </nav>
+          {sections
+            .filter(({ path: each, keeps }) => each === section.path || (keeps && visited.has(each)))
+            .map(({ path: each, View }) => (
+              <div key={each} hidden={each !== section.path}>
+                <View device={data} />
+              </div>
+            ))}
+        </>
+      )}
+    </Page>
+  );
+}

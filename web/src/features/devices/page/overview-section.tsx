@@ -1,0 +1,146 @@
+import { Button, Group, Paper, SimpleGrid, Stack, TagsInput, Text, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { useDisclosure } from "@mantine/hooks";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Trash2 } from "lucide-react";
+import { type ReactNode, useEffect } from "react";
+import { useLocation } from "wouter";
+import { useApi } from "../../../api/api-context.tsx";
+import { queryKeys } from "../../../api/query-keys.ts";
+import { CopyButton } from "../../../components/copy-button.tsx";
+import { Failure } from "../../../components/failure.tsx";
+import { RelativeTime } from "../../../components/relative-time.tsx";
+import { DeleteDevices } from "../bulk/delete-devices.tsx";
+import { labelsOf, rowOf } from "../shared/device-row.ts";
+import { labelDevice } from "../shared/labels.ts";
+import type { SectionProps } from "./section.ts";
+
+/** Properties and state of a device; its name and labels can be edited. */
+export function OverviewSection({ device }: SectionProps) {
+  const [, navigate] = useLocation();
+  const [deleting, deletion] = useDisclosure(false);
+  const { firmware } = rowOf(device);
+  return (
+    <Stack>
+      <SimpleGrid cols={{ base: 1, xs: 2, lg: 3 }} component="dl" m={0}>
+        <Fact term="ID">
+          <Group gap={4} component="span">
+            {device.id} <CopyButton text={device.id} what="the ID" />
+          </Group>
+        </Fact>
+        <Fact term="Last seen">{device.online ? "online now" : <RelativeTime at={device.last_seen} />}</Fact>
+        <Fact term="Version of its firmware">{firmware ?? "not reported"}</Fact>
+        <Fact term="Shadow">
+          version {device.shadow.version},{" "}
+          {device.shadow.state.delta === undefined ? "nothing to take over" : "changes to take over"}
+        </Fact>
+        <Fact term="Shadow written">
+          <RelativeTime at={new Date(device.shadow.timestamp).toISOString()} />
+        </Fact>
+        <Fact term="Created">
+          <RelativeTime at={device.created_at} />
+        </Fact>
+      </SimpleGrid>
+      <NameForm device={device} />
+      <LabelsForm device={device} />
+      <Group>
+        <Button variant="default" leftSection={<Trash2 size={16} />} onClick={deletion.open}>
+          Delete the device
+        </Button>
+      </Group>
+      {deleting && (
+        <DeleteDevices ids={[device.id]} onClose={deletion.close} onDeleted={() => navigate("/devices")} />
+      )}
+    </Stack>
+  );
+}
+
+function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }) {
+  return (
+    <Paper withBorder px="sm" py="xs">
+      <Text component="dt" size="xs" c="dimmed">
+        {term}
+      </Text>
+      <Text component="dd" size="sm" m={0}>
+        {children}
+      </Text>
+    </Paper>
+  );
+}
+
+function NameForm({ device }: SectionProps) {
+  const api = useApi();
+  const queries = useQueryClient();
+  const saved = device.name ?? "";
+  const form = useForm({ initialValues: { name: saved } });
+  const { name } = form.values;
+  // Without edits, the field follows the device.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the form has a new identity each time
+  useEffect(() => {
+    if (!form.isDirty()) form.setValues({ name: saved });
+    form.resetDirty({ name: saved });
+  }, [saved]);
+  const naming = useMutation({
+    mutationFn: () =>
+      api.call("patchDevice", { params: { id: device.id }, body: { name: name === "" ? null : name } }),
+    onSuccess: (changed) => queries.setQueryData(queryKeys.device(device.id), changed),
+  });
+  return (
+    <form onSubmit={form.onSubmit(() => naming.mutate())}>
+      <Group align="end" gap="xs">
+        <TextInput
+          label="Name"
+          maxLength={256}
+          w={{ base: "100%", xs: 320 }}
+          {...form.getInputProps("name")}
+        />
+        <Button type="submit" variant="default" loading={naming.isPending} disabled={name === saved}>
+          Save the name
+        </Button>
+      </Group>
+      {naming.error !== null && <Failure error={naming.error} title="The name was not changed" />}
+    </form>
+  );
+}
+
+function LabelsForm({ device }: SectionProps) {
+  const api = useApi();
+  const queries = useQueryClient();
+  const current = labelsOf(device.shadow.tags);
+  // Null without edits. The change is relative to `before`: labels that others set meanwhile stay.
+  const form = useForm({
+    initialValues: { edited: null as { readonly before: string[]; readonly labels: string[] } | null },
+  });
+  const { before, labels } = form.values.edited ?? { before: current, labels: current };
+  const add = labels.filter((label) => !before.includes(label));
+  const remove = before.filter((label) => !labels.includes(label));
+  const labelling = useMutation({
+    mutationFn: () => labelDevice(api, device.id, { add, remove }, AbortSignal.timeout(30_000)),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: queryKeys.device(device.id), exact: true });
+      form.reset();
+    },
+  });
+  return (
+    <form onSubmit={form.onSubmit(() => labelling.mutate())}>
+      <Group align="end" gap="xs">
+        <TagsInput
+          label="Labels"
+          value={labels}
+          onChange={(changed) => form.setFieldValue("edited", { before, labels: changed })}
+          w={{ base: "100%", xs: 320 }}
+          acceptValueOnBlur
+        />
+        <Button
+          type="submit"
+          variant="default"
+          loading={labelling.isPending}
+          disabled={add.length + remove.length === 0}
+        >
+          Save the labels
+        </Button>
+      </Group>
+      {labelling.error !== null && <Failure error={labelling.error} title="The labels were not changed" />}
+    </form>
+  );
+}

@@ -1,0 +1,188 @@
+import { Alert, Button, Code, Group, Paper, Stack, Text, Title } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { z } from "zod";
+import type { ApiClient } from "../../../api/api-client.ts";
+import { useApi } from "../../../api/api-context.tsx";
+import { queryKeys } from "../../../api/query-keys.ts";
+import { CopyButton } from "../../../components/copy-button.tsx";
+import { Tag } from "../../../components/tag.tsx";
+import { useStreamed } from "../../../live/use-streamed.ts";
+import { CallFields, type TypedCall, useCallForm } from "../shared/call-form.tsx";
+import { paramsIn } from "../shared/call-params.ts";
+import { type CallOutcome, failedCall } from "./call-outcome.ts";
+import type { SectionProps } from "./section.ts";
+
+/** A call in this session. */
+interface PastCall extends TypedCall {
+  /** Unix ms. */
+  readonly startedAt: number;
+  /** Time from the click to the response, in milliseconds. */
+  readonly tookMs: number;
+  readonly outcome: CallOutcome;
+}
+
+/** Maximum of calls that are kept of a device. */
+const maxPastCalls = 50;
+
+const noCalls: readonly PastCall[] = [];
+
+/** Calls functions of the device and keeps the results until the session ends. */
+export function RpcSection({ device }: SectionProps) {
+  const { id, online } = device;
+  const api = useApi();
+  const { form, ready } = useCallForm();
+  const [calls, updateCalls] = useStreamed(queryKeys.calls(id), noCalls, Number.POSITIVE_INFINITY);
+  const functions = useQuery({
+    queryKey: [...queryKeys.device(id), "functions"],
+    queryFn: ({ signal }) => listFunctions(api, id, signal),
+    enabled: online,
+    retry: false,
+    // It asks the device: a gap of the stream is no reason to.
+    staleTime: "static",
+  });
+  const calling = useMutation({
+    mutationFn: (call: TypedCall) => callDevice(api, id, call),
+    onSuccess: (call) => updateCalls((before) => [call, ...before].slice(0, maxPastCalls)),
+  });
+
+  return (
+    <Stack>
+      {!online && (
+        <Alert color="yellow" variant="light">
+          The device is offline: calls fail at once.
+        </Alert>
+      )}
+      <form
+        onSubmit={form.onSubmit((call) => {
+          if (ready && !calling.isPending) calling.mutate(call);
+        })}
+      >
+        <Stack>
+          <CallFields
+            form={form}
+            description={describeFunctions(online, functions.data, functions.isFetching)}
+            functions={functions.data}
+          >
+            <Button type="submit" loading={calling.isPending} disabled={!ready}>
+              Call
+            </Button>
+          </CallFields>
+        </Stack>
+      </form>
+      <Group justify="space-between">
+        <Title order={2} size="h4">
+          Calls of this session
+        </Title>
+        {calls.length > 0 && (
+          <Button size="xs" variant="default" onClick={() => updateCalls(() => noCalls)}>
+            Clear
+          </Button>
+        )}
+      </Group>
+      <Stack gap="xs" role="log" aria-label="Calls of this session">
+        {calls.length === 0 && (
+          <Text size="sm" c="dimmed">
+            None yet.
+          </Text>
+        )}
+        {calls.map((call) => (
+          <Call
+            key={`${call.startedAt} ${call.tookMs}`}
+            call={call}
+            onRepeat={() => form.setValues({ func: call.func, params: call.params, timeout: call.timeout })}
+          />
+        ))}
+      </Stack>
+    </Stack>
+  );
+}
+
+function Call({ call, onRepeat }: { readonly call: PastCall; readonly onRepeat: () => void }) {
+  const { func, params, startedAt, tookMs, outcome } = call;
+  const answered = outcome.kind === "answered";
+  const text = answered ? JSON.stringify(outcome.result, null, 2) : outcome.detail;
+  return (
+    <Paper withBorder p="xs">
+      <Group justify="space-between" gap="xs">
+        <Group gap="xs">
+          <Tag look={answered ? "good" : "bad"}>{answered ? "answered" : "failed"}</Tag>
+          <Text size="sm" ff="monospace">
+            {func}
+          </Text>
+          <Text size="xs" c="dimmed">
+            {tookMs.toFixed(0)} ms, at {new Date(startedAt).toLocaleTimeString()}
+          </Text>
+        </Group>
+        <Group gap={4}>
+          {text !== null && <CopyButton text={text} what={`the answer of ${func}`} />}
+          <Button size="compact-xs" variant="default" onClick={onRepeat}>
+            Use again
+          </Button>
+        </Group>
+      </Group>
+      {params.trim() !== "" && (
+        <Text size="xs" c="dimmed" ff="monospace" lineClamp={2}>
+          {params}
+        </Text>
+      )}
+      {!answered && (
+        <Text size="sm" fw={500}>
+          {outcome.title}
+        </Text>
+      )}
+      {text !== null && (
+        <Code
+          block
+          mt={4}
+          mah={320}
+          style={{ overflow: "auto" }}
+          tabIndex={0}
+          role="region"
+          aria-label={`Answer of ${func}`}
+        >
+          {text}
+        </Code>
+      )}
+    </Paper>
+  );
+}
+
+function describeFunctions(
+  online: boolean,
+  functions: readonly string[] | undefined,
+  reading: boolean,
+): string {
+  if (functions !== undefined) return `The device tells ${functions.length} functions by RPC.List.`;
+  if (!online) return "The device is asked for its functions once it is online.";
+  return reading
+    ? "Asking the device for its functions."
+    : "The device does not list its functions: it answers no RPC.List.";
+}
+
+async function listFunctions(api: ApiClient, id: string, signal: AbortSignal): Promise<string[]> {
+  const answer = await api.call("callFunctionWithoutParams", {
+    params: { id, func: "RPC.List" },
+    query: { timeout: 5_000 },
+    signal,
+  });
+  return z.array(z.string()).parse(answer).sort();
+}
+
+/** Calls a function; a failure is an outcome, too. */
+async function callDevice(
+  api: ApiClient,
+  id: string,
+  { func, params, timeout }: TypedCall,
+): Promise<PastCall> {
+  const startedAt = Date.now();
+  const begun = performance.now();
+  let outcome: CallOutcome;
+  try {
+    const body = paramsIn(params).value;
+    const result = await api.call("callFunction", { params: { id, func }, query: { timeout }, body });
+    outcome = { kind: "answered", result };
+  } catch (error) {
+    outcome = failedCall(error);
+  }
+  return { func, params, timeout, startedAt, tookMs: performance.now() - begun, outcome };
+}

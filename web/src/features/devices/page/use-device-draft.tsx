@@ -1,0 +1,121 @@
+import type { Device, DevicePatch } from "@devmesh/contracts/model/device";
+import { JsonValue } from "@devmesh/contracts/model/json";
+import { type UseFormInput, type UseFormReturnType, useForm } from "@mantine/form";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useState } from "react";
+import { useApi } from "../../../api/api-context.tsx";
+import { queryKeys } from "../../../api/query-keys.ts";
+import { Failure } from "../../../components/failure.tsx";
+import { ChangeConflict } from "./change-conflict.tsx";
+import { changeDevice } from "./change-device.ts";
+import { equalJson } from "./equal-json.ts";
+import { leafChanges } from "./leaf-changes.ts";
+
+/** Options of {@link useDeviceDraft}: the value T of a device, edited as the values V of a form. */
+interface DraftOptions<T, V extends Record<string, unknown>> {
+  readonly device: Device;
+  /** The edited value in messages, as in "the ACL". */
+  readonly what: string;
+  readonly read: (device: Device) => T;
+  readonly format: (value: T) => V;
+  /** Null if the form has no valid value. */
+  readonly parse: (values: V) => T | null;
+  readonly validate: UseFormInput<V>["validate"];
+  /** The patch that changes `from` to `to`. */
+  readonly patch: (from: T, to: T) => DevicePatch;
+}
+
+/** A value of a device while it is edited. */
+interface DeviceDraft<T, V extends Record<string, unknown>> {
+  readonly form: UseFormReturnType<V>;
+  /** Null if the form has no valid value. */
+  readonly value: T | null;
+  readonly isDirty: boolean;
+  readonly canSave: boolean;
+  readonly isSaving: boolean;
+  readonly save: () => void;
+  readonly discard: () => void;
+  /** Conflicts and errors, to be shown above the form. */
+  readonly alerts: ReactNode;
+}
+
+/**
+ * Edits a value of a device, and saves it only over the value that the user saw: other changes are shown as a
+ * conflict.
+ */
+export function useDeviceDraft<T, V extends Record<string, unknown>>(
+  options: DraftOptions<T, V>,
+): DeviceDraft<T, V> {
+  const { device, what, read, format, parse, validate, patch } = options;
+  const api = useApi();
+  const queries = useQueryClient();
+  const current = read(device);
+  const [base, setBase] = useState(current);
+  const form = useForm<V>({
+    initialValues: format(current),
+    ...(validate !== undefined && { validate }),
+    validateInputOnChange: true,
+  });
+  const value = parse(form.values);
+  const isDirty = value === null || !same(value, base);
+  const isOutdated = !same(current, base);
+  const isConflict = isOutdated && isDirty && (value === null || !same(value, current));
+
+  const begin = (from: T) => {
+    setBase(from);
+    form.setValues(format(from));
+    form.clearErrors();
+  };
+  // A value without edits follows the device; the frame of an own write may arrive before its response.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `begin` is a new function each time
+  useEffect(() => {
+    if (isOutdated && !isConflict) begin(current);
+  }, [isOutdated, isConflict, current]);
+
+  const saving = useMutation({
+    mutationFn: ({ from, to }: { readonly from: T; readonly to: T }) =>
+      changeDevice(api, {
+        id: device.id,
+        patch: patch(from, to),
+        isAsRead: (latest) => same(read(latest), from),
+      }),
+    onSuccess: ({ kind, device: changed }) => {
+      if (kind === "saved") begin(read(changed));
+      queries.setQueryData(queryKeys.device(device.id), changed);
+    },
+  });
+  const saveOver = (from: T) => value !== null && saving.mutate({ from, to: value });
+  return {
+    form,
+    value,
+    isDirty,
+    canSave: isDirty && value !== null && !isOutdated,
+    isSaving: saving.isPending,
+    save: () => saveOver(base),
+    discard: () => begin(current),
+    alerts: (
+      <>
+        {isConflict && (
+          <ChangeConflict
+            what={what}
+            changes={value === null ? null : leafChanges(jsonOf(base), jsonOf(current), jsonOf(value))}
+            saving={saving.isPending}
+            onTakeTheirs={() => begin(current)}
+            onOverwrite={value === null ? null : () => saveOver(current)}
+          />
+        )}
+        {saving.error !== null && (
+          <Failure error={saving.error} title={`${what.replace("the", "The")} was not saved`} />
+        )}
+      </>
+    ),
+  };
+}
+
+function jsonOf(value: unknown) {
+  return JsonValue.parse(value);
+}
+
+function same(one: unknown, other: unknown): boolean {
+  return equalJson(jsonOf(one), jsonOf(other));
+}

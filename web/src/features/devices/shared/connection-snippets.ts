@@ -1,0 +1,41 @@
+import type { MqttAddress } from "@devmesh/contracts/model/mqtt-address";
+
+/** Options of a device's connection. */
+export interface DeviceConnection {
+  readonly id: string;
+  /** Its MQTT password. */
+  readonly token: string;
+  readonly broker: MqttAddress;
+  /** Host of the dashboard, if the broker has none of its own. */
+  readonly host: string;
+}
+
+/** A command that connects as the device, shows what it is sent, calls of its functions among them. */
+export function mqttSnippet(connection: DeviceConnection): string {
+  const { id } = connection;
+  return [`mosquitto_sub ${loginOf(connection, id)} \\`, `  -t ${id}/rpc -t ${id}/shadow/delta -v`].join(
+    "\n",
+  );
+}
+
+/** A command that stores a value as the device. */
+export function mqttPublishSnippet(connection: DeviceConnection): string {
+  const { id } = connection;
+  return [
+    `mosquitto_pub ${loginOf(connection, `${id}:sensor`)} \\`,
+    `  -t db/${id}/temperature -q 1 -m '{"celsius":21.5}'`,
+  ].join("\n");
+}
+
+/** A command that reads the device over the REST API, with the key in `$KEY`. */
+export function curlSnippet(id: string, origin: string): string {
+  return `curl -s -H "Authorization: Bearer $KEY" ${origin}/api/v2/devices/${id}`;
+}
+
+/** Options of the mosquitto clients; with TLS they trust the system's certificates. */
+function loginOf({ id, token, broker, host }: DeviceConnection, clientId: string): string {
+  const tls = broker.tls ? " --tls-use-os-certs" : "";
+  // The host of a page's address has its IPv6 addresses in brackets.
+  const name = (broker.host ?? host).replace(/^\[|\]$/g, "");
+  return `-h ${name} -p ${broker.port}${tls} -i ${clientId} -u ${id} -P ${token}`;
+}

@@ -1,0 +1,117 @@
+import type { InfiniteData, QueryClient } from "@tanstack/react-query";
+import { queryKeys } from "../../../api/query-keys.ts";
+import { type DeviceRow, matchesFilter } from "./device-row.ts";
+
+/** Which devices a list holds. */
+export interface DeviceSelection {
+  /** Substring of id, name or a label; empty for all. */
+  readonly filter: string;
+  /** Null for both. */
+  readonly online: boolean | null;
+}
+
+/** One page of the list as it came, oldest device first. */
+export interface DevicePage {
+  readonly rows: readonly DeviceRow[];
+  /** Cursor of the next page; null at the end. */
+  readonly next: string | null;
+}
+
+/** The pages of one list, as the query cache holds them. */
+export type DevicePages = InfiniteData<DevicePage, string | null>;
+
+/** A change of a device. */
+export type DeviceChange =
+  | { readonly kind: "row"; readonly row: DeviceRow }
+  | { readonly kind: "presence"; readonly id: string; readonly online: boolean; readonly at: string }
+  | { readonly kind: "deleted"; readonly id: string };
+
+/** Changed pages, and the ids of devices that have to be read, as they may match the selection. */
+export interface ChangedPages {
+  readonly pages: DevicePages;
+  readonly unknown: readonly string[];
+}
+
+/**
+ * Applies changes, in their order, to the pages of a list; pages without a change keep their identity. A device that
+ * now matches goes to the end, with the newest; while there are unread pages, those bring it.
+ */
+export function applyChanges(
+  pages: DevicePages,
+  selection: DeviceSelection,
+  changes: readonly DeviceChange[],
+): ChangedPages {
+  const latest = new Map<string, DeviceChange>();
+  const unknown = new Set<string>();
+  const rowsById = rowsOf(pages, new Set(changes.map(idOf)));
+  const additions = new Map<string, DeviceRow>();
+  for (const change of changes) {
+    const id = idOf(change);
+    const before = latest.get(id) ?? { kind: "row", row: rowsById.get(id) };
+    const known = before.kind === "row" ? before.row : undefined;
+    if (change.kind === "presence") {
+      if (known !== undefined) {
+        latest.set(id, { kind: "row", row: { ...known, online: change.online, lastSeen: change.at } });
+      } else if (selection.online !== null) unknown.add(id);
+    } else {
+      latest.set(id, change);
+      unknown.delete(id);
+    }
+  }
+  for (const [id, change] of latest) {
+    if (change.kind === "row" && !rowsById.has(id) && belongs(change.row, selection))
+      additions.set(id, change.row);
+  }
+
+  const changed = pages.pages.map((page) => {
+    if (!page.rows.some(({ id }) => latest.has(id))) return page;
+    const rows = page.rows.flatMap((row) => {
+      const change = latest.get(row.id);
+      if (change === undefined) return [row];
+      return change.kind === "row" && belongs(change.row, selection) ? [change.row] : [];
+    });
+    return { ...page, rows };
+  });
+  const last = changed.at(-1);
+  if (additions.size > 0 && last !== undefined && last.next === null) {
+    changed[changed.length - 1] = { ...last, rows: [...last.rows, ...additions.values()] };
+  }
+  return { pages: { ...pages, pages: changed }, unknown: last?.next === null ? [...unknown] : [] };
+}
+
+function idOf(change: DeviceChange): string {
+  return change.kind === "row" ? change.row.id : change.id;
+}
+
+function rowsOf({ pages }: DevicePages, ids: ReadonlySet<string>): Map<string, DeviceRow> {
+  const found = new Map<string, DeviceRow>();
+  for (const { rows } of pages) {
+    for (const row of rows) if (ids.has(row.id)) found.set(row.id, row);
+  }
+  return found;
+}
+
+function belongs(row: DeviceRow, { filter, online }: DeviceSelection): boolean {
+  return (online === null || row.online === online) && (filter === "" || matchesFilter(row, filter));
+}
+
+/** Removes deleted devices from all lists, without waiting for their frames. */
+export function forgetDevices(queries: QueryClient, ids: readonly string[]): void {
+  applyToLists(
+    queries,
+    ids.map((id) => ({ kind: "deleted", id })),
+  );
+}
+
+/** Applies changes to all lists in the cache. Returns the ids of devices to be read. */
+export function applyToLists(queries: QueryClient, changes: readonly DeviceChange[]): ReadonlySet<string> {
+  const unknown = new Set<string>();
+  for (const [queryKey, pages] of queries.getQueriesData<DevicePages>({ queryKey: queryKeys.deviceLists })) {
+    if (pages === undefined) continue;
+    const selection = queryKey[1] as DeviceSelection;
+    const changed = applyChanges(pages, selection, changes);
+    queries.setQueryData(queryKey, changed.pages);
+    for (const id of changed.unknown) unknown.add(id);
+  }
+  return unknown;
+}

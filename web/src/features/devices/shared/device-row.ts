@@ -1,0 +1,62 @@
+import type { Device } from "@devmesh/contracts/model/device";
+import { isJsonObject } from "@devmesh/contracts/model/json";
+
+/** The properties of a device in the list, and no others: a page holds up to 50,000 rows. */
+export interface DeviceRow {
+  readonly id: string;
+  readonly name: string | null;
+  readonly labels: readonly string[];
+  readonly online: boolean;
+  /** RFC 3339; null before the first connection. */
+  readonly lastSeen: string | null;
+  readonly createdAt: string;
+  /** The reported version of the firmware; null for none. */
+  readonly firmware: string | null;
+  readonly shadowVersion: number;
+}
+
+/** The row of a device. */
+export function rowOf({ id, name, online, last_seen, created_at, shadow }: Device): DeviceRow {
+  return {
+    id,
+    name,
+    labels: labelsOf(shadow.tags),
+    online,
+    lastSeen: last_seen,
+    createdAt: created_at,
+    firmware: firmwareVersion(shadow.state.reported),
+    shadowVersion: shadow.version,
+  };
+}
+
+/** The strings in `tags.labels` (api.md, Device). */
+export function labelsOf(tags: Device["shadow"]["tags"]): string[] {
+  const { labels } = tags;
+  return Array.isArray(labels) ? labels.filter((label) => typeof label === "string") : [];
+}
+
+/** Where devices report their version: Mongoose OS and mDash firmware below `ota` or `sys`, others at the top. */
+const versionPlaces = [
+  ["ota", "fw_version"],
+  ["ota", "version"],
+  ["sys", "fw_version"],
+  ["fw_version"],
+  ["version"],
+  ["app", "version"],
+] as const;
+
+function firmwareVersion(reported: Device["shadow"]["state"]["reported"]): string | null {
+  for (const place of versionPlaces) {
+    let value: unknown = reported;
+    for (const member of place) value = isJsonObject(value) ? value[member] : undefined;
+    if (typeof value === "string" || typeof value === "number") return String(value);
+  }
+  return null;
+}
+
+/** Whether the server's `filter` would find the row: a substring of id, name or a label, case-sensitive. */
+export function matchesFilter({ id, name, labels }: DeviceRow, filter: string): boolean {
+  return (
+    id.includes(filter) || name?.includes(filter) === true || labels.some((label) => label.includes(filter))
+  );
+}

@@ -1,0 +1,40 @@
+import { MeshState } from "@devmesh/contracts/model/mesh-state";
+import { api as routes } from "@devmesh/contracts/rest/api";
+import type { ApiClient } from "../../api/api-client.ts";
+import { followEventStream, type StreamState, type StreamTimeouts } from "../../live/lasting-stream.ts";
+
+/** Options of {@link followMesh}. The server sends an event every 2 to 5 s. */
+interface MeshStreamOptions extends StreamTimeouts {
+  readonly api: ApiClient;
+  /** Called with each reading; with null if the server could not read the mesh. */
+  readonly onReading: (state: MeshState | null) => void;
+  readonly onState: (state: StreamState) => void;
+  /** Ends the stream. */
+  readonly signal: AbortSignal;
+}
+
+/** Follows the state of the mesh (`GET /api/v2/mesh`) until `signal` fires, over lost connections. */
+export async function followMesh({ onReading, ...stream }: MeshStreamOptions): Promise<void> {
+  await followEventStream({
+    backOffMs: [250, 1_000, 2_000, 5_000],
+    silenceMs: 15_000,
+    ...stream,
+    address: () => routes.readMesh.path,
+    onEvent(event) {
+      if (event === null) return onReading(null);
+      const state = parsedState(event.data);
+      if (event.event !== "message" || state === null) return;
+      // Without any service, not even the gateway, the bus did not respond.
+      onReading(state.services.length === 0 ? null : state);
+    },
+  });
+}
+
+/** Null for invalid data. */
+function parsedState(text: string): MeshState | null {
+  try {
+    return MeshState.parse(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}

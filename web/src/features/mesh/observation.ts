@@ -1,0 +1,128 @@
+import type { MeshState } from "@devmesh/contracts/model/mesh-state";
+import {
+  type Activity,
+  activityBetween,
+  activityTogether,
+  type Counters,
+  countersTogether,
+} from "./activity.ts";
+
+/** An endpoint of one replica, or of all replicas of a service. */
+export interface ObservedEndpoint {
+  readonly name: string;
+  /** Since the replicas were started. */
+  readonly counters: Counters;
+  /** Null until two readings have it. */
+  readonly activity: Activity | null;
+}
+
+/** A replica in the last reading that had it. */
+export interface ObservedReplica {
+  readonly id: string;
+  readonly version: string;
+  readonly started: string;
+  /** Time of the reading that it was last in. */
+  readonly heardAt: string;
+  /** Whether the newest reading has it. */
+  readonly answers: boolean;
+  readonly endpoints: readonly ObservedEndpoint[];
+  readonly activity: Activity | null;
+}
+
+/** A service of the mesh; it is missing if no replica responds. */
+export interface ObservedService {
+  readonly name: string;
+  /** The oldest first, those that lately ceased to answer among them. */
+  readonly replicas: readonly ObservedReplica[];
+  /** Of the replicas that answer, together. */
+  readonly endpoints: readonly ObservedEndpoint[];
+  readonly activity: Activity | null;
+}
+
+/** The state of the mesh from successive readings. */
+export interface MeshObservation {
+  /** Time of the newest reading. */
+  readonly at: string;
+  readonly services: readonly ObservedService[];
+  readonly queues: MeshState["queues"];
+}
+
+/** Time for which a replica without a response is kept, in milliseconds. */
+export const rememberedMs = 60_000;
+
+/** Adds a reading to an observation, which always has the services of `expected`. */
+export function observe(
+  before: MeshObservation | null,
+  { timestamp, services, queues }: MeshState,
+  expected: readonly string[],
+): MeshObservation {
+  const found = new Map(services.map(({ name, replicas }) => [name, replicas]));
+  const earlier = new Map(before?.services.map(({ name, replicas }) => [name, replicas]));
+  const names = [...new Set([...expected, ...found.keys(), ...earlier.keys()])].sort();
+  return {
+    at: timestamp,
+    queues,
+    services: names
+      .map((name) => observeService(name, earlier.get(name) ?? [], found.get(name) ?? [], timestamp))
+      .filter(({ name, replicas }) => replicas.length > 0 || expected.includes(name)),
+  };
+}
+
+type Replica = MeshState["services"][number]["replicas"][number];
+
+function observeService(
+  name: string,
+  earlier: readonly ObservedReplica[],
+  found: readonly Replica[],
+  at: string,
+): ObservedService {
+  const known = new Map(earlier.map((replica) => [replica.id, replica]));
+  const answering = found.map((replica) => observeReplica(known.get(replica.id), replica, at));
+  const present = new Set(found.map(({ id }) => id));
+  const silent = earlier
+    .filter(({ id, heardAt }) => !present.has(id) && msBetween(heardAt, at) < rememberedMs)
+    .map((replica) => ({ ...replica, answers: false, activity: null }));
+  return {
+    name,
+    replicas: [...answering, ...silent].sort(byAge),
+    endpoints: endpointsTogether(answering),
+    activity: activityTogether(answering.map(({ activity }) => activity)),
+  };
+}
+
+function observeReplica(before: ObservedReplica | undefined, replica: Replica, at: string): ObservedReplica {
+  const { id, version, started } = replica;
+  const ms = before === undefined ? 0 : msBetween(before.heardAt, at);
+  // One reading serves all requests within a second, so the same one can come twice.
+  if (before?.answers && ms === 0) return before;
+  const earlier = new Map(before?.endpoints.map(({ name, counters }) => [name, counters]));
+  const endpoints = replica.endpoints.map(({ name, requests, errors, total_ms }) => {
+    const counters = { requests, errors, total_ms };
+    const counted = earlier.get(name);
+    // Clocks of two gateways can differ by more than lies between their readings.
+    const activity = counted === undefined || ms <= 0 ? null : activityBetween(counted, counters, ms);
+    return { name, counters, activity };
+  });
+  const activity = activityTogether(endpoints.map((endpoint) => endpoint.activity));
+  return { id, version, started, heardAt: at, answers: true, endpoints, activity };
+}
+
+function endpointsTogether(replicas: readonly ObservedReplica[]): ObservedEndpoint[] {
+  const byName = Map.groupBy(
+    replicas.flatMap(({ endpoints }) => endpoints),
+    ({ name }) => name,
+  );
+  return [...byName].map(([name, endpoints]) => ({
+    name,
+    counters: countersTogether(endpoints.map(({ counters }) => counters)),
+    activity: activityTogether(endpoints.map(({ activity }) => activity)),
+  }));
+}
+
+function byAge(one: ObservedReplica, other: ObservedReplica): number {
+  return Date.parse(one.started) - Date.parse(other.started) || (one.id < other.id ? -1 : 1);
+}
+
+function msBetween(one: string, other: string): number {
+  return Date.parse(other) - Date.parse(one);
+}

@@ -1,0 +1,108 @@
+import { ScrollArea, Table, Text, UnstyledButton } from "@mantine/core";
+import { ChevronRight } from "lucide-react";
+import { useState } from "react";
+import { RelativeTime } from "../../components/relative-time.tsx";
+import { Tag } from "../../components/tag.tsx";
+import { ActivityCells } from "./activity-cells.tsx";
+import { EndpointTable } from "./endpoint-table.tsx";
+import styles from "./mesh.module.css";
+import type { ObservedReplica, ObservedService } from "./observation.ts";
+
+/** The services with their replicas; each opens to show its endpoints. */
+export function ServiceTable({ services }: { readonly services: readonly ObservedService[] }) {
+  return (
+    <ScrollArea>
+      <Table miw={620} aria-label="Services">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Service, replica</Table.Th>
+            <Table.Th ta="end">Requests/s</Table.Th>
+            <Table.Th ta="end">Errors/s</Table.Th>
+            <Table.Th ta="end">Mean time</Table.Th>
+            <Table.Th>Version</Table.Th>
+            <Table.Th>Started</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        {services.map((service) => (
+          <ServiceRows key={service.name} service={service} />
+        ))}
+      </Table>
+    </ScrollArea>
+  );
+}
+
+function ServiceRows({ service }: { readonly service: ObservedService }) {
+  const { name, replicas, endpoints, activity } = service;
+  const [opened, setOpened] = useState(false);
+  const answering = replicas.filter(({ answers }) => answers).length;
+  const endpointsId = `endpoints-${name}`;
+  return (
+    <Table.Tbody>
+      <Table.Tr className={styles.service}>
+        <Table.Th scope="row">
+          <UnstyledButton
+            className={styles.opener}
+            aria-label={`Endpoints of ${name}`}
+            aria-expanded={opened}
+            {...(opened && { "aria-controls": endpointsId })}
+            onClick={() => setOpened(!opened)}
+          >
+            <ChevronRight size={14} />
+            {name}
+          </UnstyledButton>
+        </Table.Th>
+        {answering === 0 ? (
+          <Table.Td colSpan={5}>
+            <Tag look="bad">missing: no replica answers</Tag>
+          </Table.Td>
+        ) : (
+          <>
+            <ActivityCells activity={activity} />
+            <Table.Td colSpan={2}>{answering === 1 ? "1 replica" : `${answering} replicas`}</Table.Td>
+          </>
+        )}
+      </Table.Tr>
+      {replicas.map((replica) => (
+        <ReplicaRow key={replica.id} replica={replica} />
+      ))}
+      {opened && (
+        <Table.Tr>
+          <Table.Td colSpan={6} id={endpointsId} className={styles.endpoints}>
+            {endpoints.length > 0 ? (
+              <EndpointTable service={name} endpoints={endpoints} />
+            ) : (
+              <Text size="sm" c="dimmed">
+                {answering === 0 ? "None answers." : "It has none on the bus: it calls others."}
+              </Text>
+            )}
+          </Table.Td>
+        </Table.Tr>
+      )}
+    </Table.Tbody>
+  );
+}
+
+/** Number of shown characters of a replica's id. */
+const shownIdLength = 8;
+
+function ReplicaRow({ replica }: { readonly replica: ObservedReplica }) {
+  const { id, version, started, heardAt, answers, activity } = replica;
+  return (
+    <Table.Tr>
+      <Table.Td className={styles.replica} title={id}>
+        {id.slice(0, shownIdLength)}
+      </Table.Td>
+      {answers ? (
+        <ActivityCells activity={activity} />
+      ) : (
+        <Table.Td colSpan={3}>
+          <Tag look="bad">gone</Tag> last seen at {new Date(heardAt).toLocaleTimeString()}
+        </Table.Td>
+      )}
+      <Table.Td>{version}</Table.Td>
+      <Table.Td>
+        <RelativeTime at={started} />
+      </Table.Td>
+    </Table.Tr>
+  );
+}

@@ -1,0 +1,192 @@
+/** @jest-environment jest-fixed-jsdom */
+import type { ApiKey } from "@devmesh/contracts/model/api-key";
+import type { ListedCustomer } from "@devmesh/contracts/model/customer";
+import { beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { MantineProvider } from "@mantine/core";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { render, screen, waitFor, within } from "@testing-library/react";
+import { userEvent } from "@testing-library/user-event";
+import { createQueryClient } from "../src/app/app.tsx";
+import { SessionProvider, useSession } from "../src/app/session.tsx";
+import { SignIn } from "../src/app/sign-in.tsx";
+import { CustomersTab } from "../src/features/customers/customers-tab.tsx";
+import { InviteCustomer } from "../src/features/customers/invite-customer.tsx";
+import { RecordDialog } from "../src/features/data/record-dialog.tsx";
+import { CreateKey } from "../src/features/keys/create-key.tsx";
+import { KeysTab } from "../src/features/keys/keys-tab.tsx";
+import { problem, showPage } from "./show.tsx";
+
+const at = "2026-01-31T12:00:00.000Z";
+const keyOf = (id: string, changes: Partial<ApiKey> = {}): ApiKey => ({
+  id,
+  key: `mk_${id}`,
+  access: "full",
+  device_id: null,
+  name: id,
+  created_at: at,
+  last_used: null,
+  expires_at: null,
+  ...changes,
+});
+const customerOf = (id: string): ListedCustomer => ({
+  id,
+  email: `${id}@example.com`,
+  meta: {},
+  created_at: at,
+  updated_at: at,
+  confirmed_at: null,
+});
+
+beforeEach(() => window.history.replaceState(null, "", "/"));
+
+function Session() {
+  const { key } = useSession();
+  return key === null ? <SignIn /> : <p>signed in with {key}</p>;
+}
+
+describe("the sign-in", () => {
+  const open = () => {
+    render(
+      <MantineProvider env="test">
+        <QueryClientProvider client={createQueryClient()}>
+          <SessionProvider>
+            <Session />
+          </SessionProvider>
+        </QueryClientProvider>
+      </MantineProvider>,
+    );
+    return userEvent.setup();
+  };
+
+  test("asks for a key, and says of a key of another kind which it is", async () => {
+    const user = open();
+    await user.click(screen.getByRole("button", { name: "Sign in" }));
+    await screen.findByText("Enter a key.");
+    await user.type(screen.getByLabelText(/Master key/), "pk_abc");
+    await user.click(screen.getByRole("button", { name: "Sign in" }));
+    await screen.findByText(/This is a device's public key/);
+    expect(window.sessionStorage).toHaveLength(0);
+  });
+});
+
+describe("the creation of a key", () => {
+  test("sends what the form has and shows the key", async () => {
+    const create = jest.fn((_body: unknown) => [201, keyOf("new", { key: "dk_secret" })] as const);
+    const onClose = jest.fn();
+    await using page = await showPage(<CreateKey onClose={onClose} />, { "POST /api/v2/keys": create });
+    await page.user.click(screen.getByRole("radio", { name: "Device key" }));
+    await page.user.type(screen.getByLabelText(/Device ID/), "pump-1");
+    await page.user.type(screen.getByLabelText("Name"), "Night shift");
+    await page.user.click(screen.getByRole("button", { name: "Create" }));
+    await screen.findByText("dk_secret");
+    expect(create).toHaveBeenCalledWith({ access: "device", device_id: "pump-1", name: "Night shift" });
+    await page.user.click(screen.getByRole("button", { name: "Done" }));
+    expect(onClose).toHaveBeenCalled();
+  });
+
+  test("shows why it failed, with the id of the request", async () => {
+    await using page = await showPage(<CreateKey onClose={() => {}} />, {
+      "POST /api/v2/keys": () => [404, problem("device_not_found", 404, "There is no such device.")],
+    });
+    await page.user.click(screen.getByRole("button", { name: "Create" }));
+    const alert = await screen.findByRole("alert");
+    expect(alert.textContent).toContain("There is no such device.");
+    expect(alert.textContent).toContain("Request r-1");
+  });
+});
+
+describe("the list of keys", () => {
+  test("deletes a key after a confirmation and reads the list again", async () => {
+    const keys = [keyOf("one"), keyOf("two")];
+    await using page = await showPage(<KeysTab />, {
+      "GET /api/v2/keys": () => [200, keys],
+      "DELETE /api/v2/keys/two": () => {
+        keys.pop();
+        return [204];
+      },
+    });
+    await page.user.click(await screen.findByRole("button", { name: "Delete the key two" }));
+    const dialog = await screen.findByRole("dialog", { name: "Delete the key two?" });
+    await page.user.click(within(dialog).getByRole("button", { name: "Cancel" }));
+    expect(page.requests).toEqual(["GET /api/v2/keys"]);
+    await page.user.click(screen.getByRole("button", { name: "Delete the key two" }));
+    await page.user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Delete" }));
+    await waitFor(() => expect(screen.queryByRole("button", { name: "Delete the key two" })).toBeNull());
+    expect(page.requests).toEqual(["GET /api/v2/keys", "DELETE /api/v2/keys/two", "GET /api/v2/keys"]);
+  });
+
+  test("says of the last master key why it stays", async () => {
+    await using page = await showPage(<KeysTab />, {
+      "GET /api/v2/keys": () => [200, [keyOf("one")]],
+      "DELETE /api/v2/keys/one": () => [409, problem("last_master_key", 409)],
+    });
+    await page.user.click(await screen.findByRole("button", { name: "Delete the key one" }));
+    await page.user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Delete" }));
+    await screen.findByText(/It is the last master key/);
+  });
+
+  test("can be read again where that failed", async () => {
+    let reads = 0;
+    await using page = await showPage(<KeysTab />, {
+      "GET /api/v2/keys": () => {
+        reads += 1;
+        return reads === 1 ? [403, problem("forbidden", 403)] : [200, [keyOf("one")]];
+      },
+    });
+    await page.user.click(await screen.findByRole("button", { name: "Try again" }));
+    await screen.findByRole("button", { name: "Delete the key one" });
+  });
+});
+
+describe("customers", () => {
+  test("are invited by a valid address", async () => {
+    await using page = await showPage(<InviteCustomer onClose={() => {}} />, {
+      "GET /newcustomer": () => [200, {}],
+    });
+    await page.user.type(screen.getByLabelText(/E-mail/), "nobody");
+    await page.user.click(screen.getByRole("button", { name: "Invite" }));
+    await screen.findByText("This is no e-mail address.");
+    expect(page.requests).toEqual([]);
+    await page.user.type(screen.getByLabelText(/E-mail/), "@example.com");
+    await page.user.click(screen.getByRole("button", { name: "Invite" }));
+    await screen.findByText(/An invitation to nobody@example.com is on its way/);
+    expect(page.requests).toEqual(["GET /newcustomer?email=nobody%40example.com"]);
+  });
+
+  test("are shown in steps, or those that match a filter, which goes into the address", async () => {
+    const customers = Array.from({ length: 101 }, (_, nth) => customerOf(`c-${nth}`));
+    await using page = await showPage(<CustomersTab />, { "GET /api/v2/customers": () => [200, customers] });
+    await screen.findByText("The first 100 of 101 customers");
+    await page.user.click(screen.getByText("Show more"));
+    await screen.findByText("c-100@example.com");
+    expect(screen.queryByText(/The first/)).toBeNull();
+    await page.user.type(screen.getByLabelText("Filter customers"), "C-10");
+    await screen.findByText("2 customers");
+    expect(window.location.search).toBe("?filter=C-10");
+    await page.user.type(screen.getByLabelText("Filter customers"), "x");
+    await screen.findByText("No customer matches.");
+  });
+
+  test("can be invited where there are none, and are removed after a confirmation", async () => {
+    let customers = [customerOf("ann")];
+    await using page = await showPage(<CustomersTab />, {
+      "GET /api/v2/customers": () => [200, customers],
+      "DELETE /api/v2/customers/ann": () => {
+        customers = [];
+        return [204];
+      },
+    });
+    await page.user.click(await screen.findByRole("button", { name: "Remove ann@example.com" }));
+    await page.user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Remove" }));
+    await screen.findByText(/There are no customers yet/);
+    await page.user.click(screen.getByRole("button", { name: "Invite customer" }));
+    await screen.findByRole("dialog", { name: "Invite a customer" });
+  });
+});
+
+test("the dialog of a record shows its payload, indented", async () => {
+  const record = { id: 7, timestamp: at, device_id: "pump", topic: "db/pump/t", message: '{"a":1}' };
+  await using _page = await showPage(<RecordDialog record={record} onClose={() => {}} />, {});
+  const dialog = await screen.findByRole("dialog", { name: "Record 7" });
+  expect(within(dialog).getByRole("region", { name: "Payload" }).textContent).toBe('{\n  "a": 1\n}');
+});

@@ -1,0 +1,258 @@
+/** @jest-environment jest-fixed-jsdom */
+import type { Device, DevicePatch } from "@devmesh/contracts/model/device";
+import { describe, expect, jest, test } from "@jest/globals";
+import { screen, waitFor, within } from "@testing-library/react";
+import { CallDevices } from "../src/features/devices/bulk/call-devices.tsx";
+import { DeleteDevices } from "../src/features/devices/bulk/delete-devices.tsx";
+import { LabelDevices } from "../src/features/devices/bulk/label-devices.tsx";
+import { CreateDevice } from "../src/features/devices/list/create-device.tsx";
+import { AccessSection } from "../src/features/devices/page/access-section.tsx";
+import { CredentialsSection } from "../src/features/devices/page/credentials-section.tsx";
+import { OverviewSection } from "../src/features/devices/page/overview-section.tsx";
+import { RpcSection } from "../src/features/devices/page/rpc-section.tsx";
+import { ShadowSection } from "../src/features/devices/page/shadow-section.tsx";
+import { deviceOf } from "./devices.ts";
+import { problem, showPage } from "./show.tsx";
+
+const ids = ["pump", "lamp"];
+const mqtt = { "GET /api/v2/mqtt": () => [200, { host: null, port: 1883, tls: false }] as const };
+
+function withDesired(desired: Device["shadow"]["state"]["desired"]): Device {
+  const device = deviceOf("pump");
+  return { ...device, shadow: { ...device.shadow, state: { ...device.shadow.state, desired } } };
+}
+
+/** Types a text in which `{` and `[` mean themselves. */
+const literally = (text: string) => text.replace(/[{[]/g, "$&$&");
+
+describe("the creation of a device", () => {
+  test("refuses a wrong id, sends what the form has and shows how to connect", async () => {
+    const create = jest.fn(
+      (_body: unknown) => [201, { ...deviceOf("pump"), token: "dt_1", public_key: "pk_1" }] as const,
+    );
+    await using page = await showPage(<CreateDevice onClose={() => {}} />, {
+      "POST /api/v2/devices": create,
+      ...mqtt,
+    });
+    await page.user.type(screen.getByLabelText("ID"), "pu/mp");
+    await page.user.click(screen.getByRole("button", { name: "Create" }));
+    expect(screen.getByLabelText("ID").getAttribute("aria-invalid")).toBe("true");
+    expect(create).not.toHaveBeenCalled();
+    await page.user.clear(screen.getByLabelText("ID"));
+    await page.user.type(screen.getByLabelText("ID"), " pump");
+    await page.user.type(screen.getByRole("combobox", { name: "Labels" }), "hall{Enter}");
+    await page.user.click(screen.getByRole("button", { name: "Create" }));
+    await screen.findByText("pump is created.");
+    expect(create).toHaveBeenCalledWith({ id: "pump", shadow: { tags: { labels: ["hall"] } } });
+    screen.getByText(/mosquitto_sub .* -u pump -P dt_1/);
+  });
+});
+
+describe("work on several devices", () => {
+  test("calls a function with the typed parameters and counts outcomes", async () => {
+    const call = jest.fn((_body: unknown) => [200, 42] as const);
+    await using page = await showPage(<CallDevices ids={ids} onClose={() => {}} />, {
+      "POST /api/v2/devices/pump/rpc/sum": call,
+      "POST /api/v2/devices/lamp/rpc/sum": () => [502, problem("device_offline", 502)],
+    });
+    const start = screen.getByRole("button", { name: "Call" });
+    expect(start).toHaveProperty("disabled", true);
+    await page.user.type(screen.getByRole("combobox", { name: "Function" }), "sum");
+    await page.user.type(screen.getByLabelText("Parameters"), literally("[40, 2"));
+    await screen.findByText(/a comma or \] is expected/);
+    expect(start).toHaveProperty("disabled", true);
+    await page.user.type(screen.getByLabelText("Parameters"), "]");
+    await page.user.click(start);
+    await screen.findByText("1 of 2 answered, 1 failed");
+    expect(call).toHaveBeenCalledWith([40, 2]);
+    expect(page.requests).toContain("POST /api/v2/devices/pump/rpc/sum?timeout=10000");
+    screen.getByText("Close");
+  });
+
+  test("adds and removes labels beside those that a device has", async () => {
+    const labelled = deviceOf("pump", {
+      shadow: { ...deviceOf("pump").shadow, tags: { labels: ["old", "kept"] } },
+    });
+    const patch = jest.fn((_body: unknown) => [200, labelled] as const);
+    await using page = await showPage(<LabelDevices ids={["pump"]} onClose={() => {}} />, {
+      "GET /api/v2/devices/pump": () => [200, labelled, { ETag: '"1"' }],
+      "POST /api/v2/devices/pump": patch,
+    });
+    await page.user.type(screen.getByRole("combobox", { name: "Add" }), "new{Enter}");
+    await page.user.type(screen.getByRole("combobox", { name: "Remove" }), "old{Enter}");
+    await page.user.click(screen.getByRole("button", { name: "Label" }));
+    await screen.findByText("1 of 1 labelled");
+    expect(patch).toHaveBeenCalledWith({ shadow: { tags: { labels: ["kept", "new"] } } });
+  });
+
+  test("deletes after a confirmation, and says so when it is closed", async () => {
+    const onDeleted = jest.fn();
+    await using page = await showPage(<DeleteDevices ids={ids} onClose={() => {}} onDeleted={onDeleted} />, {
+      "DELETE /api/v2/devices/pump": () => [204],
+      "DELETE /api/v2/devices/lamp": () => [204],
+    });
+    expect(page.requests).toEqual([]);
+    await page.user.click(screen.getByRole("button", { name: "Delete" }));
+    await screen.findByText("2 of 2 deleted");
+    await page.user.click(screen.getByText("Close"));
+    expect(onDeleted).toHaveBeenCalled();
+  });
+});
+
+describe("the overview of a device", () => {
+  test("saves a name, and follows the names that others save until it is edited", async () => {
+    const patch = jest.fn((_body: unknown) => [200, deviceOf("pump", { name: "Cellar" })] as const);
+    await using page = await showPage(<OverviewSection device={deviceOf("pump")} />, {
+      "POST /api/v2/devices/pump": patch,
+    });
+    const name = screen.getByLabelText("Name");
+    page.show(<OverviewSection device={deviceOf("pump", { name: "Attic" })} />);
+    await waitFor(() => expect(name).toHaveProperty("value", "Attic"));
+    await page.user.clear(name);
+    await page.user.type(name, "Cellar");
+    page.show(<OverviewSection device={deviceOf("pump", { name: "Roof" })} />);
+    expect(name).toHaveProperty("value", "Cellar");
+    await page.user.click(screen.getByRole("button", { name: "Save the name" }));
+    await waitFor(() => expect(patch).toHaveBeenCalledWith({ name: "Cellar" }));
+  });
+
+  test("saves labels without those that others removed meanwhile", async () => {
+    const tagged = (labels: string[]) =>
+      deviceOf("pump", { shadow: { ...deviceOf("pump").shadow, tags: { labels } } });
+    const patch = jest.fn((_body: unknown) => [200, tagged([])] as const);
+    await using page = await showPage(<OverviewSection device={tagged(["a", "b"])} />, {
+      "GET /api/v2/devices/pump": () => [200, tagged(["b"]), { ETag: '"2"' }],
+      "POST /api/v2/devices/pump": patch,
+    });
+    await page.user.type(screen.getByRole("combobox", { name: "Labels" }), "c{Enter}");
+    await page.user.click(screen.getByRole("button", { name: "Save the labels" }));
+    await waitFor(() => expect(patch).toHaveBeenCalledWith({ shadow: { tags: { labels: ["b", "c"] } } }));
+  });
+});
+
+describe("the shadow of a device", () => {
+  const before = withDesired({ on: false });
+
+  test("is saved as a patch of what was edited, and not while it is no JSON", async () => {
+    const patches: DevicePatch[] = [];
+    await using page = await showPage(<ShadowSection device={before} />, {
+      "GET /api/v2/devices/pump": () => [200, before, { ETag: '"1"' }],
+      "POST /api/v2/devices/pump": (body: DevicePatch) => {
+        patches.push(body);
+        return [200, withDesired({ on: true })];
+      },
+    });
+    const desired = screen.getByLabelText("Desired");
+    const save = screen.getByRole("button", { name: "Save" });
+    expect(save).toHaveProperty("disabled", true);
+    await page.user.clear(desired);
+    await page.user.type(desired, literally('{"on": tru'));
+    await screen.findByText(/a value is expected/);
+    expect(save).toHaveProperty("disabled", true);
+    await page.user.type(desired, "e}");
+    await page.user.click(save);
+    await waitFor(() => expect(patches).toEqual([{ shadow: { state: { desired: { on: true } } } }]));
+  });
+
+  test("without edits follows what others save; with edits shows theirs beside it", async () => {
+    await using page = await showPage(<ShadowSection device={before} />, {});
+    const desired = screen.getByLabelText("Desired");
+    page.show(<ShadowSection device={withDesired({ on: 1 })} />);
+    await waitFor(() => expect(desired).toHaveProperty("value", '{\n  "on": 1\n}'));
+    await page.user.clear(desired);
+    await page.user.type(desired, literally('{"on":2}'));
+    page.show(<ShadowSection device={withDesired({ on: 3 })} />);
+    const conflict = await screen.findByRole("alert", { name: /Somebody else changed the desired state/ });
+    expect(
+      within(conflict)
+        .getAllByRole("cell")
+        .map(({ textContent }) => textContent),
+    ).toEqual(["/on (both changed it)", "1", "3", "2"]);
+    expect(screen.getByRole("button", { name: "Save" })).toHaveProperty("disabled", true);
+    await page.user.click(screen.getByRole("button", { name: "Discard mine, take theirs" }));
+    await waitFor(() => expect(desired).toHaveProperty("value", '{\n  "on": 3\n}'));
+    expect(screen.queryByRole("alert")).toBeNull();
+  });
+
+  test("overwrites what others saved if that is what the user decides", async () => {
+    const theirs = withDesired({ on: 3 });
+    const patches: DevicePatch[] = [];
+    await using page = await showPage(<ShadowSection device={before} />, {
+      "GET /api/v2/devices/pump": () => [200, theirs, { ETag: '"2"' }],
+      "POST /api/v2/devices/pump": (body: DevicePatch) => {
+        patches.push(body);
+        return [200, withDesired({ on: 2 })];
+      },
+    });
+    await page.user.clear(screen.getByLabelText("Desired"));
+    await page.user.type(screen.getByLabelText("Desired"), literally('{"on":2}'));
+    page.show(<ShadowSection device={theirs} />);
+    await page.user.click(await screen.findByRole("button", { name: "Overwrite theirs with mine" }));
+    await waitFor(() => expect(patches).toEqual([{ shadow: { state: { desired: { on: 2 } } } }]));
+  });
+});
+
+test("the access of a device is edited, checked and saved whole", async () => {
+  const device = deviceOf("pump", { acl: { read: [], write: [], rpc: [], queries: {} } });
+  const patch = jest.fn((_body: unknown) => [200, device] as const);
+  await using page = await showPage(<AccessSection device={device} />, {
+    "GET /api/v2/devices/pump": () => [200, device, { ETag: '"1"' }],
+    "POST /api/v2/devices/pump": patch,
+  });
+  const save = screen.getByRole("button", { name: "Save" });
+  await page.user.type(screen.getByRole("combobox", { name: "Reads" }), "state{Enter}");
+  await screen.findByText(/^state /);
+  expect(save).toHaveProperty("disabled", true);
+  await page.user.click(screen.getByRole("button", { name: "Discard" }));
+  await page.user.type(screen.getByRole("combobox", { name: "Reads" }), "/state/reported{Enter}");
+  await page.user.type(screen.getByRole("combobox", { name: "Calls" }), "Sys.GetInfo{Enter}");
+  await page.user.click(save);
+  await waitFor(() =>
+    expect(patch).toHaveBeenCalledWith({
+      acl: { read: ["/state/reported"], write: [], rpc: ["Sys.GetInfo"], queries: {} },
+    }),
+  );
+});
+
+test("calls of a device are kept, newest first, to be used again, and cleared", async () => {
+  let calls = 0;
+  await using page = await showPage(<RpcSection device={deviceOf("pump", { online: true })} />, {
+    "GET /api/v2/devices/pump/rpc/RPC.List": () => [200, ["sum", "RPC.List"]],
+    "POST /api/v2/devices/pump/rpc/sum": () => {
+      calls += 1;
+      return calls === 1 ? [200, 42] : [504, problem("rpc_timeout", 504)];
+    },
+  });
+  await screen.findByText(/2 functions by RPC.List/);
+  await page.user.type(screen.getByRole("combobox", { name: "Function" }), "sum");
+  await page.user.click(screen.getByRole("button", { name: "Call" }));
+  expect((await screen.findByRole("region", { name: "Answer of sum" })).textContent).toBe("42");
+  await page.user.type(screen.getByLabelText("Parameters"), "7");
+  await screen.findByText("Parameters are a JSON object or array.");
+  await page.user.click(screen.getByRole("button", { name: "Use again" }));
+  expect(screen.getByLabelText("Parameters")).toHaveProperty("value", "");
+  await page.user.click(screen.getByRole("button", { name: "Call" }));
+  await screen.findByText("The device did not answer in time");
+  const kept = screen.getByRole("log", { name: "Calls of this session" });
+  expect(kept.textContent).toMatch(/failed.*answered/);
+  await page.user.click(screen.getByRole("button", { name: "Clear" }));
+  expect(kept.textContent).toBe("None yet.");
+});
+
+test("a secret of a device is replaced after a confirmation", async () => {
+  let token = "dt_old";
+  await using page = await showPage(<CredentialsSection device={deviceOf("pump")} />, {
+    "GET /api/v2/devices/pump/credentials": () => [200, { token, public_key: "pk_1" }],
+    "POST /api/v2/devices/pump/token": () => {
+      token = "dt_new";
+      return [200, { token }];
+    },
+    ...mqtt,
+  });
+  await page.user.click(await screen.findByRole("button", { name: "Replace the token" }));
+  const dialog = await screen.findByRole("dialog", { name: "Replace the token?" });
+  await page.user.click(within(dialog).getByRole("button", { name: "Replace the token" }));
+  await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+  await page.user.click(screen.getByRole("button", { name: "Show the token" }));
+  await screen.findByText("dt_new");
+});

@@ -1,0 +1,112 @@
+import { describe, expect, test } from "@jest/globals";
+import { inOrder } from "../src/features/devices/list/device-order.ts";
+import {
+  applyChanges,
+  type DeviceChange,
+  type DevicePages,
+} from "../src/features/devices/shared/device-lists.ts";
+import { type DeviceRow, rowOf } from "../src/features/devices/shared/device-row.ts";
+import { deviceOf } from "./devices.ts";
+
+const all = { filter: "", online: null } as const;
+const row = (id: string, changes: Partial<DeviceRow> = {}): DeviceRow => ({
+  ...rowOf(deviceOf(id)),
+  ...changes,
+});
+
+function pagesOf(pages: readonly (readonly DeviceRow[])[], next: string | null = null): DevicePages {
+  return {
+    pages: pages.map((rows, at) => ({ rows, next: at === pages.length - 1 ? next : String(at) })),
+    pageParams: pages.map((_, at) => (at === 0 ? null : String(at - 1))),
+  };
+}
+const idsOf = ({ pages }: DevicePages) => pages.map(({ rows }) => rows.map(({ id }) => id));
+const at = "2026-02-01T00:00:00.000Z";
+
+describe("a list of devices that is kept up to date", () => {
+  test("shows presence and changes in place and leaves other pages as they are", () => {
+    const before = pagesOf([[row("a"), row("b")], [row("c")]]);
+    const { pages } = applyChanges(before, all, [
+      { kind: "presence", id: "b", online: true, at },
+      { kind: "row", row: row("b", { name: "B", online: true, lastSeen: at }) },
+    ]);
+    expect(pages.pages[0]?.rows[1]).toMatchObject({ id: "b", name: "B", online: true, lastSeen: at });
+    expect(pages.pages[0]?.rows[0]).toBe(before.pages[0]?.rows[0]);
+    expect(pages.pages[1]).toBe(before.pages[1]);
+  });
+
+  test("drops what is deleted, and takes up what is new at its end, also what was made anew", () => {
+    const changes: DeviceChange[] = [
+      { kind: "deleted", id: "a" },
+      { kind: "row", row: row("d") },
+      { kind: "row", row: row("e") },
+      { kind: "deleted", id: "e" },
+      { kind: "presence", id: "d", online: true, at },
+    ];
+    const { pages } = applyChanges(pagesOf([[row("a"), row("b")]]), all, changes);
+    expect(idsOf(pages)).toEqual([["b", "d"]]);
+    expect(pages.pages[0]?.rows[1]?.online).toBe(true);
+  });
+
+  test("leaves new devices to the pages that are still to come", () => {
+    const { pages, unknown } = applyChanges(
+      pagesOf([[row("a", { online: true })]], "more"),
+      { filter: "", online: true },
+      [
+        { kind: "row", row: row("z", { online: true }) },
+        { kind: "presence", id: "y", online: true, at },
+      ],
+    );
+    expect(idsOf(pages)).toEqual([["a"]]);
+    expect(unknown).toEqual([]);
+  });
+
+  test("holds only what is selected", () => {
+    const selection = { filter: "pump", online: true };
+    const listed = pagesOf([[row("pump-1", { online: true }), row("pump-2", { online: true })]]);
+    const { pages, unknown } = applyChanges(listed, selection, [
+      { kind: "presence", id: "pump-1", online: false, at },
+      { kind: "row", row: row("lamp", { online: true }) },
+      { kind: "row", row: row("x", { online: true, labels: ["pumps"] }) },
+      { kind: "presence", id: "who", online: true, at },
+    ]);
+    expect(idsOf(pages)).toEqual([["pump-2", "x"]]);
+    expect(unknown).toEqual(["who"]);
+  });
+});
+
+describe("the order of devices", () => {
+  const rows = [
+    row("a", { firmware: "2" }),
+    row("b"),
+    row("c", { firmware: "1" }),
+    row("d", { firmware: "2" }),
+  ];
+  const ids = (ordered: readonly DeviceRow[]) => ordered.map(({ id }) => id).join("");
+
+  test("is by value, then by id; those without a value stand last both ways", () => {
+    expect(ids(inOrder(rows, { column: "firmware", descending: false }, []))).toBe("cadb");
+    expect(ids(inOrder(rows, { column: "firmware", descending: true }, []))).toBe("adcb");
+  });
+
+  test("is the same when it begins at an earlier one, of which some are gone, changed or new", () => {
+    const order = { column: "firmware", descending: false } as const;
+    const before = inOrder(rows, order, []);
+    const now = [
+      row("a", { firmware: "0" }),
+      row("d", { firmware: "2" }),
+      row("e", { firmware: "1" }),
+      row("b"),
+    ];
+    expect(inOrder(now, order, before)).toEqual(inOrder(now, order, []));
+  });
+});
+
+test("a row tells labels and the version as devices report it", () => {
+  const { shadow } = deviceOf("a");
+  const reported = { ota: { fw_version: "1.2.3" }, version: "0" };
+  const device = deviceOf("a", {
+    shadow: { ...shadow, tags: { labels: ["x", 1, "y"] }, state: { desired: {}, reported } },
+  });
+  expect(rowOf(device)).toMatchObject({ labels: ["x", "y"], firmware: "1.2.3", shadowVersion: 1 });
+});
