@@ -133,6 +133,8 @@ async function missing(phase: string, count: number): Promise<number> {
 const p99 = (ms: readonly number[]) =>
   ms.toSorted((a, b) => a - b)[Math.ceil(ms.length * 0.99) - 1] ?? Number.NaN;
 
+// What runs for the first time is compiled.
+await work("warm-up", 5_000);
 for (const [nth, attack] of attacks.entries()) {
   const [quietly, attacked] = [`quiet-${nth}`, `attacked-${nth}`];
   const quiet = await work(quietly, quietMs);

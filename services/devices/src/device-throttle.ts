@@ -1,10 +1,11 @@
 import type { Throttling } from "@devmesh/contracts/model/notification";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { Counter, type Registry } from "prom-client";
 import type { z } from "zod";
 import type { Background } from "./background.ts";
-import type { DeviceConnections } from "./device-connections.ts";
+import type { DeviceConnections, OpenConnection } from "./device-connections.ts";
 import type { DeviceNotices } from "./device-notices.ts";
 import { type TrafficLimits, TrafficMeter } from "./traffic-meter.ts";
 
@@ -19,8 +20,15 @@ export interface ThrottleDeps {
   readonly log: Logger;
 }
 
-/** Keeps a device that does too much out of the broker for a while, so that only that one loses. Returns at once. */
-export type ThrottleDevice = (deviceId: string, why: z.infer<typeof Throttling>["why"]) => void;
+/**
+ * Closes a device that does too much and refuses its logins for a while, so that only that one loses. Returns at once. `known` are
+ * connections of the device that were listed already.
+ */
+export type ThrottleDevice = (
+  deviceId: string,
+  why: z.infer<typeof Throttling>["why"],
+  known?: readonly OpenConnection[],
+) => void;
 
 /** How long logins are refused, in milliseconds: doubled each time, and the first again after a quiet hour. */
 const refusal = { firstMs: 10_000, longestMs: 600_000, forgottenAfterMs: 3_600_000 } as const;
@@ -29,7 +37,7 @@ const refusal = { firstMs: 10_000, longestMs: 600_000, forgottenAfterMs: 3_600_0
 const maxRemembered = 10_000;
 
 /** How often connections are listed, in milliseconds: once for each thousand of them, since an answer has 600 bytes for each. */
-const listEvery = { leastMs: 500, msPerConnection: 1 } as const;
+const listEvery = { leastMs: 200, msPerConnection: 1 } as const;
 
 const callTimeoutMs = 10_000;
 
@@ -68,11 +76,16 @@ export function startThrottling(deps: ThrottleDeps): ThrottleDevice {
       await Promise.all(listed.connections.map((connection) => connections.close(connection, call)));
     });
 
-  const throttle: ThrottleDevice = (deviceId, why) => {
+  const throttle: ThrottleDevice = (deviceId, why, known = []) => {
     const refusedMs = nextRefusal(deviceId);
     if (refusedMs === null) return;
     count.inc({ why });
     log.warn({ device_id: deviceId, why, refused_ms: refusedMs }, "a device is kept out of the broker");
+    // At once: publishing and listing take long while a flood lasts.
+    background.run("closing the listed connections of a throttled device", async () => {
+      using call = createCallContext({ timeoutMs: callTimeoutMs, signal: background.signal, clock });
+      await Promise.all(known.map((connection) => connections.close(connection, call)));
+    });
     background.run("throttling a device", async () => {
       // Published before they are closed, so that `keys` refuses the device when it comes back at once.
       await background.retry("publishing that a device is throttled", callTimeoutMs, (call) =>
@@ -95,7 +108,10 @@ export function startThrottling(deps: ThrottleDeps): ThrottleDevice {
           return [await connections.list(call), begun] as const;
         },
       );
-      for (const { deviceId, why } of meter.take(listed, at)) throttle(deviceId, why);
+      for (const { deviceId, why } of meter.take(listed, at)) {
+        const open = listed.connections.filter((connection) => connection.deviceId === deviceId);
+        throttle(deviceId, why, open);
+      }
       const everyMs = Math.max(listEvery.leastMs, listed.connections.length * listEvery.msPerConnection);
       await clock.sleep(everyMs, background.signal);
     }

@@ -30,7 +30,7 @@ const maxBatch = 256;
  * Messages of one kind at QoS 0 that the broker delivers before they are read. Replies to calls come after them on the same connection,
  * so a flood delays them by what it takes to drop so many; a burst of a fleet that fits loses nothing.
  */
-const unkeptWindow = 2_000;
+const unkeptWindow = 400;
 
 /** What devices say at QoS 0, as subjects. */
 const unkeptSubjects = ["*.shadow.update", "*.shadow.get", "*.event.>"];

@@ -1,3 +1,4 @@
+import type { Json } from "@devmesh/contracts/model/json";
 import type { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
@@ -47,10 +48,18 @@ export interface DeviceMessagesOptions {
 interface Admitted {
   readonly topic: DeviceTopic;
   readonly isAllowed: boolean;
+  /** Payload of an event. */
+  readonly json?: Json;
 }
 
 /** QoS 0 messages that wait or are worked on at one time; beyond it, new ones are dropped. */
 const maxUnkept = 1_000;
+
+/**
+ * QoS 0 messages of one device that wait or are worked on at one time; beyond it, its new ones are dropped. Most of a flood is so
+ * dropped before it costs anything, and other devices keep the larger part of `maxUnkept`.
+ */
+const maxUnkeptPerDevice = 200;
 
 /** A device may use up the allowance of so many seconds at once. */
 const burstSeconds = 20;
@@ -73,6 +82,8 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
   // Of their own, so that a stream of events that cannot be told holds up no shadow.
   const eventLanes = createDeviceLanes();
   let unkept = 0;
+  /** How many of them are of each device that has any. */
+  const unkeptOf = new Map<string, number>();
 
   /** Counts a message against the allowance of its device; null where it is dropped. */
   function admit(message: IncomingMessage): Admitted | null {
@@ -84,12 +95,34 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
     const allowance = topic.kind === "event" ? eventAllowance : shadowAllowance;
     const isAllowed = allowance.take(topic.deviceId, message.timestamp.getTime());
     if (!isAllowed) metrics.messagesDropped.inc({ why: "too_many" });
-    return isAllowed || topic.kind === "shadow_update" ? { topic, isAllowed } : null;
+    if (topic.kind !== "event")
+      return isAllowed || topic.kind === "shadow_update" ? { topic, isAllowed } : null;
+    const json = isAllowed ? readEvent(message.payload) : undefined;
+    return json === undefined ? null : { topic, isAllowed, json };
+  }
+
+  /** Undefined for a payload that is no event. */
+  function readEvent(payload: Uint8Array): Json | undefined {
+    if (payload.byteLength > maxEventBytes) {
+      metrics.messagesDropped.inc({ why: "too_large" });
+      return undefined;
+    }
+    const json = parseJsonPayload(payload);
+    if (json !== undefined && !hasNumberOutOfRange(json)) return json;
+    metrics.messagesDropped.inc({ why: "not_json" });
+    return undefined;
+  }
+
+  function countUnkept(deviceId: string, change: 1 | -1): void {
+    unkept += change;
+    const count = (unkeptOf.get(deviceId) ?? 0) + change;
+    if (count === 0) unkeptOf.delete(deviceId);
+    else unkeptOf.set(deviceId, count);
   }
 
   async function handle(
     message: IncomingMessage,
-    { topic, isAllowed }: Admitted,
+    { topic, isAllowed, json = null }: Admitted,
     signal: AbortSignal,
   ): Promise<void> {
     const { deviceId } = topic;
@@ -102,20 +135,18 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
         return shadowLanes.run(deviceId, () => shadows.read({ ...message, deviceId }, signal));
       case "event":
         return eventLanes.run(deviceId, () =>
-          within(eventMs, signal, (bounded) => tell(message, deviceId, topic.name, bounded)),
+          within(eventMs, signal, async (bounded) => {
+            const event = {
+              id: deviceId,
+              timestamp: message.timestamp.toISOString(),
+              name: topic.name,
+              payload: json,
+            };
+            const dedupe = message.deliveryId === undefined ? {} : { dedupeId: message.deliveryId };
+            await withRetries(() => publisher.rpc_out(event, dedupe), clock, bounded);
+          }),
         );
     }
-  }
-
-  async function tell(message: IncomingMessage, deviceId: string, name: string, signal: AbortSignal) {
-    const { payload, timestamp, deliveryId } = message;
-    if (payload.byteLength > maxEventBytes) return metrics.messagesDropped.inc({ why: "too_large" });
-    const json = parseJsonPayload(payload);
-    if (json === undefined || hasNumberOutOfRange(json))
-      return metrics.messagesDropped.inc({ why: "not_json" });
-    const event = { id: deviceId, timestamp: timestamp.toISOString(), name, payload: json };
-    const dedupe = deliveryId === undefined ? {} : { dedupeId: deliveryId };
-    await withRetries(() => publisher.rpc_out(event, dedupe), clock, signal);
   }
 
   return {
@@ -130,16 +161,17 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
       }
     },
     handleUnkept(message, signal) {
-      const admitted = admit(message);
-      if (admitted === null) return undefined;
-      if (unkept >= maxUnkept) {
+      const [deviceId = ""] = message.topicLevels;
+      if (unkept >= maxUnkept || (unkeptOf.get(deviceId) ?? 0) >= maxUnkeptPerDevice) {
         metrics.messagesDropped.inc({ why: "overload" });
         return undefined;
       }
-      unkept++;
+      const admitted = admit(message);
+      if (admitted === null) return undefined;
+      countUnkept(deviceId, 1);
       return within(unkeptMs, signal, (bounded) => handle(message, admitted, bounded))
         .catch(giveUp)
-        .finally(() => unkept--);
+        .finally(() => countUnkept(deviceId, -1));
     },
   };
 
