@@ -22,7 +22,7 @@ export default {
     "^lucide-react$": resolve(import.meta.dirname, "node_modules/lucide-react/dist/cjs/lucide-react.js"),
   },
   testMatch: ["<rootDir>/**/*.test.{ts,tsx}"],
-  // Above what a test waits for one thing, which says more when it fails (libs/testkit/src/eventually.ts).
+  // Above what a test waits for one thing, which says more when it fails (tools/testkit/src/eventually.ts).
   testTimeout: 90_000,
-  globalTeardown: resolve(import.meta.dirname, "libs/testkit/src/drop-test-databases.ts"),
+  globalTeardown: resolve(import.meta.dirname, "tools/testkit/src/drop-test-databases.ts"),
 };

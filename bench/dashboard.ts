@@ -5,7 +5,7 @@
  */
 import { launchChromium } from "@devmesh/e2e/src/browser/launch-chromium.ts";
 import { type Visit, visitDashboard } from "@devmesh/e2e/src/browser/visit.ts";
-import { findChromium, withoutChromium } from "@devmesh/scripts/find-chromium";
+import { findChromium, withoutChromium } from "@devmesh/testkit/find-chromium";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import type { Page } from "playwright-core";

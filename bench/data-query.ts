@@ -5,8 +5,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSqliteDataStore } from "@devmesh/data/src/data-store.sqlite.ts";
-import type { PageRequest, RecordSelection } from "@devmesh/data/src/data-store.ts";
+import { openSqliteDataStore } from "@devmesh/data/src/store/data-store.sqlite.ts";
+import type { PageRequest, RecordSelection } from "@devmesh/data/src/store/data-store.ts";
 import { openSqliteReader } from "@devmesh/store/sqlite";
 import { batchOf } from "./data-records.ts";
 import { spread } from "./measure.ts";

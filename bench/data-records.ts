@@ -1,4 +1,4 @@
-import type { DataMessage } from "@devmesh/data/src/data-store.ts";
+import type { DataMessage } from "@devmesh/data/src/store/data-store.ts";
 
 /** A plausible telemetry message: 500 devices, three topics each, about 120 bytes of JSON. */
 function telemetry(sequence: number): DataMessage {

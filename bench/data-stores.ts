@@ -5,9 +5,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openMongoDataStore } from "@devmesh/data/src/data-store.mongodb.ts";
-import { openSqliteDataStore } from "@devmesh/data/src/data-store.sqlite.ts";
-import type { DataStore, PageRequest, RecordSelection } from "@devmesh/data/src/data-store.ts";
+import { openMongoDataStore } from "@devmesh/data/src/store/data-store.mongodb.ts";
+import { openSqliteDataStore } from "@devmesh/data/src/store/data-store.sqlite.ts";
+import type { DataStore, PageRequest, RecordSelection } from "@devmesh/data/src/store/data-store.ts";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import { findMongodb, withoutMongodb } from "@devmesh/testkit/mongodb";
 import { batchOf } from "./data-records.ts";

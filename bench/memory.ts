@@ -19,8 +19,8 @@ const all = "all";
 const allShared = "all, shared pages once";
 
 // The first start on a machine compiles; each later one finds the code compiled, and that is how a mesh runs.
-await (await startMesh({ through: "start.mjs" })).stop();
-await using mesh = await startMesh({ through: "start.mjs" });
+await (await startMesh({ through: "run.mjs" })).stop();
+await using mesh = await startMesh({ through: "run.mjs" });
 const devices = await createDevices(mesh, count);
 
 async function measure(): Promise<Record<string, number>> {

@@ -3,8 +3,8 @@
  * broker's configuration, on the same broker of a real mesh. `node bench/mqtt-logins.ts [logins]`
  */
 import { connect } from "node:net";
-import { dataFolder } from "@devmesh/scripts/mesh/data-folder";
-import { readInstallation } from "@devmesh/scripts/mesh/installation";
+import { dataFolder } from "@devmesh/launcher/mesh/data-folder";
+import { readInstallation } from "@devmesh/launcher/mesh/installation";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { generate, parser } from "mqtt-packet";
 import { inTurns, median, tell } from "./measure.ts";

@@ -2,8 +2,8 @@
  * A call of a device's function, over HTTP through gateway, bridge and broker to a device and back on a real mesh, against MQTT.js
  * asking the same device over the same broker by itself. `node bench/rpc-round-trip.ts [seconds]`
  */
-import { dataFolder } from "@devmesh/scripts/mesh/data-folder";
-import { readInstallation } from "@devmesh/scripts/mesh/installation";
+import { dataFolder } from "@devmesh/launcher/mesh/data-folder";
+import { readInstallation } from "@devmesh/launcher/mesh/installation";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startChild } from "./child.ts";

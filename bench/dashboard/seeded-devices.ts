@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
-import { createSqliteDeviceStore } from "@devmesh/devices/src/device-store.sqlite.ts";
 import { applyPatch } from "@devmesh/devices/src/shadow/apply-patch.ts";
 import { emptyShadow } from "@devmesh/devices/src/shadow/stored-shadow.ts";
+import { createSqliteDeviceStore } from "@devmesh/devices/src/store/device-store.sqlite.ts";
 
 /** Devices that are stored at a time, so that they share a commit. */
 const batch = 1_000;

@@ -1,5 +1,5 @@
-import { type DeviceKind, deviceModels } from "@devmesh/scripts/device-models";
-import { type SimulatedDevice, startSimulatedDevice } from "@devmesh/scripts/simulated-device";
+import { type DeviceKind, deviceModels } from "@devmesh/simulator/device-models";
+import { type SimulatedDevice, startSimulatedDevice } from "@devmesh/simulator/simulated-device";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { asMaster } from "./tenant.ts";

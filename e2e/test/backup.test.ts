@@ -30,8 +30,8 @@ interface Procedure {
 const overSqlite: Procedure = {
   store: "sqlite",
   async backUp({ dataDir }, folder) {
-    const script = join(repository, "scripts/backup.mjs");
-    await promisify(execFile)(process.execPath, [script, folder], {
+    const script = join(repository, "tools/launcher/run.mjs");
+    await promisify(execFile)(process.execPath, [script, "backup", folder], {
       env: { ...process.env, DATA_DIR: dataDir, STORE_URL: "" },
     });
   },

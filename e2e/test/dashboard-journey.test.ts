@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises";
-import type { DeviceLogin } from "@devmesh/scripts/device-connection";
-import { type SimulatedDevice, startSimulatedDevice } from "@devmesh/scripts/simulated-device";
+import type { DeviceLogin } from "@devmesh/simulator/device-connection";
+import { type SimulatedDevice, startSimulatedDevice } from "@devmesh/simulator/simulated-device";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
-import { noMisdeeds } from "../src/browser/misdeeds.ts";
+import { noMisdeeds } from "../src/browser/page-errors.ts";
 import { type Visit, visitDashboard } from "../src/browser/visit.ts";
 import { asAnyone, asMaster } from "../src/tenant.ts";
 import { testsInOrder } from "../src/tests-in-order.ts";

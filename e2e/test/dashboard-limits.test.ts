@@ -1,7 +1,7 @@
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
-import { noMisdeeds } from "../src/browser/misdeeds.ts";
+import { noMisdeeds } from "../src/browser/page-errors.ts";
 import { transferredBytes } from "../src/browser/transferred-bytes.ts";
 import { type Visit, visitDashboard } from "../src/browser/visit.ts";
 import { asMaster } from "../src/tenant.ts";

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
 import { seriousViolations } from "../src/browser/accessibility.ts";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
-import { noMisdeeds } from "../src/browser/misdeeds.ts";
+import { noMisdeeds } from "../src/browser/page-errors.ts";
 import { photograph, picturesAreAskedFor } from "../src/browser/photograph.ts";
 import { type Visit, visitDashboard } from "../src/browser/visit.ts";
 import { type SmallFleet, startSmallFleet } from "../src/small-fleet.ts";

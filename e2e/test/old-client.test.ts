@@ -1,16 +1,16 @@
+import type { JsonSchema } from "@devmesh/contract-check/json-schema";
 import { mesh as services } from "@devmesh/contracts/mesh";
 import type { Json } from "@devmesh/contracts/model/json";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
-import type { JsonSchema } from "@devmesh/scripts/contract-surface/json-schema";
 import { eventually } from "@devmesh/testkit/eventually";
 import { repository } from "@devmesh/testkit/mesh";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { recordedSurroundings, type Surroundings } from "../src/old-client/fixtures.ts";
 import { type KnownContract, knownContracts } from "../src/old-client/known-contracts.ts";
 import { filledIn } from "../src/old-client/made-up.ts";
 import { type OldClient, oldClient } from "../src/old-client/old-client.ts";
 import { missingFrom, shapeOf } from "../src/old-client/shape.ts";
-import { recordedSurroundings, type Surroundings } from "../src/old-client/surroundings.ts";
 import { enrolDevice } from "../src/tenant.ts";
 
 /** Clients of the released contracts, replayed from what they once sent, against the services of now (ADR 15). */

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { cacheFolder, putIntoCache } from "@devmesh/scripts/nats-server/binary-cache";
-import { type GoProgram, goInstall } from "@devmesh/scripts/nats-server/go-install";
-import { executablesOnPath, isExecutable } from "@devmesh/scripts/nats-server/path-search";
+import { cacheFolder, putIntoCache } from "@devmesh/launcher/nats-server/binary-cache";
+import { type GoProgram, goInstall } from "@devmesh/launcher/nats-server/go-install";
+import { executablesOnPath, isExecutable } from "@devmesh/launcher/nats-server/path-search";
 
 /** Builds manifests out of the folders of `k8s/`. */
 export const kustomize: GoProgram = {

@@ -2,8 +2,8 @@ import { execFile, spawn } from "node:child_process";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { cacheFolder } from "@devmesh/scripts/nats-server/binary-cache";
-import { executablesOnPath, isExecutable } from "@devmesh/scripts/nats-server/path-search";
+import { cacheFolder } from "@devmesh/launcher/nats-server/binary-cache";
+import { executablesOnPath, isExecutable } from "@devmesh/launcher/nats-server/path-search";
 import { z } from "zod";
 import type { KubernetesObject } from "./manifest.ts";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { deploymentSecrets } from "@devmesh/scripts/deployment/deployment-secrets";
-import { kubernetesSecrets } from "@devmesh/scripts/deployment/kubernetes-secrets";
+import { deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
+import { kubernetesSecrets } from "@devmesh/launcher/deployment/kubernetes-secrets";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { foreignCertificate } from "@devmesh/testkit/test-certificate";
 import type { SecretContents } from "./container-environment.ts";

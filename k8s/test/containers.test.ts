@@ -1,6 +1,6 @@
 import { chmod, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findNatsServer } from "@devmesh/scripts/nats-server/find-nats-server";
+import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
 import { eventually } from "@devmesh/testkit/eventually";
 import { findMongodb } from "@devmesh/testkit/mongodb";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";

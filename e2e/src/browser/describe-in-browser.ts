@@ -1,4 +1,4 @@
-import { findChromium, withoutChromium } from "@devmesh/scripts/find-chromium";
+import { findChromium, withoutChromium } from "@devmesh/testkit/find-chromium";
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import type { Browser } from "playwright-core";
 import { launchChromium } from "./launch-chromium.ts";

@@ -1,6 +1,6 @@
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { type Misdeeds, watchForMisdeeds } from "./misdeeds.ts";
+import { type Misdeeds, watchForMisdeeds } from "./page-errors.ts";
 
 /** Longest wait for one thing in the browser, in milliseconds: machines that run tests are busy. */
 const PATIENCE_MS = 20_000;

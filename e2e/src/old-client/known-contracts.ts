@@ -1,7 +1,7 @@
+import { type ContractSurface, surfaceOf } from "@devmesh/contract-check/surface";
+import { readReleasedSurfaces } from "@devmesh/contract-check/surface-files";
 import { mesh } from "@devmesh/contracts/mesh";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
-import { type ContractSurface, surfaceOf } from "@devmesh/scripts/contract-surface/surface";
-import { readReleasedSurfaces } from "@devmesh/scripts/contract-surface/surface-files";
 import { type Recording, readRecording } from "./recording.ts";
 
 /** What an old client of a service knows, and what it once said. */

@@ -1,9 +1,9 @@
 import { repository } from "@devmesh/testkit/mesh";
+import { recordedSurroundings } from "./fixtures.ts";
 import { knownContracts } from "./known-contracts.ts";
 import { oldClient } from "./old-client.ts";
 import { type RecordedCall, writeRecording } from "./recording.ts";
 import { shapeOf } from "./shape.ts";
-import { recordedSurroundings } from "./surroundings.ts";
 
 // Makes all recorded calls against a mesh of this release and notes what comes back to those that are new. What was recorded
 // before is left as it is: an old client still expects it.

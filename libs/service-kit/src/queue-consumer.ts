@@ -6,7 +6,7 @@ import type { Bus } from "./bus.ts";
 import { systemClock } from "./clock.ts";
 import { type CallContext, createCallContext } from "./context.ts";
 import { storeDeadLetter } from "./dead-letter.ts";
-import { createOwnJobs, type OwnJobs } from "./own-jobs.ts";
+import { createOwnJobs, type OwnJobs } from "./job-deduplication.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
 import { parseJob } from "./queue-job.ts";
 import { ensureConsumer, ensureDeadLetterStream, ensureQueueStream } from "./streams.ts";

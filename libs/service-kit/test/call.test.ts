@@ -1,3 +1,5 @@
+import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
+import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Bus } from "../src/bus.ts";
 import { createClient } from "../src/client.ts";
@@ -5,8 +7,6 @@ import { createCallContext } from "../src/context.ts";
 import { isReason, ServiceError } from "../src/errors.ts";
 import { type Served, serve } from "../src/serve.ts";
 import { startTrace } from "../src/trace.ts";
-import { startBuses, type TestBuses } from "./buses.ts";
-import { everyMethod, greeter, greetings } from "./greeter.ts";
 
 describe("a call", () => {
   let buses: TestBuses;

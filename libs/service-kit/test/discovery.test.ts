@@ -1,11 +1,11 @@
+import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
+import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Bus } from "../src/bus.ts";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
 import { announce, discover, ServiceInfo, ServicePing, ServiceStats } from "../src/discovery.ts";
 import { serve } from "../src/serve.ts";
-import { startBuses, type TestBuses } from "./buses.ts";
-import { everyMethod, greeter, greetings } from "./greeter.ts";
 
 describe("discovery after ADR-32", () => {
   let buses: TestBuses;

@@ -1,9 +1,9 @@
+import { startBuses } from "@devmesh/testkit/sample-mesh/buses";
+import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { describe, expect, test } from "@jest/globals";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
 import { serve } from "../src/serve.ts";
-import { startBuses } from "./buses.ts";
-import { everyMethod, greeter, greetings } from "./greeter.ts";
 
 /** A promise and its resolver. */
 function signalled() {

@@ -1,14 +1,14 @@
 import { defineEvent, defineEvents } from "@devmesh/contracts/contract";
 import { hears } from "@devmesh/contracts/topology";
 import { eventually } from "@devmesh/testkit/eventually";
+import { startBroker, visits } from "@devmesh/testkit/sample-mesh/broker";
+import { startBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 import type { Bus } from "../src/bus.ts";
 import { followEvents, replayEvents, type StreamedEvent, type StreamPosition } from "../src/event-stream.ts";
 import { createPublisher } from "../src/events.ts";
 import { streamManager } from "../src/streams.ts";
-import { startBroker, visits } from "./broker.ts";
-import { startBuses } from "./buses.ts";
 
 const rooms = defineEvents({
   service: "greeter",

@@ -1,13 +1,13 @@
 import { defineEvent, defineEvents } from "@devmesh/contracts/contract";
 import { hears } from "@devmesh/contracts/topology";
 import { eventually } from "@devmesh/testkit/eventually";
+import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 import type { Bus } from "../src/bus.ts";
 import { createCallContext } from "../src/context.ts";
 import { createPublisher, type Publisher, type ReceivedEvent, subscribe } from "../src/events.ts";
 import { streamManager } from "../src/streams.ts";
-import { startBuses, type TestBuses } from "./buses.ts";
 
 const visits = defineEvents({
   service: "greeter",

@@ -1,9 +1,9 @@
 import { defineService } from "@devmesh/contracts/topology";
+import { visits } from "@devmesh/testkit/sample-mesh/broker";
+import { greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { z } from "zod";
 import { ServiceEnv } from "../src/env.ts";
 import { runService } from "../src/run-service.ts";
-import { visits } from "./broker.ts";
-import { greeter, greetings } from "./greeter.ts";
 
 /** A whole service, run as a process by run-service.test.ts. */
 await runService({

@@ -1,4 +1,6 @@
 import { eventually } from "@devmesh/testkit/eventually";
+import { startBuses, testLog } from "@devmesh/testkit/sample-mesh/buses";
+import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { describe, expect, test } from "@jest/globals";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
@@ -10,8 +12,6 @@ import type { Logger } from "../src/logger.ts";
 import { createMetrics } from "../src/metrics.ts";
 import { serve } from "../src/serve.ts";
 import { startTrace } from "../src/trace.ts";
-import { startBuses, testLog } from "./buses.ts";
-import { everyMethod, greeter, greetings } from "./greeter.ts";
 
 /** Collects what would be written, by level. */
 function recordingLog() {

@@ -1,11 +1,11 @@
 import { defineQueue } from "@devmesh/contracts/contract";
 import { eventually } from "@devmesh/testkit/eventually";
+import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
+import { createQueueOffice } from "../src/queue-admin.ts";
 import { type Attempt, consumeQueue } from "../src/queue-consumer.ts";
-import { createQueueOffice } from "../src/queue-office.ts";
 import { createProducer } from "../src/queue-producer.ts";
-import { startBuses, type TestBuses } from "./buses.ts";
 
 /** A queue of its own for each test. */
 const queueNamed = (name: string, backoffMs: number[] = [1, 1], attemptMs = 2_000) =>

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { startBuses } from "@devmesh/testkit/sample-mesh/buses";
+import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { startTcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { describe, expect, test } from "@jest/globals";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
 import { serve } from "../src/serve.ts";
-import { startBuses } from "./buses.ts";
-import { everyMethod, greeter, greetings } from "./greeter.ts";
 
 const call = () => createCallContext({ timeoutMs: 30_000 });
 

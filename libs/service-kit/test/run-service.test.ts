@@ -3,14 +3,14 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { hears } from "@devmesh/contracts/topology";
 import { eventually } from "@devmesh/testkit/eventually";
+import { visits } from "@devmesh/testkit/sample-mesh/broker";
+import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
+import { everyMethod } from "@devmesh/testkit/sample-mesh/greeter";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
 import { subscribe } from "../src/events.ts";
 import type { LauncherMessage } from "../src/run-service.ts";
-import { visits } from "./broker.ts";
-import { startBuses, type TestBuses } from "./buses.ts";
-import { everyMethod } from "./greeter.ts";
 
 interface RunningService {
   readonly process: ChildProcess;

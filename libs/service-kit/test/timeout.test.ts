@@ -1,3 +1,5 @@
+import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
+import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { headers } from "@nats-io/nats-core";
 import type { Bus } from "../src/bus.ts";
@@ -6,8 +8,6 @@ import { createCallContext } from "../src/context.ts";
 import { isReason, ServiceError } from "../src/errors.ts";
 import { serve } from "../src/serve.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
-import { startBuses, type TestBuses } from "./buses.ts";
-import { everyMethod, greeter, greetings } from "./greeter.ts";
 
 describe("a deadline", () => {
   let buses: TestBuses;

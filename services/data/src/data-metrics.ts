@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { DataStore } from "./data-store.ts";
-import type { Unstorable } from "./message-check.ts";
+import type { Unstorable } from "./ingestion/message-check.ts";
+import type { DataStore } from "./store/data-store.ts";
 
 /** Why a message was not stored. Besides what can never be stored: its device is deleted, the store refused it alone, QoS 0 came too fast. */
 export type DropReason = Unstorable | "device_deleted" | "refused_by_store" | "overload";

@@ -3,11 +3,11 @@ import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Context } from "@devmesh/service-kit/context";
 import type { CallInput, Implementation } from "@devmesh/service-kit/implementation";
+import { unavailableWhen } from "@devmesh/service-kit/map-store-errors";
 import { MAX_REPLY_BYTES } from "@devmesh/service-kit/reply-limit";
-import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
-import { type DataStore, InvalidCursor, type RecordSelection } from "./data-store.ts";
-import type { Purges } from "./purge.ts";
+import type { Purges } from "./retention/purge.ts";
+import { type DataStore, InvalidCursor, type RecordSelection } from "./store/data-store.ts";
 
 /** What the use cases need. */
 export interface DataDeps {

@@ -1,17 +1,17 @@
 import { mesh } from "@devmesh/contracts/mesh";
-import { publishDataCanary, watchBrokerStorage } from "@devmesh/service-kit/broker-canary";
-import { deviceBacklog } from "@devmesh/service-kit/device-backlog";
+import { publishDataCanary, watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
+import { deviceBacklog } from "@devmesh/device-broker/device-backlog";
 import { subscribe } from "@devmesh/service-kit/events";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import { createData } from "./data.ts";
 import { createDataMetrics } from "./data-metrics.ts";
 import type { DataEnv } from "./env.ts";
-import { createIngestion } from "./ingest.ts";
-import { startIntake } from "./intake.ts";
-import { openDataStore } from "./open-data-store.ts";
-import { createPurges } from "./purge.ts";
-import { createRecordFeed } from "./record-feed.ts";
-import { createRetention } from "./retention.ts";
+import { createIngestion } from "./ingestion/ingest.ts";
+import { startIntake } from "./ingestion/intake.ts";
+import { createRecordFeed } from "./query/record-feed.ts";
+import { createPurges } from "./retention/purge.ts";
+import { createRetention } from "./retention/retention.ts";
+import { openDataStore } from "./store/open-data-store.ts";
 
 type Declaration = typeof mesh.data;
 

@@ -8,7 +8,7 @@ import {
   maxPayloadBytes,
   type PageRequest,
   type RecordSelection,
-} from "../src/data-store.ts";
+} from "../src/store/data-store.ts";
 
 /** An adapter under test: a fresh store, and the same one opened again. */
 export interface StoreUnderTest {

@@ -1,6 +1,6 @@
+import { provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { createLogger } from "@devmesh/service-kit/logger";
-import { provisionDeviceStreams } from "@devmesh/service-kit/mqtt-stream";
 import { meshUser } from "@devmesh/service-kit/subjects";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startNatsServer } from "@devmesh/testkit/nats-server";

@@ -5,10 +5,10 @@ import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { describe, expect, test } from "@jest/globals";
 import { createDataMetrics } from "../src/data-metrics.ts";
-import { type DataStore, maxPayloadBytes } from "../src/data-store.ts";
-import { createIngestion, type Ingestion } from "../src/ingest.ts";
-import type { IncomingMessage } from "../src/message-check.ts";
-import { gatherQos0Messages } from "../src/qos0-messages.ts";
+import { createIngestion, type Ingestion } from "../src/ingestion/ingest.ts";
+import type { IncomingMessage } from "../src/ingestion/message-check.ts";
+import { gatherQos0Messages } from "../src/ingestion/qos0-messages.ts";
+import { type DataStore, maxPayloadBytes } from "../src/store/data-store.ts";
 import { tempStore } from "./temp-store.ts";
 
 const log = createLogger({ service: "data", level: "silent" });

@@ -5,10 +5,10 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Document } from "mongodb";
-import { openMongoDataStore } from "../src/data-store.mongodb.ts";
-import type { DataMessage, DataStore } from "../src/data-store.ts";
-import { collectionsOf, recordIndexes } from "../src/mongodb/collections.ts";
-import { planOf, sortOf } from "../src/mongodb/record-plan.ts";
+import { openMongoDataStore } from "../src/store/data-store.mongodb.ts";
+import type { DataMessage, DataStore } from "../src/store/data-store.ts";
+import { collectionsOf, recordIndexes } from "../src/store/mongodb/collections.ts";
+import { planOf, sortOf } from "../src/store/mongodb/record-plan.ts";
 
 const never = new AbortController().signal;
 const start = 1_767_225_600_000;

@@ -1,7 +1,7 @@
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import type { TestMongodb } from "@devmesh/testkit/mongodb";
-import { type MongoDataStoreOptions, openMongoDataStore } from "../src/data-store.mongodb.ts";
+import { type MongoDataStoreOptions, openMongoDataStore } from "../src/store/data-store.mongodb.ts";
 import { describeDataStore } from "./data-store.suite.ts";
 
 const never = new AbortController().signal;

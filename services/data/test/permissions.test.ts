@@ -1,7 +1,7 @@
 import { join } from "node:path";
+import { provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
 import { connectBus } from "@devmesh/service-kit/bus";
 import { createLogger } from "@devmesh/service-kit/logger";
-import { provisionDeviceStreams } from "@devmesh/service-kit/mqtt-stream";
 import { startBroker } from "@devmesh/testkit/broker";
 import { eventually } from "@devmesh/testkit/eventually";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";

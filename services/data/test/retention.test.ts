@@ -3,9 +3,9 @@ import { createMetrics } from "@devmesh/service-kit/metrics";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
 import { createDataMetrics } from "../src/data-metrics.ts";
-import type { DataMessage, DataStore } from "../src/data-store.ts";
-import { createPurges } from "../src/purge.ts";
-import { createRetention } from "../src/retention.ts";
+import { createPurges } from "../src/retention/purge.ts";
+import { createRetention } from "../src/retention/retention.ts";
+import type { DataMessage, DataStore } from "../src/store/data-store.ts";
 import { tempStore } from "./temp-store.ts";
 
 const log = createLogger({ service: "data", level: "silent" });

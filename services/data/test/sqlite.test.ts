@@ -4,9 +4,9 @@ import { openSqlite } from "@devmesh/store/sqlite";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
-import { openSqliteDataStore, type SqliteDataStoreOptions } from "../src/data-store.sqlite.ts";
-import type { RecordSelection } from "../src/data-store.ts";
-import { createSearchTable, migrations } from "../src/sqlite/schema.ts";
+import { openSqliteDataStore, type SqliteDataStoreOptions } from "../src/store/data-store.sqlite.ts";
+import type { RecordSelection } from "../src/store/data-store.ts";
+import { createSearchTable, migrations } from "../src/store/sqlite/schema.ts";
 import { describeDataStore } from "./data-store.suite.ts";
 
 /** Opens a store in a folder of its own. */

@@ -4,7 +4,7 @@ import {
   openSqliteDataStore,
   type SqliteDataStore,
   type SqliteDataStoreOptions,
-} from "../src/data-store.sqlite.ts";
+} from "../src/store/data-store.sqlite.ts";
 
 /** A SQLite store in a folder of its own, both gone at the end of an `await using`. */
 export interface TempStore extends AsyncDisposable {

@@ -1,18 +1,18 @@
 import type { mesh } from "@devmesh/contracts/mesh";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { subscribe } from "@devmesh/service-kit/events";
+import { unavailableWhen } from "@devmesh/service-kit/map-store-errors";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
-import { unavailableWhen } from "@devmesh/service-kit/unavailable-when";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { Background } from "./background.ts";
-import { createBrokerConnections } from "./broker-connections.ts";
-import { createDeviceNotices } from "./device-notices.ts";
-import { startThrottling } from "./device-throttle.ts";
 import { createDevices } from "./devices.ts";
 import type { DevicesEnv } from "./env.ts";
-import { openDeviceStore } from "./open-device-store.ts";
-import { registerPresenceMetrics } from "./presence-metrics.ts";
-import { watchPresence } from "./presence-watch.ts";
+import { createBrokerConnections } from "./presence/broker-connections.ts";
+import { startThrottling } from "./presence/device-throttle.ts";
+import { registerPresenceMetrics } from "./presence/presence-metrics.ts";
+import { watchPresence } from "./presence/presence-watch.ts";
+import { createDeviceNotices } from "./registry/device-events.ts";
+import { openDeviceStore } from "./store/open-device-store.ts";
 
 type Declaration = typeof mesh.devices;
 

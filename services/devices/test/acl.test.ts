@@ -8,11 +8,11 @@ import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { checkWrite } from "../src/acl/check-write.ts";
 import { concerns, unwritableMembers } from "../src/acl/principal-rights.ts";
-import type { StoredDevice } from "../src/device-store.ts";
-import { describeDeviceFor, type Presence } from "../src/device-view.ts";
-import { pointerInto } from "../src/json-pointer.ts";
+import { describeDeviceFor, type Presence } from "../src/registry/device-view.ts";
+import { pointerInto } from "../src/registry/json-pointer.ts";
 import { mergePatch } from "../src/shadow/merge-patch.ts";
 import { emptyShadow, type StoredShadow } from "../src/shadow/stored-shadow.ts";
+import type { StoredDevice } from "../src/store/device-store.ts";
 import {
   anyDocument,
   anyPatch,

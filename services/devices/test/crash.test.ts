@@ -2,7 +2,7 @@ import { ServiceError } from "@devmesh/service-kit/errors";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { call, type MeshAround, type ServiceLife, startMeshAround } from "./mesh-around.ts";
+import { call, type MeshAround, type ServiceLife, startMeshAround } from "./devices-fixture.ts";
 
 let mesh: MeshAround;
 let life: ServiceLife;

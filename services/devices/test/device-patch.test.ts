@@ -3,9 +3,9 @@ import { systemClock } from "@devmesh/service-kit/clock";
 import { type Context, createCallContext } from "@devmesh/service-kit/context";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { expect, test } from "@jest/globals";
-import { createPatchDevice } from "../src/device-patch.ts";
-import { createSqliteDeviceStore } from "../src/device-store.sqlite.ts";
-import type { DeviceStore } from "../src/device-store.ts";
+import { createPatchDevice } from "../src/registry/device-patch.ts";
+import { createSqliteDeviceStore } from "../src/store/device-store.sqlite.ts";
+import type { DeviceStore } from "../src/store/device-store.ts";
 import { newDevice } from "./device-store.suite.ts";
 
 type PatchContext = Context<typeof devices, "patchDevice">;

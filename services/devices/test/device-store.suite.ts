@@ -1,9 +1,9 @@
 import { defaultAcl } from "@devmesh/contracts/model/acl";
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import type { DeviceStore, NewDeviceDocument } from "../src/device-store.ts";
-import type { CreatingMark, DeletingMark, Mark, RotatingMark } from "../src/mark.ts";
+import type { CreatingMark, DeletingMark, Mark, RotatingMark } from "../src/deletion/pending-operation.ts";
 import { emptyShadow } from "../src/shadow/stored-shadow.ts";
+import type { DeviceStore, NewDeviceDocument } from "../src/store/device-store.ts";
 
 /** A store that was just made, empty, and how to open the same one again after closing it. */
 export interface StoreUnderTest {

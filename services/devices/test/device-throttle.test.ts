@@ -4,9 +4,9 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { Registry } from "prom-client";
 import { Background } from "../src/background.ts";
-import { startThrottling, type ThrottleDevice } from "../src/device-throttle.ts";
-import { TrafficMeter } from "../src/traffic-meter.ts";
-import { BrokerStandIn } from "./broker-stand-in.ts";
+import { startThrottling, type ThrottleDevice } from "../src/presence/device-throttle.ts";
+import { TrafficMeter } from "../src/presence/traffic-meter.ts";
+import { BrokerStandIn } from "./fake-broker.ts";
 
 const limits = { messagesPerSecond: 100, bytesPerSecond: 10_000 };
 

@@ -12,7 +12,7 @@ import {
   type RunningService,
   startProcessAround,
   startService,
-} from "./process-around.ts";
+} from "./process-fixture.ts";
 
 const principal: Principal = { kind: "master" };
 

@@ -3,7 +3,7 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { call, type MeshAround, type ServiceLife, startMeshAround } from "./mesh-around.ts";
+import { call, type MeshAround, type ServiceLife, startMeshAround } from "./devices-fixture.ts";
 
 const { signal } = new AbortController();
 const principal: Principal = { kind: "master" };

@@ -4,9 +4,9 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { readQueryPlan } from "@devmesh/testkit/query-plan";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { deviceCollection, deviceQueries, openMongoDeviceStore } from "../src/device-store.mongodb.ts";
-import type { DeviceStore } from "../src/device-store.ts";
-import type { Mark } from "../src/mark.ts";
+import type { Mark } from "../src/deletion/pending-operation.ts";
+import { deviceCollection, deviceQueries, openMongoDeviceStore } from "../src/store/device-store.mongodb.ts";
+import type { DeviceStore } from "../src/store/device-store.ts";
 import { describeDeviceStore, newDevice, walkDevices } from "./device-store.suite.ts";
 
 const { signal } = new AbortController();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { DeviceConnection } from "../src/device-connections.ts";
-import { offlineAfterMs, PresenceSets } from "../src/presence.ts";
+import type { DeviceConnection } from "../src/presence/device-connections.ts";
+import { offlineAfterMs, PresenceSets } from "../src/presence/presence.ts";
 
 const connection = (connectionId: number, deviceId = "d", serverId = "S1"): DeviceConnection => ({
   deviceId,

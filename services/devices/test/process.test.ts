@@ -11,7 +11,7 @@ import {
   type RunningService,
   startProcessAround,
   startService,
-} from "./process-around.ts";
+} from "./process-fixture.ts";
 
 const main = resolve(import.meta.dirname, "../src/main.ts");
 const master: Principal = { kind: "master" };

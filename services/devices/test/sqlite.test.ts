@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { expect, test } from "@jest/globals";
-import { createSqliteDeviceStore, deviceQueries } from "../src/device-store.sqlite.ts";
-import { GroupCommit } from "../src/group-commit.ts";
+import { createSqliteDeviceStore, deviceQueries } from "../src/store/device-store.sqlite.ts";
+import { GroupCommit } from "../src/store/group-commit.ts";
 import { describeDeviceStore, newDevice, walkDevices } from "./device-store.suite.ts";
 
 const { signal } = new AbortController();

@@ -3,7 +3,7 @@ import type { JsonObject } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { call, type MeshAround, startMeshAround } from "./mesh-around.ts";
+import { call, type MeshAround, startMeshAround } from "./devices-fixture.ts";
 
 const master = { kind: "master" } as Principal;
 

@@ -2,17 +2,17 @@ import { mesh } from "@devmesh/contracts/mesh";
 import { subscribe } from "@devmesh/service-kit/events";
 import type { ServiceParts } from "@devmesh/service-kit/run-service";
 import type { EndpointStats } from "@devmesh/service-kit/serve";
-import { createApp } from "./app.ts";
+import { KeyCache } from "./auth/key-cache.ts";
+import { type AclPermissions, PermissionCache } from "./auth/permission-cache.ts";
 import type { GatewayEnv } from "./env.ts";
-import { createHttpMetrics } from "./http-metrics.ts";
-import { startHttpServer } from "./http-server.ts";
-import { KeyCache } from "./key-cache.ts";
-import { createMeshReader } from "./mesh-state.ts";
+import { createApp } from "./http/app.ts";
+import { Places } from "./http/concurrency-limit.ts";
+import { createHttpMetrics } from "./http/http-metrics.ts";
+import { startHttpServer } from "./http/http-server.ts";
 import { NotificationHub } from "./notifications/hub.ts";
 import { createNotificationMetrics } from "./notifications/notification-metrics.ts";
 import { createStreamOpener } from "./notifications/open-stream.ts";
-import { type AclPermissions, PermissionCache } from "./permission-cache.ts";
-import { Places } from "./places.ts";
+import { createMeshReader } from "./routes/mesh-state.ts";
 
 /** How long listeners may take to close their streams when the gateway stops, in milliseconds; they are ended then. */
 const farewellMs = 2_000;

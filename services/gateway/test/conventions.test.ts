@@ -3,8 +3,8 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { device, secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
-import { device, secrets } from "./stand-ins.ts";
 
 let mesh: Fixture;
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { narrowQuery, startOf } from "../src/record-query.ts";
+import { narrowQuery, startOf } from "../src/routes/record-query.ts";
+import { device } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
-import { device } from "./stand-ins.ts";
 
 let mesh: Fixture;
 const clock = new ManualClock(new Date("2026-03-01T12:00:00.000Z"));

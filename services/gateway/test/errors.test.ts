@@ -3,9 +3,9 @@ import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { kitErrors, ServiceError } from "@devmesh/service-kit/errors";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { errorReference } from "../src/error-reference.ts";
-import { gatewayErrors } from "../src/gateway-errors.ts";
-import { problemOf } from "../src/problem.ts";
+import { gatewayErrors } from "../src/http/gateway-errors.ts";
+import { problemOf } from "../src/http/problem.ts";
+import { errorReference } from "../src/reference/error-reference.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 describe("the status of an error", () => {

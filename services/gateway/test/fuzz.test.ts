@@ -3,8 +3,8 @@ import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import fc from "fast-check";
+import { secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
-import { secrets } from "./stand-ins.ts";
 
 let mesh: Fixture;
 beforeAll(async () => {

@@ -16,7 +16,7 @@ import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-serv
 import { pino } from "pino";
 import { GatewayEnv } from "../src/env.ts";
 import { type Gateway, startGateway } from "../src/gateway.ts";
-import { type StandIns, secrets, serveStandIns } from "./stand-ins.ts";
+import { type StandIns, secrets, serveStandIns } from "./fakes.ts";
 
 /** How a test's gateway is set up. */
 export interface FixtureOptions {

@@ -1,7 +1,7 @@
 import { createMetrics } from "@devmesh/service-kit/metrics";
 import { eventually } from "@devmesh/testkit/eventually";
 import { describe, expect, test } from "@jest/globals";
-import { createHttpMetrics, type EndedRequest } from "../src/http-metrics.ts";
+import { createHttpMetrics, type EndedRequest } from "../src/http/http-metrics.ts";
 import { startFixture } from "./gateway-fixture.ts";
 
 const ended: EndedRequest = {

@@ -1,6 +1,6 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
-import { KeyCache, type VerifiedKey } from "../src/key-cache.ts";
+import { KeyCache, type VerifiedKey } from "../src/auth/key-cache.ts";
 
 function key(keyId: string, expiresAtMs = Number.POSITIVE_INFINITY): VerifiedKey {
   return { keyId, principal: { kind: "master" }, expiresAtMs };

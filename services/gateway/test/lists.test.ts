@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { device, record } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
-import { device, record } from "./stand-ins.ts";
 
 let mesh: Fixture;
 beforeAll(async () => {

@@ -13,8 +13,8 @@ import {
   StreamRefused,
 } from "@devmesh/testkit/notification-client";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
-import { secrets } from "./stand-ins.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
 const notify = "/api/v2/notify";

@@ -3,8 +3,8 @@ import { streamManager } from "@devmesh/service-kit/streams";
 import { eventually } from "@devmesh/testkit/eventually";
 import { openEventStream, openWebSocket } from "@devmesh/testkit/notification-client";
 import { expect, test } from "@jest/globals";
+import { device, record, secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
-import { device, record, secrets } from "./stand-ins.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
 const notify = "/api/v2/notify";

@@ -1,7 +1,7 @@
 import { openEventStream, openWebSocket } from "@devmesh/testkit/notification-client";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { device, record, secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
-import { device, record, secrets } from "./stand-ins.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
 const notify = "/api/v2/notify";

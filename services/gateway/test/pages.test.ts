@@ -1,7 +1,7 @@
 import { api } from "@devmesh/contracts/rest/api";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { errorReference } from "../src/error-reference.ts";
+import { errorReference } from "../src/reference/error-reference.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 let mesh: Fixture;

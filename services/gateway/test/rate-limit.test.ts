@@ -1,7 +1,7 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { RequestRefused } from "../src/gateway-errors.ts";
-import { RateLimit, rateAddress } from "../src/rate-limit.ts";
+import { RateLimit, rateAddress } from "../src/auth/rate-limit.ts";
+import { RequestRefused } from "../src/http/gateway-errors.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 describe("a token bucket", () => {

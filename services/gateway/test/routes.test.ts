@@ -2,8 +2,8 @@ import { api } from "@devmesh/contracts/rest/api";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
-import { secrets } from "./stand-ins.ts";
 
 let mesh: Fixture;
 beforeAll(async () => {

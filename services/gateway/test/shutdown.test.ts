@@ -3,8 +3,8 @@ import { connect } from "node:net";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { expect, test } from "@jest/globals";
+import { device } from "./fakes.ts";
 import { startFixture } from "./gateway-fixture.ts";
-import { device } from "./stand-ins.ts";
 
 test("a gateway that stops finishes what runs, ends its connections and takes no new ones", async () => {
   await using mesh = await startFixture();

@@ -3,10 +3,10 @@ import { connect, type Socket } from "node:net";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { maxBodyBytes } from "../src/request-body.ts";
-import { UnfinishedBodies } from "../src/unfinished-bodies.ts";
+import { maxBodyBytes } from "../src/http/request-body.ts";
+import { UnfinishedBodies } from "../src/http/unfinished-bodies.ts";
+import { secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
-import { secrets } from "./stand-ins.ts";
 
 const kilobytes = 1024;
 

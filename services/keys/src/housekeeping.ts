@@ -1,10 +1,10 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
-import type { AccountNotices } from "./account-notices.ts";
-import { invitationMs } from "./invitation.ts";
-import type { KeyStore } from "./key-store.ts";
-import { mailWindowMs } from "./mail-allowance.ts";
+import type { AccountNotices } from "./customers/account-events.ts";
+import { invitationMs } from "./customers/invitation.ts";
+import { mailWindowMs } from "./customers/mail-allowance.ts";
+import type { KeyStore } from "./store/key-store.ts";
 
 /** How often the store is swept, in milliseconds. What a sweep removes counts as removed before: it frees space, and tells who watches. */
 const sweepMs = 10 * 60 * 1000;

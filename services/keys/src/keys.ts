@@ -1,9 +1,12 @@
 import type { keys } from "@devmesh/contracts/keys";
 import type { Implementation } from "@devmesh/service-kit/implementation";
-import { type ApiKeysDependencies, createApiKeys } from "./api-keys.ts";
-import { type CustomersDependencies, createCustomers } from "./customers.ts";
-import { createDeviceCredentials, type DeviceCredentialsDependencies } from "./device-credentials.ts";
-import { createVerification, type VerificationDependencies } from "./verification.ts";
+import { type ApiKeysDependencies, createApiKeys } from "./api-keys/api-keys.ts";
+import { createVerification, type VerificationDependencies } from "./api-keys/verification.ts";
+import {
+  createDeviceCredentials,
+  type DeviceCredentialsDependencies,
+} from "./credentials/device-credentials.ts";
+import { type CustomersDependencies, createCustomers } from "./customers/customers.ts";
 
 /** All that the use cases need. */
 export type KeysDependencies = VerificationDependencies &

@@ -1,6 +1,6 @@
 import { secretPattern } from "@devmesh/contracts/model/api-key";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { openSqliteKeyStore } from "../src/key-store.sqlite.ts";
+import { openSqliteKeyStore } from "../src/store/key-store.sqlite.ts";
 import { type KeysWorld, type RunningKeys, startKeysIn, startWorld } from "./running-keys.ts";
 
 let world: KeysWorld;

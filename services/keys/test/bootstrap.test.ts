@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { type ApiServerStandIn, startApiServer } from "./api-server-stand-in.ts";
+import { type ApiServerStandIn, startApiServer } from "./fake-api-server.ts";
 
 const main = join(import.meta.dirname, "../src/bootstrap/main.ts");
 const token = "eyJhbGciOi.job-token.xyz";

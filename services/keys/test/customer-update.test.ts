@@ -2,7 +2,7 @@ import { type Customer, customerMetaBytes } from "@devmesh/contracts/model/custo
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { readCustomerUpdate } from "../src/customer-update.ts";
+import { readCustomerUpdate } from "../src/customers/customer-update.ts";
 
 const customer: Customer = {
   id: "1",

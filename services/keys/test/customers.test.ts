@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { mailQueue } from "@devmesh/contracts/mailer";
+import { createQueueOffice } from "@devmesh/service-kit/queue-admin";
 import { consumeQueue } from "@devmesh/service-kit/queue-consumer";
-import { createQueueOffice } from "@devmesh/service-kit/queue-office";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { openSqliteKeyStore } from "../src/key-store.sqlite.ts";
+import { openSqliteKeyStore } from "../src/store/key-store.sqlite.ts";
 import { type KeysWorld, type RunningKeys, startKeysIn, startWorld } from "./running-keys.ts";
 
 const hourMs = 60 * 60 * 1000;

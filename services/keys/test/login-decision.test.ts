@@ -1,10 +1,10 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
-import { createIngestionGate } from "../src/ingestion-gate.ts";
-import { openSqliteKeyStore } from "../src/key-store.sqlite.ts";
-import { createLoginThrottle } from "../src/login-throttle.ts";
-import { createMqttLogin, type MqttLogin } from "../src/mqtt-login.ts";
-import { createSecret, digestSecret } from "../src/secret.ts";
+import { createSecret, digestSecret } from "../src/api-keys/secret.ts";
+import { createIngestionGate } from "../src/mqtt-login/ingestion-check.ts";
+import { createLoginThrottle } from "../src/mqtt-login/login-throttle.ts";
+import { createMqttLogin, type MqttLogin } from "../src/mqtt-login/mqtt-login.ts";
+import { openSqliteKeyStore } from "../src/store/key-store.sqlite.ts";
 
 const { signal } = new AbortController();
 const hourMs = 60 * 60 * 1000;

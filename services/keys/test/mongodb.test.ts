@@ -5,11 +5,11 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { readQueryPlan } from "@devmesh/testkit/query-plan";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { apiKeyCollection, apiKeyQueries } from "../src/api-key-store.mongodb.ts";
-import { credentialCollection, credentialQueries } from "../src/credential-store.mongodb.ts";
-import { customerCollection, customerQueries } from "../src/customer-store.mongodb.ts";
-import { openMongoKeyStore } from "../src/key-store.mongodb.ts";
-import { mailWindowCollection, mailWindowQueries } from "../src/mail-slot-store.mongodb.ts";
+import { apiKeyCollection, apiKeyQueries } from "../src/api-keys/api-key-store.mongodb.ts";
+import { credentialCollection, credentialQueries } from "../src/credentials/credential-store.mongodb.ts";
+import { customerCollection, customerQueries } from "../src/customers/customer-store.mongodb.ts";
+import { mailWindowCollection, mailWindowQueries } from "../src/customers/mail-slot-store.mongodb.ts";
+import { openMongoKeyStore } from "../src/store/key-store.mongodb.ts";
 import { keyStoreSuite } from "./key-store.suite.ts";
 
 const { signal } = new AbortController();

@@ -4,11 +4,11 @@ import { type MongoUrl, parseStoreUrl } from "@devmesh/store/store-url";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { apiKeyCollection, createMongoApiKeyStore } from "../src/api-key-store.mongodb.ts";
-import type { StoredApiKey } from "../src/api-key-store.ts";
-import type { StoredCredentials } from "../src/credential-store.ts";
-import { openMongoKeyStore } from "../src/key-store.mongodb.ts";
-import type { KeyStore } from "../src/key-store.ts";
+import { apiKeyCollection, createMongoApiKeyStore } from "../src/api-keys/api-key-store.mongodb.ts";
+import type { StoredApiKey } from "../src/api-keys/api-key-store.ts";
+import type { StoredCredentials } from "../src/credentials/credential-store.ts";
+import { openMongoKeyStore } from "../src/store/key-store.mongodb.ts";
+import type { KeyStore } from "../src/store/key-store.ts";
 import { interleave } from "./interleaving.ts";
 
 const { signal } = new AbortController();

@@ -3,9 +3,9 @@ import { secretPattern } from "@devmesh/contracts/model/api-key";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { createSealer } from "../src/sealing.ts";
-import { createSecret } from "../src/secret.ts";
-import { createIdSource, isSortableId } from "../src/sortable-id.ts";
+import { createSecret } from "../src/api-keys/secret.ts";
+import { createSealer } from "../src/store/encryption.ts";
+import { createIdSource, isSortableId } from "../src/store/sortable-id.ts";
 
 describe("a secret", () => {
   test("has the prefix of its kind and 32 base62 characters", () => {

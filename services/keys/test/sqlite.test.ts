@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { expect, test } from "@jest/globals";
-import { openSqliteKeyStore } from "../src/key-store.sqlite.ts";
+import { openSqliteKeyStore } from "../src/store/key-store.sqlite.ts";
 import { keyStoreSuite } from "./key-store.suite.ts";
 
 keyStoreSuite("SQLite", async () => {

@@ -1,5 +1,5 @@
 import type { Bus } from "@devmesh/service-kit/bus";
-import type { QueueOffice } from "@devmesh/service-kit/queue-office";
+import type { QueueOffice } from "@devmesh/service-kit/queue-admin";
 import { Counter, Gauge } from "prom-client";
 import type { MailQueue } from "./mail-deliveries.ts";
 

@@ -1,7 +1,7 @@
 import type { DeadMail, mailer } from "@devmesh/contracts/mailer";
 import type { DeadLetter } from "@devmesh/service-kit/dead-letter";
 import type { Implementation } from "@devmesh/service-kit/implementation";
-import type { QueueOffice } from "@devmesh/service-kit/queue-office";
+import type { QueueOffice } from "@devmesh/service-kit/queue-admin";
 import type { z } from "zod";
 import type { MailQueue } from "./mail-deliveries.ts";
 

@@ -1,6 +1,6 @@
 import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
-import { createQueueOffice } from "@devmesh/service-kit/queue-office";
+import { createQueueOffice } from "@devmesh/service-kit/queue-admin";
 import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
 import type { MailerEnv } from "./env.ts";
 import { defaultSender } from "./mail-address.ts";

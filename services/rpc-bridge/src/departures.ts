@@ -1,7 +1,7 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason } from "@devmesh/service-kit/errors";
-import type { Calls } from "./calls.ts";
+import type { Calls } from "./calls/calls.ts";
 import type { DevicesClient } from "./devices-client.ts";
 
 /** What {@link departureHandler} needs. */

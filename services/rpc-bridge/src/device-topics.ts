@@ -1,6 +1,6 @@
 import { DeviceId } from "@devmesh/contracts/model/device-id";
-import type { SessionRecord } from "@devmesh/service-kit/kept-sessions";
-import { canarySubjects, mqttStreamPrefix } from "@devmesh/service-kit/subjects";
+import { canarySubjects, mqttStreamPrefix } from "@devmesh/device-broker/broker-subjects";
+import type { SessionRecord } from "@devmesh/device-broker/persistent-sessions";
 
 /**
  * The topics between the bridge and one device (api.md, MQTT). The only place where the bridge builds a topic; the id

@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
+import { pinnedCertificate } from "@devmesh/device-broker/pinned-certificate";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
-import { pinnedCertificate } from "@devmesh/service-kit/pinned-certificate";
 import { connect, type MqttClient } from "mqtt";
 
 /** How the bridge logs in to the broker's MQTT listener: as a static user of account DEVICES, past the auth callout. */

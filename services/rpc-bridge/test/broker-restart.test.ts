@@ -2,7 +2,7 @@ import { createCallContext } from "@devmesh/service-kit/context";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
+import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 let mesh: TestMesh;
 let bridge: BridgeProcess;

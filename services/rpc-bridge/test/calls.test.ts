@@ -1,6 +1,6 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
-import { type CallOutcome, type Calls, createCalls } from "../src/calls.ts";
+import { type CallOutcome, type Calls, createCalls } from "../src/calls/calls.ts";
 
 function table(options: { maxInFlight?: number; ids?: number[] } = {}) {
   const clock = new ManualClock();

@@ -1,7 +1,7 @@
 import { isReason } from "@devmesh/service-kit/errors";
 import type { RpcFrame } from "@devmesh/testkit/mqtt-device";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
+import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 let mesh: TestMesh;
 

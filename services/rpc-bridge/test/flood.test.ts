@@ -2,8 +2,8 @@ import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { subscribe } from "@devmesh/service-kit/events";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { createDeviceAllowance } from "../src/device-allowance.ts";
-import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
+import { createDeviceAllowance } from "../src/events/device-allowance.ts";
+import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 describe("the allowance of a device", () => {
   test("is a bucket that fills with the time at which messages were sent", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { encodeRequest, parseReply } from "../src/frame.ts";
+import { encodeRequest, parseReply } from "../src/calls/frame.ts";
 
 const reply = (text: string) => parseReply(Buffer.from(text));
 

@@ -1,7 +1,7 @@
 import { createMetrics } from "@devmesh/service-kit/metrics";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { expect, test } from "@jest/globals";
-import { createCalls } from "../src/calls.ts";
+import { createCalls } from "../src/calls/calls.ts";
 import { createBridgeMetrics } from "../src/metrics.ts";
 import { replyHandler } from "../src/rpc-bridge.ts";
 

@@ -1,15 +1,15 @@
+import { listRetainedTopics } from "@devmesh/device-broker/retained-messages";
 import { connectBus } from "@devmesh/service-kit/bus";
 import { systemClock } from "@devmesh/service-kit/clock";
 import { createLogger } from "@devmesh/service-kit/logger";
-import { listRetainedTopics } from "@devmesh/service-kit/retained-messages";
 import { devicesUser } from "@devmesh/service-kit/subjects";
 import { eventually } from "@devmesh/testkit/eventually";
 import { storeRetained } from "@devmesh/testkit/retained-messages";
 import { expect, test } from "@jest/globals";
-import { createBrokerStorage } from "../src/broker-storage.ts";
+import { createBrokerStorage } from "../src/broker-housekeeping/broker-storage.ts";
+import { createEndSessions, createWipeDevice } from "../src/broker-housekeeping/wipe-device.ts";
 import { openMqttLink } from "../src/mqtt-link.ts";
-import { createEndSessions, createWipeDevice } from "../src/wipe-device.ts";
-import { password, startTestMesh } from "./test-mesh.ts";
+import { password, startTestMesh } from "./bridge-fixture.ts";
 
 const page = 1_000;
 

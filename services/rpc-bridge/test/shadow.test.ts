@@ -3,7 +3,7 @@ import { subscribe } from "@devmesh/service-kit/events";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
+import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 let mesh: TestMesh;
 let bridge: BridgeProcess;

@@ -3,7 +3,7 @@ import { createCallContext } from "@devmesh/service-kit/context";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { UniqueMessageIdProvider } from "mqtt";
-import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./test-mesh.ts";
+import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 let mesh: TestMesh;
 let bridge: BridgeProcess;

@@ -1,8 +1,8 @@
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 import type { PointerTree } from "@devmesh/contracts/model/pointer-tree";
 import type { Findings } from "@devmesh/service-kit/findings";
-import { ownMember } from "../json-member.ts";
-import { pointerInto } from "../json-pointer.ts";
+import { ownMember } from "../registry/json-member.ts";
+import { pointerInto } from "../registry/json-pointer.ts";
 
 /**
  * Finds each member of a merge patch whose effect on `present` would reach outside the pointers: a member that none of

@@ -3,7 +3,7 @@ import type { JsonObject } from "@devmesh/contracts/model/json";
 import { type PointerTree, pointerTree } from "@devmesh/contracts/model/pointer-tree";
 import type { Principal } from "@devmesh/contracts/principal";
 import { Findings } from "@devmesh/service-kit/findings";
-import { pointerInto } from "../json-pointer.ts";
+import { pointerInto } from "../registry/json-pointer.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
 import { checkWrite } from "./check-write.ts";
 

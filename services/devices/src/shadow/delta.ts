@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
-import { isEmptyObject, ownMember } from "../json-member.ts";
+import { isEmptyObject, ownMember } from "../registry/json-member.ts";
 import { equalJson } from "./equal-json.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
-import { ownMember } from "../json-member.ts";
+import { ownMember } from "../registry/json-member.ts";
 
 /**
  * Merges `patch` into `target` (RFC 7396): null deletes, arrays are whole values. Neither is changed; what the patch

@@ -3,12 +3,12 @@ import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { replayEvents } from "@devmesh/service-kit/event-stream";
 import type { Channel } from "./channel.ts";
+import type { HeardEvents } from "./event-subscription.ts";
 import { type Frame, gapFrame, joinFrames } from "./frame.ts";
-import type { HeardEvents } from "./heard-events.ts";
 import type { Listener } from "./listener.ts";
 import type { NotificationMetrics } from "./notification-metrics.ts";
-import { remembered } from "./recent-events.ts";
-import { createTurns } from "./turns.ts";
+import { remembered } from "./replay-buffer.ts";
+import { createTurns } from "./semaphore.ts";
 
 /** Most listeners that read the stream of events at a time. */
 const maxReplaying = 16;

@@ -1,6 +1,6 @@
 import { type Frame, joinFrames, type StreamFormat } from "./frame.ts";
 import type { Listener, ListenerPrincipal } from "./listener.ts";
-import type { RecentEvent } from "./recent-events.ts";
+import type { RecentEvent } from "./replay-buffer.ts";
 import type { View } from "./view.ts";
 
 /** What the listeners of a channel have in common. */

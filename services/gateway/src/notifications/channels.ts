@@ -1,6 +1,6 @@
 import type { Audience, Channel } from "./channel.ts";
 import type { Frame } from "./frame.ts";
-import type { RecentEvent } from "./recent-events.ts";
+import type { RecentEvent } from "./replay-buffer.ts";
 
 /**
  * The channels of this gateway, found by what concerns them: what happens to a device costs those nothing who hear of another, and does

@@ -8,7 +8,7 @@ import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Client } from "@devmesh/service-kit/implementation";
 import { Frame } from "./frame.ts";
-import type { RecentEvent } from "./recent-events.ts";
+import type { RecentEvent } from "./replay-buffer.ts";
 import type { View } from "./view.ts";
 
 /** How a device view asks what its key may see. */

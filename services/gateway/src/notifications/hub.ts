@@ -8,19 +8,19 @@ import { ServiceError } from "@devmesh/service-kit/errors";
 import { followEvents, type StreamPosition } from "@devmesh/service-kit/event-stream";
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { Logger } from "@devmesh/service-kit/logger";
-import { comesWithin } from "../comes-within.ts";
-import type { Places } from "../places.ts";
+import type { Places } from "../http/concurrency-limit.ts";
+import { comesWithin } from "../http/with-timeout.ts";
 import { type CatchUp, createCatchUp } from "./catch-up.ts";
 import { type Audience, Channel } from "./channel.ts";
 import { Channels } from "./channels.ts";
 import { type DeviceAccess, deviceView } from "./device-view.ts";
+import { HeardEvents } from "./event-subscription.ts";
 import { Frame, gapFrame } from "./frame.ts";
-import { HeardEvents } from "./heard-events.ts";
 import { KeyWatch } from "./key-watch.ts";
 import type { Listener, ListenerPrincipal } from "./listener.ts";
 import type { NotificationMetrics } from "./notification-metrics.ts";
-import type { Farewell } from "./outlet.ts";
-import { RecordHearing } from "./record-hearing.ts";
+import { RecordHearing } from "./record-subscription.ts";
+import type { Farewell } from "./sink.ts";
 import { masterView } from "./view.ts";
 
 /** How often a connection is shown to live, in milliseconds. */

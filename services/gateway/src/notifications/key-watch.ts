@@ -2,7 +2,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { Listener } from "./listener.ts";
-import type { Farewell } from "./outlet.ts";
+import type { Farewell } from "./sink.ts";
 
 /** How often keys are looked at, in milliseconds: one that has ended ends its streams within it. */
 const sweepMs = 500;

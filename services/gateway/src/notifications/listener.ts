@@ -1,6 +1,6 @@
 import type { Principal } from "@devmesh/contracts/principal";
-import type { Caller } from "../exchange.ts";
-import type { Farewell, Outlet } from "./outlet.ts";
+import type { Caller } from "../http/exchange.ts";
+import type { Farewell, Outlet } from "./sink.ts";
 
 /** Principals that may listen. */
 export type ListenerPrincipal = Extract<Principal, { readonly kind: "master" | "public_key" }>;

@@ -1,15 +1,15 @@
 import type { ServerResponse } from "node:http";
 import { WebSocketServer } from "ws";
-import type { Caller, Exchange } from "../exchange.ts";
-import { RequestRefused } from "../gateway-errors.ts";
-import type { Reply } from "../reply.ts";
-import { eventStreamOutlet } from "./event-stream-outlet.ts";
+import type { Caller, Exchange } from "../http/exchange.ts";
+import { RequestRefused } from "../http/gateway-errors.ts";
+import type { Reply } from "../http/reply.ts";
+import { eventStreamOutlet } from "./event-stream-sink.ts";
 import type { NotificationHub } from "./hub.ts";
 import { Listener, type ListenerPrincipal, type ListenerWishes } from "./listener.ts";
 import type { NotificationMetrics } from "./notification-metrics.ts";
-import type { Outlet } from "./outlet.ts";
+import type { Outlet } from "./sink.ts";
 import { type Upgrade, upgradeOf } from "./upgrade.ts";
-import { websocketOutlet } from "./websocket-outlet.ts";
+import { websocketOutlet } from "./websocket-sink.ts";
 
 /** How long a gateway that has just started may take to find its place in the stream of events, in milliseconds. */
 const positionMs = 3_000;

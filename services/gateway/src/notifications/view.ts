@@ -1,5 +1,5 @@
 import type { Frame } from "./frame.ts";
-import type { RecentEvent } from "./recent-events.ts";
+import type { RecentEvent } from "./replay-buffer.ts";
 
 /** What one kind of listener sees of all that happens. */
 export interface View {

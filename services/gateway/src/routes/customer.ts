@@ -1,8 +1,8 @@
 import type { keys } from "@devmesh/contracts/keys";
 import type { customerAccess } from "@devmesh/contracts/rest/customer";
 import type { Client } from "@devmesh/service-kit/implementation";
-import type { Handlers } from "../handlers.ts";
-import { json } from "../reply.ts";
+import type { Handlers } from "../http/handlers.ts";
+import { json } from "../http/reply.ts";
 
 /** The customer's own object (api.md, Customers); whose it is follows from the key. */
 export function customerHandlers(clients: {

@@ -5,12 +5,12 @@ import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import type { Client } from "@devmesh/service-kit/implementation";
-import { callDevice } from "../device-call.ts";
-import type { Handlers } from "../handlers.ts";
-import { jsonArray } from "../paged-list.ts";
-import type { AclPermissions } from "../permission-cache.ts";
-import { narrowQuery } from "../record-query.ts";
+import type { AclPermissions } from "../auth/permission-cache.ts";
+import type { Handlers } from "../http/handlers.ts";
+import { jsonArray } from "../http/paged-list.ts";
+import { callDevice } from "./device-call.ts";
 import { recordPages } from "./record-pages.ts";
+import { narrowQuery } from "./record-query.ts";
 import { bareDevice, condition } from "./tagged-device.ts";
 
 /** What the device access API calls. */

@@ -1,7 +1,7 @@
 import type { devices } from "@devmesh/contracts/devices";
 import type { deviceKey } from "@devmesh/contracts/rest/device-key";
 import type { Client } from "@devmesh/service-kit/implementation";
-import type { Handlers } from "../handlers.ts";
+import type { Handlers } from "../http/handlers.ts";
 import { bareDevice, condition } from "./tagged-device.ts";
 
 /** The device of a device key (api.md, Device key). What the key may see and change is decided by `devices`. */

@@ -6,10 +6,10 @@ import { masterKey } from "@devmesh/contracts/rest/master-key";
 import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { Client } from "@devmesh/service-kit/implementation";
-import { callDevice } from "../device-call.ts";
-import { leadingString } from "../envelope.ts";
-import { RequestRefused } from "../gateway-errors.ts";
-import type { Handlers, Within } from "../handlers.ts";
+import type { AclPermissions } from "../auth/permission-cache.ts";
+import { leadingString } from "../http/envelope.ts";
+import { RequestRefused } from "../http/gateway-errors.ts";
+import type { Handlers, Within } from "../http/handlers.ts";
 import {
   joinPages,
   jsonArray,
@@ -17,9 +17,9 @@ import {
   type ListPages,
   type PageRequest,
   pagesOf,
-} from "../paged-list.ts";
-import type { AclPermissions } from "../permission-cache.ts";
-import { json, noContent, type Reply } from "../reply.ts";
+} from "../http/paged-list.ts";
+import { json, noContent, type Reply } from "../http/reply.ts";
+import { callDevice } from "./device-call.ts";
 import { condition, taggedDevice } from "./tagged-device.ts";
 
 /** What the master key API calls. */

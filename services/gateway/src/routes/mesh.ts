@@ -1,11 +1,11 @@
 import type { masterKey } from "@devmesh/contracts/rest/master-key";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
-import type { Caller } from "../exchange.ts";
-import type { Handlers, Within } from "../handlers.ts";
-import type { ReadMesh } from "../mesh-state.ts";
-import type { Places } from "../places.ts";
-import { json, type Reply } from "../reply.ts";
+import type { Places } from "../http/concurrency-limit.ts";
+import type { Caller } from "../http/exchange.ts";
+import type { Handlers, Within } from "../http/handlers.ts";
+import { json, type Reply } from "../http/reply.ts";
+import type { ReadMesh } from "./mesh-state.ts";
 
 /** How old an answer may be, in milliseconds. */
 const freshMs = 1_000;

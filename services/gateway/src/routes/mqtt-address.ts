@@ -1,7 +1,7 @@
 import type { masterKey } from "@devmesh/contracts/rest/master-key";
-import type { Handlers } from "../handlers.ts";
-import { mqttAddressOf } from "../mqtt-address.ts";
-import { json } from "../reply.ts";
+import type { Handlers } from "../http/handlers.ts";
+import { json } from "../http/reply.ts";
+import { mqttAddressOf } from "./published-mqtt-address.ts";
 
 /** Where devices connect, as the gateway was told by `MQTT_PUBLIC_URL`. */
 export function mqttAddressHandlers(

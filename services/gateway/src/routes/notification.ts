@@ -1,6 +1,6 @@
 import type { notificationStream } from "@devmesh/contracts/rest/notification";
-import { invalidRequest } from "../gateway-errors.ts";
-import type { Handlers } from "../handlers.ts";
+import { invalidRequest } from "../http/gateway-errors.ts";
+import type { Handlers } from "../http/handlers.ts";
 import type { OpenStream } from "../notifications/open-stream.ts";
 
 /** The notification stream: all devices by a master key, one by its public key. */

@@ -1,7 +1,7 @@
 import type { data } from "@devmesh/contracts/data";
 import type { CallInput, Client } from "@devmesh/service-kit/implementation";
-import type { Within } from "../handlers.ts";
-import { type ListPages, pagesOf } from "../paged-list.ts";
+import type { Within } from "../http/handlers.ts";
+import { type ListPages, pagesOf } from "../http/paged-list.ts";
 
 type RecordQuery = CallInput<typeof data, "queryRecords">;
 

@@ -1,9 +1,9 @@
 import type { keys } from "@devmesh/contracts/keys";
 import type { registration } from "@devmesh/contracts/rest/registration";
 import type { Client } from "@devmesh/service-kit/implementation";
-import { confirmationPage } from "../confirmation-page.ts";
-import type { Handlers } from "../handlers.ts";
-import { json, page } from "../reply.ts";
+import type { Handlers } from "../http/handlers.ts";
+import { json, page } from "../http/reply.ts";
+import { confirmationPage } from "./confirmation-page.ts";
 
 /** Invitations and confirmations, by anybody (api.md, Customers). */
 export function registrationHandlers(clients: {

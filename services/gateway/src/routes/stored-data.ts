@@ -1,12 +1,12 @@
 import type { data } from "@devmesh/contracts/data";
 import { defaultRecordLimit, type storedData } from "@devmesh/contracts/rest/stored-data";
 import type { Client } from "@devmesh/service-kit/implementation";
-import type { Handlers } from "../handlers.ts";
-import { jsonArray } from "../paged-list.ts";
-import { asCsv, asNdjson } from "../record-export.ts";
-import { assertRecordLimit } from "../record-query.ts";
-import { stream } from "../reply.ts";
+import type { Handlers } from "../http/handlers.ts";
+import { jsonArray } from "../http/paged-list.ts";
+import { stream } from "../http/reply.ts";
+import { asCsv, asNdjson } from "./record-export.ts";
 import { pagesOfAllRecords, recordPages } from "./record-pages.ts";
+import { assertRecordLimit } from "./record-query.ts";
 
 /** What a query that reads through the records costs beyond the token of its request (api.md, Conventions). */
 const scanTokens = 19;

@@ -1,5 +1,5 @@
-import { openEnvelope } from "../envelope.ts";
-import { json, type Reply } from "../reply.ts";
+import { openEnvelope } from "../http/envelope.ts";
+import { json, type Reply } from "../http/reply.ts";
 
 /** A device with the tag that a conditional write sends back. */
 export function taggedDevice(bytes: Uint8Array): Reply {

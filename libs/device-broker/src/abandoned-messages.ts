@@ -1,0 +1,63 @@
+import type { Bus } from "@devmesh/service-kit/bus";
+import { systemClock } from "@devmesh/service-kit/clock";
+import type { PulledMessage, Puller } from "@devmesh/service-kit/pull";
+import { isMissing, streamManager } from "@devmesh/service-kit/streams";
+import { nanos } from "@nats-io/nats-core";
+import { type deviceConsumers, mqttStream } from "./broker-subjects.ts";
+
+/** How long to wait for messages before the broker is asked again how many are out, in milliseconds. */
+const pollMs = 250;
+/** What the broker may take, beyond the wait it was told, to make messages available again; in milliseconds. */
+const marginMs = 500;
+
+/** What bounds the gathering of abandoned messages. */
+export interface GatherOptions {
+  /** The most that is held, in bytes: beyond it no more is gathered. */
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * For a replica that messages have just begun to come to: adds to those it `held` first what another had been given and did not
+ * finish, so that nothing newer overtakes it, and puts them all in the broker's order. What was given back comes at once, what one
+ * held who died when its time to be acknowledged has passed. Ends early when the bus is lost; waits for a broker that cannot be asked.
+ */
+export async function gatherAbandonedMessages(
+  bus: Bus,
+  durable: keyof typeof deviceConsumers,
+  puller: Puller,
+  held: PulledMessage[],
+  { maxBytes, signal }: GatherOptions,
+): Promise<void> {
+  const startedAt = systemClock.monotonicMs();
+  while (!signal.aborted) {
+    const out = await readOutstanding(bus, durable);
+    if (out === "missing") break;
+    const weight = held.reduce((sum, { payload }) => sum + payload.length, 0);
+    if (out === "unknown") {
+      await systemClock.sleep(pollMs, signal).catch(() => undefined);
+      continue;
+    }
+    const waitedMs = systemClock.monotonicMs() - startedAt;
+    const missing = out.messages - held.length;
+    if (missing <= 0 || waitedMs >= out.ackWaitMs + marginMs || weight >= maxBytes) break;
+    const more = await puller.pull({ batch: missing, maxBytes, expiresMs: pollMs }, signal);
+    held.push(...more.messages);
+    if (more.failure !== null) break;
+    // Without a pin nothing was waited for.
+    if (!puller.isPinned) await systemClock.sleep(pollMs, signal).catch(() => undefined);
+  }
+  held.sort((one, other) => one.sequence - other.sequence);
+}
+
+async function readOutstanding(bus: Bus, durable: string) {
+  try {
+    const manager = await streamManager(bus);
+    const { num_ack_pending, config } = await manager.consumers.info(mqttStream, durable);
+    return { messages: num_ack_pending, ackWaitMs: (config.ack_wait ?? 0) / nanos(1) };
+  } catch (error) {
+    if (isMissing(error)) return "missing";
+    bus.log.debug({ err: error, durable }, "the consumer of device messages cannot be asked");
+    return "unknown";
+  }
+}

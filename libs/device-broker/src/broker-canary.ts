@@ -1,0 +1,126 @@
+import type { Bus } from "@devmesh/service-kit/bus";
+import { systemClock } from "@devmesh/service-kit/clock";
+import { pause } from "@devmesh/service-kit/pause";
+import { isMissing, streamManager } from "@devmesh/service-kit/streams";
+import { jetstream } from "@nats-io/jetstream";
+import { canarySubjects, mqttStream } from "./broker-subjects.ts";
+
+/** Pause between two canaries, in milliseconds. */
+const everyMs = 5_000;
+/** The same after one that was not acknowledged. */
+const retryMs = 1_000;
+/** Longest wait for an acknowledgement, and for what the broker says of its stream, in milliseconds. */
+const deadlineMs = 3_000;
+/** A stream with less room than this, in bytes, is full for a canary, too. */
+const canaryBytes = 1_024;
+
+/** What {@link watchBrokerStorage} needs. */
+export interface BrokerCanaryOptions {
+  /** In account DEVICES. */
+  readonly bus: Bus;
+  /** Publishes on the service's own one of `canarySubjects`; resolves when the broker has acknowledged. */
+  readonly publish: () => Promise<void>;
+  /** Whether there is a connection to publish on. Without one a canary is left out. */
+  readonly connected: () => boolean;
+  /** Ends the watch. */
+  readonly signal: AbortSignal;
+}
+
+/** Whether the broker stores what devices publish at QoS 1 and 2. */
+export interface BrokerCanary {
+  /** Readiness: false while the broker acknowledges nothing, for another reason than that its stream is full. */
+  isStoring(): Promise<boolean>;
+  /** Readiness: false while the stream has reached `DEVICE_STREAM_MAX_BYTES`. */
+  hasRoom(): Promise<boolean>;
+  /** Resolves after `signal` has aborted. */
+  readonly ended: Promise<void>;
+}
+
+type Finding = "unknown" | "stored" | "full" | "failing";
+
+/**
+ * Writes a small message to `$MQTT_msgs` every few seconds. After a write error, such as that of a full disk, nats-server stores nothing
+ * more in that stream until it restarts, and answers all else as before.
+ */
+export function watchBrokerStorage({ bus, publish, connected, signal }: BrokerCanaryOptions): BrokerCanary {
+  let found: Finding = "unknown";
+  let underWay: Promise<void> | null = null;
+
+  async function attempt(): Promise<void> {
+    if (!connected()) return;
+    try {
+      await withinDeadline(publish());
+      if (found === "full" || found === "failing")
+        bus.log.info("the broker stores what devices publish again");
+      found = "stored";
+    } catch (error) {
+      // What a lost connection or the end of the service interrupts says nothing of the storage.
+      if (signal.aborted || !bus.connected) return;
+      const reason = await reasonOf(bus, error);
+      if (reason !== found && reason === "full")
+        bus.log.error(
+          "the broker's stream is full: DEVICE_STREAM_MAX_BYTES is reached, QoS 1 is not acknowledged",
+        );
+      if (reason !== found && reason === "failing")
+        bus.log.error({ err: error }, "the broker does not store what devices publish; its disk may be full");
+      found = reason;
+    }
+  }
+
+  /** One at a time: who asks meanwhile waits for the one under way. */
+  function attemptOnce(): Promise<void> {
+    underWay ??= attempt().finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  }
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      await attemptOnce();
+      await pause(bus, found === "stored" ? everyMs : retryMs, signal);
+    }
+  }
+
+  async function lacks(finding: Finding): Promise<boolean> {
+    if (found !== "stored") await attemptOnce();
+    return found !== finding;
+  }
+
+  return {
+    isStoring: () => lacks("failing"),
+    hasRoom: () => lacks("full"),
+    ended: run(),
+  };
+}
+
+/** Publishes the canary of `data`; resolves when the stream has stored it, rejects when it answers otherwise or not at all. */
+export async function publishDataCanary(bus: Bus): Promise<void> {
+  await jetstream(bus.connection).publish(canarySubjects.data, "", { timeout: 2 * deadlineMs });
+}
+
+async function reasonOf(bus: Bus, failure: unknown): Promise<Finding> {
+  try {
+    const manager = await streamManager(bus, deadlineMs);
+    const { config, state } = await manager.streams.info(mqttStream);
+    // No stream took the canary, and there is one now: it was created in between.
+    if (failure instanceof Error && failure.name === "JetStreamNotEnabled") return "unknown";
+    return config.max_bytes > 0 && state.bytes + canaryBytes > config.max_bytes ? "full" : "failing";
+  } catch (error) {
+    // The broker makes its stream at the first MQTT login.
+    return isMissing(error) ? "unknown" : "failing";
+  }
+}
+
+async function withinDeadline(published: Promise<void>): Promise<void> {
+  const settled = new AbortController();
+  const late = systemClock.sleep(deadlineMs, settled.signal).then(
+    () => Promise.reject(new Error(`no acknowledgement within ${deadlineMs / 1_000} s`)),
+    () => undefined,
+  );
+  try {
+    await Promise.race([published, late]);
+  } finally {
+    settled.abort();
+  }
+}

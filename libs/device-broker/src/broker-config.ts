@@ -1,0 +1,294 @@
+import type { ServiceDeclaration } from "@devmesh/contracts/topology";
+import { devicesUser, meshUser } from "@devmesh/service-kit/subjects";
+import {
+  connectionsSubject,
+  deviceConnectSubject,
+  deviceDisconnectSubject,
+  devicesAccount,
+  meshAccount,
+  systemAccount,
+} from "./broker-subjects.ts";
+import { operatorPermissions, permissionsOf, type UserPermissions } from "./permissions.ts";
+
+/** The services of a mesh by name, as `libs/contracts` declares them. */
+export type Mesh = Readonly<Record<string, ServiceDeclaration>>;
+
+/** A user of the broker: one for each service and account, and `operator`. */
+export interface BrokerUser {
+  /** What its password is kept under: the service, `<service>.devices`, or `operator`. */
+  readonly name: string;
+  /** What it logs in as. */
+  readonly user: string;
+  readonly account: typeof meshAccount | typeof devicesAccount;
+  readonly permissions: UserPermissions;
+}
+
+/**
+ * A value that nats-server takes from its environment when it reads the configuration, so that the text holds no secret. The
+ * variable's content is read as a value of the configuration language: a password must stand there in double quotes.
+ */
+export class EnvironmentVariable {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** Files of a certificate and its key, as paths on the broker's machine. */
+export interface TlsFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly caFile?: string;
+}
+
+/** What a broker's configuration is made from. */
+export interface BrokerConfigOptions {
+  /** Where all listeners bind. */
+  readonly host: string;
+  readonly ports: {
+    readonly nats: number;
+    readonly mqtt: number;
+    /** MQTT over WebSocket; absent: none. */
+    readonly websocket?: number;
+    /** The broker's own HTTP monitoring, on loopback; absent: none. */
+    readonly monitor?: number;
+  };
+  /** Folder of JetStream's files. */
+  readonly storeDir: string;
+  /** Password of each user that `brokerUsers` returns, by `name`. */
+  readonly users: Readonly<Record<string, string | EnvironmentVariable>>;
+  /** Public half of the seed that `answerAuthCallout` signs with. */
+  readonly issuerPublicKey: string | EnvironmentVariable;
+  /** For MQTT and its WebSocket. */
+  readonly tls?: TlsFiles;
+  /** Unique in a cluster. Default `devmesh`. */
+  readonly serverName?: string | EnvironmentVariable;
+  readonly cluster?: {
+    readonly name: string;
+    readonly port: number;
+    /** `nats-route://HOST:PORT` of the servers; in a variable with user and password. */
+    readonly routes: readonly (string | EnvironmentVariable)[];
+    readonly user: string;
+    readonly password: string | EnvironmentVariable;
+  };
+  /** Most that JetStream stores, in bytes. Default 16 GB. */
+  readonly maxFileStore?: number;
+  /** How often stored messages are synced to the disk, such as `500ms`, or `always`: before the acknowledgement. Default `1s`. */
+  readonly syncInterval?: string;
+  /** Copies of what MQTT stores. Default: the broker's, one for a single server. */
+  readonly mqttReplicas?: number;
+}
+
+/** Most subscriptions of one connection in account DEVICES; what is beyond is refused. To the broker a filter that ends in `#` is two. */
+const maxSubscriptions = 1_000;
+
+/**
+ * Messages at QoS 1 and 2 that one subscription may leave unacknowledged. nats-server refuses a session whose subscriptions sum up to more
+ * than 65,535, so a session has at most 16 filters at QoS 1 or 2, each of which is a consumer that costs memory.
+ */
+const maxAckPending = 4_000;
+
+/**
+ * How long the broker waits for the decision of a login, in milliseconds: two thousand logins at once take half of it on two busy
+ * cores. While no `keys` runs, a login is refused after this time.
+ */
+export const loginTimeoutMs = 15_000;
+
+/** How long a connection may take to send its MQTT CONNECT packet, in seconds. */
+const connectPacketTimeoutS = 5;
+
+/** How long a TLS handshake may take, in seconds: with the broker's default of 2, many at once fail. */
+const handshakeTimeoutS = 10;
+
+/** Every user of the broker that a mesh needs, and `operator`, the human who looks at it. */
+export function brokerUsers(mesh: Mesh): readonly BrokerUser[] {
+  const ofServices = Object.entries(mesh).flatMap(([service, declaration]): BrokerUser[] => {
+    const permissions = permissionsOf(service, declaration);
+    const own: BrokerUser = {
+      name: service,
+      user: meshUser(service),
+      account: meshAccount,
+      permissions: permissions.mesh,
+    };
+    if (permissions.devices === undefined) return [own];
+    const user = devicesUser(service);
+    return [own, { name: user, user, account: devicesAccount, permissions: permissions.devices }];
+  });
+  return [
+    ...ofServices,
+    {
+      name: "operator",
+      user: meshUser("operator"),
+      account: meshAccount,
+      permissions: operatorPermissions,
+    },
+  ];
+}
+
+/**
+ * Text of nats-server.conf: accounts MESH, DEVICES and SYS, a user for each service with the permissions of its
+ * declaration, MQTT logins decided by the auth callout. It holds the passwords that are
+ * given as text: write it with mode 0600 then. Throws when a password is missing.
+ */
+export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
+  const { host, ports, storeDir, issuerPublicKey, tls, cluster, serverName = "devmesh" } = options;
+  const users = brokerUsers(mesh);
+  const usersOf = (account: string) =>
+    users.filter((user) => user.account === account).map((user) => userEntry(user, options.users));
+  const fromSystem = {
+    streams: [deviceConnectSubject, deviceDisconnectSubject],
+    services: [connectionsSubject, "$SYS.REQ.SERVER.*.KICK"],
+  };
+  return render({
+    server_name: serverName,
+    host,
+    port: ports.nats,
+    ...(ports.monitor === undefined ? {} : { http: `127.0.0.1:${ports.monitor}` }),
+    max_payload: 1024 * 1024,
+    // A device that goes without a word is noticed by its keep-alive; a service by this.
+    ping_interval: "20s",
+    jetstream: {
+      store_dir: storeDir,
+      max_file_store: options.maxFileStore ?? 16 * 1024 ** 3,
+      sync_interval: options.syncInterval ?? "1s",
+      // Each QoS 1 subscription of a device is a consumer of one stream: the default refuses the 1,001st.
+      limits: { default_max_consumers: -1 },
+    },
+    mqtt: {
+      host,
+      port: ports.mqtt,
+      authorization: { timeout: connectPacketTimeoutS },
+      max_ack_pending: maxAckPending,
+      ...(options.mqttReplicas === undefined ? {} : { stream_replicas: options.mqttReplicas }),
+      // A subscription at QoS 1 that a restart of the broker forgot would be deaf for as long as its session is kept, so a single
+      // server keeps it on the disk. In a cluster the others remember it; kept on the disk there, too, it would delay elections.
+      ...(cluster === undefined ? {} : { consumer_memory_storage: true }),
+      // While a stream elects its leader, logins and subscriptions wait in vain; given up early, they succeed the sooner.
+      ...(cluster === undefined ? {} : { js_api_timeout: "2s" }),
+      ...(tls === undefined ? {} : { tls: tlsEntry(tls) }),
+    },
+    ...(ports.websocket === undefined
+      ? {}
+      : {
+          websocket: {
+            host,
+            port: ports.websocket,
+            ...(tls === undefined ? { no_tls: true } : { tls: tlsEntry(tls) }),
+          },
+        }),
+    ...(cluster === undefined
+      ? {}
+      : {
+          cluster: {
+            name: cluster.name,
+            host,
+            port: cluster.port,
+            routes: cluster.routes.map((route) => withCredentials(route, cluster)),
+            authorization: { user: cluster.user, password: cluster.password },
+          },
+        }),
+    accounts: {
+      [systemAccount]: {
+        exports: [
+          ...fromSystem.streams.map((stream) => ({ stream, accounts: [meshAccount] })),
+          ...fromSystem.services.map((service) => ({
+            service,
+            response_type: "stream",
+            accounts: [meshAccount],
+          })),
+        ],
+      },
+      [meshAccount]: {
+        jetstream: "enabled",
+        users: usersOf(meshAccount),
+        imports: [
+          ...fromSystem.streams.map((subject) => ({ stream: { account: systemAccount, subject } })),
+          ...fromSystem.services.map((subject) => ({ service: { account: systemAccount, subject } })),
+        ],
+      },
+      [devicesAccount]: {
+        jetstream: "enabled",
+        users: usersOf(devicesAccount),
+        limits: { max_subscriptions: maxSubscriptions },
+      },
+    },
+    system_account: systemAccount,
+    authorization: {
+      timeout: loginTimeoutMs / 1_000,
+      auth_callout: {
+        issuer: issuerPublicKey,
+        account: meshAccount,
+        auth_users: users.map(({ user }) => user),
+      },
+    },
+  });
+}
+
+function userEntry(
+  { name, user, permissions }: BrokerUser,
+  passwords: Readonly<Record<string, string | EnvironmentVariable>>,
+): ConfigMap {
+  const password = passwords[name];
+  if (password === undefined || password === "") throw new Error(`no password for the broker user ${user}`);
+  const { publish, subscribe, responds, connectionTypes } = permissions;
+  return {
+    user,
+    password,
+    allowed_connection_types: [...connectionTypes],
+    permissions: {
+      publish: allowance(publish),
+      subscribe: allowance(subscribe),
+      ...(responds ? { allow_responses: { max: 1, expires: "2m" } } : {}),
+    },
+  };
+}
+
+/** An empty `allow` would allow everything, so it is told as a denial. */
+function allowance({ allow, deny }: UserPermissions["publish"]): ConfigMap {
+  if (allow.length === 0) return { deny: [">"] };
+  return deny.length === 0 ? { allow: [...allow] } : { allow: [...allow], deny: [...deny] };
+}
+
+/** A server shows the others what it asks of them; without it in the route it is refused. */
+function withCredentials(
+  route: string | EnvironmentVariable,
+  { user, password }: Pick<NonNullable<BrokerConfigOptions["cluster"]>, "user" | "password">,
+): string | EnvironmentVariable {
+  if (route instanceof EnvironmentVariable) return route;
+  if (password instanceof EnvironmentVariable) {
+    throw new Error("a route in clear cannot hold a password from the environment: make it a variable, too");
+  }
+  const url = new URL(route);
+  url.username = encodeURIComponent(user);
+  url.password = encodeURIComponent(password);
+  return url.href;
+}
+
+function tlsEntry({ certFile, keyFile, caFile }: TlsFiles): ConfigMap {
+  const files = { cert_file: certFile, key_file: keyFile, timeout: handshakeTimeoutS };
+  return { ...files, ...(caFile === undefined ? {} : { ca_file: caFile }) };
+}
+
+type ConfigValue = string | number | boolean | EnvironmentVariable | readonly ConfigValue[] | ConfigMap;
+interface ConfigMap {
+  readonly [member: string]: ConfigValue;
+}
+
+function render(map: ConfigMap): string {
+  return `${Object.entries(map)
+    .map(([member, value]) => `${member}: ${literal(value, "")}`)
+    .join("\n")}\n`;
+}
+
+/** The broker's configuration language reads JSON's literals: quoted strings are never variables or durations gone wrong. */
+function literal(value: ConfigValue, indent: string): string {
+  if (typeof value !== "object") return JSON.stringify(value);
+  if (value instanceof EnvironmentVariable) return `$${value.name}`;
+  const inner = `${indent}  `;
+  const lines = Array.isArray(value)
+    ? value.map((item: ConfigValue) => `${inner}${literal(item, inner)}`)
+    : Object.entries(value).map(([member, item]) => `${inner}${member}: ${literal(item, inner)}`);
+  const [open, close] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
+  return lines.length === 0 ? open + close : `${open}\n${lines.join("\n")}\n${indent}${close}`;
+}

@@ -1,0 +1,66 @@
+import { subjectToken } from "@devmesh/service-kit/subjects";
+
+/** Where nats-server asks whether a login is good. */
+export const authCalloutSubject = "$SYS.REQ.USER.AUTH";
+
+/** The account that devices live in. */
+export const devicesAccount = "DEVICES";
+/** The account that services talk in. */
+export const meshAccount = "MESH";
+/** The account of the servers' own events and requests. */
+export const systemAccount = "SYS";
+
+/** Told by a server for each login into account DEVICES. */
+export const deviceConnectSubject = `$SYS.ACCOUNT.${devicesAccount}.CONNECT`;
+/** Told by a server for each connection of account DEVICES that ended. */
+export const deviceDisconnectSubject = `$SYS.ACCOUNT.${devicesAccount}.DISCONNECT`;
+/** Asks every server for its connections. */
+export const connectionsSubject = "$SYS.REQ.SERVER.PING.CONNZ";
+/** Asks one server to close one connection. */
+export function kickSubject(serverId: string): string {
+  return `$SYS.REQ.SERVER.${subjectToken(serverId, "server id")}.KICK`;
+}
+
+/** The broker's own stream of what was acknowledged to devices at QoS 1 and 2. */
+export const mqttStream = "$MQTT_msgs";
+/** The broker's own stream of retained messages. */
+export const mqttRetainedStream = "$MQTT_rmsgs";
+/** Prefix of an MQTT topic, as a subject, inside `$MQTT_msgs`. */
+export const mqttStreamPrefix = "$MQTT.msgs.";
+
+/** The durable consumers on `$MQTT_msgs`: each named after the service that pulls it, with what it holds. */
+export const deviceConsumers = {
+  data: [`${mqttStreamPrefix}db.>`],
+  "rpc-bridge": [
+    `${mqttStreamPrefix}*.shadow.update`,
+    `${mqttStreamPrefix}*.shadow.get`,
+    `${mqttStreamPrefix}*.event.>`,
+  ],
+} as const;
+
+/**
+ * Where services write to `$MQTT_msgs` to see whether it stores: each what its own consumer holds, since nothing else is stored. No device
+ * has such an id.
+ */
+export const canarySubjects = {
+  data: `${mqttStreamPrefix}db._canary`,
+  "rpc-bridge": `${mqttStreamPrefix}_canary.event.stored`,
+} as const satisfies Record<keyof typeof deviceConsumers, string>;
+
+/** The one priority group of each of them: within it, one replica gets all messages (ADR 17). */
+export const replicaGroup = "replicas";
+
+/** Prefix of an MQTT topic, as a subject, inside `$MQTT_rmsgs`. */
+export const mqttRetainedPrefix = "$MQTT.rmsgs.";
+
+/** The broker's own stream of messages at QoS 2 between their publication and their release. */
+export const mqttHeldStream = "$MQTT_qos2in";
+
+/** Prefix of client id and packet number, as a subject, inside `$MQTT_qos2in`. */
+export const mqttHeldPrefix = "$MQTT.qos2.in.";
+
+/** The broker's own stream of sessions, one record each. */
+export const mqttSessionStream = "$MQTT_sess";
+
+/** Prefix of a session, as a subject, inside `$MQTT_sess`. */
+export const mqttSessionPrefix = "$MQTT.sess.";

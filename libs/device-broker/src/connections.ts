@@ -1,0 +1,267 @@
+import { assertConnected, type Bus } from "@devmesh/service-kit/bus";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import type { Listening } from "@devmesh/service-kit/events";
+import { z } from "zod";
+import {
+  connectionsSubject,
+  deviceConnectSubject,
+  deviceDisconnectSubject,
+  devicesAccount,
+  kickSubject,
+} from "./broker-subjects.ts";
+
+/** One MQTT connection of a device. `serverId` and `connectionId` together name it. */
+export interface DeviceConnection {
+  readonly serverId: string;
+  /** Number of the connection on its server; never used twice while the server runs. */
+  readonly connectionId: number;
+  /** The user it logged in as: the device's id, as the auth callout named it. */
+  readonly deviceId: string;
+  /** The MQTT client id it came with; empty when it gave none. */
+  readonly mqttClientId: string;
+}
+
+/** A connection that was made or that ended. */
+export interface DeviceConnectionEvent extends DeviceConnection {
+  readonly at: Date;
+}
+
+/** What to do when devices come and go. */
+export interface DeviceConnectionHandlers {
+  readonly connected: (connection: DeviceConnectionEvent) => void | Promise<void>;
+  readonly disconnected: (connection: DeviceConnectionEvent) => void | Promise<void>;
+}
+
+const ServerId = z.string().regex(/^[A-Z0-9]+$/);
+
+const ConnectionAdvisory = z.object({
+  timestamp: z.coerce.date(),
+  server: z.object({ id: ServerId }),
+  client: z.object({
+    id: z.int(),
+    user: z.string().default(""),
+    client_id: z.string().default(""),
+    client_type: z.string().default(""),
+  }),
+});
+
+/**
+ * Hears of every device that connects or disconnects, in every replica. A server that is killed tells nothing, and a
+ * lost bus hears nothing: compare with `listDeviceConnections` from time to time.
+ */
+export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandlers): Listening {
+  const running = new Set<Promise<void>>();
+  const hear = (subject: string, handler: DeviceConnectionHandlers["connected"]) =>
+    bus.connection.subscribe(subject, {
+      callback: (error, msg) => {
+        if (error !== null) {
+          bus.log.error({ err: error, subject }, "device connections can no longer be heard");
+          return;
+        }
+        const advisory = ConnectionAdvisory.safeParse(readJson(msg.string()));
+        if (!advisory.success || advisory.data.client.client_type !== "mqtt") return;
+        const { timestamp, server, client } = advisory.data;
+        const connection = {
+          serverId: server.id,
+          connectionId: client.id,
+          deviceId: client.user,
+          mqttClientId: client.client_id,
+          at: timestamp,
+        };
+        const handled = (async () => handler(connection))().catch((failure: unknown) =>
+          bus.log.error({ err: failure, subject }, "a device connection was not handled"),
+        );
+        running.add(handled);
+        void handled.finally(() => running.delete(handled));
+      },
+    });
+  const subscriptions = [
+    hear(deviceConnectSubject, handlers.connected),
+    hear(deviceDisconnectSubject, handlers.disconnected),
+  ];
+  return {
+    async stop() {
+      for (const subscription of subscriptions) subscription.unsubscribe();
+      await Promise.allSettled([...running]);
+    },
+  };
+}
+
+/** An open connection. */
+export interface OpenDeviceConnection extends DeviceConnection {
+  /** Milliseconds since its server accepted it, by that server's clock; rounded up. */
+  readonly ageMs: number;
+  /** What its server received on it so far. */
+  readonly received: { readonly messages: number; readonly bytes: number };
+}
+
+/** The device connections that exist, and who said so. */
+export interface DeviceConnections {
+  /** Servers that answered. The connections of one that is missing here are unknown, not gone. */
+  readonly servers: readonly string[];
+  readonly connections: readonly OpenDeviceConnection[];
+}
+
+/** How connections are listed. */
+export interface ListDeviceConnectionsOptions {
+  /** Only those of this device. */
+  readonly deviceId?: string;
+  /** How long after one server's answer another's is waited for, in milliseconds. Default 300. */
+  readonly stallMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Connections in one answer of a server: about 600 bytes each, below `max_payload`. */
+const pageSize = 512;
+/** Pages overlap by so many, so that connections which end between two of them hide none. */
+const overlap = 64;
+
+const ConnectionsReply = z.object({
+  server: z.object({ id: ServerId }),
+  data: z.object({
+    now: z.coerce.date(),
+    total: z.int(),
+    offset: z.int(),
+    connections: z
+      .array(
+        z.object({
+          cid: z.int(),
+          start: z.coerce.date(),
+          type: z.string().default(""),
+          authorized_user: z.string().default(""),
+          mqtt_client: z.string().default(""),
+          in_msgs: z.int().default(0),
+          in_bytes: z.int().default(0),
+        }),
+      )
+      .nullish()
+      .transform((connections) => connections ?? []),
+  }),
+});
+type ConnectionsReply = z.infer<typeof ConnectionsReply>;
+
+/** Asks every server for its device connections. Throws `unavailable` when a server stops answering half-way. */
+export async function listDeviceConnections(
+  bus: Bus,
+  { deviceId, stallMs = 300, signal }: ListDeviceConnectionsOptions = {},
+): Promise<DeviceConnections> {
+  const found = new Map<string, Map<number, OpenDeviceConnection>>();
+  /** How far each server has been read; absent once it is read to its end. */
+  const unread = new Set<string>();
+  for (let offset = 0; offset === 0 || unread.size > 0; offset += pageSize - overlap) {
+    signal?.throwIfAborted();
+    const replies = await askConnections(bus, { deviceId, offset, stallMs, expected: found.size });
+    for (const { server, data } of replies) {
+      if (offset > 0 && !unread.has(server.id)) continue;
+      const known = found.get(server.id) ?? new Map<number, OpenDeviceConnection>();
+      found.set(server.id, known);
+      assertOverlap(offset, known, data);
+      for (const connection of data.connections) {
+        const { cid, start, type, authorized_user, mqtt_client, in_msgs, in_bytes } = connection;
+        if (type !== "mqtt") continue;
+        known.set(cid, {
+          serverId: server.id,
+          connectionId: cid,
+          deviceId: authorized_user,
+          mqttClientId: mqtt_client,
+          ageMs: data.now.getTime() - start.getTime() + 1,
+          received: { messages: in_msgs, bytes: in_bytes },
+        });
+      }
+      if (offset + data.connections.length >= data.total || data.connections.length === 0)
+        unread.delete(server.id);
+      else unread.add(server.id);
+    }
+    const answered = new Set(replies.map(({ server }) => server.id));
+    if ([...unread].some((server) => !answered.has(server))) {
+      throw ServiceError.of("unavailable", { cause: new Error("a server stopped listing its connections") });
+    }
+  }
+  return {
+    servers: [...found.keys()],
+    connections: [...found.values()].flatMap((known) => [...known.values()]),
+  };
+}
+
+/** Connections are sorted by number; a page that begins behind the last known one may have skipped some. */
+function assertOverlap(
+  offset: number,
+  known: ReadonlyMap<number, DeviceConnection>,
+  data: ConnectionsReply["data"],
+): void {
+  const first = data.connections[0];
+  const last = [...known.keys()].at(-1);
+  if (offset === 0 || first === undefined || last === undefined) return;
+  if (first.cid > last) {
+    throw ServiceError.of("unavailable", { cause: new Error("connections changed too fast to be listed") });
+  }
+}
+
+async function askConnections(
+  bus: Bus,
+  {
+    deviceId,
+    offset,
+    stallMs,
+    expected,
+  }: { deviceId: string | undefined; offset: number; stallMs: number; expected: number },
+): Promise<ConnectionsReply[]> {
+  assertConnected(bus);
+  const query = JSON.stringify({
+    auth: true,
+    acc: devicesAccount,
+    offset,
+    limit: pageSize,
+    sort: "cid",
+    ...(deviceId === undefined ? {} : { user: deviceId }),
+  });
+  const replies: ConnectionsReply[] = [];
+  try {
+    const answers = await bus.connection.requestMany(connectionsSubject, query, {
+      strategy: "stall",
+      stall: stallMs,
+      maxWait: 3_000,
+      ...(expected === 0 ? {} : { maxMessages: expected }),
+    });
+    for await (const answer of answers) {
+      const reply = ConnectionsReply.safeParse(readJson(answer.string()));
+      if (reply.success) replies.push(reply.data);
+    }
+  } catch (cause) {
+    throw ServiceError.of("unavailable", { cause });
+  }
+  if (replies.length === 0)
+    throw ServiceError.of("unavailable", { cause: new Error("no server lists connections") });
+  return replies;
+}
+
+const KickReply = z.object({ error: z.object({ description: z.string().optional() }).optional() });
+
+/** Closes one connection; false when it was gone already. Throws `unavailable` when its server does not answer. */
+export async function closeDeviceConnection(
+  bus: Bus,
+  serverId: string,
+  connectionId: number,
+): Promise<boolean> {
+  assertConnected(bus);
+  try {
+    const answer = await bus.connection.request(
+      kickSubject(serverId),
+      JSON.stringify({ cid: connectionId }),
+      {
+        timeout: 2_000,
+      },
+    );
+    return KickReply.parse(readJson(answer.string())).error === undefined;
+  } catch (cause) {
+    throw ServiceError.of("unavailable", { cause });
+  }
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,224 @@
+import type { Bus } from "@devmesh/service-kit/bus";
+import { pause } from "@devmesh/service-kit/pause";
+import { createPuller, type PulledMessage, type Puller } from "@devmesh/service-kit/pull";
+import { streamManager } from "@devmesh/service-kit/streams";
+import { gatherAbandonedMessages } from "./abandoned-messages.ts";
+import {
+  canarySubjects,
+  type deviceConsumers,
+  mqttStream,
+  mqttStreamPrefix,
+  replicaGroup,
+} from "./broker-subjects.ts";
+import { topicLevels } from "./device-topic.ts";
+import { ackWaitMs, pinMs, readStreamCreated } from "./mqtt-stream.ts";
+
+/** Longest wait of one request for messages, in milliseconds; a message ends it at once. */
+const pollMs = 2_000;
+/** How often a replica that gets no messages looks whether it is its turn, in milliseconds. */
+const standbyMs = 250;
+/** Waits after a batch that could not be handled, in milliseconds; the last one repeats. */
+const retryAfterMs = [100, 250, 500, 1_000, 2_000, 5_000];
+
+/** What the broker may count for one message: a payload of `max_payload`, subject and headers. */
+const largestMessageBytes = 1024 * 1024 + 64 * 1024;
+
+/** A message that a device published at QoS 1 or 2 and the broker has acknowledged to it. */
+export interface DeviceMessage {
+  /** The topic as a NATS subject, without the broker's prefix. */
+  readonly subject: string;
+  /** Levels of the MQTT topic, dots restored. Chosen by the device: check each before use. */
+  readonly topicLevels: readonly string[];
+  readonly payload: Uint8Array;
+  /** When the broker created its stream, RFC 3339. With `sequence` and `timestamp` it names the message for ever (ADR 6). */
+  readonly streamCreated: string;
+  /** Sequence in the broker's stream. */
+  readonly sequence: number;
+  /** When the broker stored it: the same at each delivery. */
+  readonly timestamp: Date;
+  /** Whether it was handed over before, here or elsewhere: its effects may exist already. */
+  readonly redelivered: boolean;
+}
+
+/** What to pull, and how much of it at once. */
+export interface PullDeviceMessagesOptions {
+  /** One of the consumers that `provisionDeviceStreams` makes. */
+  readonly durable: keyof typeof deviceConsumers;
+  /** Most messages in one batch. */
+  readonly batch: number;
+  /** Most bytes in one batch: bounds the memory. At least 2 MB, since a message may weigh up to `max_payload`. Default 32 MB. */
+  readonly maxBytes?: number;
+  /** How long a batch that is not full waits for more, in milliseconds. 0: not at all. */
+  readonly maxWaitMs: number;
+  /** The highest sequence of a stream that the caller has stored, if any: a stream that ends before it is logged. */
+  readonly lastStored?: (streamCreated: string) => Promise<number | null>;
+  /** Ends the pulling; a batch being handled is finished and acknowledged first. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Hands over what devices published, in the broker's order, strictly one batch at a time over all replicas: the others get
+ * nothing until the one that does leaves, at once, or dies, within {@link pinMs} and the time to acknowledge. Each message is
+ * acknowledged when `handleBatch` resolves; when it rejects, the same batch comes again after a wait. Outlives broker restarts
+ * and a consumer that is not there yet. Resolves once `signal` has aborted and nothing is under way.
+ */
+export async function pullDeviceMessages(
+  bus: Bus,
+  options: PullDeviceMessagesOptions,
+  handleBatch: (messages: readonly DeviceMessage[]) => Promise<void>,
+): Promise<void> {
+  const { durable, batch, maxWaitMs, lastStored, signal, maxBytes = 32 * 1024 * 1024 } = options;
+  const puller = createPuller(bus, mqttStream, durable, { pinnedIn: replicaGroup });
+  let streamCreated: string | null = null;
+  let connections = 0;
+  const offReconnect = bus.onDisconnect(() => {
+    connections++;
+    // Behind a lost connection there may be another stream of the same name.
+    streamCreated = null;
+  });
+  try {
+    while (!signal.aborted && !bus.connection.isClosed()) {
+      if (streamCreated === null) {
+        streamCreated = await readStreamCreated(bus, signal);
+        if (streamCreated === null) continue;
+        if (lastStored !== undefined) await reportLostTail(bus, streamCreated, lastStored);
+      }
+      // What is pulled now comes from this one, whatever is heard of the stream before it has been handled.
+      const pulledFrom = streamCreated;
+      const connection = connections;
+      const wasPinned = puller.isPinned;
+      const pulled = await pullBatch(puller, { batch, maxBytes, maxWaitMs }, signal);
+      const held = [...pulled.messages];
+      using _ = keepHolding(puller, held);
+      if (held.length > 0 && !wasPinned) {
+        await gatherAbandonedMessages(bus, durable, puller, held, { maxBytes, signal });
+      }
+      if (signal.aborted || connection !== connections) {
+        for (const message of held) message.reject(0);
+        await pause(bus, 100, signal);
+        continue;
+      }
+      if (pulled.failure === "missing") streamCreated = null;
+      let attempt = 1;
+      while (held.length > 0) {
+        const next = held.slice(0, batch);
+        if (await handle(bus, durable, next, { streamCreated: pulledFrom, attempt }, handleBatch)) {
+          held.splice(0, next.length);
+          attempt = 1;
+          continue;
+        }
+        // Kept rather than given back meanwhile: what is newer must not come before it.
+        await pause(bus, backOff(attempt++), signal);
+        if (!signal.aborted && connection === connections && puller.isPinned) continue;
+        for (const message of held.splice(0)) message.reject(0);
+      }
+      if (pulled.failure !== null) {
+        bus.log.debug({ durable, failure: pulled.failure }, "device messages cannot be pulled");
+        await pause(bus, 500, signal);
+      } else if (!puller.isPinned) {
+        await pause(bus, standbyMs, signal);
+      }
+    }
+    // The acknowledgements are on their way before the caller may close the bus, and before others get messages.
+    if (bus.connected) await bus.flush().catch(() => undefined);
+    await puller.unpin();
+  } finally {
+    offReconnect();
+    puller.close();
+  }
+}
+
+/** Logs that the stream lost its tail, as in a power cut: it gives to new messages the sequences of some that are stored. */
+async function reportLostTail(
+  bus: Bus,
+  streamCreated: string,
+  lastStored: (streamCreated: string) => Promise<number | null>,
+): Promise<void> {
+  try {
+    // Read first: what another replica stores meanwhile is in the stream that is asked afterwards.
+    const stored = await lastStored(streamCreated);
+    if (stored === null) return;
+    const manager = await streamManager(bus);
+    const { created, state } = await manager.streams.info(mqttStream);
+    if (created !== streamCreated || state.last_seq >= stored) return;
+    bus.log.warn(
+      { stream: mqttStream, last_sequence: state.last_seq, last_stored: stored },
+      "the broker's stream ends before what is stored of it: it lost its last messages",
+    );
+  } catch (error) {
+    bus.log.debug({ err: error }, "the end of the broker's stream cannot be compared with what is stored");
+  }
+}
+
+/** Takes what is there at once, or the first that comes; then fills the batch for `maxWaitMs`. */
+async function pullBatch(
+  puller: Puller,
+  { batch, maxBytes, maxWaitMs }: { batch: number; maxBytes: number; maxWaitMs: number },
+  signal: AbortSignal,
+) {
+  const first = await puller.pull({ batch, maxBytes, expiresMs: pollMs, untilAny: true }, signal);
+  const missing = batch - first.messages.length;
+  const bytesLeft = maxBytes - first.messages.reduce((sum, { payload }) => sum + payload.length, 0);
+  const isFull = missing === 0 || bytesLeft < largestMessageBytes;
+  if (first.messages.length === 0 || isFull || maxWaitMs === 0 || first.failure !== null) return first;
+  const rest = await puller.pull({ batch: missing, maxBytes: bytesLeft, expiresMs: maxWaitMs }, signal);
+  return { messages: [...first.messages, ...rest.messages], failure: rest.failure };
+}
+
+/** Until disposed of: neither the messages nor the ones behind them go to another replica. */
+function keepHolding(puller: Puller, messages: readonly PulledMessage[]): Disposable {
+  const extending = setInterval(() => {
+    for (const message of messages) message.extend();
+  }, ackWaitMs / 3);
+  const keeping = setInterval(() => puller.keepPin(), pinMs / 4);
+  return {
+    [Symbol.dispose]() {
+      clearInterval(extending);
+      clearInterval(keeping);
+    },
+  };
+}
+
+const canaries: ReadonlySet<string> = new Set(Object.values(canarySubjects));
+
+async function handle(
+  bus: Bus,
+  consumer: string,
+  pulled: readonly PulledMessage[],
+  { streamCreated, attempt }: { readonly streamCreated: string; readonly attempt: number },
+  handleBatch: (messages: readonly DeviceMessage[]) => Promise<void>,
+): Promise<boolean> {
+  const messages: DeviceMessage[] = [];
+  for (const message of pulled) {
+    if (canaries.has(message.subject)) continue;
+    const subject = message.subject.slice(mqttStreamPrefix.length);
+    const levels = topicLevels(subject);
+    if (levels === null) {
+      bus.metrics.deviceMessages.inc({ consumer, outcome: "unreadable" });
+      continue;
+    }
+    messages.push({
+      subject,
+      topicLevels: levels,
+      payload: message.payload,
+      streamCreated,
+      sequence: message.sequence,
+      timestamp: message.storedAt,
+      redelivered: message.deliveries > 1 || attempt > 1,
+    });
+  }
+  try {
+    if (messages.length > 0) await handleBatch(messages);
+  } catch (error) {
+    bus.metrics.deviceMessages.inc({ consumer, outcome: "failed" }, messages.length);
+    bus.log.error({ err: error, consumer, messages: messages.length }, "device messages were not handled");
+    return false;
+  }
+  for (const message of pulled) message.acknowledge();
+  bus.metrics.deviceMessages.inc({ consumer, outcome: "ok" }, messages.length);
+  return true;
+}
+
+function backOff(failures: number): number {
+  return retryAfterMs[Math.min(failures, retryAfterMs.length) - 1] ?? 0;
+}

@@ -1,0 +1,95 @@
+import type { Bus } from "@devmesh/service-kit/bus";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import { pause } from "@devmesh/service-kit/pause";
+import { ensureConsumer, isMissing, streamManager } from "@devmesh/service-kit/streams";
+import {
+  AckPolicy,
+  DeliverPolicy,
+  DiscardPolicy,
+  type JetStreamManager,
+  StorageType,
+} from "@nats-io/jetstream";
+import { nanos } from "@nats-io/nats-core";
+import { deviceConsumers, mqttStream, replicaGroup } from "./broker-subjects.ts";
+
+/** After this long without a request the broker gives the messages of a consumer to another replica; in milliseconds. */
+export const pinMs = 5_000;
+/** The broker delivers a message again when it was not acknowledged for this long; in milliseconds. */
+export const ackWaitMs = 10_000;
+/** How long the broker's stream may take to tell about itself before it is asked again, in milliseconds. */
+const streamInfoMs = 1_500;
+
+/** Bounds of the broker's own stream of device messages. */
+export interface ProvisionDeviceStreamsOptions {
+  /** When so much is stored and not taken off yet, the broker acknowledges nothing more. Default 1 GB. */
+  readonly maxBytes?: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Bounds `$MQTT_msgs` and makes the durable consumers on it. Waits for the stream, which the broker makes at the first
+ * MQTT login: log in first. Idempotent; rejects when `signal` aborts, the broker refuses, or the bus is closed.
+ */
+export async function provisionDeviceStreams(
+  bus: Bus,
+  { maxBytes = 1024 * 1024 * 1024, signal }: ProvisionDeviceStreamsOptions,
+): Promise<void> {
+  const manager = await streamManager(bus);
+  for (;;) {
+    signal.throwIfAborted();
+    if (bus.connection.isClosed())
+      throw ServiceError.of("unavailable", { cause: new Error("the bus is closed") });
+    if ((await readStreamCreated(bus, signal)) !== null) break;
+  }
+  const { config } = await manager.streams.info(mqttStream);
+  // As many copies as all other streams, should the broker be told otherwise: an acknowledgement promises them.
+  const replicas = Math.max(config.num_replicas, bus.streamReplicas);
+  if (
+    config.max_bytes !== maxBytes ||
+    config.discard !== DiscardPolicy.New ||
+    config.num_replicas !== replicas
+  ) {
+    const wanted = { max_bytes: maxBytes, discard: DiscardPolicy.New, num_replicas: replicas };
+    await manager.streams.update(mqttStream, wanted);
+  }
+  for (const [durable, filters] of Object.entries(deviceConsumers)) {
+    await ensureConsumer(bus, mqttStream, {
+      durable_name: durable,
+      filter_subjects: [...filters],
+      ack_policy: AckPolicy.Explicit,
+      deliver_policy: DeliverPolicy.All,
+      ack_wait: nanos(ackWaitMs),
+      max_deliver: -1,
+      // Also the most that can be lost to a batch of a replica that died, for `ack_wait`.
+      max_ack_pending: 1_000,
+      priority_groups: [replicaGroup],
+      priority_policy: "pinned_client",
+      priority_timeout: nanos(pinMs),
+      mem_storage: config.storage === StorageType.Memory,
+    });
+    await endWithStream(manager, durable);
+  }
+}
+
+/**
+ * Sets a consumer back that is ahead of its stream: it would skip new messages. After a power cut nats-server does so itself, but not
+ * for one whose configuration was lost and which was created here again, since that finds the state of the former.
+ */
+async function endWithStream(manager: JetStreamManager, durable: string): Promise<void> {
+  const { delivered, ack_floor } = await manager.consumers.info(mqttStream, durable);
+  const { state } = await manager.streams.info(mqttStream);
+  if (delivered.stream_seq <= state.last_seq) return;
+  await manager.consumers.reset(mqttStream, durable, Math.min(ack_floor.stream_seq, state.last_seq) + 1);
+}
+
+/** When the broker made `$MQTT_msgs`, RFC 3339; null while it is not there or cannot be asked, after a wait. */
+export async function readStreamCreated(bus: Bus, signal: AbortSignal): Promise<string | null> {
+  try {
+    const manager = await streamManager(bus, streamInfoMs);
+    return (await manager.streams.info(mqttStream)).created;
+  } catch (error) {
+    if (!isMissing(error)) bus.log.debug({ err: error }, "the broker's stream cannot be asked");
+    await pause(bus, 500, signal);
+    return null;
+  }
+}

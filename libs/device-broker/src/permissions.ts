@@ -1,0 +1,241 @@
+import type { ServiceDeclaration } from "@devmesh/contracts/topology";
+import {
+  deadLetterStream,
+  deadSubject,
+  discoverAll,
+  discoverySubjects,
+  discoveryVerbs,
+  eventsNamed,
+  eventsStream,
+  inboxPrefix,
+  methodSubject,
+  queueConsumer,
+  queueStream,
+  queueSubject,
+} from "@devmesh/service-kit/subjects";
+import {
+  authCalloutSubject,
+  canarySubjects,
+  connectionsSubject,
+  deviceConnectSubject,
+  deviceConsumers,
+  deviceDisconnectSubject,
+  mqttHeldStream,
+  mqttRetainedStream,
+  mqttSessionStream,
+  mqttStream,
+} from "./broker-subjects.ts";
+
+/** What one user of the broker may publish and subscribe; `deny` wins. */
+export interface UserPermissions {
+  readonly publish: { readonly allow: readonly string[]; readonly deny: readonly string[] };
+  /** `SUBJECT QUEUE` allows the subject in that queue group only. */
+  readonly subscribe: { readonly allow: readonly string[]; readonly deny: readonly string[] };
+  /** May answer, once, on the reply subject of what it receives. */
+  readonly responds: boolean;
+  /** How it may connect, in the broker's words. */
+  readonly connectionTypes: readonly ("STANDARD" | "MQTT")[];
+}
+
+/** The permissions of a service in each account it has a user in. */
+export interface ServicePermissions {
+  readonly mesh: UserPermissions;
+  readonly devices?: UserPermissions;
+}
+
+/**
+ * What a human may do in account MESH: ask which services run and how they do (`$SRV`, ADR 5), with any NATS client's own
+ * inbox. The inboxes of services begin differently, so that nothing of theirs is heard.
+ */
+export const operatorPermissions: UserPermissions = {
+  publish: { allow: discoveryVerbs.flatMap((verb) => [`$SRV.${verb}`, `$SRV.${verb}.>`]), deny: [] },
+  subscribe: { allow: ["_INBOX.>"], deny: [] },
+  responds: false,
+  connectionTypes: ["STANDARD"],
+};
+
+/** Exactly what a service declares, in subjects (ADR 2): nothing here is granted to all but discovery and its inbox. */
+export function permissionsOf(name: string, declaration: ServiceDeclaration): ServicePermissions {
+  const devices = devicesPermissions(name, declaration);
+  return { mesh: meshPermissions(name, declaration), ...(devices === null ? {} : { devices }) };
+}
+
+function meshPermissions(name: string, declaration: ServiceDeclaration): UserPermissions {
+  const { serves, calls, publishes, subscribes, follows, produces, consumes, rights } = declaration;
+  const subscribe = [`${inboxPrefix(name)}.>`];
+  const publish: string[] = [];
+
+  for (const verb of discoveryVerbs) subscribe.push(...discoverySubjects(verb, name, "ID").map(anyReplica));
+  if (serves !== null) {
+    for (const method of Object.keys(serves.methods))
+      subscribe.push(`${methodSubject(serves, method)} ${name}`);
+  }
+  for (const { contract, methods } of calls) {
+    publish.push(...methods.map((method) => methodSubject(contract, method)));
+  }
+  if (publishes !== null) {
+    const declared = Object.entries(publishes.events);
+    publish.push(...declared.map(([event, keeping]) => eventsNamed(publishes.service, event, keeping)));
+    if (declared.some(([, { live }]) => live === undefined)) publish.push(...streamUpkeep(eventsStream));
+  }
+  for (const { events, names } of subscribes) {
+    subscribe.push(...names.map((event) => eventsNamed(events.service, event, events.events[event] ?? {})));
+  }
+  if (follows.length > 0) publish.push(...eventReading);
+  for (const queue of produces)
+    publish.push(queueSubject(queue.name), ...streamUpkeep(queueStream(queue.name)));
+  for (const queue of consumes) publish.push(...queueConsumption(queue.name));
+  if (rights.includes("auth_callout")) subscribe.push(`${authCalloutSubject} ${name}`);
+  if (rights.includes("discovery")) publish.push(discoverAll);
+  if (rights.includes("device_connections")) {
+    subscribe.push(deviceConnectSubject, deviceDisconnectSubject);
+    publish.push(connectionsSubject, "$SYS.REQ.SERVER.*.KICK");
+  }
+  return {
+    publish: { allow: distinct(publish), deny: [] },
+    subscribe: { allow: distinct(subscribe), deny: [] },
+    responds: true,
+    connectionTypes: ["STANDARD"],
+  };
+}
+
+/** `$SRV.PING.NAME.ID` as `$SRV.PING.NAME.*`: ids are made by the replicas themselves. */
+function anyReplica(subject: string): string {
+  return subject.replace(/\.ID$/, ".*");
+}
+
+function streamUpkeep(stream: string): string[] {
+  return ["INFO", "CREATE", "UPDATE"].map((verb) => `$JS.API.STREAM.${verb}.${stream}`);
+}
+
+/** The broker looks at no filter of a consumer: who follows some events could follow all. */
+const eventReading = [
+  `$JS.API.STREAM.INFO.${eventsStream}`,
+  // Without a name behind it: so is a consumer of several filters made.
+  `$JS.API.CONSUMER.CREATE.${eventsStream}`,
+  ...["MSG.NEXT", "DELETE"].map((verb) => `$JS.API.CONSUMER.${verb}.${eventsStream}.*`),
+];
+
+function queueConsumption(queue: string): string[] {
+  const jobs = queueStream(queue);
+  const dead = deadLetterStream(queue);
+  return [
+    ...streamUpkeep(jobs),
+    ...streamUpkeep(dead),
+    ...["CREATE", "INFO", "MSG.NEXT"].map((verb) => `$JS.API.CONSUMER.${verb}.${jobs}.${queueConsumer}`),
+    `$JS.ACK.${jobs}.${queueConsumer}.>`,
+    deadSubject(queue),
+    // A dead letter that is retried is published again, then deleted.
+    queueSubject(queue),
+    `$JS.API.STREAM.MSG.GET.${dead}`,
+    `$JS.API.STREAM.MSG.DELETE.${dead}`,
+  ];
+}
+
+function devicesPermissions(name: string, { rights }: ServiceDeclaration): UserPermissions | null {
+  const topics = rights.includes("device_topics");
+  const data = rights.includes("device_data");
+  if (!topics && !data) return null;
+  const subscribe = [`${inboxPrefix(name)}.>`];
+  const publish: string[] = [`$JS.API.STREAM.INFO.${mqttStream}`];
+  const deny: string[] = [];
+  if (data) {
+    publish.push(...pulling("data"), canarySubjects.data);
+    subscribe.push(`db.> ${name}`);
+  }
+  if (topics) {
+    publish.push(...pulling("rpc-bridge"), ...provisioning(), ...toDevices);
+    deny.push(...brokerInternals);
+    subscribe.push(
+      ...["*.shadow.update", "*.shadow.get", "*.event.>"].map((subject) => `${subject} ${name}`),
+    );
+    subscribe.push("*.r.rpc", "*.r.*.rpc");
+  }
+  return {
+    publish: { allow: distinct(publish), deny },
+    subscribe: { allow: distinct(subscribe), deny: [] },
+    responds: false,
+    connectionTypes: topics ? ["STANDARD", "MQTT"] : ["STANDARD"],
+  };
+}
+
+function pulling(durable: keyof typeof deviceConsumers): string[] {
+  return [
+    `$JS.API.CONSUMER.MSG.NEXT.${mqttStream}.${durable}`,
+    `$JS.API.CONSUMER.UNPIN.${mqttStream}.${durable}`,
+    `$JS.API.CONSUMER.INFO.${mqttStream}.${durable}`,
+    `$JS.ACK.${mqttStream}.${durable}.>`,
+  ];
+}
+
+function provisioning(): string[] {
+  return [
+    `$JS.API.STREAM.UPDATE.${mqttStream}`,
+    `$JS.API.STREAM.INFO.${mqttRetainedStream}`,
+    `$JS.API.STREAM.MSG.GET.${mqttRetainedStream}`,
+    // To keep room in the stream: what only sessions wait for is found and dropped.
+    `$JS.API.STREAM.MSG.GET.${mqttStream}`,
+    `$JS.API.STREAM.PURGE.${mqttStream}`,
+    `$JS.API.STREAM.MSG.GET.${mqttHeldStream}`,
+    // To leave nothing of a deleted device.
+    `$JS.API.STREAM.INFO.${mqttHeldStream}`,
+    `$JS.API.STREAM.PURGE.${mqttHeldStream}`,
+    `$JS.API.STREAM.MSG.GET.${mqttSessionStream}`,
+    ...Object.keys(deviceConsumers).flatMap((durable) => [
+      `$JS.API.CONSUMER.INFO.${mqttStream}.${durable}`,
+      `$JS.API.CONSUMER.DURABLE.CREATE.${mqttStream}.${durable}`,
+      `$JS.API.CONSUMER.RESET.${mqttStream}.${durable}`,
+    ]),
+  ];
+}
+
+/**
+ * Calls, shadows, and the clearing of whatever a deleted device left retained: on any topic of its own, so on any
+ * topic. What that would open besides is closed by `brokerInternals`.
+ */
+const toDevices = ["*.>", "*.rpc", "*.shadow.>", "db.>"];
+
+/** Nobody's business over `*.>`: other accounts' requests, sessions, other users' inboxes, all other JetStream verbs. */
+const brokerInternals = [
+  "$SYS.>",
+  "$MQTT.>",
+  "$JSC.>",
+  "$JS.FC.>",
+  "_INBOX.>",
+  `${inboxPrefix("data")}.>`,
+  `$JS.ACK.${mqttStream}.data.>`,
+  `$JS.API.CONSUMER.MSG.NEXT.${mqttStream}.data`,
+  `$JS.API.CONSUMER.UNPIN.${mqttStream}.data`,
+  "$JS.API.INFO",
+  "$JS.API.ACCOUNT.>",
+  "$JS.API.DIRECT.>",
+  "$JS.API.SERVER.>",
+  "$JS.API.META.>",
+  ...[
+    "CREATE",
+    "DELETE",
+    "LIST",
+    "NAMES",
+    "SNAPSHOT",
+    "RESTORE",
+    "MSG.DELETE",
+    "PEER",
+    "LEADER",
+    "TEMPLATE",
+  ].flatMap((verb) => [`$JS.API.STREAM.${verb}`, `$JS.API.STREAM.${verb}.>`]),
+  ...["CREATE", "DELETE", "LIST", "NAMES", "LEADER", "PAUSE"].map((verb) => `$JS.API.CONSUMER.${verb}.>`),
+  ...[mqttSessionStream, mqttRetainedStream, "$MQTT_out"].map((stream) => `$JS.API.STREAM.PURGE.${stream}`),
+  "$JS.API.STREAM.MSG.GET.$MQTT_out",
+  ...[mqttSessionStream, mqttRetainedStream, mqttHeldStream, "$MQTT_out"].flatMap((stream) => [
+    `$JS.API.STREAM.UPDATE.${stream}`,
+    `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.>`,
+    `$JS.API.CONSUMER.RESET.${stream}.>`,
+    `$JS.API.CONSUMER.MSG.NEXT.${stream}.>`,
+    `$JS.API.CONSUMER.UNPIN.${stream}.>`,
+    `$JS.ACK.${stream}.>`,
+  ]),
+];
+
+function distinct(subjects: readonly string[]): string[] {
+  return [...new Set(subjects)];
+}

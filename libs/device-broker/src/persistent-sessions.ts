@@ -1,0 +1,73 @@
+import type { Bus } from "@devmesh/service-kit/bus";
+import { streamManager } from "@devmesh/service-kit/streams";
+import type { StoredMsg } from "@nats-io/jetstream";
+import { z } from "zod";
+import { mqttSessionPrefix, mqttSessionStream } from "./broker-subjects.ts";
+
+/** The broker's record of an MQTT session. It is written at each login and at each change of the subscriptions. */
+export interface SessionRecord {
+  readonly clientId: string;
+  /** First level of the topics it subscribes to; null without subscriptions. */
+  readonly subscribedLevel: string | null;
+  /** Whether the session ends with its connection. */
+  readonly clean: boolean;
+  /** Where the record is stored; the same for the life of the session. */
+  readonly subject: string;
+  /** Sequence of this version of the record. */
+  readonly sequence: number;
+  readonly savedAt: Date;
+}
+
+/** What nats-server stores of a session; members that are not needed are left out. */
+const StoredSession = z.object({
+  id: z.string(),
+  clean: z.boolean().default(false),
+  subs: z.record(z.string(), z.unknown()).default({}),
+});
+
+/** Records from sequence `from` on, oldest first. Each costs one request; the broker answers thousands a second. */
+export async function* readSessions(
+  bus: Bus,
+  from: number,
+  signal: AbortSignal,
+): AsyncGenerator<SessionRecord, void, undefined> {
+  const manager = await streamManager(bus);
+  for (let seq = from; ; seq++) {
+    signal.throwIfAborted();
+    const query = { seq, next_by_subj: `${mqttSessionPrefix}>` };
+    const message = await manager.streams.getMessage(mqttSessionStream, query);
+    if (message === null) return;
+    seq = message.seq;
+    const record = recordOf(message);
+    if (record !== null) yield record;
+  }
+}
+
+/** The record that is stored under `subject` now; null when its session has ended. */
+export async function readSession(bus: Bus, subject: string): Promise<SessionRecord | null> {
+  const manager = await streamManager(bus);
+  const message = await manager.streams.getMessage(mqttSessionStream, { last_by_subj: subject });
+  return message === null ? null : recordOf(message);
+}
+
+function recordOf(message: StoredMsg): SessionRecord | null {
+  const stored = StoredSession.safeParse(readJson(message.string()));
+  if (!stored.success) return null;
+  const [filter] = Object.keys(stored.data.subs);
+  return {
+    clientId: stored.data.id,
+    subscribedLevel: filter?.split(".", 1)[0] ?? null,
+    clean: stored.data.clean,
+    subject: message.subject,
+    sequence: message.seq,
+    savedAt: message.time,
+  };
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,57 @@
+import type { Bus } from "@devmesh/service-kit/bus";
+import { findStream, streamManager } from "@devmesh/service-kit/streams";
+import { subjectToken } from "@devmesh/service-kit/subjects";
+import type { JetStreamManager } from "@nats-io/jetstream";
+import { mqttHeldPrefix, mqttHeldStream } from "./broker-subjects.ts";
+import type { DroppedBacklog } from "./session-backlog.ts";
+import { heaviestDevice } from "./top-publisher.ts";
+
+/**
+ * Drops what a device published at QoS 2 and never released, under its own client ids and `clientIds`. The broker keeps it by client id
+ * and packet number beyond the session: what a later connection publishes under the same number it would take for a repetition,
+ * and deliver the old message in its place.
+ */
+export async function dropHeldMessages(
+  bus: Bus,
+  deviceId: string,
+  clientIds: Iterable<string> = [],
+): Promise<void> {
+  const id = subjectToken(deviceId, "device id");
+  const own = new Set(clientIds).add(id);
+  const manager = await streamManager(bus);
+  const info = await findStream(manager, mqttHeldStream, { subjects_filter: `${mqttHeldPrefix}>` });
+  const subjects = Object.keys(info?.state.subjects ?? {});
+  const holding = subjects.map((subject) => clientIdOf(subject.slice(mqttHeldPrefix.length)));
+  for (const clientId of new Set(holding)) {
+    if (own.has(clientId) || clientId.startsWith(`${id}:`)) await purgeHeld(manager, clientId);
+  }
+}
+
+/**
+ * When the broker holds more than `maxBytes` of unreleased messages, drops those of the client id that has most: a packet number may be used
+ * again as soon as its message is released, so that a device has a few under way and no more. Null when nothing was dropped.
+ */
+export async function dropHeldBacklog(bus: Bus, maxBytes: number): Promise<DroppedBacklog | null> {
+  const manager = await streamManager(bus);
+  const info = await findStream(manager, mqttHeldStream);
+  if (info === null || info.state.bytes <= maxBytes) return null;
+  const clientId = await heaviestDevice(manager, {
+    stream: mqttHeldStream,
+    prefix: mqttHeldPrefix,
+    between: [info.state.first_seq, info.state.last_seq],
+    deviceOf: clientIdOf,
+  });
+  if (clientId === null) return null;
+  return { deviceId: clientId.split(":", 1)[0] ?? "", messages: await purgeHeld(manager, clientId) };
+}
+
+/** Drops what one client id holds; how many messages. */
+async function purgeHeld(manager: JetStreamManager, clientId: string): Promise<number> {
+  const filter = `${mqttHeldPrefix}${clientId}.>`;
+  return (await manager.streams.purge(mqttHeldStream, { filter })).purged;
+}
+
+/** Of a subject without the prefix. Client ids hold no dot: the broker refuses those that do. */
+function clientIdOf(subject: string): string {
+  return subject.split(".", 1)[0] ?? "";
+}

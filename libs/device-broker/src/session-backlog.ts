@@ -1,0 +1,92 @@
+import type { Bus } from "@devmesh/service-kit/bus";
+import { streamManager } from "@devmesh/service-kit/streams";
+import type { ConsumerInfo } from "@nats-io/jetstream";
+import { mqttStream, mqttStreamPrefix } from "./broker-subjects.ts";
+import { heaviestDevice } from "./top-publisher.ts";
+
+/** What was dropped for one device. */
+export interface DroppedBacklog {
+  readonly deviceId: string;
+  /** How many. */
+  readonly messages: number;
+}
+
+/** How {@link dropSessionBacklog} bounds the broker's stream. */
+export interface SessionBacklogOptions {
+  /** Bytes that the stream may hold before anything is dropped. */
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/** The consumer of all that devices may subscribe to and services take; what comes below `db/` no session can hold. */
+const durable = "rpc-bridge";
+
+/** Rounds before what is still too much waits for the next time. */
+const maxRounds = 20;
+
+/**
+ * Keeps room in the broker's stream for what devices publish. A kept session that nobody comes back to holds each message that it
+ * subscribed to for ever, and a full stream means that no device is acknowledged anything. When the stream holds more than `maxBytes`,
+ * what waits for sessions alone is dropped, of the device whose sessions hold most bytes first. What services have not handled
+ * yet is never touched. Rejects when the broker cannot be asked.
+ */
+export async function dropSessionBacklog(
+  bus: Bus,
+  { maxBytes, signal }: SessionBacklogOptions,
+): Promise<readonly DroppedBacklog[]> {
+  const manager = await streamManager(bus);
+  const dropped: DroppedBacklog[] = [];
+  for (let round = 0; round < maxRounds && !signal.aborted; round++) {
+    // Before the consumer: what was stored in between has not been handled.
+    const { state } = await manager.streams.info(mqttStream);
+    if (state.bytes <= maxBytes) break;
+    const handled = handledUpTo(await manager.consumers.info(mqttStream, durable), state.last_seq);
+    const deviceId = await heaviestDevice(manager, {
+      stream: mqttStream,
+      prefix: mqttStreamPrefix,
+      between: [state.first_seq, handled],
+      deviceOf: subscriberOf,
+    });
+    if (deviceId === null) break;
+    const filter = `${mqttStreamPrefix}${deviceId}.>`;
+    const { purged } = await manager.streams.purge(mqttStream, { filter, seq: handled + 1 });
+    dropped.push({ deviceId, messages: purged });
+  }
+  return dropped;
+}
+
+/**
+ * The device of which most is stored in the broker's stream, for sessions or for services, when that holds more than `maxBytes`; null
+ * when no device has a quarter of it. Where services are away, the messages of a whole fleet wait, which is nobody's fault.
+ */
+export async function findMessageHoard(bus: Bus, maxBytes: number): Promise<string | null> {
+  const manager = await streamManager(bus);
+  const { state } = await manager.streams.info(mqttStream);
+  if (state.bytes <= maxBytes) return null;
+  return await heaviestDevice(manager, {
+    stream: mqttStream,
+    prefix: mqttStreamPrefix,
+    between: [state.first_seq, state.last_seq],
+    deviceOf: publisherOf,
+    leastShareOfOne: 0.25,
+  });
+}
+
+/** The last sequence up to which services are done with everything that is theirs. */
+function handledUpTo(
+  { num_pending, num_ack_pending, ack_floor }: ConsumerInfo,
+  lastSequence: number,
+): number {
+  return num_pending === 0 && num_ack_pending === 0 ? lastSequence : ack_floor.stream_seq;
+}
+
+function publisherOf(subject: string): string {
+  const [first = "", second = ""] = subject.split(".", 2);
+  return first === "db" ? second : first;
+}
+
+/** What comes below `db/` is on its way to storage: devices may not subscribe to it. */
+function subscriberOf(subject: string): string | null {
+  const [deviceId = ""] = subject.split(".", 1);
+  return deviceId === "db" ? null : deviceId;
+}

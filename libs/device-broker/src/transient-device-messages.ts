@@ -1,0 +1,90 @@
+import type { Bus } from "@devmesh/service-kit/bus";
+import type { Listening } from "@devmesh/service-kit/events";
+import { endSubscription } from "@devmesh/service-kit/subscription";
+import type { Msg, Subscription } from "@nats-io/nats-core";
+import type { DeviceMessage } from "./device-stream.ts";
+import { topicLevels } from "./device-topic.ts";
+
+/** A message that a device published at QoS 0: best effort, stored nowhere. */
+export interface TransientDeviceMessage extends Pick<DeviceMessage, "subject" | "topicLevels" | "payload"> {
+  readonly timestamp: Date;
+}
+
+/** What marks, on the core subject, the QoS a device published at. */
+const qosHeader = "Nmqtt-Pub";
+
+/**
+ * Subscribes to what devices publish at QoS 0; one replica gets each message. What carries another QoS is dropped here, because it
+ * comes by `pullDeviceMessages`, too, as is what did not come over MQTT. With a `window`, the broker delivers at most about so many
+ * messages that are not read yet and drops the others, so that a flood does not delay what else comes on the connection.
+ */
+export function subscribeDeviceTopics(
+  bus: Bus,
+  subject: string,
+  queueGroup: string,
+  handler: (message: TransientDeviceMessage) => Promise<void> | undefined,
+  window?: number,
+): Listening {
+  const running = new Set<Promise<void>>();
+  const subscriptions = new Set<Subscription>();
+  const renewAt = window === undefined ? null : Math.ceil(window / 2);
+  let stopped = false;
+
+  function subscribe(): void {
+    for (const earlier of subscriptions) if (earlier.isClosed()) subscriptions.delete(earlier);
+    let received = 0;
+    const subscription = bus.connection.subscribe(subject, {
+      queue: queueGroup,
+      ...(window !== undefined && { max: window }),
+      callback: (error, msg) => {
+        if (error !== null) {
+          bus.log.error({ err: error, subject }, "device messages are not delivered any more");
+          return;
+        }
+        // One queue group: while two are open, each message comes on one of them.
+        if (++received === renewAt && !stopped) subscribe();
+        take(msg);
+      },
+    });
+    subscriptions.add(subscription);
+  }
+
+  function take(msg: Msg): void {
+    if (msg.headers?.get(qosHeader) !== "0") return;
+    const levels = topicLevels(msg.subject);
+    if (levels === null) {
+      bus.metrics.deviceMessages.inc({ consumer: queueGroup, outcome: "unreadable" });
+      return;
+    }
+    const message = { subject: msg.subject, topicLevels: levels, payload: msg.data, timestamp: new Date() };
+    const succeeded = () => bus.metrics.deviceMessages.inc({ consumer: queueGroup, outcome: "ok" });
+    const failed = (failure: unknown) => {
+      bus.metrics.deviceMessages.inc({ consumer: queueGroup, outcome: "failed" });
+      bus.log.error({ err: failure, subject }, "a device message was not handled");
+    };
+    let handling: Promise<void> | undefined;
+    try {
+      handling = handler(message);
+    } catch (failure) {
+      failed(failure);
+      return;
+    }
+    // Most of a flood is dropped at once; a promise for each message would cost more than that.
+    if (handling === undefined) {
+      succeeded();
+      return;
+    }
+    const handled = handling.then(succeeded, failed);
+    running.add(handled);
+    void handled.finally(() => running.delete(handled));
+  }
+
+  subscribe();
+  return {
+    async stop() {
+      stopped = true;
+      await Promise.all([...subscriptions].map((subscription) => endSubscription(bus, subscription)));
+      await Promise.allSettled([...running]);
+    },
+  };
+}

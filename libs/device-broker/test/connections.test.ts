@@ -1,0 +1,143 @@
+import type { Bus } from "@devmesh/service-kit/bus";
+import { eventually } from "@devmesh/testkit/eventually";
+import { startBroker, type TestBroker } from "@devmesh/testkit/sample-mesh/broker";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import {
+  closeDeviceConnection,
+  type DeviceConnectionEvent,
+  listDeviceConnections,
+  watchDeviceConnections,
+} from "../src/connections.ts";
+
+describe("connections of devices", () => {
+  let broker: TestBroker;
+  let bus: Bus;
+  const events: (DeviceConnectionEvent & { what: string })[] = [];
+  beforeAll(async () => {
+    broker = await startBroker();
+    bus = await broker.connect("devices");
+    watchDeviceConnections(bus, {
+      connected: (connection) => void events.push({ what: "connected", ...connection }),
+      disconnected: (connection) => void events.push({ what: "disconnected", ...connection }),
+    });
+    await bus.flush();
+  });
+  afterAll(() => broker.stop());
+
+  test("are told with the device's id, its client id, and the number that names the connection", async () => {
+    const pump = await broker.device("pump-1", { clientId: "pump-1:a" });
+    const connected = await eventually(() => events.find(({ mqttClientId }) => mqttClientId === "pump-1:a"));
+    expect(connected).toMatchObject({
+      what: "connected",
+      deviceId: "pump-1",
+      connectionId: expect.any(Number),
+    });
+    expect(Math.abs(connected.at.getTime() - Date.now())).toBeLessThan(60_000);
+    pump.vanish();
+    const gone = await eventually(() =>
+      events.find(
+        ({ what, connectionId }) => what === "disconnected" && connectionId === connected.connectionId,
+      ),
+    );
+    expect(gone).toMatchObject({
+      deviceId: "pump-1",
+      serverId: connected.serverId,
+      mqttClientId: "pump-1:a",
+    });
+  });
+
+  test("are listed, of all devices or of one", async () => {
+    await using _one = await broker.device("pump-1");
+    await using _two = await broker.device("pump-2", { clientId: "pump-2:x" });
+    const { servers, connections } = await listDeviceConnections(bus);
+    expect(servers).toHaveLength(1);
+    expect(connections.map(({ deviceId, mqttClientId }) => [deviceId, mqttClientId]).sort()).toEqual([
+      ["pump-1", "pump-1"],
+      ["pump-2", "pump-2:x"],
+    ]);
+    expect((await listDeviceConnections(bus, { deviceId: "pump-2" })).connections).toMatchObject([
+      { deviceId: "pump-2", serverId: servers[0] },
+    ]);
+    expect((await listDeviceConnections(bus, { deviceId: "nobody" })).connections).toEqual([]);
+  });
+
+  test("are listed with their age, which grows by the broker's clock", async () => {
+    await using _pump = await broker.device("pump-1");
+    const ageNow = async () => {
+      const { connections } = await listDeviceConnections(bus, { deviceId: "pump-1" });
+      return connections[0]?.ageMs ?? 0;
+    };
+    const since = performance.now();
+    const first = await ageNow();
+    expect(first).toBeGreaterThan(0);
+    const grown = (await ageNow()) - first;
+    expect(grown).toBeGreaterThan(0);
+    expect(grown).toBeLessThanOrEqual(performance.now() - since + 2);
+  });
+
+  test("are closed one by one, and closing one that is gone says so", async () => {
+    const pump = await broker.device("pump-1");
+    await using other = await broker.device("pump-1", { clientId: "pump-1:other" });
+    const { connections } = await listDeviceConnections(bus, { deviceId: "pump-1" });
+    const target = connections.find(({ mqttClientId }) => mqttClientId === "pump-1");
+    if (target === undefined) throw new Error("not listed");
+    const closed = pump.closed();
+    expect(await closeDeviceConnection(bus, target.serverId, target.connectionId)).toBe(true);
+    await closed;
+    expect(other.client.connected).toBe(true);
+    expect(await closeDeviceConnection(bus, target.serverId, target.connectionId)).toBe(false);
+  });
+
+  test("cannot be closed on a server that is not there", async () => {
+    await expect(closeDeviceConnection(bus, "NOSUCHSERVER", 1)).rejects.toMatchObject({
+      reason: "unavailable",
+    });
+  });
+
+  test("over several pages are all listed", async () => {
+    const many = await Promise.all(
+      Array.from({ length: 600 }, (_, index) => broker.device("crowd", { clientId: `crowd:${index}` })),
+    );
+    const { connections } = await listDeviceConnections(bus, { deviceId: "crowd" });
+    expect(new Set(connections.map(({ mqttClientId }) => mqttClientId)).size).toBe(600);
+    for (const device of many) device.vanish();
+  });
+
+  test.each([50, 100])(
+    "of which %i end between two pages hide none of the others, or the list is refused",
+    async (gone) => {
+      const id = `leaving-${gone}`;
+      const many = await Promise.all(
+        Array.from({ length: 600 }, (_, index) => broker.device(id, { clientId: `${id}:${index}` })),
+      );
+      const listed = async (from: Bus) =>
+        (await listDeviceConnections(from, { deviceId: id })).connections.map(
+          ({ connectionId }) => connectionId,
+        );
+      const before = await listed(bus);
+      const oldest = before.toSorted((a, b) => a - b).slice(0, gone);
+      let asked = 0;
+      const connection: Pick<Bus["connection"], "requestMany"> = {
+        async requestMany(...query) {
+          if (++asked === 2) {
+            const [{ serverId } = { serverId: "" }] = (await listDeviceConnections(bus)).connections;
+            await Promise.all(oldest.map((number) => closeDeviceConnection(bus, serverId, number)));
+            await eventually(async () => (await listed(bus)).length === 600 - gone);
+          }
+          return bus.connection.requestMany(...query);
+        },
+      };
+      const disturbed = new Proxy(bus, {
+        get: (target, name) => (name === "connection" ? connection : Reflect.get(target, name, target)),
+      });
+      // Pages overlap by 64.
+      if (gone > 64) await expect(listed(disturbed)).rejects.toMatchObject({ code: "unavailable" });
+      else
+        expect(await listed(disturbed)).toEqual(
+          expect.arrayContaining(before.filter((one) => !oldest.includes(one))),
+        );
+      for (const device of many) device.vanish();
+    },
+    60_000,
+  );
+});

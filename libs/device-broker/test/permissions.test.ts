@@ -1,0 +1,233 @@
+import type { Bus } from "@devmesh/service-kit/bus";
+import { createClient } from "@devmesh/service-kit/client";
+import { createCallContext } from "@devmesh/service-kit/context";
+import { announce, discover } from "@devmesh/service-kit/discovery";
+import { createPublisher, subscribe } from "@devmesh/service-kit/events";
+import { createQueueOffice } from "@devmesh/service-kit/queue-admin";
+import { consumeQueue } from "@devmesh/service-kit/queue-consumer";
+import { createProducer } from "@devmesh/service-kit/queue-producer";
+import { serve } from "@devmesh/service-kit/serve";
+import { eventually } from "@devmesh/testkit/eventually";
+import { letters, mesh, startBroker, type TestBroker, visits } from "@devmesh/testkit/sample-mesh/broker";
+import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { PermissionViolationError } from "@nats-io/nats-core";
+import { brokerUsers } from "../src/broker-config.ts";
+import { sendToDevice, subscribeBounded } from "../src/device-link.ts";
+import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
+import { listRetainedTopics } from "../src/retained-messages.ts";
+
+describe("the user of a service", () => {
+  let broker: TestBroker;
+  const buses = new Map<string, Bus>();
+  beforeAll(async () => {
+    broker = await startBroker();
+    for (const { name } of brokerUsers(mesh)) buses.set(name, await broker.connect(name));
+  });
+  afterAll(() => broker.stop());
+
+  const as = (user: string): Bus => {
+    const bus = buses.get(user);
+    if (bus === undefined) throw new Error(`no user ${user}`);
+    return bus;
+  };
+  const violations = new Map<Bus, Set<string>>();
+  /** Whether the broker lets the user publish there. */
+  async function mayPublish(bus: Bus, subject: string): Promise<boolean> {
+    const refused = watch(bus);
+    refused.delete(`publish ${subject}`);
+    bus.connection.publish(subject, "");
+    await bus.flush();
+    await new Promise((resolve) => setImmediate(resolve));
+    return !refused.has(`publish ${subject}`);
+  }
+  async function maySubscribe(bus: Bus, subject: string, queue?: string): Promise<boolean> {
+    let refused = false;
+    const subscription = bus.connection.subscribe(subject, {
+      ...(queue === undefined ? {} : { queue }),
+      callback: (error) => {
+        refused ||= error instanceof PermissionViolationError;
+      },
+    });
+    await bus.flush();
+    if (!refused) subscription.unsubscribe();
+    return !refused;
+  }
+  function watch(bus: Bus): Set<string> {
+    const known = violations.get(bus);
+    if (known !== undefined) return known;
+    const refused = new Set<string>();
+    violations.set(bus, refused);
+    void (async () => {
+      for await (const status of bus.connection.status()) {
+        if (status.type === "error" && status.error instanceof PermissionViolationError) {
+          refused.add(`publish ${status.error.subject}`);
+        }
+      }
+    })();
+    return refused;
+  }
+
+  test("can do all that its declaration says", async () => {
+    const served = serve(as("greeter"), greeter, greetings());
+    announce(as("greeter"), { description: "", served: [served] });
+    const publisher = await createPublisher(as("greeter"), visits);
+    const producer = await createProducer(as("greeter"), letters);
+    const heard = Promise.withResolvers<string>();
+    subscribe(
+      as("caller"),
+      mesh.caller.subscribes[0],
+      { visited: ({ id }) => heard.resolve(id) },
+      { mode: "each" },
+    );
+    const delivered = Promise.withResolvers<string>();
+    const consuming = await consumeQueue(as("postman"), letters, async ({ to }) => {
+      if (to === "nowhere") throw new Error("no such place");
+      delivered.resolve(to);
+    });
+    await Promise.all([...buses.values()].map((bus) => bus.flush()));
+    expect(
+      await createClient(as("caller"), everyMethod).greet(
+        { name: "Ada" },
+        createCallContext({ timeoutMs: 30_000 }),
+      ),
+    ).toEqual({ text: "hello Ada" });
+    await publisher.visited({ id: "pump-1", at: 1 });
+    expect(await heard.promise).toBe("pump-1");
+    await producer.enqueue({ to: "Ada" });
+    expect(await delivered.promise).toBe("Ada");
+    const office = createQueueOffice(as("postman"), letters);
+    // The handler has finished; its acknowledgement is on its way.
+    await eventually(async () => (await office.count()).pending === 0);
+    expect(await office.listDeadLetters({ limit: 5 })).toEqual({ letters: [], next: null });
+    expect(await office.retryDeadLetter(1)).toBe(false);
+    await consuming.stop();
+  });
+
+  test("operator finds the services that run, with the inbox of any NATS client", async () => {
+    for (const service of ["caller", "postman"]) announce(as(service), { description: "", served: [] });
+    await Promise.all([...buses.values()].map((bus) => bus.flush()));
+    const operator = await broker.connect("operator", { inboxPrefix: "_INBOX" });
+    const found = (await discover(operator, 500)).map(({ name }) => name);
+    expect(found).toEqual(expect.arrayContaining(["caller", "postman"]));
+  });
+
+  test("finds the services that run, if that is its right", async () => {
+    announce(as("keys"), { description: "", served: [] });
+    await as("keys").flush();
+    expect((await discover(as("onlooker"), 500)).map(({ name }) => name)).toContain("keys");
+    expect(await mayPublish(as("onlooker"), "$SRV.INFO")).toBe(false);
+    expect(await mayPublish(as("caller"), "$SRV.STATS")).toBe(false);
+  });
+
+  test("in account DEVICES can do all that its right says", async () => {
+    const done = new AbortController();
+    const provisioned = provisionDeviceStreams(as("rpc-bridge.devices"), { signal: done.signal });
+    await using bridge = await broker.bridge();
+    await provisioned;
+    // Twice is once.
+    await provisionDeviceStreams(as("rpc-bridge.devices"), { signal: done.signal });
+    await using pump = await broker.device("pump-1");
+    await pump.subscribe("pump-1/#", 1);
+    const answers: string[] = [];
+    const subjects = ["pump-1.r.rpc", "pump-1.r.a.rpc"];
+    const replies = subscribeBounded(as("rpc-bridge.devices"), subjects, 2, (payload) => {
+      answers.push(Buffer.from(payload).toString());
+    });
+    expect(sendToDevice(as("rpc-bridge.devices"), "pump-1.rpc", Buffer.from("call"))).toBe(true);
+    await pump.awaitMessage("pump-1/rpc");
+    for (const n of [1, 2, 3]) await pump.publish("pump-1/r/a/rpc", `answer ${n}`, 1);
+    await pump.publish("pump-1/r/rpc", "another", 1);
+    await eventually(() => answers.length >= 3);
+    expect(answers).toEqual(["answer 1", "answer 2", "another"]);
+    expect(replies.open).toBe(false);
+    replies.end();
+    await bridge.publish("pump-1/shadow/delta", "delta", 1, true);
+    await pump.publish("db/pump-1/kept", "1", 1, true);
+    await pump.publish("pump-1/own/kept", "1", 1, true);
+    const kept = async () => (await listRetainedTopics(as("rpc-bridge.devices"), "pump-1")).topics;
+    expect([...(await kept())].sort()).toEqual(["pump-1/own/kept", "pump-1/shadow/delta"]);
+    await bridge.publish("pump-1/own/kept", "", 1, true);
+    await bridge.publish("pump-1/shadow/delta", "", 1, true);
+    expect(await kept()).toEqual(["db/pump-1/kept"]);
+    await bridge.publish("db/pump-1/kept", "", 1, true);
+    expect(await kept()).toEqual([]);
+  });
+
+  test("can do nothing else: every user tried on every other user's subjects", async () => {
+    const users = brokerUsers(mesh);
+    const concrete = (subject: string) =>
+      subject
+        .replace(/^(\S+)( .*)?$/, "$1")
+        .replaceAll("*", "x")
+        .replace(/>$/, "x");
+    const wrong: string[] = [];
+    for (const account of ["MESH", "DEVICES"]) {
+      const inAccount = users.filter((user) => user.account === account);
+      const publishable = new Set(
+        inAccount.flatMap(({ permissions }) => permissions.publish.allow).map(concrete),
+      );
+      const subscribable = new Set(inAccount.flatMap(({ permissions }) => permissions.subscribe.allow));
+      for (const { name: user, permissions } of inAccount) {
+        const allowed = new Set(permissions.publish.allow.map(concrete));
+        for (const subject of publishable) {
+          // The bridge may reach any topic of a device; what it may not is tried below.
+          if (user === "rpc-bridge.devices") continue;
+          const may = await mayPublish(as(user), subject);
+          if (may !== allowed.has(subject)) wrong.push(`${user} publish ${subject}: ${may}`);
+        }
+        for (const entry of subscribable) {
+          const [subject = "", queue] = entry.split(" ");
+          const may = await maySubscribe(as(user), subject, queue);
+          if (may !== permissions.subscribe.allow.includes(entry))
+            wrong.push(`${user} subscribe ${entry}: ${may}`);
+          // Outside its queue group a service would hear every call.
+          if (queue !== undefined && (await maySubscribe(as(user), subject)))
+            wrong.push(`${user} taps ${subject}`);
+        }
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test.each([
+    "$JS.API.STREAM.DELETE.$MQTT_msgs",
+    "$JS.API.STREAM.PURGE.$MQTT_sess",
+    "$JS.API.STREAM.PURGE.$MQTT_rmsgs",
+    "$JS.API.STREAM.PURGE.$MQTT_out",
+    "$JS.API.STREAM.CREATE.COPY",
+    "$JS.API.STREAM.UPDATE.$MQTT_sess",
+    "$JS.API.STREAM.MSG.DELETE.$MQTT_msgs",
+    "$JS.API.STREAM.MSG.DELETE.$MQTT_sess",
+    "$JS.API.STREAM.MSG.DELETE.$MQTT_rmsgs",
+    "$JS.API.STREAM.MSG.GET.$MQTT_out",
+    "$JS.API.CONSUMER.DELETE.$MQTT_msgs.data",
+    "$JS.API.CONSUMER.MSG.NEXT.$MQTT_msgs.data",
+    "$JS.API.CONSUMER.CREATE.$MQTT_msgs.tap",
+    "$JS.ACK.$MQTT_msgs.data.1.1.1.1.1",
+    "$MQTT.sess.x",
+    "$SYS.REQ.ACCOUNT.PING.CONNZ",
+    "_INBOX_data.x.y",
+  ])("of the bridge, though it may reach every device, cannot publish %s", async (subject) => {
+    expect(await mayPublish(as("rpc-bridge.devices"), subject)).toBe(false);
+  });
+
+  test("of the bridge cannot do so over MQTT either", async () => {
+    await using bridge = await broker.bridge();
+    const seen: string[] = [];
+    as("data.devices").connection.subscribe("_INBOX_data.>", {
+      callback: (_error, msg) => void seen.push(msg.subject),
+    });
+    await as("data.devices").flush();
+    await bridge.publish("_INBOX_data/x", "forged", 1);
+    await as("data.devices").flush();
+    expect(seen).toEqual([]);
+    expect(await bridge.subscribe("db/#")).toBe(128);
+    expect(await bridge.subscribe("#")).toBe(128);
+  });
+
+  test("of a service without MQTT cannot log in over it", async () => {
+    await expect(broker.device("caller.mesh", { password: "secret of caller" })).rejects.toThrow();
+    await expect(broker.device("data.devices", { password: "secret of data.devices" })).rejects.toThrow();
+  });
+});

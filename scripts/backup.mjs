@@ -1,6 +1,0 @@
-#!/usr/bin/env node
-import "./node-version.mjs";
-
-void import("./bootstrap.mjs").then(({ runOnPlatformNode }) =>
-  runOnPlatformNode("src/backup.ts", process.argv.slice(2), { ownSession: false }),
-);

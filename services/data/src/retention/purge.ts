@@ -1,0 +1,66 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Logger } from "@devmesh/service-kit/logger";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import type { DataMetrics } from "../data-metrics.ts";
+import type { DataStore } from "../store/data-store.ts";
+
+/** Deletes all records of a device, in steps short enough for ingestion to go on between them. */
+export interface Purges {
+  /**
+   * Refuses the device's messages at once and resolves when none of its records is left. A second call joins the first.
+   * @throws StoreUnavailable when it was cut off; it goes on by {@link resume}.
+   */
+  purge(deviceId: string): Promise<void>;
+  /** Goes on with purges that a crash or a failure cut off. */
+  resume(): Promise<void>;
+}
+
+/** What purging needs. */
+export interface PurgeDeps {
+  readonly store: DataStore;
+  readonly metrics: DataMetrics;
+  readonly log: Logger;
+  /** Ends purges under way when the service stops; they are resumed at the next start. */
+  readonly signal: AbortSignal;
+}
+
+const recordsPerStep = 500;
+
+/** A purge outlives the call that asked for it: whoever asks again finds it further on. */
+export function createPurges({ store, metrics, log, signal }: PurgeDeps): Purges {
+  const underWay = new Map<string, Promise<void>>();
+
+  async function deleteAll(deviceId: string): Promise<void> {
+    for (;;) {
+      if (signal.aborted)
+        throw new StoreUnavailable("the service is stopping; the purge goes on when it starts");
+      const deleted = await store.deleteRecordsOf(deviceId, recordsPerStep);
+      if (deleted === 0) break;
+      metrics.deleted.inc({ cause: "purge" }, deleted);
+      await nextTurn();
+    }
+    await store.finishPurge(deviceId);
+  }
+
+  function proceed(deviceId: string): Promise<void> {
+    const running = underWay.get(deviceId);
+    if (running !== undefined) return running;
+    const purge = deleteAll(deviceId).finally(() => underWay.delete(deviceId));
+    underWay.set(deviceId, purge);
+    purge.catch((error: unknown) => {
+      if (!signal.aborted)
+        log.error({ err: error, device_id: deviceId }, "a purge broke off; it will be resumed");
+    });
+    return purge;
+  }
+
+  return {
+    async purge(deviceId) {
+      await store.refuseDevice(deviceId);
+      await proceed(deviceId);
+    },
+    async resume() {
+      for (const deviceId of await store.unfinishedPurges()) await proceed(deviceId);
+    },
+  };
+}

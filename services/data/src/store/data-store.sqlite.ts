@@ -1,0 +1,149 @@
+import type { DatabaseSync } from "node:sqlite";
+import { openSqlite } from "@devmesh/store/sqlite";
+import { cursorOf, type Position, startOf } from "../ingestion/position.ts";
+import { createFairTurns } from "../query/fair-queue.ts";
+import type { DataStore, RecordPage, StoreSize } from "./data-store.ts";
+import { translatingFailures } from "./sqlite/failure.ts";
+import { openRecordReader, type ReaderRequest, type RecordReader } from "./sqlite/record-reader.ts";
+import { createRecordWriting, type SegmentBounds } from "./sqlite/record-writing.ts";
+import { migrations, tuneForAppending } from "./sqlite/schema.ts";
+
+/** How a {@link SqliteDataStore} is laid out. */
+export interface SqliteDataStoreOptions extends Partial<SegmentBounds> {
+  /** Threads that read; one caller is given all but one of them. */
+  readonly readers?: number;
+  /** How long one scan keeps a reading thread before another query gets its turn, in milliseconds; at least one segment's time. */
+  readonly sliceMs?: number;
+}
+
+/** A {@link DataStore} in one SQLite file; its process alone may write it. */
+export interface SqliteDataStore extends DataStore {
+  readonly reader: RecordReader;
+}
+
+const defaults: Required<SqliteDataStoreOptions> = {
+  segmentRecords: 65_536,
+  segmentBytes: 32 * 1024 * 1024,
+  readers: 3,
+  sliceMs: 100,
+};
+
+/** The size of a segment that lets a store of at most `maxBytes` give up its oldest records in small parts. */
+export function segmentBytesFor(maxBytes: number): number {
+  return Math.min(defaults.segmentBytes, Math.max(256 * 1024, Math.floor(maxBytes / 64)));
+}
+
+/**
+ * Opens the store in the file `path`, making it if need be. A batch is one commit, and one sync.
+ * @throws Error with one clear sentence when another process holds it or the path cannot be used.
+ */
+export function openSqliteDataStore(path: string, options: SqliteDataStoreOptions = {}): SqliteDataStore {
+  const { readers, sliceMs, ...segmentBounds } = { ...defaults, ...options };
+  if (path === ":memory:")
+    throw new Error("STORE_URL of the data service must name a file: readers open it, too");
+  const store = openSqlite(path, { migrations });
+  const { db } = store;
+  tuneForAppending(db);
+  const sql = prepareStatements(db);
+  const reader = openRecordReader(path, readers);
+  const turns = createFairTurns({ inAll: readers, ofOneCaller: Math.max(1, readers - 1) });
+  const records = createRecordWriting(db, segmentBounds);
+
+  function size(): StoreSize {
+    const row = sql.size.get();
+    const oldest = row?.oldest ?? null;
+    return { bytes: Number(row?.bytes), oldest: oldest === null ? null : Number(oldest) };
+  }
+
+  return {
+    reader,
+    async append(messages) {
+      return translatingFailures(() => records.append(messages));
+    },
+    async readPage(selection, page, signal): Promise<RecordPage> {
+      const items: RecordPage["items"] = [];
+      let position: Position | null = startOf(page);
+      if (page.limit === 0) return { next: null, items };
+      let bytes = 0;
+      const end = performance.now() + page.searchMs;
+      while (position !== null) {
+        const bounds = {
+          limit: page.limit === null ? null : page.limit - items.length,
+          maxBytes: page.maxBytes - bytes,
+          started: items.length > 0,
+          sliceMs,
+        };
+        const request: ReaderRequest = { selection, position, bounds };
+        const found = await turns.run(page.caller, signal, () => reader.scan(request));
+        items.push(...found.items);
+        bytes += found.bytes;
+        position = found.position;
+        if (found.full || items.length === page.limit || performance.now() >= end) break;
+      }
+      return { next: position === null ? null : cursorOf(position), items };
+    },
+    async refuseDevice(deviceId) {
+      translatingFailures(() => sql.refuse.run(deviceId));
+    },
+    async deleteRecordsOf(deviceId, limit) {
+      return translatingFailures(() => records.remove("recordsOf", deviceId, limit));
+    },
+    async finishPurge(deviceId) {
+      translatingFailures(() => sql.finishPurge.run(deviceId));
+    },
+    async unfinishedPurges() {
+      return sql.unfinishedPurges.all().map((row) => String(row.device_id));
+    },
+    async admitDevice(deviceId, moment) {
+      translatingFailures(() => sql.admit.run(moment, deviceId));
+    },
+    async forgetAdmissions(moment) {
+      translatingFailures(() => sql.forgetAdmissions.run(moment));
+    },
+    async deleteExpired(moment, limit) {
+      return translatingFailures(() => records.remove("recordsBefore", moment, limit));
+    },
+    async deleteHeaviest(limit, aboveBytes) {
+      // A segment's worth at a time: its search table, which is not in the weights, may give more room back than they say.
+      const enough = Math.min(size().bytes - aboveBytes, segmentBounds.segmentBytes);
+      return enough > 0 ? translatingFailures(() => records.removeHeaviest({ limit, enough })) : 0;
+    },
+    async lastSequence(streamCreated) {
+      const last = sql.lastSequence.get(streamCreated)?.sequence ?? null;
+      return last === null ? null : Number(last);
+    },
+    size: async () => size(),
+    async ping() {
+      // A file does not go away by itself; that it takes nothing shows when something is stored.
+    },
+    async checkWritable() {
+      translatingFailures(() => sql.touch.run());
+    },
+    async close() {
+      turns.close();
+      await reader.close();
+      store.close();
+    },
+  };
+}
+
+function prepareStatements(db: DatabaseSync) {
+  return {
+    touch: db.prepare("UPDATE last_record SET id = id"),
+    refuse: db.prepare(`
+      INSERT INTO refused_devices (device_id, purged, admitted_at) VALUES (?, 0, NULL)
+      ON CONFLICT (device_id) DO UPDATE SET purged = 0, admitted_at = NULL`),
+    finishPurge: db.prepare("UPDATE refused_devices SET purged = 1 WHERE device_id = ?"),
+    unfinishedPurges: db.prepare("SELECT device_id FROM refused_devices WHERE purged = 0"),
+    admit: db.prepare(
+      "UPDATE refused_devices SET admitted_at = ? WHERE device_id = ? AND admitted_at IS NULL",
+    ),
+    forgetAdmissions: db.prepare("DELETE FROM refused_devices WHERE purged = 1 AND admitted_at < ?"),
+    lastSequence: db.prepare(`
+      SELECT max(sequence) AS sequence FROM records
+      WHERE stream = (SELECT id FROM streams WHERE created = ?) AND sequence IS NOT NULL`),
+    size: db.prepare(`
+      SELECT (page_count - freelist_count) * page_size AS bytes, (SELECT min(timestamp) FROM records) AS oldest
+      FROM pragma_page_count, pragma_freelist_count, pragma_page_size`),
+  };
+}

@@ -1,0 +1,227 @@
+import type { MongoStore } from "@devmesh/store/mongodb";
+import type { Filter, Sort } from "mongodb";
+import {
+  chooseHeaviestFirst,
+  type DeviceBytes,
+  payersOf,
+  type WeighedRecord,
+} from "../../retention/heaviest-first.ts";
+import type { DataStore, StoreSize } from "../data-store.ts";
+import { type Collections, recordIndexes, type SegmentDocument, type StoredDocument } from "./collections.ts";
+import { asWriter } from "./deadline.ts";
+import type { IdRange, SearchSegments } from "./search-segments.ts";
+
+type PortMethods = Pick<DataStore, "deleteRecordsOf" | "deleteExpired" | "deleteHeaviest" | "size">;
+
+/**
+ * How long a void stays, in milliseconds, whatever the retention: far longer than any insert can be under way that it is to
+ * keep out.
+ */
+const voidStaysMs = 3_600_000;
+
+interface Selected {
+  readonly where: Filter<StoredDocument>;
+  readonly hint: string;
+  readonly sort: Sort;
+}
+
+/** Deleting records and telling what those that are left take up. */
+export function createRecordRemoval(
+  store: MongoStore,
+  { records }: Collections,
+  segments: SearchSegments,
+): PortMethods {
+  const listSegments = (range: IdRange) => asWriter(store, (options) => segments.list(range, options));
+
+  /** Deletes the first of them, `limit` at most. 0 only when there was none: another process may have been faster. */
+  async function remove(selected: Selected, limit: number): Promise<number> {
+    for (;;) {
+      const found = await first(selected, limit);
+      if (found.length === 0) return 0;
+      const deleted = await deleteAll(found);
+      if (deleted > 0) return deleted;
+    }
+  }
+
+  async function first({ where, hint, sort }: Selected, limit: number): Promise<WeighedRecord[]> {
+    const found = await asWriter(store, (options) =>
+      records
+        .find(where, { ...options, hint, batchSize: limit })
+        .project<{ _id: number; device: string; weight: number }>({ device: 1, weight: 1 })
+        .sort(sort)
+        .limit(limit)
+        .toArray(),
+    );
+    return found.map(({ _id: id, device: deviceId, weight }) => ({ id, deviceId, weight }));
+  }
+
+  async function deleteAll(found: readonly WeighedRecord[]): Promise<number> {
+    const { deletedCount } = await asWriter(store, (options) =>
+      records.deleteMany({ _id: { $in: found.map(({ id }) => id) } }, options),
+    );
+    // Of what two processes found at the same time, each has deleted a part, and takes that share off.
+    if (deletedCount > 0) await lightenSegments(found, deletedCount / found.length);
+    return deletedCount;
+  }
+
+  /** Keeps what segments weigh true; a process that dies before leaves them too heavy, until they are counted again. */
+  async function lightenSegments(gone: readonly WeighedRecord[], share: number): Promise<void> {
+    const ids = gone.map(({ id }) => id);
+    const range = { from: Math.min(...ids), to: Math.max(...ids) };
+    for (const segment of await listSegments(range)) {
+      const weights = new Map<string, number>();
+      for (const { id, deviceId, weight } of gone) {
+        if (id < segment._id || id > segment.to) continue;
+        weights.set(deviceId, (weights.get(deviceId) ?? 0) + weight);
+      }
+      for (const [deviceId, weight] of weights) weights.set(deviceId, Math.round(weight * share));
+      await segments.lighten(segment, weights);
+    }
+    const [oldest] = await asWriter(store, (options) =>
+      records
+        .find(isRecord, { ...options, hint: recordIndexes.id })
+        .project<{ _id: number }>({ _id: 1 })
+        .sort({ _id: 1 })
+        .limit(1)
+        .toArray(),
+    );
+    await segments.dropBefore(oldest?._id ?? range.to + 1);
+  }
+
+  async function removeOldVoids(): Promise<void> {
+    const before = new Date(Date.now() - voidStaysMs);
+    await asWriter(store, (options) =>
+      records.deleteMany({ void: { $lt: before } }, { ...options, hint: recordIndexes.void }),
+    );
+  }
+
+  const allSegments = () => listSegments({ from: 1, to: Number.MAX_SAFE_INTEGER });
+
+  /** What the records of each device weigh that are in no segment yet. */
+  async function young(sealed: readonly SegmentDocument[]): Promise<DeviceBytes[]> {
+    return await asWriter(store, (options) =>
+      records
+        .aggregate<DeviceBytes>(
+          [
+            { $match: { _id: { $gt: sealed.at(-1)?.to ?? 0 }, void: { $exists: false } } },
+            { $group: { _id: "$device", bytes: { $sum: "$weight" } } },
+            { $project: { _id: 0, deviceId: "$_id", bytes: 1 } },
+          ],
+          { ...options, hint: recordIndexes.id },
+        )
+        .toArray(),
+    );
+  }
+
+  const totalOf = (sealed: readonly SegmentDocument[], others: readonly DeviceBytes[]) =>
+    others.reduce((sum, { bytes }) => sum + bytes, 0) + sealed.reduce((sum, { weight }) => sum + weight, 0);
+
+  /** All segments, each with its shares counted: those of an older release, or of a maker that died, are counted now. */
+  async function countedSegments(): Promise<SegmentDocument[]> {
+    const listed = await allSegments();
+    const uncounted = listed.filter(({ counted }) => counted !== true);
+    for (const segment of uncounted) await segments.count(segment);
+    return uncounted.length === 0 ? listed : await allSegments();
+  }
+
+  /** What the records of devices weigh, heaviest first. */
+  async function heaviest(
+    sealed: readonly SegmentDocument[],
+    others: readonly DeviceBytes[],
+  ): Promise<DeviceBytes[]> {
+    const weights = new Map(others.map(({ deviceId, bytes }) => [deviceId, bytes]));
+    const ranked = await segments.heaviest(sealed.at(-1)?._id ?? 0);
+    for (const { deviceId, bytes } of ranked) weights.set(deviceId, bytes + (weights.get(deviceId) ?? 0));
+    return [...weights]
+      .map(([deviceId, bytes]) => ({ deviceId, bytes }))
+      .filter(({ bytes }) => bytes > 0)
+      .sort((a, b) => b.bytes - a.bytes);
+  }
+
+  const ofDevice = (device: string): Selected => ({
+    where: { device },
+    hint: recordIndexes.device,
+    sort: { device: 1, _id: 1 },
+  });
+
+  async function removeHeaviest(limit: number, aboveBytes: number): Promise<number> {
+    for (;;) {
+      // Weighed each time: other processes delete, too, and what is over the bound is to go only once.
+      const sealed = await countedSegments();
+      const others = await young(sealed);
+      const enough = totalOf(sealed, others) - aboveBytes;
+      if (enough <= 0) return 0;
+      const devices = await heaviest(sealed, others);
+      const payers = payersOf(devices, enough).slice(0, payersAtOnce);
+      const ofEach = Math.ceil(limit / payers.length) + 1;
+      const oldest = new Map<string, { readonly records: WeighedRecord[]; readonly all: boolean }>();
+      await Promise.all(
+        payers.map(async ({ deviceId }) => {
+          const found = await first(ofDevice(deviceId), ofEach);
+          oldest.set(deviceId, { records: found, all: found.length < ofEach });
+          // A death before it was taken off: the device has nothing, and is not to be taken for the heaviest again.
+          if (found.length === 0) await segments.forget(deviceId);
+        }),
+      );
+      const oldestOf = (deviceId: string) => {
+        const known = oldest.get(deviceId);
+        return known?.records.shift() ?? (known?.all === true ? null : "unread");
+      };
+      const chosen = chooseHeaviestFirst(devices, oldestOf, { limit, enough });
+      if (chosen.length === 0) {
+        if (payers.length === 0) return 0;
+        continue;
+      }
+      const deleted = await deleteAll(chosen);
+      if (deleted > 0) return deleted;
+    }
+  }
+
+  /** Counts one segment again, each time the next: in time, what a death left wrong is right again. */
+  async function countNextSegment(): Promise<void> {
+    const listed = await allSegments();
+    const next = listed.find(({ _id }) => _id > lastCounted) ?? listed[0];
+    if (next === undefined) return;
+    lastCounted = next._id;
+    await segments.count(next);
+  }
+  let lastCounted = 0;
+
+  async function size(): Promise<StoreSize> {
+    const sealed = await allSegments();
+    const others = await young(sealed);
+    const [oldest] = await asWriter(store, (options) =>
+      records
+        .find({ time: { $gte: new Date(0) } }, { ...options, hint: recordIndexes.time })
+        .project<{ time: Date }>({ time: 1 })
+        .sort({ time: 1 })
+        .limit(1)
+        .toArray(),
+    );
+    return {
+      bytes: totalOf(sealed, others),
+      oldest: oldest?.time.getTime() ?? null,
+    };
+  }
+
+  return {
+    deleteRecordsOf: (device, limit) => remove(ofDevice(device), limit),
+    async deleteExpired(moment, limit) {
+      const deleted = await remove(
+        { where: { time: { $lt: new Date(moment) } }, hint: recordIndexes.time, sort: { time: 1 } },
+        limit,
+      );
+      if (deleted > 0) return deleted;
+      await removeOldVoids();
+      await countNextSegment();
+      return deleted;
+    },
+    deleteHeaviest: removeHeaviest,
+    size,
+  };
+}
+
+/** Of how many devices records are looked up at once. */
+const payersAtOnce = 100;
+
+const isRecord = { void: { $exists: false } };

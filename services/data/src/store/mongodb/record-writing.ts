@@ -1,0 +1,114 @@
+import { isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import { Binary, MongoServerError } from "mongodb";
+import { weightOf } from "../../retention/record-weight.ts";
+import type { AppendOutcome, DataMessage } from "../data-store.ts";
+import { type Collections, type RecordDocument, recordIndexes } from "./collections.ts";
+import { asWriter } from "./deadline.ts";
+import type { Refusals } from "./refusals.ts";
+import type { Writer } from "./writer.ts";
+
+/** What storing needs. */
+export interface RecordWritingParts {
+  readonly store: MongoStore;
+  readonly collections: Collections;
+  readonly writer: Writer;
+  readonly refusals: Refusals;
+}
+
+/** Stores a batch in its turn. See {@link DataStore.append}. */
+export async function appendRecords(
+  { store, collections: { records }, writer, refusals }: RecordWritingParts,
+  messages: readonly DataMessage[],
+): Promise<AppendOutcome> {
+  const stored = writer.takeTurn(messages.length, async ({ firstId, noteStored }) => {
+    // Whatever is found of earlier batches is committed: the rest was made void when this turn began.
+    const [stored, isAdmitted] = await Promise.all([storedBefore(messages), refusals.admitted(messages)]);
+    const documents: RecordDocument[] = [];
+    const ids: (number | null)[] = messages.map(() => null);
+    let repeated = 0;
+    let refused = 0;
+    for (const [at, message] of messages.entries()) {
+      const key = nameOf(message);
+      if (!isAdmitted(message)) refused++;
+      else if (key !== null && stored.has(key)) repeated++;
+      else {
+        if (key !== null) stored.add(key);
+        ids[at] = firstId + at;
+        documents.push(documentOf(firstId + at, message));
+      }
+    }
+    const last = documents.at(-1);
+    if (last === undefined) return { stored: 0, repeated, refused, ids };
+    try {
+      await asWriter(store, (options) => records.insertMany(documents, options));
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      throw new StoreUnavailable("another process took over, since this one was silent for too long", {
+        cause: error,
+      });
+    }
+    noteStored(last._id);
+    return { stored: documents.length, repeated, refused, ids };
+  });
+  return await stored.catch((error: unknown) => {
+    // Given up is only what the server will never take: a password that changed, or what nobody has thought of, costs no message.
+    if (!(error instanceof MongoServerError) || documentFaults.has(Number(error.code))) throw error;
+    throw new StoreUnavailable("the database refuses to store", { cause: error });
+  });
+
+  /** Which of the messages have a record, by {@link nameOf}. */
+  async function storedBefore(batch: readonly DataMessage[]): Promise<Set<string>> {
+    const sequences = new Map<string, number[]>();
+    for (const { delivery } of batch) {
+      if (delivery === null) continue;
+      const known = sequences.get(delivery.streamCreated);
+      if (known === undefined) sequences.set(delivery.streamCreated, [delivery.sequence]);
+      else known.push(delivery.sequence);
+    }
+    const stored = new Set<string>();
+    for (const [stream, all] of sequences) {
+      const found = await asWriter(store, (options) =>
+        records
+          .find({ stream, sequence: amongAll(all) }, { ...options, hint: recordIndexes.delivery })
+          .project<{ sequence: number; time: Date }>({ _id: 0, sequence: 1, time: 1 })
+          .batchSize(all.length + 1)
+          .toArray(),
+      );
+      for (const { sequence, time } of found) stored.add(deliveryName(stream, sequence, time.getTime()));
+    }
+    return stored;
+  }
+}
+
+/** Codes for a document that a server will not store: InvalidBSON, DocumentValidationFailure, BSONObjectTooLarge. */
+const documentFaults: ReadonlySet<number> = new Set([22, 121, 10_334]);
+
+/** A batch is mostly one run of sequences; one with wide gaps is asked for one by one, not to find all that lies between. */
+function amongAll(sequences: readonly number[]) {
+  const [low, high] = [Math.min(...sequences), Math.max(...sequences)];
+  return high - low < 2 * sequences.length ? { $gte: low, $lte: high } : { $in: [...sequences] };
+}
+
+/** The same for each delivery of a message, and for no other message; null at QoS 0. */
+function nameOf({ delivery, timestamp }: DataMessage): string | null {
+  return delivery && deliveryName(delivery.streamCreated, delivery.sequence, timestamp);
+}
+
+function deliveryName(streamCreated: string, sequence: number, timestamp: number): string {
+  return `${streamCreated}/${sequence}/${timestamp}`;
+}
+
+function documentOf(id: number, message: DataMessage): RecordDocument {
+  const { delivery, timestamp, deviceId, topic, payload, encoding } = message;
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
+  return {
+    _id: id,
+    device: deviceId,
+    topic,
+    ...(encoding === "text" ? { text: bytes.toString("utf8") } : { payload: new Binary(bytes) }),
+    time: new Date(timestamp),
+    weight: weightOf(deviceId, topic, bytes.length),
+    ...(delivery === null ? {} : { stream: delivery.streamCreated, sequence: delivery.sequence }),
+  };
+}

@@ -1,0 +1,334 @@
+import { randomUUID } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
+import { Binary } from "mongodb";
+import type { DeviceBytes } from "../../retention/heaviest-first.ts";
+import { type Collections, recordIndexes, type SegmentDocument, type SliceDocument } from "./collections.ts";
+import { asWriter } from "./deadline.ts";
+import {
+  columnsOf,
+  createSignature,
+  layoutOf,
+  rowsInAll,
+  type SignatureBuilder,
+  signatureBytes,
+  sliceOf,
+} from "./signature.ts";
+
+/** How large a segment gets. */
+export interface SegmentBounds {
+  /** Record ids of a segment. */
+  readonly segmentIds: number;
+  /** A segment is closed before when its records weigh so much, in bytes. */
+  readonly segmentBytes: number;
+}
+
+/** A run of record ids; both inclusive. */
+export interface IdRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Records in runs, each with a search index beside it, made once no more record can come into the run. What is younger has none and
+ * is read through, so that storing does not wait for the index and a missing one is no fault.
+ */
+export interface SearchSegments {
+  /** All there are, oldest first, that hold ids of the range. */
+  list(range: IdRange, options: { readonly timeoutMS: number }): Promise<SegmentDocument[]>;
+  /** Where in segments a text may hold the filter, by segment; ascending, not overlapping. */
+  candidates(
+    segments: readonly SegmentDocument[],
+    filter: string,
+    options: { readonly timeoutMS: number },
+  ): Promise<readonly IdRange[][]>;
+  /** The last id that is in a segment. */
+  sealedTo(): Promise<number>;
+  /** Makes segments of what is complete, until there is nothing more or the signal aborts. */
+  seal(visible: number, signal: AbortSignal): Promise<void>;
+  /** Forgets segments before the record id `firstId`. */
+  dropBefore(firstId: number): Promise<void>;
+  /** Takes off what has gone of a segment, by device. A segment that weighs less than its search index then loses the index. */
+  lighten(segment: SegmentDocument, gone: ReadonlyMap<string, number>): Promise<void>;
+  /** Counts again what each device has in a segment, and so heals what a death between two writes left wrong. */
+  count(segment: SegmentDocument): Promise<void>;
+  /** What devices have in segments up to the one that begins at `last`, heaviest first; the most that are of interest. */
+  heaviest(last: number): Promise<DeviceBytes[]>;
+  /** Notes that a device has nothing in any segment. */
+  forget(device: string): Promise<void>;
+}
+
+/** How many records are read at once for an index. */
+const readAtOnce = 1_000;
+/** How many slices are written at once: 512 KB. */
+const slicesAtOnce = 128;
+/** How many shares are written at once. */
+const sharesAtOnce = 1_000;
+/** How many devices are ranked by their weight; with more, the lightest count only with what is not in a segment yet. */
+const mostRanked = 10_000;
+/** Rows without a candidate between two with one, over which a search rather reads on than begins anew. */
+const rowsReadOver = 4;
+
+/** The search segments of a database. */
+export function createSearchSegments(
+  store: MongoStore,
+  { records, segments, slices, shares, sealed }: Collections,
+  { segmentIds, segmentBytes }: SegmentBounds,
+): SearchSegments {
+  async function sealedTo(): Promise<number> {
+    const [noted, last] = await Promise.all([
+      asWriter(store, (options) => sealed.findOne({ _id: "sealed" }, options)),
+      asWriter(store, (options) => segments.findOne({}, { sort: { _id: -1 }, ...options })),
+    ]);
+    // A segment whose maker died before it noted it counts all the same.
+    return Math.max(noted?.to ?? 0, last?.to ?? 0);
+  }
+
+  async function noteSealed(to: number): Promise<void> {
+    await asWriter(store, (options) =>
+      sealed.updateOne({ _id: "sealed" }, { $max: { to } }, { upsert: true, ...options }),
+    ).catch((error: unknown) => {
+      if (!isDuplicateKey(error)) throw error;
+    });
+  }
+
+  /** The end of the run that begins at `from`: full by ids or by bytes; null when it is not complete yet. */
+  async function endOfRun(from: number, visible: number): Promise<number | null> {
+    const full = from + segmentIds - 1;
+    let weight = 0;
+    for (let at = from - 1; ; ) {
+      const found = await asWriter(store, (options) =>
+        records
+          .find({ _id: { $gt: at, $lte: Math.min(full, visible) } }, options)
+          .project<{ _id: number; weight?: number }>({ weight: 1 })
+          .sort({ _id: 1 })
+          .limit(readAtOnce)
+          .toArray(),
+      );
+      for (const record of found) {
+        weight += record.weight ?? 0;
+        if (weight >= segmentBytes) return record._id;
+        at = record._id;
+      }
+      if (found.length < readAtOnce) return visible >= full ? full : null;
+    }
+  }
+
+  async function makeSegment({ from, to }: IdRange): Promise<void> {
+    const signature = createSignature(layoutOf(to - from + 1));
+    let weight = 0;
+    let [earliest, latest]: [Date | null, Date | null] = [null, null];
+    for (let at = from - 1; ; ) {
+      const found = await asWriter(store, (options) =>
+        records
+          .find({ _id: { $gt: at, $lte: to } }, options)
+          .project<{ _id: number; topic?: string; text?: string; time?: Date; weight?: number }>({
+            topic: 1,
+            text: 1,
+            time: 1,
+            weight: 1,
+          })
+          .sort({ _id: 1 })
+          .limit(readAtOnce)
+          .toArray(),
+      );
+      for (const { _id, topic = "", text = "", time, ...record } of found) {
+        signature.add(_id - from, topic);
+        signature.add(_id - from, text);
+        weight += record.weight ?? 0;
+        if (time !== undefined && (earliest === null || time < earliest)) earliest = time;
+        if (time !== undefined && (latest === null || time > latest)) latest = time;
+        at = _id;
+      }
+      if (found.length < readAtOnce) break;
+      await nextTurn();
+    }
+    const build = `${from}-${randomUUID()}`;
+    await writeSlices(build, signature);
+    const segment: SegmentDocument = { _id: from, to, build, earliest, latest, weight };
+    const isOurs = await asWriter(store, (options) => segments.insertOne(segment, options)).then(
+      () => true,
+      (error: unknown) => {
+        if (isDuplicateKey(error)) return false;
+        throw error;
+      },
+    );
+    if (isOurs) {
+      await noteSealed(to);
+      await count(segment);
+    }
+    // The other one may end elsewhere, where records had gone in between: it tells itself how far it goes.
+    else await dropSlices(build);
+  }
+
+  async function drop({ _id, to }: SegmentDocument): Promise<void> {
+    await noteSealed(to);
+    await asWriter(store, (options) => shares.deleteMany(sharesOf(_id), options));
+    await asWriter(store, (options) => segments.deleteOne({ _id }, options));
+    // Also what a maker that died left of it.
+    await asWriter(store, (options) =>
+      slices.deleteMany({ _id: { $gte: `${_id}-`, $lt: `${_id}.` } }, options),
+    );
+  }
+
+  /** Ids of a segment are final, so one without records never has any again. */
+  async function count(counting: SegmentDocument): Promise<void> {
+    const { _id: segment, to } = counting;
+    const found = await asWriter(store, (options) =>
+      records
+        .aggregate<{ _id: string; weight: number }>(
+          [
+            { $match: { _id: { $gte: segment, $lte: to }, void: { $exists: false } } },
+            { $group: { _id: "$device", weight: { $sum: "$weight" } } },
+          ],
+          { ...options, hint: recordIndexes.id },
+        )
+        .toArray(),
+    );
+    if (found.length === 0) return await drop(counting);
+    const counted = new Map(
+      found.map(({ _id: device, weight }) => [`${segment}/${device}`, { device, weight }]),
+    );
+    const known = await asWriter(store, (options) => shares.find(sharesOf(segment), options).toArray());
+    const stale = known.filter(({ _id }) => !counted.has(_id)).map(({ _id }) => _id);
+    await asWriter(store, (options) => shares.deleteMany({ _id: { $in: stale } }, options));
+    const all = [...counted];
+    for (let at = 0; at < all.length; at += sharesAtOnce) {
+      const updates = all.slice(at, at + sharesAtOnce).map(([_id, share]) => ({
+        updateOne: { filter: { _id }, update: { $set: { segment, ...share } }, upsert: true },
+      }));
+      await asWriter(store, (options) => shares.bulkWrite(updates, { ordered: false, ...options }));
+    }
+    const weight = found.reduce((sum, share) => sum + share.weight, 0);
+    await asWriter(store, (options) =>
+      segments.updateOne({ _id: segment }, { $set: { weight, counted: true } }, options),
+    );
+  }
+
+  async function writeSlices(build: string, signature: SignatureBuilder): Promise<void> {
+    const all = signature.slices().map((bits, at) => ({ _id: `${build}/${at}`, bits: new Binary(bits) }));
+    for (let at = 0; at < all.length; at += slicesAtOnce) {
+      await asWriter(store, (options) => slices.insertMany(all.slice(at, at + slicesAtOnce), options));
+    }
+  }
+
+  async function dropSlices(build: string): Promise<void> {
+    await asWriter(store, (options) =>
+      slices.deleteMany({ _id: { $gte: `${build}/`, $lt: `${build}0` } }, options),
+    );
+  }
+
+  async function readSlices(
+    ids: readonly string[],
+    options: { readonly timeoutMS: number },
+  ): Promise<Map<string, Uint8Array>> {
+    if (ids.length === 0) return new Map();
+    const found = await slices
+      .find({ _id: { $in: [...ids] } }, options)
+      .batchSize(ids.length)
+      .toArray();
+    return new Map(found.map((slice: SliceDocument) => [slice._id, slice.bits.buffer]));
+  }
+
+  return {
+    list({ from, to }, options) {
+      return segments
+        .find({ _id: { $lte: to }, to: { $gte: from } }, options)
+        .sort({ _id: 1 })
+        .toArray();
+    },
+    async candidates(asked, filter, options) {
+      const columns = columnsOf(filter);
+      const wanted = asked.map((segment) => {
+        const layout = layoutOf(segment.to - segment._id + 1);
+        return { segment, layout, slices: new Set(columns.map((column) => sliceOf(column, layout))) };
+      });
+      const ids = wanted.flatMap(({ segment, slices: numbers }) =>
+        [...numbers].map((number) => `${segment.build}/${number}`),
+      );
+      const found = await readSlices(ids, options);
+      return wanted.map(({ segment, layout, slices: numbers }) => {
+        const given = new Map<number, Uint8Array>();
+        for (const number of numbers) {
+          const bits = found.get(`${segment.build}/${number}`);
+          if (bits !== undefined) given.set(number, bits);
+        }
+        return rangesOf(segment, layout.idsPerRow, rowsInAll(columns, given, layout));
+      });
+    },
+    sealedTo,
+    async seal(visible, signal) {
+      while (!signal.aborted) {
+        const from = (await sealedTo()) + 1;
+        const to = await endOfRun(from, visible);
+        if (to === null) return;
+        await makeSegment({ from, to });
+      }
+    },
+    async dropBefore(firstId) {
+      for (;;) {
+        const oldest = await asWriter(store, (options) =>
+          segments.findOne({}, { sort: { _id: 1 }, ...options }),
+        );
+        if (oldest === null || oldest.to >= firstId) return;
+        await drop(oldest);
+      }
+    },
+    async lighten(segment, gone) {
+      const { _id, to, build } = segment;
+      const updates = [...gone].map(([device, weight]) => ({
+        updateOne: { filter: { _id: `${_id}/${device}` }, update: { $inc: { weight: -weight } } },
+      }));
+      if (updates.length === 0) return;
+      const weight = [...gone.values()].reduce((sum, one) => sum + one, 0);
+      await asWriter(store, (options) => shares.bulkWrite(updates, { ordered: false, ...options }));
+      await asWriter(store, (options) => segments.updateOne({ _id }, { $inc: { weight: -weight } }, options));
+      if (segment.weight <= weight) return await count(segment);
+      // Without its index it is read through, which is little by then.
+      if (segment.weight - weight < signatureBytes(layoutOf(to - _id + 1))) await dropSlices(build);
+    },
+    count,
+    heaviest(last) {
+      return asWriter(store, (options) =>
+        shares
+          .aggregate<DeviceBytes>(
+            [
+              { $match: { segment: { $lte: last } } },
+              { $group: { _id: "$device", bytes: { $sum: "$weight" } } },
+              { $sort: { bytes: -1 } },
+              { $limit: mostRanked },
+              { $project: { _id: 0, deviceId: "$_id", bytes: 1 } },
+            ],
+            options,
+          )
+          .toArray(),
+      );
+    },
+    async forget(device) {
+      await asWriter(store, (options) => shares.deleteMany({ device }, { ...options, hint: "by_device" }));
+    },
+  };
+}
+
+/** The shares of a segment. */
+function sharesOf(segment: number) {
+  return { _id: { $gte: `${segment}/`, $lt: `${segment}0` } };
+}
+
+/** The ids of rows, near ones joined. */
+function rangesOf(
+  { _id: first, to: last }: SegmentDocument,
+  idsPerRow: number,
+  found: readonly number[],
+): IdRange[] {
+  const ranges: { from: number; to: number }[] = [];
+  for (const row of found) {
+    const from = first + row * idsPerRow;
+    if (from > last) break;
+    const to = Math.min(from + idsPerRow - 1, last);
+    const before = ranges.at(-1);
+    if (before !== undefined && from - before.to <= rowsReadOver * idsPerRow + 1) before.to = to;
+    else ranges.push({ from, to });
+  }
+  return ranges;
+}

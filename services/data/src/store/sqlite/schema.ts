@@ -1,0 +1,131 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Migration } from "@devmesh/store/sqlite";
+import { weightInSql } from "../../retention/record-weight.ts";
+
+/**
+ * The store's schema. Records are numbered through by `id`; a run of ids is a segment, which has a search table of its own
+ * (`search_<number>`), so that search, time bounds and counts go segment by segment, and what is outdated is dropped whole.
+ */
+export const migrations: readonly Migration[] = [
+  `
+  CREATE TABLE records (
+    id INTEGER PRIMARY KEY,
+    timestamp INTEGER NOT NULL,
+    device_id TEXT NOT NULL,
+    topic TEXT NOT NULL,
+    is_text INTEGER NOT NULL,
+    stream INTEGER REFERENCES streams (id),
+    sequence INTEGER,
+    payload BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX records_by_device ON records (device_id, id);
+  CREATE INDEX records_by_topic ON records (topic, id);
+  CREATE INDEX records_by_time ON records (timestamp);
+  CREATE UNIQUE INDEX records_by_delivery ON records (stream, sequence) WHERE sequence IS NOT NULL;
+
+  CREATE TABLE streams (id INTEGER PRIMARY KEY, created TEXT NOT NULL UNIQUE) STRICT;
+
+  CREATE TABLE last_record (only INTEGER PRIMARY KEY CHECK (only = 1), id INTEGER NOT NULL) STRICT;
+  INSERT INTO last_record VALUES (1, 0);
+
+  CREATE TABLE segments (
+    number INTEGER PRIMARY KEY,
+    first_id INTEGER NOT NULL,
+    last_id INTEGER NOT NULL,
+    records INTEGER NOT NULL,
+    appended INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    earliest INTEGER NOT NULL,
+    latest INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE refused_devices (
+    device_id TEXT PRIMARY KEY,
+    purged INTEGER NOT NULL,
+    admitted_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  `,
+  // A broker that lost the tail of its stream gives the sequences again; its time of the message distinguishes them (ADR 6).
+  `
+  DROP INDEX records_by_delivery;
+  CREATE UNIQUE INDEX records_by_delivery ON records (stream, sequence, timestamp) WHERE sequence IS NOT NULL;
+  `,
+  // What the records of each device and of each segment weigh; of a segment also what it was given.
+  `
+  CREATE TABLE stored_bytes (device_id TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO stored_bytes SELECT device_id, sum(${weightInSql}) FROM records GROUP BY device_id;
+  CREATE INDEX stored_bytes_by_bytes ON stored_bytes (bytes);
+
+  ALTER TABLE segments ADD COLUMN given INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE segments ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE segments ADD COLUMN searchable INTEGER NOT NULL DEFAULT 1;
+  UPDATE segments SET kept =
+    (SELECT ifnull(sum(${weightInSql}), 0) FROM records WHERE id BETWEEN first_id AND last_id);
+  UPDATE segments SET given = kept;
+  `,
+];
+
+/**
+ * Gives a connection room for the ends of all indexes, which each batch touches (64 MB), and checkpoints that write a page less often.
+ * It waits but shortly for somebody else's lock: it holds up the process meanwhile, and what could not be stored is tried again.
+ */
+export function tuneForAppending(db: DatabaseSync): void {
+  db.exec("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192; PRAGMA busy_timeout = 250;");
+}
+
+/** A run of record ids with a search table of its own. */
+export interface Segment {
+  readonly number: number;
+  readonly first_id: number;
+  /** Inclusive. */
+  readonly last_id: number;
+  /** How many records it holds now. */
+  readonly records: number;
+  /** How many it was given. */
+  readonly appended: number;
+  /** Bytes of topics and payloads it was given. */
+  readonly bytes: number;
+  /** Bounds of its records' timestamps, both inclusive. */
+  readonly earliest: number;
+  readonly latest: number;
+  /** What all records that it was given weigh, and those that it holds now. */
+  readonly given: number;
+  readonly kept: number;
+  /** Whether it has its search table; one that lost most of its records has none any more. */
+  readonly searchable: boolean;
+}
+
+/** All segments, oldest first. */
+export function readSegments(db: DatabaseSync): Segment[] {
+  return db
+    .prepare("SELECT * FROM segments ORDER BY number")
+    .all()
+    .map((row) => ({
+      number: Number(row.number),
+      first_id: Number(row.first_id),
+      last_id: Number(row.last_id),
+      records: Number(row.records),
+      appended: Number(row.appended),
+      bytes: Number(row.bytes),
+      earliest: Number(row.earliest),
+      latest: Number(row.latest),
+      given: Number(row.given),
+      kept: Number(row.kept),
+      searchable: row.searchable === 1,
+    }));
+}
+
+/** The search table of a segment. */
+export function searchTable(segment: number): string {
+  return `search_${segment}`;
+}
+
+/**
+ * Makes the search table of a segment: case-sensitive trigrams of topic and text, nothing but record ids behind each
+ * (`detail=none`), which is a third of the size of an index with positions and loses nothing here: what it finds is verified.
+ */
+export function createSearchTable(db: DatabaseSync, segment: number): void {
+  db.exec(`CREATE VIRTUAL TABLE ${searchTable(segment)} USING fts5(
+    topic, text, content='', columnsize=0, detail=none, tokenize='trigram case_sensitive 1'
+  )`);
+}

@@ -1,0 +1,86 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { devices } from "@devmesh/contracts/devices";
+import type { Device } from "@devmesh/contracts/model/device";
+import type { Implementation } from "@devmesh/service-kit/implementation";
+import { cutPage } from "@devmesh/service-kit/page";
+import type { DeviceStore, ListedDevice } from "../store/device-store.ts";
+import { describeDevice, type Presence } from "./device-view.ts";
+
+/** Devices that one look into the list names; their documents are read in smaller portions. */
+const idsAtOnce = 1_000;
+/** Documents read at once: few enough that the largest ones still fit into memory easily. */
+const documentsAtOnce = 50;
+/** Bytes of documents after which a page is full; the reply's own limit cuts more exactly. */
+const pageBytes = 480 * 1024;
+
+/** What listing devices needs. */
+export interface ListDeps {
+  readonly store: DeviceStore;
+  readonly presence: Presence;
+}
+
+interface Candidate {
+  readonly position: string;
+  readonly device: Device;
+  readonly bytes: number;
+}
+
+/**
+ * Pages of devices, oldest first. Presence is not in the store, so the list is walked by id and position, which is
+ * cheap, and only documents that belong on the page are read.
+ */
+export function createListDevices({
+  store,
+  presence,
+}: ListDeps): Implementation<typeof devices>["listDevices"] {
+  return async ({ limit = Number.POSITIVE_INFINITY, after, online, filter }, ctx) => {
+    const { signal } = ctx;
+    const isWanted = ({ id }: ListedDevice) => online === undefined || presence.isOnline(id) === online;
+    const candidates: Candidate[] = [];
+    let bytes = 0;
+    let cursor = after;
+    const isFull = () => candidates.length > limit || bytes > pageBytes;
+
+    for (let more = true; more && !isFull(); ) {
+      const listing = { limit: idsAtOnce, ...(cursor === undefined ? {} : { after: cursor }) };
+      const listed = await store.list(filter === undefined ? listing : { ...listing, filter }, signal);
+      if (listed === null) return ctx.fail("cursor_invalid");
+      more = listed.length === idsAtOnce;
+      cursor = listed.at(-1)?.position;
+      const wanted = listed.filter(isWanted);
+      for (let from = 0; from < wanted.length && !isFull(); from += documentsAtOnce) {
+        // One more than the limit tells whether the page is the last one.
+        const portion = wanted.slice(from, from + Math.min(documentsAtOnce, limit + 1 - candidates.length));
+        for (const candidate of await read(portion, signal)) {
+          candidates.push(candidate);
+          bytes += candidate.bytes;
+        }
+      }
+      // The store may answer without leaving this turn; other calls are let in between.
+      await nextTurn();
+    }
+
+    const { items, next } = cutPage(candidates, {
+      limit,
+      cursorOf: ({ position }) => position,
+      sizeOf: (candidate) => candidate.bytes,
+      more: isFull(),
+    });
+    return { next, items: items.map(({ device }) => device) };
+  };
+
+  /** The documents of a portion in its order, without those that went meanwhile. */
+  async function read(portion: readonly ListedDevice[], signal: AbortSignal): Promise<Candidate[]> {
+    const found = await store.findAll(
+      portion.map(({ id }) => id),
+      signal,
+    );
+    const byId = new Map(found.map((device) => [device.id, device]));
+    return portion.flatMap(({ id, position }) => {
+      const stored = byId.get(id);
+      if (stored === undefined) return [];
+      const device = describeDevice(stored, presence);
+      return [{ position, device, bytes: Buffer.byteLength(JSON.stringify(device)) }];
+    });
+  }
+}

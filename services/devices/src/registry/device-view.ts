@@ -1,0 +1,57 @@
+import type { Device } from "@devmesh/contracts/model/device";
+import { isJsonObject, type Json, JsonObject } from "@devmesh/contracts/model/json";
+import { cutToPointers } from "@devmesh/contracts/model/pointer-cut";
+import type { Principal } from "@devmesh/contracts/principal";
+import { readableParts } from "../acl/principal-rights.ts";
+import { describeShadow } from "../shadow/describe-shadow.ts";
+import type { StoredDevice } from "../store/device-store.ts";
+
+/** What is known about the connections of devices. */
+export interface Presence {
+  /** Whether the device has at least one open MQTT connection. */
+  isOnline(id: string): boolean;
+  /** Unix ms at which it was last known to be connected; null when this process does not know of any time. */
+  lastSeen(id: string): number | null;
+}
+
+/** A device as a master key sees it. */
+export function describeDevice(device: StoredDevice, presence: Presence): Device {
+  const { id, name, acl, created_at, last_seen, shadow } = device;
+  const online = presence.isOnline(id);
+  const seen = Math.max(last_seen ?? 0, presence.lastSeen(id) ?? 0);
+  return {
+    id,
+    name,
+    acl,
+    online,
+    // An earlier time is that of an earlier device of the same id.
+    last_seen: seen < created_at || seen === 0 ? null : new Date(seen).toISOString(),
+    created_at: new Date(created_at).toISOString(),
+    shadow: describeShadow(shadow, online),
+  };
+}
+
+/**
+ * A device as the principal may see it: a master key all of it; the others `id` and the readable parts of the shadow,
+ * a side with nothing readable absent (api.md, Device public key and the ACL). For a device key both sides stand, with `app: {}`
+ * where there is none.
+ */
+export function describeDeviceFor(
+  principal: Principal,
+  device: StoredDevice,
+  presence: Presence,
+): JsonObject {
+  const described = JsonObject.parse(describeDevice(device, presence));
+  const readable = readableParts(principal, device.acl);
+  if (readable === null) return described;
+  const shadow = memberObject({ shadow: cutToPointers(described.shadow ?? {}, readable) }, "shadow");
+  const state = memberObject(shadow, "state");
+  if (principal.kind !== "device_key") return { id: device.id, shadow: { ...shadow, state } };
+  const side = (name: string) => ({ app: {}, ...memberObject(state, name) });
+  return { id: device.id, shadow: { state: { desired: side("desired"), reported: side("reported") } } };
+}
+
+function memberObject(of: { readonly [name: string]: Json | undefined }, name: string): JsonObject {
+  const member = of[name];
+  return isJsonObject(member) ? member : {};
+}

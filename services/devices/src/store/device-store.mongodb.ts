@@ -1,0 +1,287 @@
+import {
+  type CollectionDeclaration,
+  isDuplicateKey,
+  type MongoStore,
+  openMongo,
+} from "@devmesh/store/mongodb";
+import type { MongoUrl } from "@devmesh/store/store-url";
+import type { Mark, MarkKind } from "../deletion/pending-operation.ts";
+import { labelsOf } from "../registry/labels.ts";
+import type { DeviceDocument, DeviceStore, StoredDevice } from "./device-store.ts";
+
+/**
+ * A device as it stands in the database, all of it in one document, so that each write is one compare-and-set. ACL and shadow are
+ * compact JSON: a document would take some members that their owner named for something else.
+ */
+interface DeviceRow {
+  /** The device's id. */
+  readonly _id: string;
+  readonly position: number;
+  readonly name: string | null;
+  readonly labels: readonly string[];
+  readonly revision: number;
+  readonly created_at: number;
+  readonly last_seen: number | null;
+  /** Whether it was last told to be online. */
+  readonly online: boolean;
+  /** Whether its mark hides it. */
+  readonly hidden: boolean;
+  /** Absent where there is none. */
+  readonly mark?: Mark;
+  readonly acl: string;
+  readonly shadow: string;
+}
+
+/** The last position that was given away; there is one. */
+interface Counter {
+  readonly _id: "device_position";
+  readonly last: number;
+}
+
+const oneOfPosition = "one_of_position";
+
+/** Where devices stand. */
+export const deviceCollection = {
+  name: "devices",
+  indexes: [
+    { name: oneOfPosition, key: { position: 1 }, unique: true },
+    { name: "marked", key: { "mark.kind": 1 }, sparse: true },
+    { name: "told_online", key: { online: 1 }, partialFilterExpression: { online: true } },
+  ],
+} as const satisfies CollectionDeclaration;
+
+const markKinds: readonly MarkKind[] = ["creating", "deleting", "rotating"];
+
+/** What the adapter finds devices by, by purpose; exported so that a test can ask the database for the plans. */
+export const deviceQueries = {
+  visible: (id: string) => ({ _id: id, hidden: false }),
+  visibleAmong: (ids: readonly string[]) => ({ _id: { $in: [...ids] }, hidden: false }),
+  behind: (position: number) => ({ position: { $gt: position }, hidden: false }),
+  between: (position: number, last: number) => ({ position: { $gt: position, $lte: last }, hidden: false }),
+  /** Beside one of the two above. */
+  matching: (filter: string) => {
+    const substring = { $regex: literally(filter) };
+    return { $or: [{ _id: substring }, { name: substring }, { labels: substring }] };
+  },
+  online: () => ({ online: true }),
+  marked: () => ({ "mark.kind": { $in: [...markKinds] } }),
+} as const;
+
+/** Reports of presence that are written together. */
+const reportsAtOnce = 200;
+/** Positions that the database looks through at first for the matches of a filter. */
+const filteredAtOnce = 5_000;
+
+/**
+ * Devices in a MongoDB database, which all replicas of the service share.
+ * @throws StoreUnavailable when no server answers in time.
+ */
+export async function openMongoDeviceStore(url: MongoUrl, signal: AbortSignal): Promise<DeviceStore> {
+  return createMongoDeviceStore(await openMongo(url, [deviceCollection], signal));
+}
+
+function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceStore {
+  const devices = db.collection<DeviceRow>(deviceCollection.name);
+  const counters = db.collection<Counter>("counters");
+
+  /** Ascends over all replicas. One that no device gets in the end is left out. */
+  async function nextPosition(signal: AbortSignal): Promise<number> {
+    const _id = "device_position";
+    for (;;) {
+      const counted = await run(signal, () =>
+        counters.findOneAndUpdate({ _id }, { $inc: { last: 1 } }, { returnDocument: "after" }),
+      );
+      if (counted !== null) return counted.last;
+      await run(signal, () => counters.insertOne({ _id, last: 0 })).catch((error: unknown) => {
+        if (!isDuplicateKey(error)) throw error;
+      });
+    }
+  }
+
+  /**
+   * Places behind `after` in ascending order. The positions are walked in portions, so that a database that sorts what it found has
+   * little to sort, and a call that is given up leaves little work behind; they grow, for stretches where few devices are left.
+   */
+  async function listPlaces(
+    condition: object,
+    { after, limit, portion }: { readonly after: number; readonly limit: number; readonly portion: number },
+    signal: AbortSignal,
+  ) {
+    const places: Pick<DeviceRow, "_id" | "position">[] = [];
+    const counted = await run(signal, () => counters.findOne({}, { signal }));
+    let from = after;
+    for (let width = portion; ; width *= 2) {
+      const until = from + width;
+      const isLast = until >= (counted?.last ?? 0);
+      const between = isLast ? deviceQueries.behind(from) : deviceQueries.between(from, until);
+      const found = await run(signal, () =>
+        devices
+          .find({ ...between, ...condition }, { projection: { position: 1 }, signal })
+          .sort({ position: 1 })
+          .limit(limit - places.length)
+          .toArray(),
+      );
+      places.push(...found);
+      if (isLast || places.length >= limit) return places;
+      from = until;
+    }
+  }
+
+  return {
+    exclusive: false,
+
+    async insert(device, mark, signal) {
+      for (;;) {
+        const row = rowOf(device, mark, await nextPosition(signal));
+        try {
+          await run(signal, () => devices.insertOne(row));
+          return "inserted";
+        } catch (error) {
+          // A counter from an old backup catches up with the devices.
+          if (isDuplicateKey(error, oneOfPosition)) continue;
+          if (!isDuplicateKey(error)) throw error;
+        }
+        const owner = await run(signal, () =>
+          devices.findOne({ _id: device.id }, { projection: { mark: 1 }, signal }),
+        );
+        // Removed in between: the id is free again.
+        if (owner !== null) return owner.mark?.kind === "deleting" ? "being_deleted" : "exists";
+      }
+    },
+
+    async find(id, signal) {
+      const row = await run(signal, () => devices.findOne(deviceQueries.visible(id), { signal }));
+      return row && storedDevice(row);
+    },
+
+    async has(id, signal) {
+      const row = await run(signal, () =>
+        devices.findOne(deviceQueries.visible(id), { projection: { _id: 1 }, signal }),
+      );
+      return row !== null;
+    },
+
+    async replace(device, revision, signal) {
+      const { matchedCount } = await run(signal, () =>
+        devices.updateOne(
+          { ...deviceQueries.visible(device.id), revision },
+          { $set: documentMembers(device), $inc: { revision: 1 } },
+        ),
+      );
+      return matchedCount === 1;
+    },
+
+    async list({ after = "0", filter = "", limit }, signal) {
+      if (!/^\d{1,15}$/.test(after)) return null;
+      const condition = filter === "" ? {} : deviceQueries.matching(filter);
+      const portion = filter === "" ? 2 * limit : filteredAtOnce;
+      const places = await listPlaces(condition, { after: Number(after), limit, portion }, signal);
+      return places.map(({ _id, position }) => ({ id: _id, position: String(position) }));
+    },
+
+    async findAll(ids, signal) {
+      const rows = await run(signal, () =>
+        devices.find(deviceQueries.visibleAmong(ids), { signal }).toArray(),
+      );
+      return rows.map(storedDevice);
+    },
+
+    async recordPresence(reports, signal) {
+      // Every replica writes much the same: in one order, so that where a batch locks what it writes none waits for the other.
+      const inOrder = reports.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      for (let from = 0; from < inOrder.length; from += reportsAtOnce) {
+        const updates = inOrder.slice(from, from + reportsAtOnce).map(({ id, online, seen_at }) => ({
+          updateOne: { filter: { _id: id }, update: { $set: { online }, $max: { last_seen: seen_at } } },
+        }));
+        await run(signal, () => devices.bulkWrite(updates, { ordered: false }));
+      }
+    },
+
+    async listOnline(signal) {
+      const rows = await run(signal, () =>
+        devices.find(deviceQueries.online(), { projection: { _id: 1 }, signal }).toArray(),
+      );
+      return rows.map(({ _id }) => _id);
+    },
+
+    async mark(id, from, mark, signal) {
+      const { matchedCount } = await run(signal, () =>
+        devices.updateOne({ _id: id, "mark.kind": { $in: [...from] } }, { $set: markMembers(mark) }),
+      );
+      return matchedCount === 1;
+    },
+
+    async replaceMark(id, token, mark, signal) {
+      const change =
+        mark === null
+          ? { $set: { hidden: false }, $unset: { mark: 1 } as const }
+          : { $set: markMembers(mark) };
+      const { matchedCount } = await run(signal, () =>
+        devices.updateOne({ _id: id, "mark.token": token }, change),
+      );
+      return matchedCount === 1;
+    },
+
+    async remove(id, token, signal) {
+      const { deletedCount } = await run(signal, () => devices.deleteOne({ _id: id, "mark.token": token }));
+      return deletedCount === 1;
+    },
+
+    async listMarked(signal) {
+      const rows = await run(signal, () =>
+        devices.find(deviceQueries.marked(), { projection: { mark: 1 }, signal }).toArray(),
+      );
+      return rows.flatMap(({ _id, mark }) => (mark === undefined ? [] : [{ id: _id, mark }]));
+    },
+
+    ping,
+    close,
+  };
+}
+
+/** A regular expression that finds `text` as it is, a NUL included, which the pattern itself cannot hold. */
+function literally(text: string): string {
+  return text.replace(
+    /[^A-Za-z0-9\u0080-\uffff]/g,
+    (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
+}
+
+function rowOf(
+  device: DeviceDocument & { created_at: number },
+  mark: Mark | null,
+  position: number,
+): DeviceRow {
+  return {
+    _id: device.id,
+    position,
+    revision: 1,
+    created_at: device.created_at,
+    last_seen: null,
+    online: false,
+    ...documentMembers(device),
+    ...(mark === null ? { hidden: false } : markMembers(mark)),
+  };
+}
+
+function documentMembers({ name, acl, shadow }: DeviceDocument) {
+  return { name, labels: labelsOf(shadow.tags), acl: JSON.stringify(acl), shadow: JSON.stringify(shadow) };
+}
+
+function markMembers(mark: Mark) {
+  return { hidden: mark.kind !== "rotating", mark };
+}
+
+/** Only this adapter writes the collection, so its own JSON is trusted. */
+function storedDevice(row: DeviceRow): StoredDevice {
+  return {
+    id: row._id,
+    name: row.name,
+    acl: JSON.parse(row.acl),
+    shadow: JSON.parse(row.shadow),
+    created_at: row.created_at,
+    last_seen: row.last_seen,
+    revision: row.revision,
+    position: String(row.position),
+  };
+}

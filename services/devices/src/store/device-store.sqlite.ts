@@ -1,0 +1,231 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { type Migration, openSqlite } from "@devmesh/store/sqlite";
+import type { Mark } from "../deletion/pending-operation.ts";
+import { labelsOf } from "../registry/labels.ts";
+import type { DeviceDocument, DeviceStore, ListedDevice, StoredDevice } from "./device-store.ts";
+import { GroupCommit } from "./group-commit.ts";
+
+/**
+ * Documents stand in a table of their own: a scan for a filter and an update of presence touch narrow rows only.
+ * `mark_kind` and `mark_token` repeat what the JSON of `mark` holds, to be compared.
+ */
+const migrations: readonly Migration[] = [
+  `
+  CREATE TABLE devices (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT,
+    labels TEXT,
+    revision INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    last_seen INTEGER,
+    online INTEGER NOT NULL DEFAULT 0,
+    hidden INTEGER NOT NULL,
+    mark_kind TEXT,
+    mark_token TEXT,
+    mark TEXT
+  ) STRICT;
+  CREATE INDEX devices_marked ON devices (id) WHERE mark IS NOT NULL;
+  CREATE INDEX devices_online ON devices (id) WHERE online = 1;
+  CREATE TABLE documents (
+    position INTEGER PRIMARY KEY REFERENCES devices ON DELETE CASCADE,
+    acl TEXT NOT NULL,
+    shadow TEXT NOT NULL
+  ) STRICT;
+  `,
+];
+
+/** The statements of the adapter, by purpose; exported so that a test can ask SQLite for their plans. */
+export const deviceQueries = {
+  owner: "SELECT mark_kind FROM devices WHERE id = ?",
+  insert: `INSERT INTO devices (id, name, labels, revision, created_at, hidden, mark_kind, mark_token, mark)
+    VALUES (:id, :name, :labels, 1, :created_at, :hidden, :mark_kind, :mark_token, :mark)`,
+  insertDocument: "INSERT INTO documents (position, acl, shadow) VALUES (?, ?, ?)",
+  find: `SELECT devices.position, id, name, revision, created_at, last_seen, acl, shadow
+    FROM devices JOIN documents USING (position) WHERE id = ? AND hidden = 0`,
+  has: "SELECT 1 FROM devices WHERE id = ? AND hidden = 0",
+  replace: `UPDATE devices SET name = :name, labels = :labels, revision = revision + 1
+    WHERE id = :id AND revision = :revision AND hidden = 0 RETURNING position`,
+  replaceDocument: "UPDATE documents SET acl = ?, shadow = ? WHERE position = ?",
+  list: "SELECT position, id FROM devices WHERE position > :after AND hidden = 0 ORDER BY position LIMIT :limit",
+  listFiltered: `SELECT position, id FROM devices
+    WHERE position > :after AND hidden = 0 AND (
+      instr(id, :filter) OR instr(name, :filter)
+      OR EXISTS (SELECT 1 FROM json_each(labels) WHERE instr(value, :filter))
+    ) ORDER BY position LIMIT :limit`,
+  recordPresence: `UPDATE devices SET online = :online, last_seen = max(coalesce(last_seen, 0), :seen_at)
+    WHERE id = :id`,
+  listOnline: "SELECT id FROM devices WHERE online = 1",
+  mark: `UPDATE devices SET hidden = :hidden, mark_kind = :mark_kind, mark_token = :mark_token, mark = :mark
+    WHERE id = :id AND coalesce(mark_kind, '') IN (SELECT value FROM json_each(:from))`,
+  replaceMark: `UPDATE devices SET hidden = :hidden, mark_kind = :mark_kind, mark_token = :next_token, mark = :mark
+    WHERE id = :id AND mark_token = :token`,
+  remove: "DELETE FROM devices WHERE id = ? AND mark_token = ?",
+  listMarked: "SELECT id, mark FROM devices WHERE mark IS NOT NULL",
+} as const;
+
+type Queries = { readonly [Q in keyof typeof deviceQueries]: StatementSync };
+
+/**
+ * Devices in a SQLite file (ADR 3). Each write is on the disk when it resolves; writes of concurrent calls share a
+ * commit. Throws what `openSqlite` throws.
+ */
+export function createSqliteDeviceStore(path: string): DeviceStore {
+  const sqlite = openSqlite(path, { migrations });
+  const { db } = sqlite;
+  const commits = new GroupCommit(db);
+  const queries = prepareAll(db);
+
+  return {
+    exclusive: true,
+
+    insert(device, mark, signal) {
+      return commits.run(() => {
+        const owner = queries.owner.get(device.id);
+        if (owner) return owner.mark_kind === "deleting" ? "being_deleted" : "exists";
+        const { id, name, created_at } = device;
+        const labels = labelsColumn(device);
+        const { lastInsertRowid } = queries.insert.run({
+          id,
+          name,
+          labels,
+          created_at,
+          ...markColumns(mark),
+        });
+        queries.insertDocument.run(
+          lastInsertRowid,
+          JSON.stringify(device.acl),
+          JSON.stringify(device.shadow),
+        );
+        return "inserted";
+      }, signal);
+    },
+
+    async find(id, signal) {
+      signal.throwIfAborted();
+      const row = queries.find.get(id);
+      return row ? storedDevice(row) : null;
+    },
+
+    async has(id, signal) {
+      signal.throwIfAborted();
+      return queries.has.get(id) !== undefined;
+    },
+
+    replace(device, revision, signal) {
+      const acl = JSON.stringify(device.acl);
+      const shadow = JSON.stringify(device.shadow);
+      const { id, name } = device;
+      const labels = labelsColumn(device);
+      return commits.run(() => {
+        const replaced = queries.replace.get({ id, name, labels, revision });
+        if (!replaced) return false;
+        queries.replaceDocument.run(acl, shadow, replaced.position as number);
+        return true;
+      }, signal);
+    },
+
+    async list({ after = "0", filter, limit }, signal) {
+      signal.throwIfAborted();
+      if (!/^\d{1,15}$/.test(after)) return null;
+      const range = { after: Number(after), limit };
+      const rows =
+        filter === undefined || filter === ""
+          ? queries.list.all(range)
+          : queries.listFiltered.all({ ...range, filter });
+      return rows.map((row): ListedDevice => ({ position: String(row.position), id: row.id as string }));
+    },
+
+    async findAll(ids, signal) {
+      signal.throwIfAborted();
+      return ids.flatMap((id) => {
+        const row = queries.find.get(id);
+        return row ? [storedDevice(row)] : [];
+      });
+    },
+
+    recordPresence(reports, signal) {
+      return commits.run(() => {
+        for (const { id, online, seen_at } of reports) {
+          queries.recordPresence.run({ id, online: online ? 1 : 0, seen_at });
+        }
+      }, signal);
+    },
+
+    async listOnline(signal) {
+      signal.throwIfAborted();
+      return queries.listOnline.all().map((row) => row.id as string);
+    },
+
+    mark(id, from, mark, signal) {
+      const kinds = JSON.stringify(from.map((kind) => kind ?? ""));
+      return commits.run(
+        () => queries.mark.run({ id, from: kinds, ...markColumns(mark) }).changes === 1,
+        signal,
+      );
+    },
+
+    replaceMark(id, token, mark, signal) {
+      const { mark_token: next_token, ...columns } = markColumns(mark);
+      return commits.run(
+        () => queries.replaceMark.run({ id, token, next_token, ...columns }).changes === 1,
+        signal,
+      );
+    },
+
+    remove(id, token, signal) {
+      return commits.run(() => queries.remove.run(id, token).changes === 1, signal);
+    },
+
+    async listMarked(signal) {
+      signal.throwIfAborted();
+      return queries.listMarked.all().map((row) => ({
+        id: row.id as string,
+        mark: JSON.parse(row.mark as string) as Mark,
+      }));
+    },
+
+    async ping(signal) {
+      signal.throwIfAborted();
+      queries.has.get("");
+    },
+
+    async close() {
+      commits.flush();
+      sqlite.close();
+    },
+  };
+}
+
+function prepareAll(db: DatabaseSync): Queries {
+  const prepared = Object.entries(deviceQueries).map(([purpose, sql]) => [purpose, db.prepare(sql)]);
+  return Object.fromEntries(prepared) as Queries;
+}
+
+function labelsColumn({ shadow }: DeviceDocument): string | null {
+  const labels = labelsOf(shadow.tags);
+  return labels.length === 0 ? null : JSON.stringify(labels);
+}
+
+function markColumns(mark: Mark | null) {
+  return {
+    hidden: mark?.kind === "creating" || mark?.kind === "deleting" ? 1 : 0,
+    mark_kind: mark?.kind ?? null,
+    mark_token: mark?.token ?? null,
+    mark: mark === null ? null : JSON.stringify(mark),
+  };
+}
+
+/** Only this adapter writes the table, so its own JSON is trusted. */
+function storedDevice(row: Record<string, unknown>): StoredDevice {
+  return {
+    id: row.id as string,
+    name: row.name as string | null,
+    acl: JSON.parse(row.acl as string),
+    shadow: JSON.parse(row.shadow as string),
+    created_at: row.created_at as number,
+    last_seen: row.last_seen as number | null,
+    revision: row.revision as number,
+    position: String(row.position),
+  };
+}

@@ -1,0 +1,266 @@
+import { join } from "node:path";
+import { data } from "@devmesh/contracts/data";
+import { deviceEvents, devices } from "@devmesh/contracts/devices";
+import { keys } from "@devmesh/contracts/keys";
+import { mesh as declaration } from "@devmesh/contracts/mesh";
+import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
+import { calls, hears } from "@devmesh/contracts/topology";
+import { type Bus, connectBus } from "@devmesh/service-kit/bus";
+import { createClient } from "@devmesh/service-kit/client";
+import { createCallContext } from "@devmesh/service-kit/context";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import { createPublisher, subscribe } from "@devmesh/service-kit/events";
+import type { Client } from "@devmesh/service-kit/implementation";
+import { createLogger } from "@devmesh/service-kit/logger";
+import { serve } from "@devmesh/service-kit/serve";
+import { eventSubject, eventsStream } from "@devmesh/service-kit/subjects";
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
+import { eventually } from "@devmesh/testkit/eventually";
+import { startNatsServer } from "@devmesh/testkit/nats-server";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { Background } from "../src/background.ts";
+import { createDevices } from "../src/devices.ts";
+import { watchPresence } from "../src/presence/presence-watch.ts";
+import { createDeviceNotices } from "../src/registry/device-events.ts";
+import type { DeviceStore } from "../src/store/device-store.ts";
+import { openDeviceStore } from "../src/store/open-device-store.ts";
+import { BrokerStandIn } from "./fake-broker.ts";
+import { onlyThese } from "./fake-contract.ts";
+
+const log = createLogger({ service: "test", level: process.env.TEST_LOG ?? "silent" });
+
+/** An event as the mesh heard it. */
+interface Heard {
+  readonly name: string;
+  readonly id: string;
+  readonly payload: unknown;
+}
+
+/** The service in one life of its process: from a start to a stop or a crash. */
+export interface ServiceLife {
+  readonly store: DeviceStore;
+  /** Ends at once: what runs is abandoned, nothing is tidied up but the hold on the store's file. */
+  crash(): Promise<void>;
+}
+
+/** A real nats-server, the service under test, and stand-ins for the contracts it calls. */
+export interface MeshAround extends AsyncDisposable {
+  readonly broker: BrokerStandIn;
+  readonly clock: ManualClock;
+  readonly devices: Client<typeof devices>;
+  /** Calls that the stand-ins answered, as `keys.revokeDevice pump`, in order. */
+  readonly calls: string[];
+  readonly heard: Heard[];
+  /** How many events of that name about a device the mesh's stream keeps, from which clients are told. */
+  kept(name: "online" | "offline" | "deleted", id: string): Promise<number>;
+  /** Devices that the keys stand-in holds credentials for. */
+  readonly credentials: Map<string, { token: string; public_key: string }>;
+  /** Client ids by device, as logins left them. */
+  readonly clientIds: Map<string, string[]>;
+  /** Runs before a stand-in does its work and, as `after …`, before it answers; a throw becomes the answer. */
+  onCall: (call: string) => void | Promise<void>;
+  /** Starts the service, or one more replica of it where one runs. */
+  start(): Promise<ServiceLife>;
+  /** Moves the clock on until the check holds. */
+  until<T>(check: () => T | Promise<T>): Promise<Exclude<T, false | null | undefined>>;
+}
+
+/** `storeUrl`: where devices are kept, unless in a SQLite file that goes with the mesh. */
+export async function startMeshAround(options: { readonly storeUrl?: string } = {}): Promise<MeshAround> {
+  const server = await startNatsServer({ jetstream: true });
+  const folder = await tempFolder();
+  const buses: Bus[] = [];
+  const connect = async (name: string) => {
+    const bus = await connectBus({ url: server.url, name, log });
+    buses.push(bus);
+    return bus;
+  };
+  const lives = new Set<ServiceLife>();
+  const clock = new ManualClock();
+  const broker = new BrokerStandIn(clock);
+  const outer = await connect("outer");
+  let issued = 0;
+
+  const mesh: MeshAround = {
+    broker,
+    clock,
+    devices: createClient(
+      outer,
+      calls(devices, Object.keys(devices.methods) as (keyof typeof devices.methods)[]),
+    ),
+    calls: [],
+    heard: [],
+    async kept(name, id) {
+      const subject = eventSubject("devices", name, id, {});
+      const asked = JSON.stringify({ subjects_filter: subject });
+      const info = await outer.connection.request(`$JS.API.STREAM.INFO.${eventsStream}`, asked);
+      const { state } = info.json<{ state: { subjects?: Record<string, number> } }>();
+      return state.subjects?.[subject] ?? 0;
+    },
+    credentials: new Map(),
+    clientIds: new Map(),
+    onCall: () => undefined,
+
+    async start() {
+      const bus = await connect("devices");
+      const stopping = new AbortController();
+      const storeUrl = options.storeUrl ?? `sqlite:${join(folder.path, "devices.db")}`;
+      const store = await openDeviceStore(storeUrl, stopping.signal);
+      const connections = broker.forOneLife();
+      const background = new Background({ clock, signal: stopping.signal, log });
+      const publisher = await createPublisher(bus, deviceEvents);
+      const presence = await watchPresence({ store, connections, publisher, background, clock });
+      const [toKeys, toData, toRpcBridge] = declaration.devices.calls;
+      const implementation = createDevices({
+        store,
+        keys: createClient(bus, toKeys),
+        data: createClient(bus, toData),
+        rpcBridge: createClient(bus, toRpcBridge),
+        connections,
+        presence,
+        notices: createDeviceNotices(publisher, clock),
+        background,
+        clock,
+      });
+      serve(bus, devices, implementation);
+      await bus.flush();
+      const life: ServiceLife = {
+        store,
+        async crash() {
+          if (!lives.delete(life)) return;
+          stopping.abort(new Error("crashed"));
+          connections.end();
+          await bus.connection.close();
+          await background.settled();
+          await store.close();
+        },
+      };
+      lives.add(life);
+      return life;
+    },
+
+    until: (check) =>
+      eventually(
+        async () => {
+          await clock.advance(250);
+          await settleCalls();
+          return await check();
+        },
+        { everyMs: 0 },
+      ),
+
+    async [Symbol.asyncDispose]() {
+      for (const life of [...lives]) await life.crash();
+      await Promise.all(buses.map((bus) => bus.connection.close()));
+      await server.stop();
+      await folder.remove();
+    },
+  };
+
+  /**
+   * Lets the calls under way come to their answers: of what was sent before its ping, the broker's pong comes last. On a busy
+   * machine the clock, which stands still meanwhile, would otherwise outrun them.
+   */
+  async function settleCalls(): Promise<void> {
+    for (let round = 0; round < 2; round++) {
+      for (const bus of buses) {
+        // A life may crash, and its connection close, while its pong is awaited.
+        if (!bus.connection.isClosed())
+          await Promise.race([bus.flush().catch(() => undefined), bus.connection.closed()]);
+      }
+    }
+  }
+
+  async function standIn<T>(call: string, work: () => T): Promise<T> {
+    await mesh.onCall(call);
+    mesh.calls.push(call);
+    const answer = work();
+    await mesh.onCall(`after ${call}`);
+    return answer;
+  }
+  const newCredentials = () => ({ token: `dt_${++issued}`, public_key: `pk_${issued}` });
+  const credentialsOf = (id: string) => {
+    const found = mesh.credentials.get(id);
+    if (!found) throw new ServiceError({ code: "not_found", reason: "device_not_found" });
+    return found;
+  };
+
+  const peers = await connect("peers");
+  serve(
+    peers,
+    keys,
+    onlyThese(keys, {
+      issueCredentials: ({ device_id }) =>
+        standIn(`keys.issueCredentials ${device_id}`, () => {
+          mesh.credentials.set(device_id, newCredentials());
+          return credentialsOf(device_id);
+        }),
+      readCredentials: ({ device_id }) =>
+        standIn(`keys.readCredentials ${device_id}`, () => credentialsOf(device_id)),
+      rotateToken: ({ device_id }) =>
+        standIn(`keys.rotateToken ${device_id}`, () => {
+          const { token } = newCredentials();
+          mesh.credentials.set(device_id, { ...credentialsOf(device_id), token });
+          return { token };
+        }),
+      rotatePublicKey: ({ device_id }) =>
+        standIn(`keys.rotatePublicKey ${device_id}`, () => {
+          const { public_key } = newCredentials();
+          mesh.credentials.set(device_id, { ...credentialsOf(device_id), public_key });
+          return { public_key };
+        }),
+      revokeDevice: ({ device_id }) =>
+        standIn(`keys.revokeDevice ${device_id}`, () => {
+          mesh.credentials.delete(device_id);
+          return { client_ids: mesh.clientIds.get(device_id) ?? [] };
+        }),
+      forgetDevice: ({ device_id }) =>
+        standIn(`keys.forgetDevice ${device_id}`, () => {
+          mesh.clientIds.delete(device_id);
+          return {};
+        }),
+    }),
+  );
+  serve(
+    peers,
+    data,
+    onlyThese(data, {
+      purgeDevice: ({ device_id }) => standIn(`data.purgeDevice ${device_id}`, () => ({})),
+      admitDevice: ({ device_id }) => standIn(`data.admitDevice ${device_id}`, () => ({})),
+    }),
+  );
+  serve(
+    peers,
+    rpcBridge,
+    onlyThese(rpcBridge, {
+      endSessions: async ({ device_id, client_ids }) => {
+        await mesh.onCall(`rpc-bridge.endSessions ${device_id}`);
+        broker.takeOver(device_id, client_ids);
+        return {};
+      },
+      wipeDevice: ({ device_id, client_ids }) =>
+        standIn(`rpc-bridge.wipeDevice ${device_id} [${client_ids}]`, () => ({})),
+    }),
+  );
+  await createPublisher(peers, deviceEvents);
+  const hear = (name: string) => (payload: { id: string }) =>
+    void mesh.heard.push({ name, id: payload.id, payload });
+  const names = ["online", "offline", "created", "deleted", "updated"] as const;
+  subscribe(
+    outer,
+    hears(deviceEvents, names),
+    {
+      online: hear("online"),
+      offline: hear("offline"),
+      created: hear("created"),
+      deleted: hear("deleted"),
+      updated: hear("updated"),
+    },
+    { mode: "each" },
+  );
+  await Promise.all([peers.flush(), outer.flush()]);
+  return mesh;
+}
+
+/** The context of a call that a test makes. */
+export const call = (timeoutMs = 5_000) => createCallContext({ timeoutMs });

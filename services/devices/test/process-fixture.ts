@@ -1,0 +1,170 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join, resolve } from "node:path";
+import { data } from "@devmesh/contracts/data";
+import { devices } from "@devmesh/contracts/devices";
+import { keys } from "@devmesh/contracts/keys";
+import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
+import { calls } from "@devmesh/contracts/topology";
+import { answerAuthCallout } from "@devmesh/device-broker/auth-callout";
+import { type Bus, connectBus } from "@devmesh/service-kit/bus";
+import { createClient } from "@devmesh/service-kit/client";
+import { createCallContext } from "@devmesh/service-kit/context";
+import type { Client } from "@devmesh/service-kit/implementation";
+import { createLogger } from "@devmesh/service-kit/logger";
+import { serve } from "@devmesh/service-kit/serve";
+import { meshUser } from "@devmesh/service-kit/subjects";
+import { startBroker, type TestBroker } from "@devmesh/testkit/broker";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { onlyThese } from "./fake-contract.ts";
+
+const log = createLogger({ service: "test", level: process.env.TEST_LOG ?? "silent" });
+const main = resolve(import.meta.dirname, "../src/main.ts");
+
+const methods = [
+  "createDevice",
+  "readDevice",
+  "patchDevice",
+  "rotateToken",
+  "deleteDevice",
+  "listDevices",
+] as const;
+
+/** The mesh's real broker with stand-ins for the contracts that the service calls; devices log in with what was issued to them. */
+export interface ProcessAround extends AsyncDisposable {
+  readonly broker: TestBroker;
+  /** The service's contract, called as the gateway does. */
+  readonly devices: Client<typeof devices, (typeof methods)[number]>;
+  /** Client ids of each device whose sessions were wiped. */
+  readonly wiped: string[][];
+  /** Runs before a device's sessions are wiped. */
+  onWipe: () => void | Promise<void>;
+  /** The environment of a process of the service; its store is a SQLite file unless told. */
+  environment(storeUrl?: string): Record<string, string>;
+}
+
+/** Starts a broker with stand-ins for all that a process of `devices` talks to. */
+export async function startProcessAround(): Promise<ProcessAround> {
+  const broker = await startBroker();
+  const folder = await tempFolder();
+  const buses: Bus[] = [];
+  const tokens = new Map<string, string>();
+  let issued = 0;
+  const connect = async (name: string) => {
+    const password = broker.passwords[name] ?? "";
+    const bus = await connectBus({ url: broker.url, name, user: meshUser(name), password, log });
+    buses.push(bus);
+    return bus;
+  };
+  const issue = (device_id: string) => {
+    const token = `dt_${String(++issued).padStart(32, "0")}`;
+    tokens.set(device_id, token);
+    return { token, public_key: `pk_${token.slice(3)}` };
+  };
+  const around: ProcessAround = {
+    broker,
+    devices: createClient(await connect("gateway"), calls(devices, methods)),
+    wiped: [],
+    onWipe: () => undefined,
+    environment: (storeUrl = `sqlite:${join(folder.path, "devices.db")}`) => ({
+      ...broker.environmentOf("devices"),
+      STORE_URL: storeUrl,
+    }),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(buses.map((bus) => bus.connection.close()));
+      await broker.stop();
+      await folder.remove();
+    },
+  };
+
+  const keysBus = await connect("keys");
+  answerAuthCallout(keysBus, { issuerSeed: broker.issuerSeed }, async ({ user, password }) => {
+    if (tokens.get(user) !== password) return { deny: "wrong password" };
+    return {
+      allow: {
+        deviceId: user,
+        publish: { allow: [`${user}.>`], deny: [] },
+        subscribe: { allow: [user, `${user}.>`], deny: [] },
+        expiresAt: new Date(Date.now() + 60_000),
+      },
+    };
+  });
+  serve(
+    keysBus,
+    keys,
+    onlyThese(keys, {
+      issueCredentials: async ({ device_id }) => issue(device_id),
+      rotateToken: async ({ device_id }) => ({ token: issue(device_id).token }),
+      revokeDevice: async ({ device_id }) => {
+        tokens.delete(device_id);
+        return { client_ids: [device_id] };
+      },
+      forgetDevice: async () => ({}),
+    }),
+  );
+  serve(
+    await connect("data"),
+    data,
+    onlyThese(data, { purgeDevice: async () => ({}), admitDevice: async () => ({}) }),
+  );
+  serve(
+    await connect("rpc-bridge"),
+    rpcBridge,
+    onlyThese(rpcBridge, {
+      wipeDevice: async ({ client_ids }) => {
+        await around.onWipe();
+        around.wiped.push(client_ids);
+        return {};
+      },
+    }),
+  );
+  await Promise.all(buses.map((bus) => bus.flush()));
+  return around;
+}
+
+/** A process of the service that said it is ready. */
+export interface RunningService {
+  /** What it measures, in the text form of Prometheus. */
+  metrics(): Promise<string>;
+  /** Status of `/readyz`, and how long it took to be told, in milliseconds. */
+  readiness(): Promise<{ readonly status: number; readonly tookMs: number }>;
+  /** Asks it to end; answers its exit code. */
+  stop(): Promise<number | null>;
+  /** Ends it at once. */
+  kill(): Promise<void>;
+}
+
+/** Starts a process of the service and resolves when it is ready. */
+export async function startService(env: Record<string, string>): Promise<RunningService> {
+  const child: ChildProcess = spawn(process.execPath, [main], {
+    env,
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
+  });
+  let output = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  const [message] = await Promise.race([once(child, "message"), once(child, "exit")]);
+  if (message?.type !== "ready") throw new Error(`the service did not start: ${output}`);
+  async function end(signal: NodeJS.Signals) {
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+    const ended = once(child, "exit");
+    child.kill(signal);
+    return (await ended)[0] as number | null;
+  }
+  return {
+    metrics: async () => await (await fetch(`${message.ops}/metrics`)).text(),
+    async readiness() {
+      const asked = performance.now();
+      const { status } = await fetch(`${message.ops}/readyz`);
+      return { status, tookMs: performance.now() - asked };
+    },
+    stop: () => end("SIGTERM"),
+    async kill() {
+      await end("SIGKILL");
+    },
+  };
+}
+
+/** The context of a call that a test makes of a process. */
+export const call = () => createCallContext({ timeoutMs: 10_000 });

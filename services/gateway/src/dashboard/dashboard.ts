@@ -1,0 +1,82 @@
+import type { Express, Request } from "express";
+import helmet from "helmet";
+import { RequestRefused } from "../http/gateway-errors.ts";
+import type { MountOptions } from "../http/mount.ts";
+import type { Reply } from "../http/reply.ts";
+import {
+  type CurrentDashboard,
+  type DashboardBuild,
+  type DashboardFile,
+  hashedFiles,
+} from "./dashboard-build.ts";
+
+/** First levels of paths that are never a view of the dashboard, so that a mistyped one is answered as what it was meant for. */
+const reserved = /^\/(api|docs|assets|customer|newcustomer|confirm)(\/|$)/;
+
+const security = helmet({
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: {
+      "default-src": ["'self'"],
+      "script-src": ["'self'"],
+      // The component library writes style elements and attributes.
+      "style-src": ["'self'", "'unsafe-inline'"],
+      "img-src": ["'self'", "data:"],
+      "connect-src": ["'self'"],
+      "object-src": ["'none'"],
+      "frame-ancestors": ["'none'"],
+      "base-uri": ["'none'"],
+      "form-action": ["'self'"],
+    },
+  },
+  referrerPolicy: { policy: "no-referrer" },
+  strictTransportSecurity: false,
+});
+
+/**
+ * Puts the dashboard on an application, behind all other routes: its files, and its page for `/` and for each path that a
+ * browser navigates to and that is nothing else's. Anyone may read it; it holds no secret. Without a build it leaves all to what comes
+ * behind.
+ */
+export function mountDashboard(
+  app: Express,
+  current: CurrentDashboard,
+  endpoint: MountOptions["endpoint"],
+): void {
+  const refuse = endpoint("(dashboard)", () => {
+    throw new RequestRefused("method_not_allowed", { headers: { Allow: "GET, HEAD" } });
+  });
+  app.use((request, response, next) => {
+    const build = current();
+    if (build === null) return next();
+    const reading = request.method === "GET" || request.method === "HEAD";
+    const file = build.files.has(request.path) || request.path === "/";
+    if (!file && !(reading && isView(request))) return next();
+    const serve = endpoint("(dashboard)", () => answer(request, build));
+    security(request, response, (error) => {
+      if (error) return next(error);
+      void (reading ? serve : refuse)(request, response);
+    });
+  });
+}
+
+/** Whether a browser navigates there: programs that mistype a path get a problem, not a page. */
+function isView({ path, headers }: Request): boolean {
+  return !reserved.test(path) && headers.accept?.includes("text/html") === true;
+}
+
+function answer(request: Request, { page, files }: DashboardBuild): Reply {
+  const file = files.get(request.path);
+  if (file === undefined) return fileReply(request, page, "no-store");
+  const hashed = request.path.startsWith(hashedFiles);
+  return fileReply(request, file, hashed ? "public, max-age=31536000, immutable" : "public, max-age=3600");
+}
+
+function fileReply(request: Request, { type, identity, encoded }: DashboardFile, caching: string): Reply {
+  const headers = { "Content-Type": type, "Cache-Control": caching, Vary: "Accept-Encoding" };
+  for (const [encoding, body] of encoded) {
+    if (request.acceptsEncodings(encoding))
+      return { status: 200, headers: { ...headers, "Content-Encoding": encoding }, body };
+  }
+  return { status: 200, headers, body: identity };
+}

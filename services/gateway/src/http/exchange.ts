@@ -1,0 +1,139 @@
+import type { Json } from "@devmesh/contracts/model/json";
+import type { Principal, PrincipalKind } from "@devmesh/contracts/principal";
+import type { Clock } from "@devmesh/service-kit/clock";
+import { type CallContext, createCallContext, type OpenCallContext } from "@devmesh/service-kit/context";
+import {
+  childSpan,
+  parseTraceparent,
+  startTrace,
+  type TraceContext,
+  traceHeader,
+} from "@devmesh/service-kit/trace";
+import type { Request, Response } from "express";
+import type { VerifiedKey } from "../auth/key-cache.ts";
+import { type Charge, rateAddress } from "../auth/rate-limit.ts";
+import type { Within } from "./handlers.ts";
+import { ClientGone } from "./request-body.ts";
+
+const wellFormedRequestId = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** What exchanges share. */
+export interface ExchangeOptions {
+  readonly clock: Clock;
+  /** Time for the calls of one request, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** The key of a request, for what outlives it. */
+export interface Caller {
+  /** What `keys.revoked` names. */
+  readonly keyId: string;
+  /** Unix milliseconds; infinite for a key without an end. */
+  readonly expiresAtMs: number;
+  /** Authenticates the key again, from the cache where that remembers it. */
+  readonly verifyAgain: () => VerifiedKey | Promise<VerifiedKey>;
+}
+
+/**
+ * One request and its answer: the ids that logs and traces carry, the caller, and the calls that are open for it.
+ * The checks of a route fill it in; handlers see it as `ApiRequest`.
+ */
+export class Exchange {
+  readonly request: Request;
+  readonly response: Response;
+  readonly startedAtMs: number;
+  readonly trace: TraceContext;
+  /** Taken from `X-Request-Id` when that is well-formed, else the trace's id. */
+  readonly requestId: string;
+  /** Go out with the answer, whatever it is. */
+  readonly headers: Record<string, string>;
+  /** Kind of the caller's key, once known; for logs and metrics. */
+  keyKind: PrincipalKind | "none" = "none";
+  params: unknown;
+  query: unknown;
+  body: unknown;
+  receivedBody: Json | undefined;
+  principal: Principal | undefined;
+  /** Of the caller's key, once known: what `keys.revoked` names. */
+  keyId: string | undefined;
+  caller: Caller | undefined;
+  /** Charges the rate of the caller's key; set once the key is known. */
+  charge: Charge = () => undefined;
+  /** The connection is a WebSocket now: there is no HTTP answer to wait for. */
+  upgraded = false;
+  readonly #options: ExchangeOptions;
+  #call: OpenCallContext | undefined;
+  #others: Set<OpenCallContext> | undefined;
+  #gone = false;
+
+  /** What a caller without a key is counted on. */
+  get address(): string {
+    return rateAddress(this.request.ip);
+  }
+
+  constructor(request: Request, response: Response, options: ExchangeOptions) {
+    this.request = request;
+    this.response = response;
+    this.#options = options;
+    this.startedAtMs = options.clock.monotonicMs();
+    const { headers } = request;
+    const parent = parseTraceparent(headers[traceHeader] as string | undefined);
+    this.trace = parent === null ? startTrace() : childSpan(parent);
+    const asked = headers["x-request-id"];
+    this.requestId =
+      typeof asked === "string" && wellFormedRequestId.test(asked) ? asked : this.trace.traceId;
+    this.headers = {
+      "X-Request-Id": this.requestId,
+      "Cache-Control": "no-store",
+      "X-Content-Type-Options": "nosniff",
+    };
+  }
+
+  get call(): CallContext {
+    this.#call ??= this.#open(this.#options.timeoutMs);
+    return this.#call;
+  }
+
+  // Handlers take these out of the exchange, so they are bound.
+  readonly within: Within = async (timeoutMs, work) => {
+    const call = this.#open(timeoutMs);
+    this.#others ??= new Set();
+    this.#others.add(call);
+    try {
+      return await work(call);
+    } finally {
+      this.#others.delete(call);
+      call[Symbol.dispose]();
+    }
+  };
+
+  readonly header = (name: string): string | undefined => {
+    const value = this.request.headers[name];
+    return Array.isArray(value) ? value.join(", ") : value;
+  };
+
+  readonly preferred = <const T extends readonly [string, ...string[]]>(types: T): T[number] => {
+    const accepted = this.request.accepts([...types]);
+    return accepted === false ? types[0] : accepted;
+  };
+
+  /** The connection ended before the answer did: nobody waits for the open calls any more. */
+  abandon(): void {
+    this.#gone = true;
+    const gone = new ClientGone();
+    this.#call?.abort(gone);
+    for (const call of this.#others ?? []) call.abort(gone);
+  }
+
+  /** Ends what the request opened. */
+  end(): void {
+    this.#call?.[Symbol.dispose]();
+  }
+
+  #open(timeoutMs: number): OpenCallContext {
+    const { clock } = this.#options;
+    const call = createCallContext({ timeoutMs, trace: this.trace, requestId: this.requestId, clock });
+    if (this.#gone) call.abort(new ClientGone());
+    return call;
+  }
+}

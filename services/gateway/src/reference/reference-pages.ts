@@ -1,0 +1,97 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Express } from "express";
+import { absolutePath } from "swagger-ui-dist";
+import { type MountOptions, mountPublic } from "../http/mount.ts";
+import { plainPageSecurity, referenceSecurity } from "../http/page-security.ts";
+import { errorReferencePath } from "../http/problem.ts";
+import { json, page, type Reply } from "../http/reply.ts";
+import { errorReference } from "./error-reference.ts";
+import { escapeHtml, htmlPage } from "./html.ts";
+import { describeApi } from "./openapi.ts";
+
+const documentPath = "/api/v2/openapi.json";
+
+/** Files of Swagger UI that the page needs, and their media types; nothing else of its folder is served. */
+const files = {
+  "swagger-ui.css": "text/css; charset=utf-8",
+  "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+  "favicon-32x32.png": "image/png",
+} as const;
+
+const referencePage = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Devmesh API</title>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+`;
+
+// Without `validatorUrl: null`, Swagger UI shows the document's address to a validator of its makers.
+const startScript = `SwaggerUIBundle({
+  url: ${JSON.stringify(documentPath)},
+  dom_id: "#swagger-ui",
+  deepLinking: true,
+  validatorUrl: null,
+});
+`;
+
+/** What the reference is mounted with. */
+interface ReferenceOptions extends Pick<MountOptions, "endpoint" | "crossOrigin"> {
+  /** Where clients reach the gateway. */
+  readonly publicUrl: string | undefined;
+}
+
+/**
+ * Puts the OpenAPI document, its rendered form and the list of error reasons on an application; all are public
+ * (api.md, Operations).
+ */
+export function mountReference(app: Express, { endpoint, crossOrigin, publicUrl }: ReferenceOptions): void {
+  const document = Buffer.from(JSON.stringify(describeApi(publicUrl)));
+  const errorsPage = htmlPage("Errors of the Devmesh API", errorsTable());
+  const secureReference = referenceSecurity();
+  const mountReply = (path: string, reply: Reply) =>
+    mountPublic(app, path, () => reply, { endpoint, crossOrigin });
+
+  app.use(errorReferencePath, plainPageSecurity());
+  app.use("/docs", (request, response, next) => {
+    if (request.baseUrl + request.path === errorReferencePath) next();
+    else secureReference(request, response, next);
+  });
+  mountReply(documentPath, json(document));
+  mountReply("/docs", page(referencePage));
+  mountReply("/docs/start.js", {
+    status: 200,
+    headers: { "Content-Type": "text/javascript; charset=utf-8" },
+    body: startScript,
+  });
+  mountReply(errorReferencePath, page(errorsPage));
+  for (const [name, type] of Object.entries(files)) {
+    mountReply(`/docs/${name}`, {
+      status: 200,
+      headers: { "Content-Type": type, "Cache-Control": "public, max-age=3600" },
+      body: readFileSync(join(absolutePath(), name)),
+    });
+  }
+}
+
+function errorsTable(): string {
+  const rows = errorReference().map(
+    ({ reason, status, when }) =>
+      `<tr id="${escapeHtml(reason)}"><td><code>${escapeHtml(reason)}</code></td><td>${status}</td><td>${escapeHtml(when)}</td></tr>`,
+  );
+  return `<h1>Errors</h1>
+<p>The member <code>reason</code> of a problem, the HTTP status it comes with, and when.</p>
+<table><thead><tr><th>reason</th><th>status</th><th>when</th></tr></thead><tbody>
+${rows.join("\n")}
+</tbody></table>`;
+}

@@ -1,0 +1,36 @@
+import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
+import { type PresentProblem, presentJson } from "../http/endpoint.ts";
+import { page } from "../http/reply.ts";
+import { escapeHtml, htmlPage } from "../reference/html.ts";
+
+/** What the link of an invitation shows. */
+export function confirmationPage(email: string): string {
+  return htmlPage(
+    "Address confirmed",
+    `<h1>Address confirmed</h1>
+<p><code>${escapeHtml(email)}</code> is confirmed. Your access token is in the mail that brought you here.</p>`,
+  );
+}
+
+/** Problems of a route that shows pages: as a page to a browser, as JSON to anything else. */
+const presentPage: PresentProblem = (exchange, answer) => {
+  if (exchange.preferred(["application/problem+json", "text/html"]) !== "text/html") {
+    return presentJson(exchange, answer);
+  }
+  const { status, headers, problem } = answer;
+  const html = htmlPage(
+    problem.title,
+    `<h1>${escapeHtml(problem.title)}</h1>
+<p>${escapeHtml(problem.detail)}</p>
+<p>Request <code>${escapeHtml(problem.request_id)}</code></p>`,
+  );
+  const shown = page(html, status);
+  return { ...shown, headers: { ...headers, ...shown.headers } };
+};
+
+/** How a route's problems look: a page where the route itself answers one. */
+export function presentationOf(route: RouteDeclaration): PresentProblem | undefined {
+  return Object.values(route.answers).some(({ other }) => other?.["text/html"] !== undefined)
+    ? presentPage
+    : undefined;
+}

@@ -1,0 +1,94 @@
+import type { keys } from "@devmesh/contracts/keys";
+import { keyPrefixes, secretPattern } from "@devmesh/contracts/model/api-key";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { CallContext } from "@devmesh/service-kit/context";
+import type { CallOutput, Implementation } from "@devmesh/service-kit/implementation";
+import type { AccountNotices } from "../customers/account-events.ts";
+import { isInvitationOver } from "../customers/invitation.ts";
+import type { KeyStore } from "../store/key-store.ts";
+import type { KeyUses } from "./key-uses.ts";
+import { publicKeyId } from "./revocation.ts";
+import { digestSecret } from "./secret.ts";
+
+type Verified = CallOutput<typeof keys, "verify">;
+
+/** What telling whom a secret stands for needs. */
+export interface VerificationDependencies {
+  readonly store: KeyStore;
+  readonly clock: Clock;
+  readonly uses: KeyUses;
+  readonly notices: AccountNotices;
+}
+
+/** Whom a secret stands for. The prefix decides where it is looked up, the digest finds it. */
+export function createVerification(
+  dependencies: VerificationDependencies,
+): Pick<Implementation<typeof keys>, "verify"> {
+  const { store, clock, uses, notices } = dependencies;
+
+  return {
+    async verify({ key }, context) {
+      return (await find(key, context)) ?? context.fail("key_invalid");
+    },
+  };
+
+  async function find(secret: string, call: CallContext): Promise<Verified | null> {
+    if (!secretPattern.test(secret)) return null;
+    const digest = digestSecret(secret);
+    const { signal } = call;
+    switch (secret.slice(0, secret.indexOf("_"))) {
+      case keyPrefixes.master:
+      case keyPrefixes.device_key:
+        return findApiKey(digest, signal);
+      case keyPrefixes.public_key:
+        return findPublicKey(digest, signal);
+      case keyPrefixes.customer:
+        return findCustomer(digest, call);
+      default:
+        // A device token is a password for MQTT and no API key (api.md, Keys).
+        return null;
+    }
+  }
+
+  async function findApiKey(digest: Uint8Array, signal: AbortSignal): Promise<Verified | null> {
+    const key = await store.apiKeys.findByDigest(digest, signal);
+    if (key === null || (key.expiresAt !== null && key.expiresAt <= clock.now().getTime())) return null;
+    if (key.device !== null) {
+      const credentials = await store.credentials.find(key.device.id, signal);
+      if (credentials?.epoch !== key.device.epoch) return null;
+    }
+    uses.note(key.id);
+    return {
+      key_id: key.id,
+      principal: key.device === null ? { kind: "master" } : { kind: "device_key", device_id: key.device.id },
+      expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
+    };
+  }
+
+  async function findPublicKey(digest: Uint8Array, signal: AbortSignal): Promise<Verified | null> {
+    const device = await store.credentials.findByPublicKey(digest, signal);
+    if (device === null) return null;
+    return {
+      key_id: publicKeyId(device.deviceId),
+      principal: { kind: "public_key", device_id: device.deviceId },
+      expires_at: null,
+    };
+  }
+
+  /** Who uses the token has read the mail: the first use confirms (api.md, Customers). */
+  async function findCustomer(digest: Uint8Array, call: CallContext): Promise<Verified | null> {
+    const customer = await store.customers.findByTokenDigest(digest, call.signal);
+    if (customer === null) return null;
+    const now = clock.now().getTime();
+    if (customer.confirmedAt === null) {
+      if (isInvitationOver(customer, now)) return null;
+      if (!(await store.customers.confirm(customer.id, now, call.signal))) return null;
+      await notices.customerChanged(customer.id, "confirmed", call);
+    }
+    return {
+      key_id: customer.id,
+      principal: { kind: "customer", customer_id: customer.id },
+      expires_at: null,
+    };
+  }
+}

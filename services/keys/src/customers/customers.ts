@@ -1,0 +1,195 @@
+import type { keys } from "@devmesh/contracts/keys";
+import type { mailQueue } from "@devmesh/contracts/mailer";
+import type { Customer, ListedCustomer } from "@devmesh/contracts/model/customer";
+import type { JsonObject } from "@devmesh/contracts/model/json";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { CallContext } from "@devmesh/service-kit/context";
+import type { Implementation } from "@devmesh/service-kit/implementation";
+import { cutPage } from "@devmesh/service-kit/page";
+import type { Producer } from "@devmesh/service-kit/queue-producer";
+import type { AnnounceRevoked } from "../api-keys/revocation.ts";
+import { createSecret, digestSecret } from "../api-keys/secret.ts";
+import type { Sealer } from "../store/encryption.ts";
+import type { KeyStore } from "../store/key-store.ts";
+import { type IdSource, isSortableId } from "../store/sortable-id.ts";
+import type { AccountNotices } from "./account-events.ts";
+import type { StoredCustomer } from "./customer-store.ts";
+import { readCustomerUpdate } from "./customer-update.ts";
+import {
+  confirmationOf,
+  invitationEnd,
+  invitationMs,
+  isInvitationOver,
+  readConfirmation,
+} from "./invitation.ts";
+import type { TakeMailSlot } from "./mail-allowance.ts";
+
+/** Most customers of one page; bytes cut it shorter. */
+const pageLimit = 500;
+
+/** What the use cases of customers need. */
+export interface CustomersDependencies {
+  readonly store: KeyStore;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly newId: IdSource;
+  readonly mail: Producer<typeof mailQueue>;
+  readonly takeMailSlot: TakeMailSlot;
+  readonly announceRevoked: AnnounceRevoked;
+  readonly notices: AccountNotices;
+}
+
+/** Invites customers, confirms them, and keeps what they store about themselves (api.md, Customers). */
+export function createCustomers(
+  dependencies: CustomersDependencies,
+): Pick<
+  Implementation<typeof keys>,
+  | "invite"
+  | "readInvitation"
+  | "confirmCustomer"
+  | "readCustomer"
+  | "updateCustomer"
+  | "listCustomers"
+  | "deleteCustomer"
+> {
+  const { store, sealer, clock, newId, mail, takeMailSlot, announceRevoked, notices } = dependencies;
+  const now = () => clock.now().getTime();
+
+  return {
+    /**
+     * A known and an unknown address take the same steps, so that neither answer nor time distinguishes them while there is
+     * room for both. When the process dies between store and queue, the next invitation finds the customer.
+     */
+    async invite({ email, network = "unknown" }, context) {
+      const isCustomer = await store.customers.isConfirmed(email, context.signal);
+      const slot = await takeMailSlot({ email, network, isCustomer }, context.signal);
+      if (slot === null) return {};
+      const customer = await findOrAdd(email, context);
+      try {
+        await mail.enqueue({ kind: "invitation", customer_id: customer.id }, { call: context });
+      } catch (error) {
+        await slot.giveBack(context.signal);
+        throw error;
+      }
+      await notices.customerChanged(customer.id, "invited", context);
+      return {};
+    },
+
+    async readInvitation({ customer_id }, context) {
+      const customer = (await find(customer_id, context.signal)) ?? context.fail("customer_not_found");
+      return {
+        email: customer.email,
+        token: openToken(customer),
+        confirmation: confirmationOf(sealer, customer),
+        expires_at: new Date(invitationEnd(customer)).toISOString(),
+      };
+    },
+
+    async confirmCustomer({ confirmation }, context) {
+      const id = readConfirmation(sealer, confirmation) ?? context.fail("confirmation_invalid");
+      const customer =
+        (await store.customers.find(id, context.signal)) ?? context.fail("confirmation_invalid");
+      const at = now();
+      if (invitationEnd(customer) <= at) return context.fail("confirmation_invalid");
+      if (!(await store.customers.confirm(id, at, context.signal)))
+        return context.fail("confirmation_invalid");
+      await notices.customerChanged(id, "confirmed", context);
+      return { email: customer.email };
+    },
+
+    async readCustomer({ customer_id }, context) {
+      return describe((await find(customer_id, context.signal)) ?? context.fail("customer_not_found"));
+    },
+
+    async updateCustomer({ customer_id, body }, context) {
+      const customer = (await find(customer_id, context.signal)) ?? context.fail("customer_not_found");
+      const update = readCustomerUpdate(describe(customer), body);
+      if ("violations" in update) return context.fail("customer_read_only", [...update.violations]);
+      if ("tooLarge" in update) return context.fail("meta_too_large");
+      const updated = await store.customers.replaceMeta(customer_id, update.meta, now(), context.signal);
+      if (updated === null) return context.fail("customer_not_found");
+      await notices.customerChanged(customer_id, "updated", context);
+      return describe(updated);
+    },
+
+    async listCustomers({ after, limit = pageLimit }, context) {
+      if (after !== undefined && !isSortableId(after)) return context.fail("cursor_invalid");
+      const wanted = Math.min(limit, pageLimit);
+      const stored = await store.customers.list(after ?? null, wanted + 1, context.signal);
+      const page = cutPage(stored, {
+        limit: wanted,
+        cursorOf: ({ id }) => id,
+        sizeOf: (customer) => Buffer.byteLength(customer.meta) + 1_024,
+      });
+      const at = now();
+      return {
+        next: page.next,
+        items: page.items.filter((customer) => !isInvitationOver(customer, at)).map(describeWithoutToken),
+      };
+    },
+
+    async deleteCustomer({ customer_id }, context) {
+      if (!(await store.customers.delete(customer_id, context.signal)))
+        return context.fail("customer_not_found");
+      await Promise.all([
+        announceRevoked([customer_id], context),
+        notices.customerChanged(customer_id, "deleted", context),
+      ]);
+      return {};
+    },
+  };
+
+  async function find(id: string, signal: AbortSignal): Promise<StoredCustomer | null> {
+    const customer = await store.customers.find(id, signal);
+    return customer === null || isInvitationOver(customer, now()) ? null : customer;
+  }
+
+  /** Of several first invitations of an address at the same time one stores the customer, the others find it. */
+  async function findOrAdd(email: string, call: CallContext): Promise<StoredCustomer> {
+    const { signal } = call;
+    const at = now();
+    const over = await store.customers.deleteUnconfirmedOf(email, at - invitationMs, signal);
+    if (over !== null) await notices.customerChanged(over, "deleted", call);
+    const id = newId();
+    const token = createSecret("customer");
+    const added: StoredCustomer = {
+      id,
+      email,
+      tokenDigest: digestSecret(token),
+      sealedToken: sealer.seal(token, identityOf(id)),
+      meta: "{}",
+      createdAt: at,
+      updatedAt: at,
+      confirmedAt: null,
+      invitedAt: at,
+    };
+    if (await store.customers.insert(added, signal)) return added;
+    const known = await store.customers.recordInvitation(email, at, signal);
+    // Deleted in between: the address is free again.
+    return known ?? (await findOrAdd(email, call));
+  }
+
+  function openToken(customer: StoredCustomer): string {
+    return sealer.open(customer.sealedToken, identityOf(customer.id));
+  }
+
+  function describe(customer: StoredCustomer): Customer {
+    const { id, email, ...rest } = describeWithoutToken(customer);
+    return { id, email, token: openToken(customer), ...rest };
+  }
+}
+
+function identityOf(id: string): string {
+  return `customer ${id}`;
+}
+
+function describeWithoutToken(customer: StoredCustomer): ListedCustomer {
+  return {
+    id: customer.id,
+    email: customer.email,
+    meta: JSON.parse(customer.meta) as JsonObject,
+    created_at: new Date(customer.createdAt).toISOString(),
+    updated_at: new Date(customer.updatedAt).toISOString(),
+    confirmed_at: customer.confirmedAt === null ? null : new Date(customer.confirmedAt).toISOString(),
+  };
+}

@@ -1,0 +1,45 @@
+import { isDuplicateKey, openMongo } from "@devmesh/store/mongodb";
+import type { MongoUrl } from "@devmesh/store/store-url";
+import { apiKeyCollection, createMongoApiKeyStore } from "../api-keys/api-key-store.mongodb.ts";
+import { createMongoCredentialStore, credentialCollection } from "../credentials/credential-store.mongodb.ts";
+import { createMongoCustomerStore, customerCollection } from "../customers/customer-store.mongodb.ts";
+import { createMongoMailSlotStore, mailWindowCollection } from "../customers/mail-slot-store.mongodb.ts";
+import { bytesAsBuffers } from "./bytes.mongodb.ts";
+import type { KeyStore } from "./key-store.ts";
+
+interface SettingDocument {
+  readonly _id: string;
+  readonly value: Uint8Array;
+}
+
+const collections = [apiKeyCollection, credentialCollection, customerCollection, mailWindowCollection];
+
+/**
+ * Opens the store in a MongoDB database, which all replicas of the service share.
+ * @throws StoreUnavailable when no server answers in time.
+ */
+export async function openMongoKeyStore(url: MongoUrl, signal: AbortSignal): Promise<KeyStore> {
+  const store = await openMongo(url, collections, signal);
+  const settings = store.db.collection<SettingDocument>("settings", bytesAsBuffers);
+  return {
+    apiKeys: createMongoApiKeyStore(store),
+    credentials: createMongoCredentialStore(store),
+    customers: createMongoCustomerStore(store),
+    mailSlots: createMongoMailSlotStore(store),
+    async putSettingIfAbsent(name, value, signal) {
+      for (;;) {
+        try {
+          await store.run(signal, () => settings.insertOne({ _id: name, value }));
+          return value;
+        } catch (error) {
+          if (!isDuplicateKey(error)) throw error;
+        }
+        const standing = await store.run(signal, () => settings.findOne({ _id: name }, { signal }));
+        // One that stands is never removed, but a primary that has just been elected may not tell it yet.
+        if (standing !== null) return standing.value;
+      }
+    },
+    ping: (signal) => store.ping(signal),
+    close: () => store.close(),
+  };
+}

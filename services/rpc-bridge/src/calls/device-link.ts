@@ -1,0 +1,74 @@
+import { type BoundedSubscription, sendToDevice, subscribeBounded } from "@devmesh/device-broker/device-link";
+import type { Bus } from "@devmesh/service-kit/bus";
+import { replyTopics, subjectOf } from "../device-topics.ts";
+
+/** What the bridge sends to devices at QoS 0, and their replies. */
+export interface DeviceLink {
+  /** False when there is no connection; nothing is kept for later. */
+  send(topic: string, payload: Buffer): boolean;
+  /** Subscribes to the replies of one device until the result is disposed. Calls to one device share a subscription. */
+  awaitReplies(deviceId: string): Disposable;
+}
+
+/** What {@link createDeviceLink} needs. */
+export interface DeviceLinkOptions {
+  /** In account DEVICES. */
+  readonly bus: Bus;
+  /** One level of the topic that this replica's replies come on. */
+  readonly replica: string;
+  /** Must not throw. */
+  readonly onReply: (deviceId: string, payload: Buffer) => void;
+}
+
+interface Replies {
+  subscription: BoundedSubscription;
+  calls: number;
+}
+
+/** Messages that a device may send on each of its reply topics for each of its calls in flight. */
+const repliesPerCall = 100;
+
+/**
+ * Speaks NATS rather than MQTT, so that it subscribes to the replies of a device only while that device owes one: the broker drops all
+ * others. SUB and PUB share a connection, and a route in a cluster, so the subscription is there before the device gets the call.
+ */
+export function createDeviceLink({ bus, replica, onReply }: DeviceLinkOptions): DeviceLink {
+  const awaited = new Map<string, Replies>();
+
+  function subscribeTo(deviceId: string, calls: number): BoundedSubscription {
+    const subjects = replyTopics(deviceId, replica).map(subjectOf);
+    return subscribeBounded(bus, subjects, calls * repliesPerCall, (data) =>
+      onReply(deviceId, Buffer.from(data.buffer, data.byteOffset, data.byteLength)),
+    );
+  }
+
+  function join(deviceId: string): Replies {
+    const known = awaited.get(deviceId);
+    if (known === undefined) {
+      const replies = { subscription: subscribeTo(deviceId, 1), calls: 1 };
+      awaited.set(deviceId, replies);
+      return replies;
+    }
+    known.calls++;
+    if (known.subscription.open) known.subscription.allow(known.calls * repliesPerCall);
+    else {
+      known.subscription.end();
+      known.subscription = subscribeTo(deviceId, known.calls);
+    }
+    return known;
+  }
+
+  return {
+    send: (topic, payload) => sendToDevice(bus, subjectOf(topic), payload),
+    awaitReplies(deviceId) {
+      const replies = join(deviceId);
+      return {
+        [Symbol.dispose]() {
+          if (--replies.calls > 0) return;
+          replies.subscription.end();
+          awaited.delete(deviceId);
+        },
+      };
+    },
+  };
+}

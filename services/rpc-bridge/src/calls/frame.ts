@@ -1,0 +1,104 @@
+import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
+import { hasNumberOutOfRange, parseJsonPayload } from "../json-payload.ts";
+
+/** A call as it is sent to a device on `ID/rpc` (api.md, MQTT). */
+export interface RequestFrame {
+  /** A random 31-bit integer: firmware parses it as a number. */
+  readonly id: number;
+  /** The device answers on `<src>/rpc`. */
+  readonly src: string;
+  readonly method: string;
+  /** Absent where the caller gave none; `{}` and `[]` are passed on as they are. */
+  readonly params?: Json;
+}
+
+/** What a device answered to a call. */
+export type DeviceReply =
+  | { readonly kind: "result"; readonly result: Json }
+  | { readonly kind: "no_such_function" }
+  | { readonly kind: "error"; readonly code: number; readonly message: string }
+  /** Its id could be read, the rest not, or the result cannot be passed on: too large, or with a number out of range. */
+  | { readonly kind: "unreadable" };
+
+/** A reply and the call it belongs to. */
+export interface ReplyFrame {
+  readonly id: number;
+  readonly reply: DeviceReply;
+}
+
+/** Codes by which firmware says that it has no such function: Mongoose OS, and JSON-RPC 2.0. */
+const noSuchFunction: readonly number[] = [404, -32601];
+
+/** The most characters of a device's own error message that travel on. */
+const maxMessageLength = 1_024;
+
+/** The largest answer of a call to its caller, in bytes; larger ones cannot be sent through the mesh (ADR 19). */
+const maxResultBytes = 512 * 1024;
+
+/** A reply of so many bytes stays below `maxResultBytes` when it is written again, also if all of it is `1e20`. */
+const certainlySmallBytes = 64 * 1024;
+
+/** The bytes to send, or null when they are more than `maxBytes`. */
+export function encodeRequest({ id, src, method, params }: RequestFrame, maxBytes: number): Buffer | null {
+  const frame = params === undefined ? { id, src, method } : { id, src, method, params };
+  const bytes = Buffer.from(JSON.stringify(frame));
+  return bytes.length > maxBytes ? null : bytes;
+}
+
+/**
+ * Reads a reply; null when it does not even tell which call it answers. Members that are not ours (`src`, `dst`,
+ * `tag`, `jsonrpc`) are ignored.
+ */
+export function parseReply(payload: Buffer): ReplyFrame | null {
+  const frame = parseJsonPayload(payload);
+  if (frame === undefined) return salvageId(payload);
+  if (!isJsonObject(frame)) return null;
+  const id = replyId(frame.id);
+  return id === null ? null : { id, reply: readReply(frame, payload.length) };
+}
+
+function readReply(frame: { [member: string]: Json }, bytes: number): DeviceReply {
+  const { error, result = null } = frame;
+  if (error !== undefined && error !== null) return readError(error);
+  if ((bytes > certainlySmallBytes && isTooLarge(result)) || hasNumberOutOfRange(result))
+    return { kind: "unreadable" };
+  return { kind: "result", result };
+}
+
+function readError(error: Json): DeviceReply {
+  if (!isJsonObject(error)) return { kind: "unreadable" };
+  const code = errorCode(error.code);
+  if (code === null) return { kind: "unreadable" };
+  if (noSuchFunction.includes(code)) return { kind: "no_such_function" };
+  return { kind: "error", code, message: errorMessage(error.message) };
+}
+
+/** Some firmware prints its numbers as text or as floats. */
+function errorCode(code: Json | undefined): number | null {
+  const number = typeof code === "string" && code.trim() !== "" ? Number(code) : code;
+  if (typeof number !== "number") return null;
+  const integer = Math.trunc(number);
+  return Number.isSafeInteger(integer) ? integer + 0 : null;
+}
+
+function errorMessage(message: Json | undefined): string {
+  if (message === undefined || message === null) return "";
+  const text = typeof message === "string" ? message : JSON.stringify(message);
+  return text.slice(0, maxMessageLength).toWellFormed();
+}
+
+function replyId(id: Json | undefined): number | null {
+  const number = typeof id === "string" && /^\d{1,10}$/.test(id) ? Number(id) : id;
+  return typeof number === "number" && Number.isInteger(number) ? number : null;
+}
+
+/** Firmware that prints `nan`, or cuts a reply at the end of its buffer, still begins it with the id. */
+function salvageId(payload: Buffer): ReplyFrame | null {
+  const start = payload.subarray(0, 256).toString("latin1");
+  const id = /^\s*\{\s*"id"\s*:\s*"?(\d{1,10})"?\s*[,}]/.exec(start)?.[1];
+  return id === undefined ? null : { id: Number(id), reply: { kind: "unreadable" } };
+}
+
+function isTooLarge(result: Json): boolean {
+  return Buffer.byteLength(JSON.stringify({ result })) > maxResultBytes;
+}

@@ -1,0 +1,98 @@
+import { isDeepStrictEqual } from "node:util";
+import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
+import { isReason } from "@devmesh/service-kit/errors";
+import { z } from "zod";
+import { hasNumberOutOfRange, parseJsonPayload } from "../json-payload.ts";
+
+/** What a device asks for on `ID/shadow/update` (api.md, MQTT). */
+export interface ShadowUpdate {
+  /** All of the payload but its `clientToken`, for the registry to parse: it owns the rules of a shadow. */
+  readonly patch: JsonObject;
+  readonly clientToken?: string;
+}
+
+/** What a device is told on `ID/shadow/update/rejected`: `code` is the HTTP status that REST would answer. */
+export interface Rejection {
+  readonly code: number;
+  readonly message: string;
+  readonly clientToken?: string;
+}
+
+/** Bytes of the largest update that is looked at; both sections of a shadow fit four times. */
+const maxUpdateBytes = 256 * 1024;
+
+/** Any string of up to 64 bytes, as AWS IoT has it. */
+const ClientToken = z.string().refine((token) => Buffer.byteLength(token) <= 64);
+
+/** Reads an update, or says why it is refused. */
+export function parseShadowUpdate(payload: Uint8Array): ShadowUpdate | Rejection {
+  if (payload.byteLength > maxUpdateBytes) return { code: 413, message: "the update is larger than 256 KB" };
+  const update = parseJsonPayload(payload);
+  if (update === undefined) return { code: 400, message: "the payload is not JSON" };
+  if (!isJsonObject(update)) return { code: 400, message: "the payload is not a JSON object" };
+  const { clientToken, ...patch } = update;
+  const token = tokenMember(clientToken);
+  if (clientToken !== undefined && token.clientToken === undefined) {
+    return { code: 400, message: "clientToken is not a string of up to 64 bytes" };
+  }
+  if (!isJsonObject(patch.state))
+    return { code: 400, message: "state is missing or not an object", ...token };
+  // A deeper one is refused by the registry.
+  if (hasNumberOutOfRange(patch)) return { code: 400, message: "a number is out of range", ...token };
+  return { patch, ...token };
+}
+
+/** The `clientToken` of a payload that may hold nothing else; none when it is unreadable. */
+export function readClientToken(payload: Uint8Array): { clientToken?: string } {
+  const request = payload.byteLength > maxUpdateBytes ? undefined : parseJsonPayload(payload);
+  return isJsonObject(request) ? tokenMember(request.clientToken) : {};
+}
+
+/** Why the registry refused an update, in the words and numbers of REST. */
+export function rejectionOf(error: unknown): Pick<Rejection, "code" | "message"> {
+  if (isReason(error, "invalid_device", "invalid_request"))
+    return { code: 400, message: findings(error.details, error.message) };
+  if (isReason(error, "shadow_too_large"))
+    return { code: 413, message: findings(error.details, error.message) };
+  if (isReason(error, "version_conflict"))
+    return { code: 409, message: conflict(error.details, error.message) };
+  if (isReason(error, "not_writable")) return { code: 403, message: error.message };
+  if (isReason(error, "device_not_found")) return { code: 404, message: error.message };
+  if (isReason(error, "unavailable", "deadline_exceeded")) return { code: 503, message: "try again later" };
+  return { code: 500, message: "the update could not be applied" };
+}
+
+/**
+ * Whether a merge patch (RFC 7396) would leave `target` as it is. By it an update that is tried again and whose `version` no longer
+ * matches is known to have been applied before.
+ */
+export function isMergedIn(target: Json | undefined, patch: Json): boolean {
+  if (patch === null) return target === undefined || target === null;
+  if (!isJsonObject(patch)) return isDeepStrictEqual(target, patch);
+  if (!isJsonObject(target)) return false;
+  return Object.entries(patch).every(([name, value]) =>
+    isMergedIn(Object.hasOwn(target, name) ? target[name] : undefined, value),
+  );
+}
+
+function tokenMember(clientToken: Json | undefined): { clientToken?: string } {
+  const token = ClientToken.safeParse(clientToken);
+  return token.success ? { clientToken: token.data } : {};
+}
+
+const Findings = z.array(z.object({ pointer: z.string(), detail: z.string() }));
+
+/** At most three of them: the message has to fit a small device. */
+function findings(details: unknown, otherwise: string): string {
+  const list = Findings.safeParse(details);
+  if (!list.success || list.data.length === 0) return otherwise;
+  return list.data
+    .slice(0, 3)
+    .map(({ pointer, detail }) => `${pointer} ${detail}`.trim())
+    .join("; ");
+}
+
+function conflict(details: unknown, otherwise: string): string {
+  const current = z.object({ version: z.int() }).safeParse(details);
+  return current.success ? `the shadow's version is ${current.data.version}` : otherwise;
+}

@@ -1,0 +1,208 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { mesh } from "@devmesh/contracts/mesh";
+import { rpcBridge, rpcEvents } from "@devmesh/contracts/rpc-bridge";
+import { calls, defineService, hears } from "@devmesh/contracts/topology";
+import { answerAuthCallout, type DeviceGrant } from "@devmesh/device-broker/auth-callout";
+import { brokerConfig, brokerUsers } from "@devmesh/device-broker/broker-config";
+import { createAccountKeyPair } from "@devmesh/device-broker/nkey";
+import { type Bus, connectBus } from "@devmesh/service-kit/bus";
+import { createClient } from "@devmesh/service-kit/client";
+import { createCallContext } from "@devmesh/service-kit/context";
+import type { CallInput, Client } from "@devmesh/service-kit/implementation";
+import { createLogger } from "@devmesh/service-kit/logger";
+import { devicesUser, meshUser } from "@devmesh/service-kit/subjects";
+import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
+import { allowingStoreRetained } from "@devmesh/testkit/retained-messages";
+import type { IClientOptions } from "mqtt";
+import type { BrokerLogin } from "../src/mqtt-link.ts";
+import { type RegistryStandIn, startRegistryStandIn } from "./fake-registry.ts";
+
+/** Of each user of the broker, and of each device. */
+export const password = "for-tests-only";
+
+/** A broker with the mesh's users, device logins, the registry's stand-in, and a caller of the bridge. */
+export interface TestMesh extends AsyncDisposable {
+  readonly broker: TestNatsServer;
+  readonly registry: RegistryStandIn;
+  /** A connection that may hear the bridge's events. */
+  readonly tester: Bus;
+  readonly bridge: Pick<
+    Client<typeof rpcBridge>,
+    "call" | "endSessions" | "wipeDevice" | "awaitIngestion" | "readBacklog"
+  >;
+  /** Calls with a time of its own; `timeout_ms` is 30,000 unless given. */
+  call(input: Partial<CallInput<typeof rpcBridge, "call">> & { device_id: string }): Promise<unknown>;
+  /** How the bridge logs in to the MQTT listener. */
+  readonly brokerLogin: BrokerLogin;
+  /** A connection to account DEVICES with the rights of the bridge. */
+  connectDevicesBus(): Promise<Bus>;
+  /** Makes the device known and logs it in by MQTT. */
+  connect(id: string, options?: IClientOptions & { clientId?: string }): Promise<MqttDevice>;
+}
+
+/** A running bridge. */
+export interface BridgeProcess extends AsyncDisposable {
+  /** One sample of its metrics, such as `devmesh_rpc_calls_in_flight`; 0 when there is none yet. */
+  metric(sample: string): Promise<number>;
+  /** What it logged so far. */
+  log(): string;
+  /** Sends a signal and waits for the end; the exit code, null after SIGKILL. */
+  end(signal: "SIGTERM" | "SIGKILL"): Promise<number | null>;
+  signal(signal: NodeJS.Signals): void;
+  readonly exited: Promise<number | null>;
+}
+
+/** The mesh with one service more: it calls the bridge in the place of all its callers, and hears its events. */
+const testedMesh = {
+  ...mesh,
+  tester: defineService({
+    serves: null,
+    calls: [calls(rpcBridge, ["call", "endSessions", "wipeDevice", "awaitIngestion", "readBacklog"])],
+    publishes: null,
+    subscribes: [hears(rpcEvents, ["rpc_in", "rpc_out", "hoarding"])],
+    follows: [],
+    produces: [],
+    consumes: [],
+    rights: [],
+  }),
+};
+
+/** Starts a broker as the launcher configures it, and all that the bridge needs in it. */
+export async function startTestMesh(): Promise<TestMesh> {
+  const issuer = createAccountKeyPair();
+  const users = Object.fromEntries(brokerUsers(testedMesh).map(({ name }) => [name, password]));
+  const broker = await startNatsServer({
+    config: ({ port, mqttPort, storeDir }) =>
+      allowingStoreRetained(
+        brokerConfig(testedMesh, {
+          host: "127.0.0.1",
+          ports: { nats: port, mqtt: mqttPort },
+          storeDir,
+          users,
+          issuerPublicKey: issuer.publicKey,
+        }),
+      ),
+  });
+  const log = createLogger({ service: "test", level: "silent" });
+  const login = (name: string) => ({ url: broker.url, user: meshUser(name), password, name, log });
+  const keys = await connectBus(login("keys"));
+  answerAuthCallout(keys, { issuerSeed: issuer.seed }, async (request) =>
+    request.password === password ? { allow: grantOf(request.user) } : { deny: "wrong password" },
+  );
+  const registry = await startRegistryStandIn(login("devices"));
+  const tester = await connectBus(login("tester"));
+  const [dependency] = testedMesh.tester.calls;
+  const bridge = createClient(tester, dependency);
+  return {
+    broker,
+    registry,
+    tester,
+    bridge,
+    async call({ device_id, method = "Sys.GetInfo", timeout_ms = 30_000, params }) {
+      using call = createCallContext({ timeoutMs: timeout_ms + 1_000 });
+      const input = { device_id, method, timeout_ms, ...(params === undefined ? {} : { params }) };
+      return (await bridge.call(input, call)).result;
+    },
+    brokerLogin: { urls: [broker.mqttUrl], user: devicesUser("rpc-bridge"), password },
+    connectDevicesBus: () => connectBus({ ...login("rpc-bridge"), user: devicesUser("rpc-bridge") }),
+    async connect(id, { clientId, ...options } = {}) {
+      if (!registry.known.has(id)) registry.add(id);
+      const device = {
+        url: broker.mqttUrl,
+        id,
+        token: password,
+        ...(clientId === undefined ? {} : { clientId }),
+      };
+      return await connectMqttDevice(device, options);
+    },
+    async [Symbol.asyncDispose]() {
+      await tester.close();
+      await registry[Symbol.asyncDispose]();
+      await keys.close();
+      await broker.stop();
+    },
+  };
+}
+
+/** What a device may do (api.md, MQTT). */
+function grantOf(deviceId: string): DeviceGrant {
+  const own = [`${deviceId}.>`, `db.${deviceId}.>`];
+  return {
+    deviceId,
+    publish: { allow: own, deny: [] },
+    subscribe: { allow: own, deny: [`${deviceId}.rpc.>`] },
+    expiresAt: new Date(Date.now() + 3_600_000),
+  };
+}
+
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+
+/** Starts the service as the launcher does and waits until it is ready. */
+export async function startBridge(
+  testMesh: TestMesh,
+  env: Record<string, string> = {},
+): Promise<BridgeProcess> {
+  const child = spawn(process.execPath, [main], {
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    env: {
+      PATH: process.env.PATH,
+      NATS_URL: testMesh.broker.url,
+      NATS_USER: "rpc-bridge",
+      NATS_PASSWORD: password,
+      NATS_DEVICES_PASSWORD: password,
+      MQTT_URL: testMesh.broker.mqttUrl,
+      OPS_PORT: "0",
+      REPLICA_ID: "one",
+      LOG_LEVEL: "debug",
+      ...env,
+    },
+  });
+  let log = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      log += text;
+    });
+  }
+  const exited = once(child, "exit").then(([code]) => code as number | null);
+  const ops = await ready(child, () => log);
+  const end = async (signal: NodeJS.Signals) => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    return await exited;
+  };
+  return {
+    async metric(sample) {
+      const text = await (await fetch(`${ops}/metrics`)).text();
+      const line = text.split("\n").find((candidate) => candidate.startsWith(`${sample} `));
+      return Number(line?.slice(sample.length + 1) ?? 0);
+    },
+    log: () => log,
+    exited,
+    end,
+    signal: (signal) => void child.kill(signal),
+    async [Symbol.asyncDispose]() {
+      await end("SIGKILL");
+    },
+  };
+}
+
+/** How long a bridge may take until it is ready, in milliseconds. */
+const readyMs = 60_000;
+
+/** Resolves with the address of its health and metrics. A bridge that is not ready in time is ended. */
+async function ready(child: ChildProcess, log: () => string): Promise<string> {
+  return await new Promise<string>((resolve, reject) => {
+    child.on("message", (message: { type: string; ops: string }) => {
+      if (message.type !== "ready") return;
+      clearTimeout(timer);
+      resolve(message.ops);
+    });
+    child.once("exit", () => reject(new Error(`the bridge ended:\n${log()}`)));
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      reject(new Error(`the bridge was not ready in time:\n${log()}`));
+    }, readyMs).unref();
+  });
+}

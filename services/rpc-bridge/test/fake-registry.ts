@@ -1,0 +1,204 @@
+import { deviceEvents, devices } from "@devmesh/contracts/devices";
+import { defaultAcl } from "@devmesh/contracts/model/acl";
+import type { Device } from "@devmesh/contracts/model/device";
+import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
+import { listDeviceConnections } from "@devmesh/device-broker/connections";
+import { type Bus, connectBus } from "@devmesh/service-kit/bus";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import { createPublisher, type Publisher } from "@devmesh/service-kit/events";
+import type { Implementation } from "@devmesh/service-kit/implementation";
+import { type Served, serve } from "@devmesh/service-kit/serve";
+
+/** One device as the stand-in keeps it. */
+interface KnownDevice {
+  online: boolean;
+  desired: JsonObject;
+  reported: JsonObject;
+  tags: JsonObject;
+  version: number;
+  timestamp: number;
+}
+
+/** The part of the registry's contract that the bridge calls, over a map in memory. */
+export interface RegistryStandIn extends AsyncDisposable {
+  readonly known: Map<string, KnownDevice>;
+  /** Patches in the order in which they were applied. */
+  readonly patches: JsonObject[];
+  /** With each patch: when the broker took the message that asks for it. */
+  readonly takenAt: (string | undefined)[];
+  readonly events: Publisher<typeof deviceEvents>;
+  /** A device with an empty shadow; told by no event. */
+  add(id: string, device?: Partial<KnownDevice>): KnownDevice;
+  /** Tells that the shadow changed, as the registry does after a write. */
+  tellUpdated(id: string): Promise<void>;
+  /** Runs before each patch is applied and may throw or wait. */
+  beforePatch: (id: string) => void | Promise<void>;
+  /** Runs when a patch is applied, before that is answered, and may throw or wait. */
+  afterPatch: (id: string) => void | Promise<void>;
+  /** Runs before presence is answered. */
+  beforePresence: (id: string) => void | Promise<void>;
+  /** The broker's answer. */
+  connectedClientIds: (id: string) => Promise<readonly string[]>;
+  /** Answers nothing until `serveAgain`. */
+  stopServing(): Promise<void>;
+  serveAgain(): void;
+}
+
+/** Serves the contract of `devices` from memory. */
+export async function startRegistryStandIn(
+  connection: Parameters<typeof connectBus>[0],
+): Promise<RegistryStandIn> {
+  const bus: Bus = await connectBus(connection);
+  const events = await createPublisher(bus, deviceEvents);
+  const known = new Map<string, KnownDevice>();
+  const patches: JsonObject[] = [];
+  const takenAt: (string | undefined)[] = [];
+  const notServed = async () => Promise.reject(new Error("the stand-in does not serve this"));
+
+  const find = (id: string): KnownDevice => {
+    const device = known.get(id);
+    if (device === undefined) throw new ServiceError({ code: "not_found", reason: "device_not_found" });
+    return device;
+  };
+
+  const describe = (id: string): Device => {
+    const { desired, reported, tags, version, timestamp, online } = find(id);
+    return {
+      id,
+      name: null,
+      acl: defaultAcl,
+      online,
+      last_seen: null,
+      created_at: new Date().toISOString(),
+      shadow: {
+        state: { desired, reported },
+        metadata: { desired: {}, reported: {} },
+        tags,
+        version,
+        timestamp,
+      },
+    };
+  };
+
+  const view = (id: string): JsonObject => {
+    const { desired, reported, version, timestamp } = find(id);
+    return {
+      id,
+      shadow: { state: { desired, reported, ...deltaMember(desired, reported) }, version, timestamp },
+    };
+  };
+
+  const implementation: Implementation<typeof devices> = {
+    async listDevices({ online }) {
+      const listed = [...known].filter(([, device]) => online === undefined || device.online === online);
+      return { next: null, items: listed.map(([id]) => describe(id)) };
+    },
+    createDevice: notServed,
+    deleteDevice: notServed,
+    readCredentials: notServed,
+    rotateToken: notServed,
+    rotatePublicKey: notServed,
+    authorize: notServed,
+    readAccess: notServed,
+    async readPresence({ id }) {
+      await standIn.beforePresence(id);
+      return { online: find(id).online };
+    },
+    async readConnections({ id }) {
+      return { client_ids: [...(await standIn.connectedClientIds(id))] };
+    },
+    async readDevice({ id }) {
+      return { etag: '"1"', device: view(id) };
+    },
+    async readDelta({ id }) {
+      const { desired, reported, version, timestamp } = find(id);
+      return { state: deltaMember(desired, reported).delta ?? {}, metadata: {}, version, timestamp };
+    },
+    async patchDevice({ id, principal, patch, taken_at }, context) {
+      if (principal.kind !== "device" || principal.device_id !== id)
+        return context.fail("not_writable", { pointers: [""] });
+      await standIn.beforePatch(id);
+      const device = find(id);
+      const shadow = isJsonObject(patch.shadow) ? patch.shadow : {};
+      if (shadow.tags !== undefined) return context.fail("not_writable", { pointers: ["/shadow/tags"] });
+      const state = isJsonObject(shadow.state) ? shadow.state : {};
+      const unknown = Object.keys(state).find((section) => section !== "desired" && section !== "reported");
+      if (unknown !== undefined)
+        return context.fail("invalid_device", [
+          { pointer: `/shadow/state/${unknown}`, detail: "is not known here" },
+        ]);
+      if (JSON.stringify(state).length > 32_768)
+        return context.fail("shadow_too_large", [{ pointer: "/shadow/state", detail: "is too large" }]);
+      if (shadow.version !== undefined && shadow.version !== device.version) {
+        return context.fail("version_conflict", { version: device.version });
+      }
+      device.desired = merged(device.desired, state.desired);
+      device.reported = merged(device.reported, state.reported);
+      device.version++;
+      device.timestamp = Date.now();
+      patches.push(patch);
+      takenAt.push(taken_at);
+      await standIn.tellUpdated(id);
+      await standIn.afterPatch(id);
+      return { etag: '"1"', device: view(id) };
+    },
+  };
+
+  let served: Served | null = serve(bus, devices, implementation);
+  await bus.flush();
+
+  const standIn: RegistryStandIn = {
+    known,
+    patches,
+    takenAt,
+    events,
+    beforePatch: () => undefined,
+    afterPatch: () => undefined,
+    beforePresence: () => undefined,
+    async connectedClientIds(id) {
+      const { connections } = await listDeviceConnections(bus, { deviceId: id });
+      return connections.map(({ mqttClientId }) => mqttClientId);
+    },
+    add(id, given = {}) {
+      const device = {
+        online: true,
+        desired: {},
+        reported: {},
+        tags: {},
+        version: 1,
+        timestamp: Date.now(),
+        ...given,
+      };
+      known.set(id, device);
+      return device;
+    },
+    async tellUpdated(id) {
+      const timestamp = new Date().toISOString();
+      await events.bestEffort.updated({ id, timestamp, device: describe(id) });
+    },
+    async stopServing() {
+      await served?.drain(0);
+      served = null;
+    },
+    serveAgain() {
+      served = serve(bus, devices, implementation);
+    },
+    async [Symbol.asyncDispose]() {
+      await served?.drain(0);
+      await bus.close();
+    },
+  };
+  return standIn;
+}
+
+function merged(section: JsonObject, patch: Json | undefined): JsonObject {
+  if (patch === undefined || !isJsonObject(patch)) return patch === null ? {} : section;
+  const entries = Object.entries({ ...section, ...patch }).filter(([, value]) => value !== null);
+  return Object.fromEntries(entries);
+}
+
+/** Of scalars and one level only: the arithmetic of shadows is the registry's and tested there. */
+function deltaMember(desired: JsonObject, reported: JsonObject): { delta?: JsonObject } {
+  const differing = Object.entries(desired).filter(([name, value]) => reported[name] !== value);
+  return differing.length === 0 ? {} : { delta: Object.fromEntries(differing) };
+}

@@ -1,0 +1,55 @@
+import { execFile } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs, promisify } from "node:util";
+import { mesh } from "@devmesh/contracts/mesh";
+import { brokerDocuments } from "@devmesh/launcher/deployment/broker-documents";
+import { z } from "zod";
+import { subjectDocument } from "./subject-document.ts";
+import { planSurfaces } from "./surface-files.ts";
+
+// Writes the documents and configurations that are derived from the contracts; with `--check` names those that are stale and fails instead. A
+// contract that breaks its released surface is refused both ways; `--release` makes the surfaces of now the released ones.
+
+const { values: options } = parseArgs({
+  options: { check: { type: "boolean", default: false }, release: { type: "boolean", default: false } },
+});
+const root = new URL("../../../", import.meta.url);
+const gatewayDescription = fileURLToPath(new URL("services/gateway/src/reference/describe.ts", root));
+// The gateway is asked as a program: this package depends on no service.
+const { stdout } = await promisify(execFile)(process.execPath, [gatewayDescription], {
+  maxBuffer: 64 * 1024 * 1024,
+});
+const surfaces = await planSurfaces(fileURLToPath(root), mesh, options.release);
+
+const documents: Readonly<Record<string, string>> = {
+  ...z.record(z.string(), z.string()).parse(JSON.parse(stdout)),
+  "docs/subjects.md": subjectDocument(),
+  ...brokerDocuments(),
+  ...surfaces.documents,
+};
+
+for (const [path, text] of Object.entries(documents)) {
+  const file = new URL(path, root);
+  const present = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (present === text) continue;
+  if (options.check) {
+    process.stderr.write(`${path} is stale: run npm run generate\n`);
+    process.exitCode = 1;
+  } else {
+    await mkdir(new URL(".", file), { recursive: true });
+    await writeFile(file, text);
+    process.stdout.write(`wrote ${path}\n`);
+  }
+}
+
+for (const problem of surfaces.problems) process.stderr.write(`${problem}\n`);
+if (surfaces.problems.length > 0) {
+  process.stderr.write(
+    "Who knows the released contract would notice: keep what it says, or give the contract a new version (docs/architecture.md).\n",
+  );
+  process.exitCode = 1;
+}

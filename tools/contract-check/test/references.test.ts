@@ -1,0 +1,53 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { expect, test } from "@jest/globals";
+
+const repository = join(import.meta.dirname, "../../..");
+const folders = ["bench", "docs", "e2e", "k8s", "libs", "services", "tools", "web"];
+
+/** Code and documents, by their path in the repository. */
+function* textsBelow(folder: string): Generator<{ readonly path: string; readonly text: string }> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory() && !/^(node_modules|dist.*|\..*)$/.test(entry.name)) yield* textsBelow(path);
+    else if (entry.isFile() && /\.(tsx?|mjs|md|ya?ml)$/.test(entry.name))
+      yield { path: relative(repository, path), text: readFileSync(path, "utf8") };
+  }
+}
+
+const texts = [
+  { path: "README.md", text: readFileSync(join(repository, "README.md"), "utf8") },
+  ...folders.flatMap((folder) => [...textsBelow(join(repository, folder))]),
+];
+
+/** Every match of `pattern` with where it stands. */
+const namedIn = (pattern: RegExp, isIn: (path: string) => boolean = () => true) =>
+  texts
+    .filter(({ path }) => isIn(path))
+    .flatMap(({ path, text }) => [...text.matchAll(pattern)].map(([, named = ""]) => ({ path, named })));
+
+test("each decision that something names has its page, and the list of decisions leads there", () => {
+  const pages = readdirSync(join(repository, "docs/adr")).filter((name) => /^\d{4}-/.test(name));
+  const numbers = pages.map((name) => Number(name.slice(0, 4)));
+  // `ADR-32` is one of NATS.
+  const named = namedIn(/\bADR (\d+)/g);
+  expect(named.length).toBeGreaterThan(40);
+  expect(named.filter((one) => !numbers.includes(Number(one.named)))).toEqual([]);
+  expect(numbers).toEqual(numbers.map((_, at) => at + 1));
+  const list = readFileSync(join(repository, "docs/adr/README.md"), "utf8");
+  expect(pages.filter((page) => !list.includes(`(${page})`))).toEqual([]);
+});
+
+test("each section of the public API that something names is there", () => {
+  const api = readFileSync(join(repository, "docs/api.md"), "utf8");
+  const sections = [...api.matchAll(/^## (.+)$/gm)].map(([, title = ""]) => title);
+  const named = namedIn(/\(api\.md, ([^)]+)/g);
+  expect(named.length).toBeGreaterThan(40);
+  expect(named.filter((one) => !sections.some((title) => one.named.startsWith(title)))).toEqual([]);
+});
+
+test("each link from a document to a file or folder of the repository leads somewhere", () => {
+  const links = namedIn(/\]\((?!https?:|#|\/)([^)#\s]+)/g, (path) => path.endsWith(".md"));
+  expect(links.length).toBeGreaterThan(60);
+  expect(links.filter(({ path, named }) => !existsSync(join(repository, dirname(path), named)))).toEqual([]);
+});

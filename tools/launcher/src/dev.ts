@@ -1,0 +1,43 @@
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { relative, resolve } from "node:path";
+import type { ServiceName } from "@devmesh/contracts/mesh";
+import { isServiceName } from "./launcher-arguments.ts";
+import { environmentBeside } from "./mesh/environment-beside.ts";
+import { serviceEntry } from "./mesh/service-process.ts";
+import { StartFailure } from "./process/running-process.ts";
+
+const repository = resolve(import.meta.dirname, "../../..");
+
+// As for the services that the launcher starts: what they write is their owner's alone.
+process.umask(0o077);
+
+try {
+  const service = serviceOfThisFolder();
+  const dataDir = resolve(repository, process.env.DATA_DIR || ".data");
+  const env = await environmentBeside(dataDir, service, process.env);
+  const child = spawn(
+    process.execPath,
+    ["--watch", "--disable-warning=ExperimentalWarning", serviceEntry(service)],
+    {
+      cwd: repository,
+      env,
+      stdio: "inherit",
+    },
+  );
+  // The terminal sends Ctrl-C to the service too; this process waits for its end.
+  process.on("SIGINT", () => {});
+  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill("SIGTERM"));
+  child.once("exit", (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : (code ?? 1)));
+} catch (error) {
+  if (!(error instanceof StartFailure)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exit(1);
+}
+
+/** `npm run dev -w services/NAME` runs in the folder of the service. */
+function serviceOfThisFolder(): ServiceName {
+  const [folder, name, ...rest] = relative(repository, process.cwd()).split(/[\\/]/);
+  if (folder === "services" && name && rest.length === 0 && isServiceName(name)) return name;
+  throw new StartFailure("Run it for one service: npm run dev -w services/NAME");
+}

@@ -1,0 +1,45 @@
+import { mesh } from "@devmesh/contracts/mesh";
+import { type BrokerConfigOptions, brokerConfig, brokerUsers } from "@devmesh/device-broker/broker-config";
+import { createAccountKeyPair } from "@devmesh/device-broker/nkey";
+import { type DataFolder, replaceFile } from "./data-folder.ts";
+import { ensureInstallation, type Installation } from "./installation.ts";
+import type { MeshSettings } from "./settings.ts";
+
+/** The secrets of an installation with a password for each user of the mesh's broker; made at the first start. */
+export function installationOf(path: string): Promise<Installation> {
+  const users = brokerUsers(mesh).map(({ name }) => name);
+  return ensureInstallation(path, users, createAccountKeyPair);
+}
+
+/** Where one of the mesh's nats-servers listens and stores, and which others it belongs to. */
+export type BrokerPlace = Omit<BrokerConfigOptions, "users" | "issuerPublicKey">;
+
+/** The configuration of one of the mesh's nats-servers: each service a user of its own. It holds passwords. */
+export function meshBrokerConfig(place: BrokerPlace, installation: Installation): string {
+  return brokerConfig(mesh, {
+    ...place,
+    users: installation.passwords,
+    issuerPublicKey: installation.issuer.public_key,
+  });
+}
+
+/** Writes the configuration into the data folder (mode 0600). */
+export async function writeBrokerConfig(
+  settings: MeshSettings,
+  folder: DataFolder,
+  installation: Installation,
+): Promise<void> {
+  const { host, natsPort, mqttPort, mqttWebsocketPort, mqttTls, brokerSync } = settings;
+  const place: BrokerPlace = {
+    host,
+    ports: {
+      nats: natsPort,
+      mqtt: mqttPort,
+      ...(mqttWebsocketPort === undefined ? {} : { websocket: mqttWebsocketPort }),
+    },
+    storeDir: folder.jetstream,
+    syncInterval: brokerSync,
+    ...(mqttTls === undefined ? {} : { tls: mqttTls }),
+  };
+  await replaceFile(folder.brokerConfig, meshBrokerConfig(place, installation));
+}

@@ -1,0 +1,173 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { eventually } from "@devmesh/testkit/eventually";
+import { repository, startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+
+/** A command of `package.json`, run in a folder of the repository against the mesh of a data folder. */
+interface Command {
+  readonly process: ChildProcess;
+  output(): string;
+  /** Resolves with the exit code. */
+  ended(): Promise<number | null>;
+}
+
+const started: ChildProcess[] = [];
+
+function command(script: string, args: readonly string[], dataDir: string, folder = "."): Command {
+  const child = spawn(process.execPath, [join(repository, "tools/launcher/run.mjs"), script, ...args], {
+    cwd: join(repository, folder),
+    env: { ...process.env, DATA_DIR: dataDir },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  started.push(child);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  const ended = once(child, "close").then(([code]) => code);
+  return { process: child, output: () => output, ended: () => ended };
+}
+
+describe("beside a mesh that runs without its data service", () => {
+  let mesh: TestMesh;
+  beforeAll(async () => {
+    mesh = await startMesh({ args: ["--without", "data"] });
+  }, 120_000);
+  afterAll(async () => {
+    for (const child of started) child.kill();
+    await mesh?.stop();
+  }, 90_000);
+
+  test("npm run device runs a device that is made, answers calls, and leaves at Ctrl-C", async () => {
+    const device = command("device", ["lamp-7", "--kind", "lamp"], mesh.dataDir);
+    await eventually(() => device.output() === "lamp-7 is connected\n", { withinMs: 20_000 });
+    const call = () => mesh.http("/api/v2/devices/lamp-7/rpc/Led.Set", { body: { on: true } });
+    // Its presence is told by an event of the broker.
+    await eventually(async () => (await call()).json?.on === true);
+    device.process.kill("SIGTERM");
+    expect(await device.ended()).toBe(0);
+    await eventually(async () => (await call()).status === 409);
+    const again = command("device", ["lamp-7"], mesh.dataDir);
+    await eventually(() => again.output() === "lamp-7 is connected\n", { withinMs: 20_000 });
+    again.process.kill("SIGTERM");
+    await again.ended();
+  }, 60_000);
+
+  test("npm run dev runs the service that is missing until it is stopped", async () => {
+    const records = () => mesh.http("/api/v2/data");
+    expect((await records()).status).toBe(503);
+    const data = command("dev", [], mesh.dataDir, "services/data");
+    await eventually(async () => (await records()).status === 200, { withinMs: 30_000, everyMs: 100 });
+    data.process.kill("SIGTERM");
+    await data.ended();
+    expect((await records()).status).toBe(503);
+  }, 90_000);
+
+  test("npm run dev refuses a service whose store the mesh holds, and a folder that is no service's", async () => {
+    const keys = command("dev", [], mesh.dataDir, "services/keys");
+    expect(await keys.ended()).toBe(1);
+    expect(keys.output()).toBe(
+      "The mesh runs keys already, and an SQLite file serves one process: start the mesh with npm start -- --without keys, or give both a MongoDB by STORE_URL.\n",
+    );
+    const docs = command("dev", [], mesh.dataDir, "docs");
+    expect(await docs.ended()).toBe(1);
+    expect(docs.output()).toBe("Run it for one service: npm run dev -w services/NAME\n");
+  });
+});
+
+describe("npm run fleet", () => {
+  interface ListedDevice {
+    readonly id: string;
+    readonly online: boolean;
+  }
+  let mesh: TestMesh;
+  beforeAll(async () => {
+    mesh = await startMesh();
+  }, 120_000);
+  afterAll(async () => {
+    for (const child of started) child.kill();
+    await mesh?.stop();
+  }, 90_000);
+  const devices = async (query = ""): Promise<readonly ListedDevice[]> =>
+    (await mesh.http(`/api/v2/devices${query}`)).json;
+
+  test("connects devices that answer, follow their shadows and publish, leaves at Ctrl-C and removes what it made", async () => {
+    await mesh.http("/api/v2/devices", { body: { id: "yard-0009", name: "a device of the user" } });
+    const fleet = command("fleet", ["--devices", "6", "--prefix", "yard"], mesh.dataDir);
+    await eventually(() => fleet.output().startsWith("6 of 6 connected, "), { withinMs: 30_000 });
+    await eventually(async () => (await devices("?online=true")).length === 6);
+    expect((await mesh.http("/api/v2/devices/yard-0001/rpc/sum", { body: [2, 3] })).json).toBe(5);
+    await mesh.http("/api/v2/devices/yard-0002", {
+      body: { shadow: { state: { desired: { app: { unit: "kelvin" } } } } },
+    });
+    await eventually(async () => {
+      const { shadow } = (await mesh.http("/api/v2/devices/yard-0002")).json;
+      return shadow.state.reported.app.unit === "kelvin";
+    });
+    await eventually(async () => {
+      const records: readonly { readonly device_id: string }[] = (await mesh.http("/api/v2/data")).json;
+      return new Set(records.map(({ device_id }) => device_id)).size === 6;
+    });
+    fleet.process.kill("SIGTERM");
+    expect(await fleet.ended()).toBe(0);
+    await eventually(async () => (await devices("?online=true")).length === 0);
+    const removal = command("fleet", ["--remove", "--prefix", "yard"], mesh.dataDir);
+    expect(await removal.ended()).toBe(0);
+    expect(removal.output()).toBe("6 devices are deleted\n");
+    expect((await devices()).map(({ id }) => id)).toEqual(["yard-0009"]);
+  }, 90_000);
+
+  test("--flaky devices drop their connections, send garbage, and come back", async () => {
+    const fleet = command("fleet", ["--devices", "8", "--flaky", "--seed", "7"], mesh.dataDir);
+    const struck =
+      /8 of 8 connected, .*; [1-9]\d* connections dropped, [1-9]\d* garbage, 0 calls answered badly/;
+    await eventually(() => struck.test(fleet.output()), { withinMs: 60_000 });
+    fleet.process.kill("SIGTERM");
+    expect(await fleet.ended()).toBe(0);
+    expect((await mesh.http("/api/v2/devices")).status).toBe(200);
+  }, 90_000);
+});
+
+describe("without a mesh", () => {
+  const nowhere = "/nonexistent/devmesh";
+
+  test.each([
+    ["device", ["lamp-7"], "."],
+    ["fleet", ["--devices", "2"], "."],
+    ["dev", [], "services/data"],
+  ])("%s says so in one sentence", async (script, args, folder) => {
+    const { ended, output } = command(script, args, nowhere, folder);
+    expect(await ended()).toBe(1);
+    expect(output()).toBe(
+      `No mesh runs with the data folder ${nowhere}: start one with npm start, or set DATA_DIR.\n`,
+    );
+  });
+
+  test.each([[[]], [["a", "b"]], [["no/id"]], [["lamp-7", "--kind", "toaster"]], [["--nonsense"]]])(
+    "device %j gets the usage and exit code 2",
+    async (args) => {
+      const { ended, output } = command("device", args, nowhere);
+      expect(await ended()).toBe(2);
+      expect(output()).toContain("Usage: npm run device");
+    },
+  );
+
+  test.each([
+    [["--devices", "0"], "--devices takes a number from 1 to 9999."],
+    [["--devices", "many"], "--devices takes a number from 1 to 9999."],
+    [["--seed", "3"], "--seed needs --flaky."],
+    [["--flaky", "--seed", "-"], "--seed takes a number from 0 to 4294967295."],
+    [["--prefix", "no/id"], "No device id can begin with no/id."],
+    [["--remove", "--devices", "2"], "--remove goes with --prefix alone."],
+    [["--nonsense"], "Unknown option '--nonsense'"],
+  ])("fleet %j says what is wrong and exits with 2", async (args, wrong) => {
+    const { ended, output } = command("fleet", args, nowhere);
+    expect(await ended()).toBe(2);
+    expect(output().startsWith(wrong)).toBe(true);
+    expect(output()).toContain("Usage: npm run fleet");
+  });
+});

@@ -1,0 +1,30 @@
+import { accessRunningMesh, type MeshAccess } from "@devmesh/launcher/mesh/mesh-access";
+import { stopRequest } from "@devmesh/launcher/process/stop-request";
+import { enrolDevice } from "./device-enrolment.ts";
+import { deviceKinds, deviceModels } from "./device-models.ts";
+import { type SimulatedDevice, startSimulatedDevice } from "./simulated-device.ts";
+
+/*
+ * The program of `npm start -- --demo`: one device of each kind against the mesh with this environment's `DATA_DIR`, until SIGTERM or
+ * the end of the channel. It sends its parent `{ devices: ids }`, or `{ error: message }` and exits with 1.
+ */
+
+const stop = stopRequest();
+const devices: SimulatedDevice[] = [];
+try {
+  const mesh = await accessRunningMesh(process.env);
+  for (const kind of deviceKinds) devices.push(await startDevice(mesh, kind));
+  process.send?.({ devices: devices.map(({ id }) => id) });
+  await stop.requested;
+  await Promise.all(devices.map((device) => device.stop()));
+  process.exit(0);
+} catch (error) {
+  process.send?.({ error: error instanceof Error ? error.message : String(error) }, () => process.exit(1));
+}
+
+async function startDevice(mesh: MeshAccess, kind: (typeof deviceKinds)[number]): Promise<SimulatedDevice> {
+  const id = `demo-${kind}`;
+  const token = await enrolDevice(mesh, { id, name: `Demonstration: ${kind}` });
+  const login = { url: mesh.mqttUrl, tlsCert: mesh.mqttTlsCert, id, token };
+  return await startSimulatedDevice(login, deviceModels[kind]());
+}

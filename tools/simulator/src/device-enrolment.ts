@@ -1,0 +1,24 @@
+import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-access";
+import { z } from "zod";
+
+const WithToken = z.object({ token: z.string() });
+
+/**
+ * The MQTT password of a device, over the REST API; makes the device when there is none of that id.
+ * Throws when the mesh refuses.
+ */
+export async function enrolDevice(
+  { url, masterKey }: MeshAccess,
+  { id, name }: { readonly id: string; readonly name: string },
+): Promise<string> {
+  const devices = `${url}/api/v2/devices`;
+  const headers = { Authorization: `Bearer ${masterKey}`, "Content-Type": "application/json" };
+  const bound = () => AbortSignal.timeout(10_000);
+  const body = JSON.stringify({ id, name });
+  const created = await fetch(devices, { method: "POST", headers, body, signal: bound() });
+  if (created.ok) return WithToken.parse(await created.json()).token;
+  if (created.status !== 409) throw new Error(`${id} could not be created: HTTP status ${created.status}`);
+  const known = await fetch(`${devices}/${id}/credentials`, { headers, signal: bound() });
+  if (!known.ok) throw new Error(`the credentials of ${id} could not be read: HTTP status ${known.status}`);
+  return WithToken.parse(await known.json()).token;
+}

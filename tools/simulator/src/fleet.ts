@@ -1,0 +1,92 @@
+import { parseArgs } from "node:util";
+import { DeviceId } from "@devmesh/contracts/model/device-id";
+import { accessRunningMesh, type MeshAccess } from "@devmesh/launcher/mesh/mesh-access";
+import { helpOption, runCommand, WrongUsage } from "@devmesh/launcher/process/command";
+import { stopRequest } from "@devmesh/launcher/process/stop-request";
+import { type FleetOptions, startFleet } from "./fleet/fleet.ts";
+import { fleetDeviceId, maxFleet, removeFleet } from "./fleet/fleet-devices.ts";
+import { totalsLine } from "./fleet/totals.ts";
+
+/** How often totals are told, in milliseconds. */
+const totalsMs = 5_000;
+
+const usage = `Usage: npm run fleet -- [--devices N] [--prefix NAME] [--flaky [--seed N]]
+       npm run fleet -- --remove [--prefix NAME]
+
+Runs simulated devices against the mesh that was started with the same DATA_DIR, 20 unless told, at most ${maxFleet}. It
+makes NAME-0001 and so on ("fleet-0001"), connects them one after the other, and has them answer RPC, follow their shadows
+and publish data until Ctrl-C; every 5 s it says what they did.
+
+  --flaky   they drop connections, answer late, wrongly or never, and send garbage, at random
+  --seed    the same faults again for the same number (1 unless told)
+  --remove  deletes the devices that it made`;
+
+/** Devices to run, or to delete. */
+type Wanted = { readonly run: FleetOptions } | { readonly remove: string };
+
+function read(args: string[]): Wanted | "help" {
+  const { values } = parseArgs({
+    args,
+    options: {
+      devices: { type: "string" },
+      prefix: { type: "string", default: "fleet" },
+      flaky: { type: "boolean", default: false },
+      seed: { type: "string" },
+      remove: { type: "boolean", default: false },
+      ...helpOption,
+    },
+  });
+  if (values.help) return "help";
+  const { prefix, flaky, remove } = values;
+  if (!DeviceId.safeParse(fleetDeviceId(prefix, 1)).success)
+    throw new WrongUsage(`No device id can begin with ${prefix}.`);
+  if (remove) {
+    if (flaky || values.devices !== undefined || values.seed !== undefined)
+      throw new WrongUsage("--remove goes with --prefix alone.");
+    return { remove: prefix };
+  }
+  const devices = wholeNumber(values.devices ?? "20", maxFleet);
+  if (devices === null || devices === 0)
+    throw new WrongUsage(`--devices takes a number from 1 to ${maxFleet}.`);
+  if (values.seed !== undefined && !flaky) throw new WrongUsage("--seed needs --flaky.");
+  const seed = wholeNumber(values.seed ?? "1", 2 ** 32 - 1);
+  if (seed === null) throw new WrongUsage("--seed takes a number from 0 to 4294967295.");
+  return { run: { prefix, devices, faultSeed: flaky ? seed : null } };
+}
+
+function wholeNumber(text: string, max: number): number | null {
+  return /^\d{1,10}$/.test(text) && Number(text) <= max ? Number(text) : null;
+}
+
+/** Runs a fleet until it is asked to stop; throws when a device cannot join. */
+async function runFleet(mesh: MeshAccess, options: FleetOptions): Promise<void> {
+  const stop = stopRequest();
+  const fleet = startFleet(mesh, options);
+  const tell = () => {
+    const line = totalsLine(fleet.totals, {
+      connected: fleet.connected(),
+      wanted: options.devices,
+      faults: options.faultSeed !== null,
+    });
+    process.stdout.write(`${line}\n`);
+  };
+  const telling = setInterval(tell, totalsMs);
+  try {
+    const joined = fleet.joined.then(() => {
+      if (!stop.signal.aborted) tell();
+      return stop.requested;
+    });
+    await Promise.race([joined, stop.requested]);
+  } finally {
+    clearInterval(telling);
+    await fleet.stop();
+  }
+}
+
+async function run(wanted: Wanted): Promise<void> {
+  const mesh = await accessRunningMesh(process.env);
+  if ("run" in wanted) await runFleet(mesh, wanted.run);
+  else process.stdout.write(`${await removeFleet(mesh, wanted.remove)} devices are deleted\n`);
+}
+
+await runCommand({ usage, read, run });

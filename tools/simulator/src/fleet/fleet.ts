@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-access";
+import { enrolDevice } from "../device-enrolment.ts";
+import { deviceKinds, deviceModels } from "../device-models.ts";
+import { type SimulatedDevice, startSimulatedDevice } from "../simulated-device.ts";
+import { disturb, withBadAnswers } from "./faults.ts";
+import { fleetDeviceId, fleetDeviceName } from "./fleet-devices.ts";
+import { seededRandom } from "./seeded-random.ts";
+import { counted, noTotals, type Totals } from "./totals.ts";
+
+/** Devices that join at the same time, and the least time that each takes, in milliseconds: 40 a second at most. */
+const joiningAtOnce = 4;
+const joinMs = 100;
+/** How often a device tries to join, and the pause between, in milliseconds. */
+const maxTries = 5;
+const retryMs = 1_000;
+
+/** What a fleet is made of. */
+export interface FleetOptions {
+  readonly prefix: string;
+  readonly devices: number;
+  /** Draws of all faults; null for devices without any. */
+  readonly faultSeed: number | null;
+}
+
+/** Devices that run until they are stopped. */
+export interface Fleet {
+  readonly totals: Readonly<Totals>;
+  /** Devices that are connected now. */
+  connected(): number;
+  /** Resolves when all have joined, or the fleet is stopped; rejects when one could not, the mesh being there or not. */
+  readonly joined: Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Makes the devices that are not there yet, over the REST API, and connects them one after the other. */
+export function startFleet(mesh: MeshAccess, { prefix, devices: wanted, faultSeed }: FleetOptions): Fleet {
+  const totals = { ...noTotals };
+  const running: SimulatedDevice[] = [];
+  const calm: (() => void)[] = [];
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let next = 1;
+
+  async function start(index: number): Promise<void> {
+    const id = fleetDeviceId(prefix, index);
+    const kind = deviceKinds[index % deviceKinds.length] ?? deviceKinds[0];
+    const token = await enrolDevice(mesh, { id, name: fleetDeviceName(kind) });
+    const random = faultSeed === null ? null : seededRandom(faultSeed, index);
+    const model = counted(deviceModels[kind](), totals);
+    const device = await startSimulatedDevice(
+      { url: mesh.mqttUrl, tlsCert: mesh.mqttTlsCert, id, token },
+      random === null ? model : withBadAnswers(model, random, totals),
+    );
+    running.push(device);
+    if (random !== null) calm.push(disturb(device, random, totals));
+  }
+
+  async function join(index: number): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await start(index);
+      } catch (cause) {
+        if (signal.aborted) return;
+        if (tries === maxTries)
+          throw new Error(`${fleetDeviceId(prefix, index)} could not join: ${messageOf(cause)}`, { cause });
+        await pause(retryMs, signal);
+      }
+    }
+  }
+
+  async function joinInTurn(): Promise<void> {
+    while (next <= wanted && !signal.aborted) await Promise.all([join(next++), pause(joinMs, signal)]);
+  }
+
+  const joining = Promise.allSettled(
+    Array.from({ length: joiningAtOnce }, async () => {
+      try {
+        await joinInTurn();
+      } catch (error) {
+        stopping.abort(error);
+        throw error;
+      }
+    }),
+  );
+  return {
+    totals,
+    connected: () => running.filter((device) => device.connected).length,
+    joined: joining.then((ends) => {
+      for (const end of ends) if (end.status === "rejected") throw end.reason;
+    }),
+    async stop() {
+      stopping.abort();
+      await joining;
+      for (const end of calm) end();
+      await Promise.all(running.map((device) => device.stop()));
+    },
+  };
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

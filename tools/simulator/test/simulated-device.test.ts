@@ -1,0 +1,71 @@
+import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { FunctionError, startSimulatedDevice } from "../src/simulated-device.ts";
+
+const config = `accounts { DEVICES { jetstream: enabled, users: [ { user: lamp, password: t }, { user: app, password: t } ] } }`;
+
+describe("a simulated device", () => {
+  let server: TestNatsServer;
+  let caller: MqttDevice;
+  beforeAll(async () => {
+    server = await startNatsServer({ mqtt: true, config });
+    caller = await connectMqttDevice({ url: server.mqttUrl, id: "app", token: "t" });
+    for (const topic of ["lamp/r/1/rpc", "lamp/shadow/update", "db/lamp/#"]) await caller.subscribe(topic, 1);
+  });
+  afterAll(async () => {
+    await caller.leave();
+    await server.stop();
+  });
+
+  let lastId = 0;
+  async function call(method: string, params?: unknown): Promise<unknown> {
+    const id = ++lastId;
+    await caller.publish("lamp/rpc", { id, src: "lamp/r/1", method, params });
+    const { payload } = await caller.awaitMessage(
+      (message) => message.topic === "lamp/r/1/rpc" && JSON.parse(message.payload).id === id,
+    );
+    return JSON.parse(payload);
+  }
+
+  test("answers calls, takes over what is desired, reports and publishes", async () => {
+    const desired: unknown[] = [];
+    const lamp = await startSimulatedDevice(
+      { url: server.mqttUrl, id: "lamp", token: "t" },
+      {
+        app: "lamp",
+        reported: { app: { on: false, colour: { red: 1, green: 2 } } },
+        functions: {
+          twice: (params) => Number(params) * 2,
+          fail: () => {
+            throw new FunctionError(-5, "broken");
+          },
+        },
+        telemetry: [{ topic: "temp", everyMs: 60_000, read: () => ({ celsius: 21 }) }],
+        onDesired: (state) => desired.push(state),
+      },
+    );
+    expect(await call("RPC.List")).toMatchObject({ result: ["RPC.List", "Sys.GetInfo", "fail", "twice"] });
+    expect(await call("Sys.GetInfo")).toMatchObject({ result: { id: "lamp", app: "lamp" } });
+    expect(await call("twice", 21)).toMatchObject({ result: 42 });
+    expect(await call("fail")).toMatchObject({ error: { code: -5, message: "broken" } });
+    expect(await call("constructor")).toMatchObject({ error: { code: 404 } });
+    expect(await caller.awaitMessage("db/lamp/temp")).toMatchObject({ payload: '{"celsius":21}', qos: 1 });
+
+    await caller.publish(
+      "lamp/shadow/delta",
+      { state: { app: { on: true, colour: { red: null } } }, version: 2 },
+      1,
+    );
+    const merged = { app: { on: true, colour: { green: 2 } } };
+    const report = await caller.awaitMessage(
+      ({ topic, payload }) => topic === "lamp/shadow/update" && payload.includes('"on":true'),
+    );
+    expect(JSON.parse(report.payload)).toEqual({ state: { reported: merged } });
+    expect(lamp.reported).toEqual(merged);
+    expect(desired).toEqual([merged]);
+    await caller.publish("lamp/rpc", "not JSON");
+    expect(await call("twice", 1)).toMatchObject({ result: 2 });
+    await lamp.stop();
+  });
+});

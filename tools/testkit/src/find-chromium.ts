@@ -1,0 +1,24 @@
+import { executablesOnPath, isExecutable } from "@devmesh/launcher/nats-server/path-search";
+
+/** How Chromium, and browsers made of it, are called by those who package them; the first that is found is taken. */
+const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"] as const;
+
+/** Why suites in a browser are skipped where {@link findChromium} answers null. */
+export const withoutChromium = `no CHROMIUM_BIN, and no ${names.join(", ")} on PATH`;
+
+/**
+ * Path of the browser that tests drive: that of `CHROMIUM_BIN`, else the first on `PATH`; null where there is none. Throws
+ * when `CHROMIUM_BIN` names something that cannot be run.
+ */
+export async function findChromium(env: NodeJS.ProcessEnv = process.env): Promise<string | null> {
+  const given = env.CHROMIUM_BIN;
+  if (given) {
+    if (await isExecutable(given)) return given;
+    throw new Error(`CHROMIUM_BIN names ${given}, which cannot be run`);
+  }
+  for (const name of names) {
+    const [first] = await executablesOnPath(name, env.PATH);
+    if (first !== undefined) return first;
+  }
+  return null;
+}

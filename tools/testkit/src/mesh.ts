@@ -1,0 +1,204 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { ServiceName } from "@devmesh/contracts/mesh";
+import { type MeshFile, readMeshFile } from "@devmesh/launcher/mesh/mesh-file";
+import { startCluster, type TestCluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { freePort } from "./free-port.ts";
+import { type HttpClient, httpClient } from "./http.ts";
+import { findMongodb, testDatabasePrefix, withoutMongodb } from "./mongodb.ts";
+import { tempFolder } from "./temp-folder.ts";
+
+/** Root of the repository. */
+export const repository = resolve(import.meta.dirname, "../../..");
+
+/** Longest wait, in milliseconds, for the `ready` line and for an orderly stop. */
+const READY_MS = 90_000;
+const STOP_MS = 60_000;
+
+/** How a mesh is launched. */
+export interface MeshOptions {
+  /** Beside free ports and a folder of its own, which it may override. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Of the launcher: `--demo`, `--without NAME`. */
+  readonly args?: readonly string[];
+  /** A folder that outlives the mesh; without it one is made and removed by `stop`. */
+  readonly dataDir?: string;
+  /** The nats-server that the launcher starts, or a cluster of three. Default: `DEVMESH_E2E_BROKER`, or the launcher's. */
+  readonly broker?: "own" | "cluster";
+  /** Its own SQLite files, or databases of its own in MongoDB. Default: `DEVMESH_E2E_STORE`, or SQLite. */
+  readonly store?: "sqlite" | "mongodb";
+  /** Through `npm start`, or through `tools/launcher/run.mjs` as that does it, rather than the launcher itself. */
+  readonly through?: "npm" | "run.mjs" | "launch.ts";
+}
+
+/** A launcher that was started; whether its mesh comes up is told by {@link LaunchedMesh.ready}. */
+export interface LaunchedMesh extends AsyncDisposable {
+  readonly dataDir: string;
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string;
+  readonly mqttUrl: string;
+  readonly ports: { readonly http: number; readonly mqtt: number; readonly nats: number };
+  readonly process: ChildProcess;
+  /** What it runs on; null for a nats-server of its own. `mqttUrl` is that of the first server, which "nats-server" means. */
+  readonly cluster: TestCluster | null;
+  /** `STORE_URL` as the launcher got it; undefined for SQLite files in the data folder. */
+  readonly storeUrl: string | undefined;
+  /** All that the launcher printed so far, on both outputs, as it came. */
+  output(): string;
+  /** Resolves with the `ready` line; rejects with the output when the launcher ends without it. */
+  ready(): Promise<string>;
+  /** Resolves with the exit code of the launcher, null when it was killed. */
+  ended(): Promise<number | null>;
+  /** Process ids and addresses of the parts that run now. */
+  parts(): Promise<MeshFile>;
+  /** SIGTERM, and when it does not end in time SIGKILL; removes the data folder if it is the mesh's own. */
+  stop(): Promise<void>;
+}
+
+/** A mesh that is up. */
+export interface TestMesh extends LaunchedMesh {
+  readonly masterKey: string;
+  /** The REST API with the master key. */
+  readonly http: HttpClient;
+  /** Ends one part by a signal (SIGKILL by default); its launcher starts it again. */
+  kill(part: ServiceName | "nats-server", signal?: NodeJS.Signals): Promise<void>;
+  /** Waits until a part runs with another process id than the given one. */
+  restarted(part: ServiceName | "nats-server", formerPid: number): Promise<void>;
+  /** The process id of a part that runs now. */
+  pidOf(part: ServiceName | "nats-server"): Promise<number>;
+}
+
+function commandOf(through: MeshOptions["through"]): [string, ...string[]] {
+  if (through === "npm") return ["npm", "start", "--silent", "--"];
+  const launcher = join(repository, "tools/launcher");
+  const program =
+    through === "run.mjs" ? [join(launcher, "run.mjs"), "start"] : [join(launcher, "src/launch.ts")];
+  return [process.execPath, "--disable-warning=ExperimentalWarning", ...program];
+}
+
+/** Starts the launcher on free ports of 127.0.0.1 and returns at once. */
+export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMesh> {
+  const folder = await tempFolder();
+  const dataDir = options.dataDir ?? join(folder.path, "data");
+  const wantsCluster = (options.broker ?? process.env.DEVMESH_E2E_BROKER) === "cluster";
+  const cluster = wantsCluster ? await startCluster(dataDir) : null;
+  const database =
+    (options.store ?? process.env.DEVMESH_E2E_STORE) === "mongodb" ? await databaseOf(dataDir) : null;
+  const [first] = cluster?.servers ?? [];
+  const ports = {
+    http: await freePort(),
+    mqtt: first?.mqttPort ?? (await freePort()),
+    nats: first?.port ?? (await freePort()),
+  };
+  const [command, ...before] = commandOf(options.through);
+  const child = spawn(command, [...before, ...(options.args ?? [])], {
+    cwd: repository,
+    env: {
+      ...process.env,
+      NATS_URL: undefined,
+      HOST: "127.0.0.1",
+      PORT: String(ports.http),
+      MQTT_PORT: String(ports.mqtt),
+      NATS_PORT: String(ports.nats),
+      DATA_DIR: dataDir,
+      ...(database === null ? {} : { STORE_URL: database.storeUrl }),
+      ...cluster?.env,
+      ...options.env,
+    },
+    // The channel makes the launcher end when the test's process does.
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    detached: true,
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  const closed = once(child, "close").then(([code]: (number | null)[]) => code ?? null);
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+
+  async function stop() {
+    if (!hasEnded()) child.kill("SIGTERM");
+    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
+    await closed;
+    clearTimeout(timer);
+    await cluster?.stop();
+    if (options.dataDir === undefined) await database?.drop();
+    await folder.remove();
+  }
+  return {
+    dataDir,
+    url: `http://127.0.0.1:${ports.http}`,
+    mqttUrl: `mqtt://127.0.0.1:${ports.mqtt}`,
+    cluster,
+    storeUrl: options.env?.STORE_URL ?? database?.storeUrl,
+    ports,
+    process: child,
+    output: () => output,
+    ready: () =>
+      eventually(
+        () => {
+          const line = /^ready .*$/m.exec(output)?.[0];
+          return line ?? (hasEnded() ? `ended:\n${output}` : null);
+        },
+        { withinMs: READY_MS },
+      ).then((line) => {
+        if (!line.startsWith("ready ")) throw new Error(`the mesh did not come up; its launcher ${line}`);
+        return line;
+      }),
+    ended: () => closed,
+    async parts() {
+      const parts = await readMeshFile(join(dataDir, "mesh.json"));
+      if (!parts) throw new Error("the mesh is not up");
+      return parts;
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** The databases of a mesh in MongoDB, the same each time for a data folder. */
+async function databaseOf(dataDir: string): Promise<{ storeUrl: string; drop(): Promise<void> }> {
+  const mongodb = await findMongodb();
+  if (mongodb === null) throw new Error(`a mesh over MongoDB needs one: ${withoutMongodb}`);
+  const name = `${testDatabasePrefix}_${createHash("sha256").update(dataDir).digest("hex").slice(0, 12)}`;
+  return { storeUrl: mongodb.storeUrlOf(name), drop: () => mongodb.dropDatabases(`${name}_`) };
+}
+
+/** Starts a whole mesh and waits until it is ready. Throws with the launcher's output when it does not come up. */
+export async function startMesh(options: MeshOptions = {}): Promise<TestMesh> {
+  const launched = await launchMesh(options);
+  try {
+    await launched.ready();
+  } catch (error) {
+    await launched.stop();
+    throw error;
+  }
+  const masterKey = (await readFile(join(launched.dataDir, "master-key"), "utf8")).trim();
+  const [first] = launched.cluster?.servers ?? [];
+  const pidOf = async (part: ServiceName | "nats-server") => {
+    if (part === "nats-server" && first) return first.pid;
+    const parts = await launched.parts();
+    const running = part === "nats-server" ? parts.nats_server : parts.services[part];
+    if (!running) throw new Error(`${part} does not run now`);
+    return running.pid;
+  };
+  return {
+    ...launched,
+    masterKey,
+    http: httpClient(launched.url, masterKey),
+    pidOf,
+    async kill(part, signal = "SIGKILL") {
+      if (part === "nats-server" && first) return await launched.cluster?.crash(first, signal);
+      process.kill(await pidOf(part), signal);
+    },
+    async restarted(part, formerPid) {
+      await eventually(async () => (await pidOf(part)) !== formerPid, { withinMs: READY_MS });
+    },
+  };
+}

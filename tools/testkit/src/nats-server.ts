@@ -1,0 +1,145 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
+import { guardAgainstOwnDeath, type ParentDeathGuard } from "@devmesh/launcher/process/parent-death-guard";
+import { eventually } from "./eventually.ts";
+import { freePort } from "./free-port.ts";
+import { isListening } from "./listening.ts";
+import { tempFolder } from "./temp-folder.ts";
+
+/** Where a test's nats-server listens and stores: all of it free and its own. */
+export interface NatsServerPlace {
+  readonly port: number;
+  readonly mqttPort: number;
+  readonly websocketPort: number;
+  /** Folder of JetStream's files. */
+  readonly storeDir: string;
+}
+
+/** How a nats-server is started. */
+export interface NatsServerOptions {
+  /** Text: appended to a configuration that listens, and has JetStream and MQTT as asked below. Function: the whole configuration. */
+  readonly config?: string | ((place: NatsServerPlace) => string);
+  /** JetStream in `storeDir`; default false, and without effect when `config` is a function. */
+  readonly jetstream?: boolean;
+  /** An MQTT listener, which needs JetStream; default false, and without effect when `config` is a function. */
+  readonly mqtt?: boolean;
+  /** A folder that outlives the server; without it one is made and removed by `stop`. */
+  readonly storeDir?: string;
+}
+
+/** A real nats-server that belongs to one test or suite. It dies with the process of the test. */
+export interface TestNatsServer extends AsyncDisposable, NatsServerPlace {
+  /** `nats://127.0.0.1:PORT`. */
+  readonly url: string;
+  /** `mqtt://127.0.0.1:MQTT_PORT`; something listens there only if the configuration says so. */
+  readonly mqttUrl: string;
+  /** Process id of the server that runs now. */
+  readonly pid: number;
+  /** All that the server logged so far, over restarts. */
+  log(): string;
+  /** Sends a signal (SIGKILL unless told) and waits for the end of the process. */
+  kill(signal?: NodeJS.Signals): Promise<void>;
+  /** Starts it again, on the same ports and files; ends a running one first. */
+  restart(): Promise<void>;
+  /** Ends the server and removes what it stored. */
+  stop(): Promise<void>;
+}
+
+/** Starts nats-server on free ports of 127.0.0.1 and waits until it listens. Throws with its log when it does not come up. */
+export async function startNatsServer(options: NatsServerOptions = {}): Promise<TestNatsServer> {
+  const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined } });
+  if (found.kind !== "binary") throw new Error("a test needs a nats-server of its own");
+  const folder = await tempFolder();
+  const place: NatsServerPlace = {
+    port: await freePort(),
+    mqttPort: await freePort(),
+    websocketPort: await freePort(),
+    storeDir: options.storeDir ?? join(folder.path, "jetstream"),
+  };
+  const configuration = configurationOf(options, place);
+  const configFile = join(folder.path, "nats-server.conf");
+  await writeFile(configFile, configuration, { mode: 0o600 });
+  const ports = [place.port, place.mqttPort].filter((port) =>
+    new RegExp(`\\b${port}\\b`).test(configuration),
+  );
+
+  let log = "";
+  let child: ChildProcess | null = null;
+  let guard: ParentDeathGuard | null = null;
+
+  async function start() {
+    const server = spawn(found.kind === "binary" ? found.path : "", ["--config", configFile], {
+      stdio: ["ignore", "ignore", "pipe"],
+      detached: true,
+    });
+    child = server;
+    server.stderr.setEncoding("utf8").on("data", (text: string) => {
+      log += text;
+    });
+    if (server.pid !== undefined) guard = guardAgainstOwnDeath(server.pid);
+    await eventually(
+      async () => {
+        if (hasEnded(server)) return "ended";
+        for (const port of ports) if (!(await isListening(port))) return false;
+        return "listens";
+      },
+      { everyMs: 10 },
+    );
+    if (hasEnded(server)) throw new Error(`nats-server did not start:\n${log}`);
+  }
+
+  async function kill(signal: NodeJS.Signals = "SIGKILL") {
+    guard?.release();
+    guard = null;
+    if (!child || hasEnded(child)) return;
+    const ended = once(child, "exit");
+    child.kill(signal);
+    await ended;
+  }
+
+  async function stop() {
+    await kill("SIGKILL");
+    await folder.remove();
+  }
+
+  try {
+    await start();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    ...place,
+    url: `nats://127.0.0.1:${place.port}`,
+    mqttUrl: `mqtt://127.0.0.1:${place.mqttPort}`,
+    get pid() {
+      return child?.pid ?? Number.NaN;
+    },
+    log: () => log,
+    kill,
+    async restart() {
+      await kill("SIGTERM");
+      await start();
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+function configurationOf({ config, jetstream, mqtt }: NatsServerOptions, place: NatsServerPlace): string {
+  if (typeof config === "function") return config(place);
+  return [
+    `server_name: test-${place.port}`,
+    `listen: "127.0.0.1:${place.port}"`,
+    jetstream || mqtt ? `jetstream { store_dir: ${JSON.stringify(place.storeDir)} }` : "",
+    mqtt ? `mqtt { listen: "127.0.0.1:${place.mqttPort}" }` : "",
+    config ?? "",
+  ].join("\n");
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}

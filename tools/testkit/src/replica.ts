@@ -1,0 +1,66 @@
+import { join } from "node:path";
+import type { ServiceName } from "@devmesh/contracts/mesh";
+import { environmentBeside } from "@devmesh/launcher/mesh/environment-beside";
+import { serviceLog } from "@devmesh/launcher/mesh/service-log";
+import { startService } from "@devmesh/launcher/mesh/service-process";
+import { childRegistry } from "@devmesh/launcher/process/child-registry";
+import { freePort } from "./free-port.ts";
+import { repository } from "./mesh.ts";
+
+/** Longest wait for an orderly stop, in milliseconds: beyond the service's own bound. */
+const STOP_MS = 50_000;
+
+/** One more process of a service, beside that of a mesh's launcher. Nobody starts it again when it ends. */
+export interface Replica extends AsyncDisposable {
+  readonly service: ServiceName;
+  readonly pid: number;
+  /** Address of `/healthz`, `/readyz` and `/metrics`. */
+  readonly ops: string;
+  /** Of a gateway: where its REST API is; of another service it means nothing. */
+  readonly url: string;
+  /** Resolves once it has ended, with how. */
+  readonly ended: Promise<string>;
+  /** Ends it by a signal and waits for its end; SIGTERM unless told. */
+  end(signal?: NodeJS.Signals): Promise<void>;
+}
+
+const children = childRegistry();
+
+/**
+ * Starts another replica of a service of the mesh with that data folder and resolves when it is ready. `env` must hold the
+ * `STORE_URL` of the mesh for a service with a store.
+ */
+export async function startReplica(
+  dataDir: string,
+  service: ServiceName,
+  env: NodeJS.ProcessEnv = {},
+): Promise<Replica> {
+  const port = await freePort();
+  const surroundings = await environmentBeside(dataDir, service, {
+    ...process.env,
+    NATS_URL: undefined,
+    PORT: String(port),
+    ...env,
+  });
+  const log = serviceLog(`${service} (replica)`, join(dataDir, "logs", `${service}-${port}.log`), () => {});
+  const { pid, ops, ended, end } = await startService(
+    service,
+    surroundings,
+    log,
+    { repository, dataDir, children, say: () => {} },
+    new AbortController().signal,
+  );
+  void ended.then(() => log.close());
+  return {
+    service,
+    pid,
+    ops: ops ?? "",
+    url: `http://127.0.0.1:${port}`,
+    ended,
+    async end(signal = "SIGTERM") {
+      if (signal !== "SIGTERM") process.kill(pid, signal);
+      await end(STOP_MS);
+    },
+    [Symbol.asyncDispose]: () => end(STOP_MS),
+  };
+}
