@@ -1,7 +1,7 @@
 /**
- * What a device with a leaked token costs the others: one device publishes, is called and is read, first alone, then while another
- * attacks what all share. On a mesh with default settings.
- * `node bench/attack.ts [seconds of an attack] [part of the names of attacks]`
+ * What a device with a leaked token costs the others: one device publishes, is called and is read, first alone, then
+ * while another attacks what all share. On a mesh with default settings. `node bench/attack.ts [seconds of an attack]
+ * [part of the names of attacks]`
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -122,7 +122,10 @@ async function storedIn(phase: string): Promise<number> {
     .size;
 }
 
-/** Waits until all of a phase is stored, and with it all that was published at QoS 1 before; how many are missing in the end. */
+/**
+ * Waits until all of a phase is stored, and with it all that was published at QoS 1 before; how many are missing in
+ * the end.
+ */
 async function missing(phase: string, count: number): Promise<number> {
   await eventually(async () => (await storedIn(phase)) >= count, { withinMs: 180_000, everyMs: 250 }).catch(
     () => undefined,

@@ -1,6 +1,7 @@
 /**
- * QoS 1 messages that the broker acknowledges, by how often it syncs them to the disk (`BROKER_SYNC`): every second and before each
- * acknowledgement, against nats-server's own default of two minutes. `node bench/broker-sync.ts [seconds a round]`
+ * QoS 1 messages that the broker acknowledges, by how often it syncs them to the disk (`BROKER_SYNC`): every second
+ * and before each acknowledgement, against nats-server's own default of two minutes. `node bench/broker-sync.ts
+ * [seconds a round]`
  */
 import { eventually } from "@devmesh/testkit/eventually";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";

@@ -9,7 +9,10 @@ export interface Child extends AsyncDisposable {
   readonly ready: Promise<unknown>;
 }
 
-/** Runs a module as a process of its own; `url` is a `file:` URL. What it prints is thrown away, what it complains of is shown. */
+/**
+ * Runs a module as a process of its own; `url` is a `file:` URL. What it prints is thrown away, what it complains of
+ * is shown.
+ */
 export function startChild(url: string, env: NodeJS.ProcessEnv = {}): Child {
   const child = fork(fileURLToPath(url), [], {
     env: { ...process.env, ...env },

@@ -1,7 +1,8 @@
 /**
- * Frames of the dashboard in Chromium while 50,000 devices are listed, scrolled through, filtered, sorted and changed, against
- * the limit of 100 ms a frame. What the machine did meanwhile is told by an empty page that works 8 ms in each frame, and by
- * the processor time of the longest task beside the time of the longest frame. `node bench/dashboard.ts [devices]`
+ * Frames of the dashboard in Chromium while 50,000 devices are listed, scrolled through, filtered, sorted and
+ * changed, against the limit of 100 ms a frame. What the machine did meanwhile is told by an empty page that works 8
+ * ms in each frame, and by the processor time of the longest task beside the time of the longest frame. `node
+ * bench/dashboard.ts [devices]`
  */
 import { launchChromium } from "@devmesh/e2e/src/browser/launch-chromium.ts";
 import { type Visit, visitDashboard } from "@devmesh/e2e/src/browser/visit.ts";

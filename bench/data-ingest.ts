@@ -1,6 +1,6 @@
 /**
- * How fast records are stored, in batches of 1,000: the store as it is, against the same table and indexes without search.
- * `node bench/data-ingest.ts [records]`
+ * How fast records are stored, in batches of 1,000: the store as it is, against the same table and indexes without
+ * search. `node bench/data-ingest.ts [records]`
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,7 @@
 /**
- * GET of a 1 KB device through the real gateway and the kit, with stand-ins for `devices` and `keys`, against raw Express 5 and one
- * raw NATS request: the same processes on either side (HTTP server, answerer) on the same nats-server. `node bench/gateway-chain.ts [seconds]`
+ * GET of a 1 KB device through the real gateway and the kit, with stand-ins for `devices` and `keys`, against raw
+ * Express 5 and one raw NATS request: the same processes on either side (HTTP server, answerer) on the same
+ * nats-server. `node bench/gateway-chain.ts [seconds]`
  */
 import { freePort } from "@devmesh/testkit/free-port";
 import { startNatsServer } from "@devmesh/testkit/nats-server";

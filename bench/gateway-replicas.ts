@@ -1,6 +1,7 @@
 /**
- * GET of a device through two gateways that share the load, against one, on the same mesh: what a request costs the gateways, and
- * what it costs the whole mesh, when there is one more of them. `node bench/gateway-replicas.ts [seconds]`
+ * GET of a device through two gateways that share the load, against one, on the same mesh: what a request costs the
+ * gateways, and what it costs the whole mesh, when there is one more of them. `node bench/gateway-replicas.ts
+ * [seconds]`
  */
 import { startMesh } from "@devmesh/testkit/mesh";
 import { startReplica } from "@devmesh/testkit/replica";

@@ -19,8 +19,9 @@ export interface HttpLoad {
 }
 
 /**
- * Sends the same request over keep-alive connections, the next when the answer to the last is there. It reads no more of an answer
- * than it must, so as to leave the processors to those who are measured. Throws at an answer other than 200.
+ * Sends the same request over keep-alive connections, the next when the answer to the last is there. It reads no more
+ * of an answer than it must, so as to leave the processors to those who are measured. Throws at an answer other than
+ * 200.
  */
 export async function loadHttp(options: HttpLoadOptions): Promise<HttpLoad> {
   const { hostname, port } = new URL(options.url);

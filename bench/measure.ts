@@ -10,8 +10,8 @@ export type Rounds<N extends string, F extends string> = Readonly<
 >;
 
 /**
- * Runs contenders in turns, so that what else the machine does meets all alike: one round to warm up, which does not count, then
- * `rounds` that do, every other one in reverse order.
+ * Runs contenders in turns, so that what else the machine does meets all alike: one round to warm up, which does not
+ * count, then `rounds` that do, every other one in reverse order.
  */
 export async function inTurns<N extends string, F extends string>(
   rounds: number,

@@ -1,6 +1,6 @@
 /**
- * Resident memory of each process of a mesh as `npm start` runs it, idle and with 200 devices connected, against the limit of
- * 1 GB for all of them. `node bench/memory.ts [devices]`
+ * Resident memory of each process of a mesh as `npm start` runs it, idle and with 200 devices connected, against the
+ * limit of 1 GB for all of them. `node bench/memory.ts [devices]`
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { startMesh } from "@devmesh/testkit/mesh";

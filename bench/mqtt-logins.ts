@@ -1,6 +1,6 @@
 /**
- * Logins of devices, each decided by `keys` through the auth callout and told to presence, against those of a user who stands in the
- * broker's configuration, on the same broker of a real mesh. `node bench/mqtt-logins.ts [logins]`
+ * Logins of devices, each decided by `keys` through the auth callout and told to presence, against those of a user
+ * who stands in the broker's configuration, on the same broker of a real mesh. `node bench/mqtt-logins.ts [logins]`
  */
 import { connect } from "node:net";
 import { dataFolder } from "@devmesh/launcher/mesh/data-folder";

@@ -1,9 +1,15 @@
 import { readFile } from "node:fs/promises";
 
-/** Ticks of a processor's clock a second as Linux counts them for programs (`USER_HZ`, the same on all its platforms of today). */
+/**
+ * Ticks of a processor's clock a second as Linux counts them for programs (`USER_HZ`, the same on all its platforms
+ * of today).
+ */
 const TICKS_A_SECOND = 100;
 
-/** Processor time that processes have used since they started, in seconds, in steps of 10 ms. Reads `/proc`: Linux only. */
+/**
+ * Processor time that processes have used since they started, in seconds, in steps of 10 ms. Reads `/proc`: Linux
+ * only.
+ */
 export async function cpuSeconds(pids: readonly number[]): Promise<number> {
   const each = pids.map(async (pid) => {
     const line = await readFile(`/proc/${pid}/stat`, "utf8");

@@ -1,6 +1,6 @@
 /**
- * A call of a device's function, over HTTP through gateway, bridge and broker to a device and back on a real mesh, against MQTT.js
- * asking the same device over the same broker by itself. `node bench/rpc-round-trip.ts [seconds]`
+ * A call of a device's function, over HTTP through gateway, bridge and broker to a device and back on a real mesh,
+ * against MQTT.js asking the same device over the same broker by itself. `node bench/rpc-round-trip.ts [seconds]`
  */
 import { dataFolder } from "@devmesh/launcher/mesh/data-folder";
 import { readInstallation } from "@devmesh/launcher/mesh/installation";

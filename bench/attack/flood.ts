@@ -4,8 +4,8 @@ import { generate } from "mqtt-packet";
 import { reportReady } from "../child.ts";
 
 /**
- * Publishes as fast as the broker reads, for a bounded time and number of messages, and connects again when it is closed. Ends with
- * a report of how many messages the sockets took.
+ * Publishes as fast as the broker reads, for a bounded time and number of messages, and connects again when it is
+ * closed. Ends with a report of how many messages the sockets took.
  */
 const { BENCH_MQTT_URL, BENCH_DEVICE_ID = "", BENCH_DEVICE_TOKEN = "", BENCH_TOPIC = "" } = process.env;
 const [qos, bytes, connections, forMs] = ["QOS", "BYTES", "CONNECTIONS", "MS"].map((name) =>

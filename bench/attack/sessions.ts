@@ -1,7 +1,10 @@
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { reportReady } from "../child.ts";
 
-/** Leaves kept sessions, each with as many filters at QoS 1 as it is granted, for a bounded time. Ends with a report of how many. */
+/**
+ * Leaves kept sessions, each with as many filters at QoS 1 as it is granted, for a bounded time. Ends with a report
+ * of how many.
+ */
 const id = process.env.BENCH_DEVICE_ID ?? "";
 const maxSessions = 150;
 const filters = 31;

@@ -4,7 +4,10 @@ import type { Browser, Page } from "playwright-core";
 export interface FrameTimes {
   /** From the callbacks of one frame to those of the next, or as the browser tells of a long one; the longest. */
   readonly longestFrameMs: number;
-  /** Of the processor, of the page's main thread in its longest task: what the frame would take on a machine that does nothing else. */
+  /**
+   * Of the processor, of the page's main thread in its longest task: what the frame would take on a machine that does
+   * nothing else.
+   */
   readonly busiestTaskMs: number;
 }
 

@@ -8,8 +8,8 @@ import { createSqliteDeviceStore } from "@devmesh/devices/src/store/device-store
 const batch = 1_000;
 
 /**
- * Stores devices `device-0`, `device-1`, … in the data folder of a mesh that is yet to start, by the store of the devices
- * service itself. They have no credentials, so they can be looked at and changed, but cannot connect.
+ * Stores devices `device-0`, `device-1`, … in the data folder of a mesh that is yet to start, by the store of the
+ * devices service itself. They have no credentials, so they can be looked at and changed, but cannot connect.
  */
 export async function seedDevices(dataDir: string, count: number): Promise<void> {
   const store = createSqliteDeviceStore(join(dataDir, "devices.db"));

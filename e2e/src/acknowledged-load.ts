@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 
-/** How many messages a sender has on the way at once, and how long it pauses between, in milliseconds: no more than is stored at once. */
+/**
+ * How many messages a sender has on the way at once, and how long it pauses between, in milliseconds: no more than is
+ * stored at once.
+ */
 const AT_ONCE = 10;
 const PAUSE_MS = 50;
 

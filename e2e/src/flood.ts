@@ -1,6 +1,7 @@
 /**
- * A process of its own that publishes on one topic as fast as it can, up to a bound or until the broker closes the connection:
- * `node flood.ts MQTT_URL DEVICE_ID TOPIC BYTES QOS COUNT`, the token in `FLOOD_TOKEN`. It reports how it ended to its parent.
+ * A process of its own that publishes on one topic as fast as it can, up to a bound or until the broker closes the
+ * connection: `node flood.ts MQTT_URL DEVICE_ID TOPIC BYTES QOS COUNT`, the token in `FLOOD_TOKEN`. It reports how it
+ * ended to its parent.
  */
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 

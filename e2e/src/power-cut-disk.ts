@@ -20,15 +20,15 @@ export function canCutPower(): boolean {
 }
 
 /**
- * A disk with an ext4 file system, in a file. What programs write is in the memory of that file system until it is synced; only then is it in
- * the file, as on a real disk.
+ * A disk with an ext4 file system, in a file. What programs write is in the memory of that file system until it is
+ * synced; only then is it in the file, as on a real disk.
  */
 export interface PowerCutDisk extends AsyncDisposable {
   /** Where it is mounted. */
   readonly path: string;
   /**
-   * Stops the processes and keeps the disk as it is at this moment, without what is in memory. Calls `end`, which has to end the processes;
-   * then mounts what was kept at the same path.
+   * Stops the processes and keeps the disk as it is at this moment, without what is in memory. Calls `end`, which has
+   * to end the processes; then mounts what was kept at the same path.
    */
   cutPower(processes: readonly number[], end: () => Promise<void>): Promise<void>;
 }

@@ -48,7 +48,10 @@ export interface SmallFleet extends AsyncDisposable {
   publish(id: string, topic: string, value: unknown): void;
 }
 
-/** Creates and connects the fleet, with a key, a customer and changes to be taken over beside it; ended by its disposal. */
+/**
+ * Creates and connects the fleet, with a key, a customer and changes to be taken over beside it; ended by its
+ * disposal.
+ */
 export async function startSmallFleet(mesh: TestMesh): Promise<SmallFleet> {
   const master = asMaster(mesh);
   const connected = new Map<string, SimulatedDevice>();

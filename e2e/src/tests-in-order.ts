@@ -1,8 +1,8 @@
 import { test } from "@jest/globals";
 
 /**
- * Defines tests that build on each other: behind one that failed the others fail at once, instead of each waiting for what
- * cannot come. `describeState` tells, for the message of the one that failed, how things stood then.
+ * Defines tests that build on each other: behind one that failed the others fail at once, instead of each waiting for
+ * what cannot come. `describeState` tells, for the message of the one that failed, how things stood then.
  */
 export function testsInOrder(
   describeState: () => Promise<string>,

@@ -9,8 +9,8 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { asMaster, enrolDevice } from "../src/tenant.ts";
 
 /*
- * After a power cut the broker may go back to what it had synced last, while the services go back less or not at all. It then gives
- * to new messages the sequences of those that it lost.
+ * After a power cut the broker may go back to what it had synced last, while the services go back less or not at all.
+ * It then gives to new messages the sequences of those that it lost.
  */
 
 let folder: string;

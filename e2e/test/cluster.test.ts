@@ -8,7 +8,10 @@ import { type Sender, startSender } from "../src/acknowledged-load.ts";
 import type { RestClient } from "../src/rest-client.ts";
 import { asMaster } from "../src/tenant.ts";
 
-/** A mesh on three clustered nats-servers that keep each stream three times: what holds across them, and when one is killed. */
+/**
+ * A mesh on three clustered nats-servers that keep each stream three times: what holds across them, and when one is
+ * killed.
+ */
 let mesh: TestMesh;
 let cluster: TestCluster;
 let master: RestClient;
@@ -141,8 +144,8 @@ test("wrong passwords do not keep the right one out, at whichever server", async
 const SERVICE_MS = 15_000;
 const PRESENCE_MS = 35_000;
 /**
- * By then a device that subscribes at QoS 1 is back, too: each try that meets a stream without a leader costs it 2 s or more, and it
- * has to try login and subscription.
+ * By then a device that subscribes at QoS 1 is back, too: each try that meets a stream without a leader costs it 2 s
+ * or more, and it has to try login and subscription.
  */
 const SUBSCRIBER_MS = 30_000;
 

@@ -40,7 +40,10 @@ const views: Readonly<Record<string, string>> = {
   "/no/such/view": "There is no such page",
 };
 
-/** What opens each dialog, behind the path of its view: names of buttons and of boxes to be checked, one after the other. */
+/**
+ * What opens each dialog, behind the path of its view: names of buttons and of boxes to be checked, one after the
+ * other.
+ */
 const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
   ["/devices", "Add device"],
   ["/devices", "Select roof-east", "Call a function"],
@@ -104,7 +107,10 @@ describeInBrowser("the views of the dashboard", (browser) => {
     return found;
   }
 
-  /** What {@link seriousViolations} finds in the light theme and in the dark one, which the page follows the system into. */
+  /**
+   * What {@link seriousViolations} finds in the light theme and in the dark one, which the page follows the system
+   * into.
+   */
   async function violationsInBothThemes(page: Page): Promise<string[]> {
     const found: string[] = [];
     for (const colorScheme of ["light", "dark"] as const) {

@@ -10,8 +10,8 @@ import { canCutPower, makeDisk, type PowerCutDisk } from "../src/power-cut-disk.
 import { asMaster, enrolDevice } from "../src/tenant.ts";
 
 /*
- * A power cut takes what programs wrote and did not sync. What was acknowledged and synced has to be there afterwards, and what is
- * acknowledged from then on, too. POWER_CUTS=10 cuts more often and prints what was lost.
+ * A power cut takes what programs wrote and did not sync. What was acknowledged and synced has to be there
+ * afterwards, and what is acknowledged from then on, too. POWER_CUTS=10 cuts more often and prints what was lost.
  */
 
 const rounds = Number(process.env.POWER_CUTS ?? 0);
@@ -69,7 +69,10 @@ async function stored(mesh: TestMesh, topic: string): Promise<number[]> {
   return text.split("\n").flatMap((line) => (line === "" ? [] : [Number(JSON.parse(line).message)]));
 }
 
-/** The longest that a sync of a little file took until `stop`, in milliseconds, on the disk that holds the file of ours. */
+/**
+ * The longest that a sync of a little file took until `stop`, in milliseconds, on the disk that holds the file of
+ * ours.
+ */
 function timeSyncs() {
   let longest = 0;
   let stopped = false;
@@ -141,7 +144,8 @@ async function cutOnce(
   await device.client.endAsync(true);
   await creating;
   await mesh.stop();
-  // The broker begins its interval after a sync has ended, so that the time of a sync adds to it, as does what a busy machine delays.
+  // The broker begins its interval after a sync has ended, so that the time of a sync adds to it, as does what a busy
+  // machine delays.
   const marginMs = 1_000 + 2 * (await syncsTimed());
 
   const recovered = await startMesh({ dataDir: join(disk.path, "data"), env });

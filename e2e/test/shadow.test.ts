@@ -32,8 +32,8 @@ const deltaOfVersion = async (device: MqttDevice, version: number, withinMs = 15
   await eventually(() => deltas(device).findLast((delta) => delta.version === version), { withinMs });
 
 /**
- * The delta that the broker keeps for who subscribes. An answer over REST does not wait for it: whoever subscribes sooner is told by a
- * message of its own, so this subscribes again.
+ * The delta that the broker keeps for who subscribes. An answer over REST does not wait for it: whoever subscribes
+ * sooner is told by a message of its own, so this subscribes again.
  */
 const keptDelta = async (device: MqttDevice, version: number) =>
   await eventually(

@@ -43,8 +43,9 @@ export async function requiredVariables(files: readonly string[]): Promise<reado
 }
 
 /**
- * The services of compose files read one over the other, as `docker compose config` reads them, with these variables. `folder` takes
- * copies of the files. Throws with the words of the Compose Specification's own reader when they are wrong.
+ * The services of compose files read one over the other, as `docker compose config` reads them, with these variables.
+ * `folder` takes copies of the files. Throws with the words of the Compose Specification's own reader when they are
+ * wrong.
  */
 export async function readCompose(
   reader: string,

@@ -16,8 +16,8 @@ export const composeConfig: GoProgram = {
 };
 
 /**
- * Path of a program, built once and kept in the cache of nats-server; null where Go is not installed to build it. Throws with Go's
- * own words when the build fails.
+ * Path of a program, built once and kept in the cache of nats-server; null where Go is not installed to build it.
+ * Throws with Go's own words when the build fails.
  */
 export async function findGoProgram(name: string, program: GoProgram): Promise<string | null> {
   const version = program.module.split("@")[1];

@@ -37,8 +37,9 @@ interface StageState {
 }
 
 /**
- * Takes the steps of the Dockerfile in folders below `folder`, one a stage, in place of containers: its own RUN and COPY lines, in
- * their order. The base image is what this machine has: Node, npm and a shell. Throws with the output of a step that fails.
+ * Takes the steps of the Dockerfile in folders below `folder`, one a stage, in place of containers: its own RUN and
+ * COPY lines, in their order. The base image is what this machine has: Node, npm and a shell. Throws with the output
+ * of a step that fails.
  */
 export async function buildImage(service: string, folder: string): Promise<Image> {
   const dockerfile = parseDockerfile(await readFile(join(repository, "Dockerfile"), "utf8"));

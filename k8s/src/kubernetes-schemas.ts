@@ -16,15 +16,18 @@ const INSTALL_MS = 5 * 60_000;
 const program = join(import.meta.dirname, "validate_objects.py");
 const Problems = z.array(z.string());
 
-/** Checks objects against the schemas of a version of Kubernetes, such as `1.37.0`; answers a sentence for each that does not fit. */
+/**
+ * Checks objects against the schemas of a version of Kubernetes, such as `1.37.0`; answers a sentence for each that
+ * does not fit.
+ */
 export type SchemaCheck = (
   objects: readonly KubernetesObject[],
   version: string,
 ) => Promise<readonly string[]>;
 
 /**
- * The schemas of Kubernetes, which the package kubernetes-validate carries; it is installed once into a virtual environment in the
- * cache of nats-server. Null where Python is missing; throws when the installation fails.
+ * The schemas of Kubernetes, which the package kubernetes-validate carries; it is installed once into a virtual
+ * environment in the cache of nats-server. Null where Python is missing; throws when the installation fails.
  */
 export async function findKubernetesSchemas(): Promise<SchemaCheck | null> {
   const [python] = await executablesOnPath("python3", process.env.PATH);

@@ -16,9 +16,9 @@ const secretLooks = [
 const Selector = z.object({ matchLabels: z.record(z.string(), z.string()).default({}) });
 
 /**
- * What is wrong with built manifests by our own rules, a sentence each: nothing runs as root or with a right to spare, everything is
- * bounded, asked for its health and spared from disruption, no secret is in clear, and no traffic flows unless a policy says so.
- * `operatorSecrets` are the names of the Secrets that the operator makes.
+ * What is wrong with built manifests by our own rules, a sentence each: nothing runs as root or with a right to
+ * spare, everything is bounded, asked for its health and spared from disruption, no secret is in clear, and no
+ * traffic flows unless a policy says so. `operatorSecrets` are the names of the Secrets that the operator makes.
  */
 export function policyFindings(
   objects: readonly KubernetesObject[],

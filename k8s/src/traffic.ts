@@ -25,7 +25,10 @@ const Policy = z.strictObject({
   egress: z.array(Egress).default([]),
 });
 
-/** One rule of a policy, whichever its direction: pods, whom they may speak with, and on which ports. No peers are all. */
+/**
+ * One rule of a policy, whichever its direction: pods, whom they may speak with, and on which ports. No peers are
+ * all.
+ */
 interface Rule {
   readonly pods: Selector;
   readonly peers: readonly Peer[] | null;
@@ -33,9 +36,9 @@ interface Rule {
 }
 
 /**
- * All traffic that the NetworkPolicies of built manifests let through, as lines `gateway -> nats:4222`, sorted. Between two
- * workloads both have to let it; what is none of theirs is named by its namespace, or `anywhere` where a rule names nobody.
- * Throws for a rule that says more than this knows, one without ports among them.
+ * All traffic that the NetworkPolicies of built manifests let through, as lines `gateway -> nats:4222`, sorted.
+ * Between two workloads both have to let it; what is none of theirs is named by its namespace, or `anywhere` where a
+ * rule names nobody. Throws for a rule that says more than this knows, one without ports among them.
  */
 export function allowedTraffic(objects: readonly KubernetesObject[]): readonly string[] {
   const policies = ofKind(objects, "NetworkPolicy").map(({ spec }) => Policy.parse(spec));

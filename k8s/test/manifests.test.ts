@@ -31,7 +31,10 @@ const kubernetesVersions = ["1.30.0", "1.37.0"];
 /** Variables that Node reads itself. */
 const ofNode = new Set(["NODE_EXTRA_CA_CERTS"]);
 
-/** What the tool makes for others: SQLite needs nothing of a database, and what somebody else runs is not ours to set up. */
+/**
+ * What the tool makes for others: SQLite needs nothing of a database, and what somebody else runs is not ours to set
+ * up.
+ */
 const needless: Readonly<Record<(typeof overlays)[number], readonly string[]>> = {
   single: ["mongodb", "keys-store", "devices-store", "data-store"],
   production: [],

@@ -25,8 +25,9 @@ const PLATFORM_NODES = {
 const COMPILE_CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "devmesh", "compiled");
 
 /**
- * Installs what is missing, runs a program with Node 24 and exits with its exit code. It never returns. `path` is relative to the
- * repository. `ownSession`: the program stops its children itself, so a Ctrl-C must reach this process alone, which passes it on.
+ * Installs what is missing, runs a program with Node 24 and exits with its exit code. It never returns. `path` is
+ * relative to the repository. `ownSession`: the program stops its children itself, so a Ctrl-C must reach this
+ * process alone, which passes it on.
  */
 export async function runOnPlatformNode({ path, ownSession }, args) {
   stopWithNpm();

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * Makes sure that `node_modules` holds what package-lock.json says: `npm ci` when it is missing or stale. Two of these at once: one
- * installs, the other waits. Throws one sentence when it fails. A signal to end ends npm first, so that it works on no longer
- * when somebody else takes over, and then this process.
+ * Makes sure that `node_modules` holds what package-lock.json says: `npm ci` when it is missing or stale. Two of
+ * these at once: one installs, the other waits. Throws one sentence when it fails. A signal to end ends npm first, so
+ * that it works on no longer when somebody else takes over, and then this process.
  */
 export async function ensureInstalled(root) {
   if (isInstalled(root)) return;
@@ -91,7 +91,8 @@ function spawnNpmCi(root) {
   const args = [
     "ci",
     "--ignore-scripts",
-    // Whatever NODE_ENV or npm's settings leave out: the platform's Node is optional, what builds the dashboard is for development.
+    // Whatever NODE_ENV or npm's settings leave out: the platform's Node is optional, what builds the dashboard is
+    // for development.
     "--include=optional",
     "--include=dev",
     "--no-audit",
@@ -118,8 +119,8 @@ function succeeded(npm) {
 }
 
 /**
- * A lock file that names its holder; one whose holder is gone is taken over. Resolves with what names another process as its
- * holder, and what releases it.
+ * A lock file that names its holder; one whose holder is gone is taken over. Resolves with what names another process
+ * as its holder, and what releases it.
  */
 async function takeInstallLock(path) {
   const since = process.hrtime.bigint();
@@ -131,7 +132,8 @@ async function takeInstallLock(path) {
     if (holder !== null && !isAlive(Number.parseInt(holder, 10))) {
       rmSync(path, { force: true });
       if (!createLock(path, mine)) continue;
-      // Another process may have judged the old lock at the same time and removed ours: who stands in the file after a moment has it.
+      // Another process may have judged the old lock at the same time and removed ours: who stands in the file after
+      // a moment has it.
       await sleep(200);
       if (readText(path) === mine) break;
       continue;

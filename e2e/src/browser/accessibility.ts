@@ -5,7 +5,10 @@ import type { Page } from "playwright-core";
 
 const source = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** What axe-core finds on the page as it is now that is serious or critical, each in a line with the elements that it is about. */
+/**
+ * What axe-core finds on the page as it is now that is serious or critical, each in a line with the elements that it
+ * is about.
+ */
 export async function seriousViolations(page: Page): Promise<string[]> {
   // Evaluated by the browser's debugger, as the page's own policy lets no foreign script in.
   await page.evaluate(source);

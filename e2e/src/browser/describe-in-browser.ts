@@ -6,8 +6,8 @@ import { launchChromium } from "./launch-chromium.ts";
 const executablePath = await findChromium();
 
 /**
- * Tests in a browser of their own, which `suite` gets by calling its argument within a test or hook. Skipped by name where
- * there is no Chromium.
+ * Tests in a browser of their own, which `suite` gets by calling its argument within a test or hook. Skipped by name
+ * where there is no Chromium.
  */
 export function describeInBrowser(title: string, suite: (browser: () => Browser) => void): void {
   if (executablePath === null) {

@@ -1,8 +1,8 @@
 import { type Browser, chromium } from "playwright-core";
 
 /**
- * Starts the browser without a window; the caller closes it. It runs in its sandbox, except for root, whom Chromium refuses
- * one.
+ * Starts the browser without a window; the caller closes it. It runs in its sandbox, except for root, whom Chromium
+ * refuses one.
  */
 export async function launchChromium(path: string): Promise<Browser> {
   return await chromium.launch({

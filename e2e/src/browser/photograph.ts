@@ -5,7 +5,10 @@ import type { Page } from "playwright-core";
 
 const folder = join(repository, "docs", "screenshots");
 
-/** Whether pictures for the documentation are asked for: `npm run screenshots -w e2e`. Otherwise a test run changes no file. */
+/**
+ * Whether pictures for the documentation are asked for: `npm run screenshots -w e2e`. Otherwise a test run changes no
+ * file.
+ */
 export const picturesAreAskedFor = process.env.DEVMESH_SCREENSHOTS === "1";
 
 /** Puts a picture of what the page shows into `docs/screenshots/NAME.png`, if pictures are asked for. */

@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 
 /**
- * Counts what a page loads from now on, headers included, as it came over the network, compressed. Answers what is counted so
- * far. The stream of notifications counts only once it ends.
+ * Counts what a page loads from now on, headers included, as it came over the network, compressed. Answers what is
+ * counted so far. The stream of notifications counts only once it ends.
  */
 export async function transferredBytes(page: Page): Promise<() => number> {
   const session = await page.context().newCDPSession(page);

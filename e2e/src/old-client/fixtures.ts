@@ -14,9 +14,9 @@ export interface Surroundings extends AsyncDisposable {
 }
 
 /**
- * Brings a mesh there over its public interfaces alone: the device `old-lamp` is connected, answers calls and has published
- * two records; `old-shed` was never connected; two customers were invited, and the mail of a third was refused for good.
- * The broker keeps 4 MB of what devices publish, so that a test can fill it.
+ * Brings a mesh there over its public interfaces alone: the device `old-lamp` is connected, answers calls and has
+ * published two records; `old-shed` was never connected; two customers were invited, and the mail of a third was
+ * refused for good. The broker keeps 4 MB of what devices publish, so that a test can fill it.
  */
 export async function recordedSurroundings(): Promise<Surroundings> {
   await using opened = new AsyncDisposableStack();

@@ -3,7 +3,10 @@ import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 /** What a mesh made up, such as ids and secrets, by the names under which recorded requests say it. */
 export type MadeUp = Map<string, Json>;
 
-/** A recorded request with what this mesh made up in the places of `{{name}}`. Throws for a name that nothing was kept under. */
+/**
+ * A recorded request with what this mesh made up in the places of `{{name}}`. Throws for a name that nothing was kept
+ * under.
+ */
 export function filledIn(recorded: Json, madeUp: ReadonlyMap<string, Json>): Json {
   if (Array.isArray(recorded)) return recorded.map((element) => filledIn(element, madeUp));
   if (isJsonObject(recorded)) {

@@ -5,8 +5,8 @@ import { oldClient } from "./old-client.ts";
 import { type RecordedCall, writeRecording } from "./recording.ts";
 import { shapeOf } from "./shape.ts";
 
-// Makes all recorded calls against a mesh of this release and notes what comes back to those that are new. What was recorded
-// before is left as it is: an old client still expects it.
+// Makes all recorded calls against a mesh of this release and notes what comes back to those that are new. What was
+// recorded before is left as it is: an old client still expects it.
 
 await using surroundings = await recordedSurroundings();
 await using client = await oldClient(surroundings.mesh, surroundings.madeUp);

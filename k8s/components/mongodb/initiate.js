@@ -1,4 +1,5 @@
-// Run by `mongosh --nodb`: initiates the replica set where it is not yet, then makes the users. It may run again at any time.
+// Run by `mongosh --nodb`: initiates the replica set where it is not yet, then makes the users. It may run again at
+// any time.
 const password = encodeURIComponent(process.env.MONGODB_PASSWORD_ROOT);
 const hosts = ["mongodb-0.mongodb", "mongodb-1.mongodb", "mongodb-2.mongodb"];
 

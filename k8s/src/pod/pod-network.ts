@@ -29,7 +29,10 @@ interface Address {
   readonly port: number;
 }
 
-/** Whether this process may make namespaces for networks and mounts, as root of the machine or of a container; not where it lacks a tool. */
+/**
+ * Whether this process may make namespaces for networks and mounts, as root of the machine or of a container; not
+ * where it lacks a tool.
+ */
 export async function canRunPods(): Promise<boolean> {
   if (process.getuid?.() !== 0) return false;
   const trial =

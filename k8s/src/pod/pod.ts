@@ -43,7 +43,10 @@ export interface PodOptions {
   readonly names: readonly [string, ...string[]];
 }
 
-/** A pod whose one container is a process of this machine: in the network, with the mounts, the user and the environment of the manifest. */
+/**
+ * A pod whose one container is a process of this machine: in the network, with the mounts, the user and the
+ * environment of the manifest.
+ */
 export interface Pod extends AsyncDisposable {
   readonly address: string;
   readonly pid: number;

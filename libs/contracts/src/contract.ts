@@ -52,16 +52,25 @@ export function defineContract<const C extends ContractDeclaration>(contract: C)
   return contract;
 }
 
-/** A kind of event: what it says and about what. Subject `event.<service>.<name>.<key>`, of a live one `live.<service>.<name>.<key>`. */
+/**
+ * A kind of event: what it says and about what. Subject `event.<service>.<name>.<key>`, of a live one
+ * `live.<service>.<name>.<key>`.
+ */
 export interface EventDeclaration {
   /** The level behind the name: a device id, or the id of another thing the event is about. */
   readonly key: (payload: never) => string;
   readonly schema: z.ZodType;
-  /** Told to who listens at that moment and kept nowhere: for what is too much to be kept, or true for a moment only (ADR 20). */
+  /**
+   * Told to who listens at that moment and kept nowhere: for what is too much to be kept, or true for a moment only
+   * (ADR 20).
+   */
   readonly live?: true;
 }
 
-/** The events of one service. But for live ones they are kept one hour, for replay; what must not be lost is in a store first (ADR 20). */
+/**
+ * The events of one service. But for live ones they are kept one hour, for replay; what must not be lost is in a
+ * store first (ADR 20).
+ */
 export interface EventsDeclaration {
   readonly service: string;
   readonly events: Readonly<Record<string, EventDeclaration>>;

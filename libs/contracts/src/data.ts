@@ -81,8 +81,8 @@ export const dataEvents = defineEvents({
   service: "data",
   events: {
     /**
-     * Records that were just stored, in the order of storing; told while a gateway wants them (`gatewayEvents.records_wanted`), and
-     * best effort: what was not heard is read by `queryRecords`.
+     * Records that were just stored, in the order of storing; told while a gateway wants them
+     * (`gatewayEvents.records_wanted`), and best effort: what was not heard is read by `queryRecords`.
      */
     stored: defineLiveEvent(z.object({ records: z.array(DataRecord) }), () => "all"),
   },

@@ -87,7 +87,10 @@ export const devices = defineContract({
         patch: JsonObject,
         /** The value of `If-Match`. */
         if_match: z.string().optional(),
-        /** When the broker took the device's message that asks for it: one to an earlier device of that id is not applied. */
+        /**
+         * When the broker took the device's message that asks for it: one to an earlier device of that id is not
+         * applied.
+         */
         taken_at: Timestamp.optional(),
       }),
       out: TaggedDevice,

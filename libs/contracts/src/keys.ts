@@ -15,7 +15,10 @@ const customer_not_found = { code: "not_found", when: "There is no such customer
 const cursor_invalid = { code: "invalid_argument", when: "`after` is not a cursor of this list." } as const;
 const page = z.object({ after: z.string().optional(), limit: z.int().min(1).optional() });
 
-/** How many client ids are known of a device; of one that used more, those that the broker made up are forgotten first, then those not seen for longest. */
+/**
+ * How many client ids are known of a device; of one that used more, those that the broker made up are forgotten
+ * first, then those not seen for longest.
+ */
 export const maxKnownClientIds = 300;
 
 /** Longest life of a device's login, in milliseconds; the broker then closes the connection. */
@@ -109,7 +112,10 @@ export const keys = defineContract({
       idempotent: false,
       errors: { device_not_found },
     },
-    /** Ends token, public key and device keys of a device; answers the MQTT client ids it logged in with, the last {@link maxKnownClientIds}. */
+    /**
+     * Ends token, public key and device keys of a device; answers the MQTT client ids it logged in with, the last
+     * {@link maxKnownClientIds}.
+     */
     revokeDevice: {
       in: z.object({ device_id: DeviceId }),
       out: z.object({ client_ids: z.array(z.string()) }),

@@ -31,7 +31,10 @@ export interface ServiceDeclaration {
   readonly calls: readonly Dependency[];
   readonly publishes: EventsDeclaration | null;
   readonly subscribes: readonly Subscription[];
-  /** Events read from the stream that keeps them: in order, with their sequence, and those that were told before. No live ones. */
+  /**
+   * Events read from the stream that keeps them: in order, with their sequence, and those that were told before. No
+   * live ones.
+   */
   readonly follows: readonly Subscription[];
   readonly produces: readonly QueueDeclaration[];
   readonly consumes: readonly QueueDeclaration[];

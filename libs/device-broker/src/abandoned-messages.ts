@@ -18,9 +18,10 @@ export interface GatherOptions {
 }
 
 /**
- * For a replica that messages have just begun to come to: adds to those it `held` first what another had been given and did not
- * finish, so that nothing newer overtakes it, and puts them all in the broker's order. What was given back comes at once, what one
- * held who died when its time to be acknowledged has passed. Ends early when the bus is lost; waits for a broker that cannot be asked.
+ * For a replica that messages have just begun to come to: adds to those it `held` first what another had been given
+ * and did not finish, so that nothing newer overtakes it, and puts them all in the broker's order. What was given
+ * back comes at once, what one held who died when its time to be acknowledged has passed. Ends early when the bus is
+ * lost; waits for a broker that cannot be asked.
  */
 export async function gatherAbandonedMessages(
   bus: Bus,

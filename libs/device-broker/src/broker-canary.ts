@@ -39,8 +39,8 @@ export interface BrokerCanary {
 type Finding = "unknown" | "stored" | "full" | "failing";
 
 /**
- * Writes a small message to `$MQTT_msgs` every few seconds. After a write error, such as that of a full disk, nats-server stores nothing
- * more in that stream until it restarts, and answers all else as before.
+ * Writes a small message to `$MQTT_msgs` every few seconds. After a write error, such as that of a full disk,
+ * nats-server stores nothing more in that stream until it restarts, and answers all else as before.
  */
 export function watchBrokerStorage({ bus, publish, connected, signal }: BrokerCanaryOptions): BrokerCanary {
   let found: Finding = "unknown";
@@ -94,7 +94,10 @@ export function watchBrokerStorage({ bus, publish, connected, signal }: BrokerCa
   };
 }
 
-/** Publishes the canary of `data`; resolves when the stream has stored it, rejects when it answers otherwise or not at all. */
+/**
+ * Publishes the canary of `data`; resolves when the stream has stored it, rejects when it answers otherwise or not at
+ * all.
+ */
 export async function publishDataCanary(bus: Bus): Promise<void> {
   await jetstream(bus.connection).publish(canarySubjects.data, "", { timeout: 2 * deadlineMs });
 }

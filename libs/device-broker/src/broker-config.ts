@@ -24,8 +24,9 @@ export interface BrokerUser {
 }
 
 /**
- * A value that nats-server takes from its environment when it reads the configuration, so that the text holds no secret. The
- * variable's content is read as a value of the configuration language: a password must stand there in double quotes.
+ * A value that nats-server takes from its environment when it reads the configuration, so that the text holds no
+ * secret. The variable's content is read as a value of the configuration language: a password must stand there in
+ * double quotes.
  */
 export class EnvironmentVariable {
   readonly name: string;
@@ -74,24 +75,31 @@ export interface BrokerConfigOptions {
   };
   /** Most that JetStream stores, in bytes. Default 16 GB. */
   readonly maxFileStore?: number;
-  /** How often stored messages are synced to the disk, such as `500ms`, or `always`: before the acknowledgement. Default `1s`. */
+  /**
+   * How often stored messages are synced to the disk, such as `500ms`, or `always`: before the acknowledgement.
+   * Default `1s`.
+   */
   readonly syncInterval?: string;
   /** Copies of what MQTT stores. Default: the broker's, one for a single server. */
   readonly mqttReplicas?: number;
 }
 
-/** Most subscriptions of one connection in account DEVICES; what is beyond is refused. To the broker a filter that ends in `#` is two. */
+/**
+ * Most subscriptions of one connection in account DEVICES; what is beyond is refused. To the broker a filter that
+ * ends in `#` is two.
+ */
 const maxSubscriptions = 1_000;
 
 /**
- * Messages at QoS 1 and 2 that one subscription may leave unacknowledged. nats-server refuses a session whose subscriptions sum up to more
- * than 65,535, so a session has at most 16 filters at QoS 1 or 2, each of which is a consumer that costs memory.
+ * Messages at QoS 1 and 2 that one subscription may leave unacknowledged. nats-server refuses a session whose
+ * subscriptions sum up to more than 65,535, so a session has at most 16 filters at QoS 1 or 2, each of which is a
+ * consumer that costs memory.
  */
 const maxAckPending = 4_000;
 
 /**
- * How long the broker waits for the decision of a login, in milliseconds: two thousand logins at once take half of it on two busy
- * cores. While no `keys` runs, a login is refused after this time.
+ * How long the broker waits for the decision of a login, in milliseconds: two thousand logins at once take half of it
+ * on two busy cores. While no `keys` runs, a login is refused after this time.
  */
 export const loginTimeoutMs = 15_000;
 
@@ -161,10 +169,12 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
       authorization: { timeout: connectPacketTimeoutS },
       max_ack_pending: maxAckPending,
       ...(options.mqttReplicas === undefined ? {} : { stream_replicas: options.mqttReplicas }),
-      // A subscription at QoS 1 that a restart of the broker forgot would be deaf for as long as its session is kept, so a single
-      // server keeps it on the disk. In a cluster the others remember it; kept on the disk there, too, it would delay elections.
+      // A subscription at QoS 1 that a restart of the broker forgot would be deaf for as long as its session is kept,
+      // so a single server keeps it on the disk. In a cluster the others remember it; kept on the disk there, too, it
+      // would delay elections.
       ...(cluster === undefined ? {} : { consumer_memory_storage: true }),
-      // While a stream elects its leader, logins and subscriptions wait in vain; given up early, they succeed the sooner.
+      // While a stream elects its leader, logins and subscriptions wait in vain; given up early, they succeed the
+      // sooner.
       ...(cluster === undefined ? {} : { js_api_timeout: "2s" }),
       ...(tls === undefined ? {} : { tls: tlsEntry(tls) }),
     },
@@ -281,7 +291,10 @@ function render(map: ConfigMap): string {
     .join("\n")}\n`;
 }
 
-/** The broker's configuration language reads JSON's literals: quoted strings are never variables or durations gone wrong. */
+/**
+ * The broker's configuration language reads JSON's literals: quoted strings are never variables or durations gone
+ * wrong.
+ */
 function literal(value: ConfigValue, indent: string): string {
   if (typeof value !== "object") return JSON.stringify(value);
   if (value instanceof EnvironmentVariable) return `$${value.name}`;

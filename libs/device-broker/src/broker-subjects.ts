@@ -39,8 +39,8 @@ export const deviceConsumers = {
 } as const;
 
 /**
- * Where services write to `$MQTT_msgs` to see whether it stores: each what its own consumer holds, since nothing else is stored. No device
- * has such an id.
+ * Where services write to `$MQTT_msgs` to see whether it stores: each what its own consumer holds, since nothing else
+ * is stored. No device has such an id.
  */
 export const canarySubjects = {
   data: `${mqttStreamPrefix}db._canary`,

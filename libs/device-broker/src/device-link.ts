@@ -1,6 +1,9 @@
 import type { Bus } from "@devmesh/service-kit/bus";
 
-/** Publishes to a device at QoS 0 from a connection in account DEVICES. False without a connection: nothing is kept for later. */
+/**
+ * Publishes to a device at QoS 0 from a connection in account DEVICES. False without a connection: nothing is kept
+ * for later.
+ */
 export function sendToDevice(bus: Bus, subject: string, payload: Uint8Array): boolean {
   if (!bus.connected || bus.connection.isClosed() || bus.connection.isDraining()) return false;
   bus.connection.publish(subject, payload);
@@ -17,8 +20,8 @@ export interface BoundedSubscription {
 }
 
 /**
- * Subscribes to subjects on which one device publishes. The broker itself ends a subscription after its allowance, so that the device
- * cannot flood the connection. `handler` must not throw.
+ * Subscribes to subjects on which one device publishes. The broker itself ends a subscription after its allowance, so
+ * that the device cannot flood the connection. `handler` must not throw.
  */
 export function subscribeBounded(
   bus: Bus,

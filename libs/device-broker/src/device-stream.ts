@@ -30,7 +30,10 @@ export interface DeviceMessage {
   /** Levels of the MQTT topic, dots restored. Chosen by the device: check each before use. */
   readonly topicLevels: readonly string[];
   readonly payload: Uint8Array;
-  /** When the broker created its stream, RFC 3339. With `sequence` and `timestamp` it names the message for ever (ADR 6). */
+  /**
+   * When the broker created its stream, RFC 3339. With `sequence` and `timestamp` it names the message for ever (ADR
+   * 6).
+   */
   readonly streamCreated: string;
   /** Sequence in the broker's stream. */
   readonly sequence: number;
@@ -46,7 +49,10 @@ export interface PullDeviceMessagesOptions {
   readonly durable: keyof typeof deviceConsumers;
   /** Most messages in one batch. */
   readonly batch: number;
-  /** Most bytes in one batch: bounds the memory. At least 2 MB, since a message may weigh up to `max_payload`. Default 32 MB. */
+  /**
+   * Most bytes in one batch: bounds the memory. At least 2 MB, since a message may weigh up to `max_payload`. Default
+   * 32 MB.
+   */
   readonly maxBytes?: number;
   /** How long a batch that is not full waits for more, in milliseconds. 0: not at all. */
   readonly maxWaitMs: number;
@@ -57,10 +63,11 @@ export interface PullDeviceMessagesOptions {
 }
 
 /**
- * Hands over what devices published, in the broker's order, strictly one batch at a time over all replicas: the others get
- * nothing until the one that does leaves, at once, or dies, within {@link pinMs} and the time to acknowledge. Each message is
- * acknowledged when `handleBatch` resolves; when it rejects, the same batch comes again after a wait. Outlives broker restarts
- * and a consumer that is not there yet. Resolves once `signal` has aborted and nothing is under way.
+ * Hands over what devices published, in the broker's order, strictly one batch at a time over all replicas: the
+ * others get nothing until the one that does leaves, at once, or dies, within {@link pinMs} and the time to
+ * acknowledge. Each message is acknowledged when `handleBatch` resolves; when it rejects, the same batch comes again
+ * after a wait. Outlives broker restarts and a consumer that is not there yet. Resolves once `signal` has aborted and
+ * nothing is under way.
  */
 export async function pullDeviceMessages(
   bus: Bus,
@@ -128,7 +135,10 @@ export async function pullDeviceMessages(
   }
 }
 
-/** Logs that the stream lost its tail, as in a power cut: it gives to new messages the sequences of some that are stored. */
+/**
+ * Logs that the stream lost its tail, as in a power cut: it gives to new messages the sequences of some that are
+ * stored.
+ */
 async function reportLostTail(
   bus: Bus,
   streamCreated: string,

@@ -12,7 +12,9 @@ import {
 import { nanos } from "@nats-io/nats-core";
 import { deviceConsumers, mqttStream, replicaGroup } from "./broker-subjects.ts";
 
-/** After this long without a request the broker gives the messages of a consumer to another replica; in milliseconds. */
+/**
+ * After this long without a request the broker gives the messages of a consumer to another replica; in milliseconds.
+ */
 export const pinMs = 5_000;
 /** The broker delivers a message again when it was not acknowledged for this long; in milliseconds. */
 export const ackWaitMs = 10_000;
@@ -72,8 +74,9 @@ export async function provisionDeviceStreams(
 }
 
 /**
- * Sets a consumer back that is ahead of its stream: it would skip new messages. After a power cut nats-server does so itself, but not
- * for one whose configuration was lost and which was created here again, since that finds the state of the former.
+ * Sets a consumer back that is ahead of its stream: it would skip new messages. After a power cut nats-server does so
+ * itself, but not for one whose configuration was lost and which was created here again, since that finds the state
+ * of the former.
  */
 async function endWithStream(manager: JetStreamManager, durable: string): Promise<void> {
   const { delivered, ack_floor } = await manager.consumers.info(mqttStream, durable);

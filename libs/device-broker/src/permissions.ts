@@ -44,8 +44,8 @@ export interface ServicePermissions {
 }
 
 /**
- * What a human may do in account MESH: ask which services run and how they do (`$SRV`, ADR 5), with any NATS client's own
- * inbox. The inboxes of services begin differently, so that nothing of theirs is heard.
+ * What a human may do in account MESH: ask which services run and how they do (`$SRV`, ADR 5), with any NATS client's
+ * own inbox. The inboxes of services begin differently, so that nothing of theirs is heard.
  */
 export const operatorPermissions: UserPermissions = {
   publish: { allow: discoveryVerbs.flatMap((verb) => [`$SRV.${verb}`, `$SRV.${verb}.>`]), deny: [] },
@@ -195,7 +195,9 @@ function provisioning(): string[] {
  */
 const toDevices = ["*.>", "*.rpc", "*.shadow.>", "db.>"];
 
-/** Nobody's business over `*.>`: other accounts' requests, sessions, other users' inboxes, all other JetStream verbs. */
+/**
+ * Nobody's business over `*.>`: other accounts' requests, sessions, other users' inboxes, all other JetStream verbs.
+ */
 const brokerInternals = [
   "$SYS.>",
   "$MQTT.>",

@@ -7,9 +7,9 @@ import type { DroppedBacklog } from "./session-backlog.ts";
 import { heaviestDevice } from "./top-publisher.ts";
 
 /**
- * Drops what a device published at QoS 2 and never released, under its own client ids and `clientIds`. The broker keeps it by client id
- * and packet number beyond the session: what a later connection publishes under the same number it would take for a repetition,
- * and deliver the old message in its place.
+ * Drops what a device published at QoS 2 and never released, under its own client ids and `clientIds`. The broker
+ * keeps it by client id and packet number beyond the session: what a later connection publishes under the same number
+ * it would take for a repetition, and deliver the old message in its place.
  */
 export async function dropHeldMessages(
   bus: Bus,
@@ -28,8 +28,9 @@ export async function dropHeldMessages(
 }
 
 /**
- * When the broker holds more than `maxBytes` of unreleased messages, drops those of the client id that has most: a packet number may be used
- * again as soon as its message is released, so that a device has a few under way and no more. Null when nothing was dropped.
+ * When the broker holds more than `maxBytes` of unreleased messages, drops those of the client id that has most: a
+ * packet number may be used again as soon as its message is released, so that a device has a few under way and no
+ * more. Null when nothing was dropped.
  */
 export async function dropHeldBacklog(bus: Bus, maxBytes: number): Promise<DroppedBacklog | null> {
   const manager = await streamManager(bus);

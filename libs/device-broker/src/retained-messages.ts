@@ -24,8 +24,9 @@ const SubjectsPage = z.object({
 });
 
 /**
- * MQTT topics below `ID/` and `db/ID/` of which the broker holds a retained message: one page, so clear those and ask again. To clear
- * one, publish an empty retained message on it: a purge of the stream leaves it in the memory of nats-server.
+ * MQTT topics below `ID/` and `db/ID/` of which the broker holds a retained message: one page, so clear those and ask
+ * again. To clear one, publish an empty retained message on it: a purge of the stream leaves it in the memory of
+ * nats-server.
  */
 export async function listRetainedTopics(
   bus: Bus,
@@ -53,13 +54,17 @@ export async function listRetainedTopics(
 /** Bounds of what devices retain in all. */
 export interface RetainedLimits {
   readonly maxBytes: number;
-  /** Of one device. The search finds a device that has a quarter of all, so it may have more where the others have many. */
+  /**
+   * Of one device. The search finds a device that has a quarter of all, so it may have more where the others have
+   * many.
+   */
   readonly maxMessages: number;
 }
 
 /**
- * The device that retains most, when the broker holds more than `maxBytes` of retained messages, or when that device has more than
- * `maxMessages`. Deltas of shadows do not count, since the mesh publishes them. Null when there is none.
+ * The device that retains most, when the broker holds more than `maxBytes` of retained messages, or when that device
+ * has more than `maxMessages`. Deltas of shadows do not count, since the mesh publishes them. Null when there is
+ * none.
  */
 export async function findRetainedHoard(
   bus: Bus,

@@ -14,9 +14,10 @@ export interface TransientDeviceMessage extends Pick<DeviceMessage, "subject" | 
 const qosHeader = "Nmqtt-Pub";
 
 /**
- * Subscribes to what devices publish at QoS 0; one replica gets each message. What carries another QoS is dropped here, because it
- * comes by `pullDeviceMessages`, too, as is what did not come over MQTT. With a `window`, the broker delivers at most about so many
- * messages that are not read yet and drops the others, so that a flood does not delay what else comes on the connection.
+ * Subscribes to what devices publish at QoS 0; one replica gets each message. What carries another QoS is dropped
+ * here, because it comes by `pullDeviceMessages`, too, as is what did not come over MQTT. With a `window`, the broker
+ * delivers at most about so many messages that are not read yet and drops the others, so that a flood does not delay
+ * what else comes on the connection.
  */
 export function subscribeDeviceTopics(
   bus: Bus,

@@ -11,7 +11,9 @@ import { startTrace, type TraceContext } from "./trace.ts";
 export interface CallContext {
   /** When the whole of it must have ended. */
   readonly deadline: Deadline;
-  /** Aborts at the deadline, when the caller gives up, and when a shutdown's bound has passed. For every driver call. */
+  /**
+   * Aborts at the deadline, when the caller gives up, and when a shutdown's bound has passed. For every driver call.
+   */
   readonly signal: AbortSignal;
   readonly trace: TraceContext;
   /** The id an HTTP answer carries as `X-Request-Id`; for logs. */

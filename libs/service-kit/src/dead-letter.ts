@@ -25,7 +25,10 @@ export interface DeadLetter<Q extends QueueDeclaration> {
   readonly failedAt: Date;
 }
 
-/** Keeps a job that was given up, with its error; the same job twice is one dead letter. Rejects when it is not known to be stored. */
+/**
+ * Keeps a job that was given up, with its error; the same job twice is one dead letter. Rejects when it is not known
+ * to be stored.
+ */
 export async function storeDeadLetter(
   bus: Bus,
   queue: string,
@@ -51,7 +54,9 @@ function headerText(error: unknown): string {
   );
 }
 
-/** Reads a dead letter as its stream keeps it; `job` is null for one of another release, whose jobs looked otherwise. */
+/**
+ * Reads a dead letter as its stream keeps it; `job` is null for one of another release, whose jobs looked otherwise.
+ */
 export function readDeadLetter<Q extends QueueDeclaration>(queue: Q, stored: StoredMsg): DeadLetter<Q> {
   let job: z.output<Q["job"]> | null = null;
   try {

@@ -69,7 +69,10 @@ export interface Announced {
   withdraw(): void;
 }
 
-/** Answers `$SRV.PING`, `INFO` and `STATS` for this replica after ADR-32, so that `nats micro ls` and a dashboard see it. */
+/**
+ * Answers `$SRV.PING`, `INFO` and `STATS` for this replica after ADR-32, so that `nats micro ls` and a dashboard see
+ * it.
+ */
 export function announce(bus: Bus, { description, served, elsewhere = [] }: Announcement): Announced {
   const started = new Date().toISOString();
   const who = {

@@ -57,7 +57,10 @@ export function readEnv<S extends z.ZodType>(
   };
 }
 
-/** What a variable must be, to whoever sets it; undefined where zod's own words do. A schema's own message goes before it. */
+/**
+ * What a variable must be, to whoever sets it; undefined where zod's own words do. A schema's own message goes before
+ * it.
+ */
 function requirementOf(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case "invalid_type":

@@ -46,15 +46,19 @@ export interface StreamPosition {
 
 /** What following hands over, in the stream's order. */
 export interface EventFollower {
-  /** Where it begins: at the start, and again when events were lost. Sequences may be lower than before, where the stream was made anew. */
+  /**
+   * Where it begins: at the start, and again when events were lost. Sequences may be lower than before, where the
+   * stream was made anew.
+   */
   began(position: StreamPosition): void;
   /** Not empty. The next ones are asked for when it has returned. */
   events(batch: readonly StreamedEvent[]): void;
 }
 
 /**
- * Follows events from now on, with none missing and none twice: after a lost connection or a lost leader of the stream it goes
- * on behind the last one. Waits for a stream that is not there yet. Resolves when `signal` aborts or the bus is closed.
+ * Follows events from now on, with none missing and none twice: after a lost connection or a lost leader of the
+ * stream it goes on behind the last one. Waits for a stream that is not there yet. Resolves when `signal` aborts or
+ * the bus is closed.
  */
 export async function followEvents(
   bus: Bus,
@@ -145,7 +149,10 @@ interface EventReader extends AsyncDisposable {
   readonly pending: number;
   /** The next events, none when there are none in time; null when the reader has to be opened again. */
   read(waitMs: number, signal: AbortSignal): Promise<readonly StreamedEvent[] | null>;
-  /** Hands events over as they come, those that come together in one piece; resolves when the reader has to be opened again. */
+  /**
+   * Hands events over as they come, those that come together in one piece; resolves when the reader has to be opened
+   * again.
+   */
   follow(take: (events: readonly StreamedEvent[]) => void, signal: AbortSignal): Promise<void>;
 }
 

@@ -61,7 +61,10 @@ type LivePublications<E extends EventsDeclaration> = {
 export type Publisher<E extends EventsDeclaration> = Publications<E> & {
   /** The same for events whose loss is acceptable: never throws, a loss is logged and counted. */
   readonly bestEffort: Publications<E>;
-  /** One function a live event. It neither throws nor waits: what a slow or lost connection does not take is dropped and counted. */
+  /**
+   * One function a live event. It neither throws nor waits: what a slow or lost connection does not take is dropped
+   * and counted.
+   */
   readonly live: LivePublications<E>;
 };
 

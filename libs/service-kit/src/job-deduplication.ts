@@ -4,8 +4,8 @@ import type { PulledMessage } from "./pull.ts";
 const remembered = 1_000;
 
 /**
- * What one process has of a queue in hand or has finished lately. A broker that was away in between has not heard it, and delivers
- * such a job again.
+ * What one process has of a queue in hand or has finished lately. A broker that was away in between has not heard it,
+ * and delivers such a job again.
  */
 export interface OwnJobs {
   /** Null for a job that is to be done. */

@@ -20,8 +20,8 @@ const secrets = [
 const redactedPaths = secrets.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 /**
- * Of an error only what says what went wrong, and where: other members, as a driver's, can hold what was to be stored. Messages and stacks
- * are with those of its causes.
+ * Of an error only what says what went wrong, and where: other members, as a driver's, can hold what was to be
+ * stored. Messages and stacks are with those of its causes.
  */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) };

@@ -5,8 +5,8 @@ import type { Implementation } from "./implementation.ts";
 type Method = (input: unknown, context: unknown) => Promise<unknown>;
 
 /**
- * The same implementation, whose callers are told `unavailable` (try again) instead of `internal` where a method throws what
- * `isAway` recognises: a store that cannot be reached now, say.
+ * The same implementation, whose callers are told `unavailable` (try again) instead of `internal` where a method
+ * throws what `isAway` recognises: a store that cannot be reached now, say.
  */
 export function unavailableWhen<C extends ContractDeclaration>(
   implementation: Implementation<C>,

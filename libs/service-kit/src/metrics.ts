@@ -14,7 +14,10 @@ export interface Metrics {
   /** 1 while the connection of that broker user is up. */
   readonly busConnected: Gauge<"user">;
   readonly busReconnects: Counter;
-  /** Events told, by `name` and `outcome` (`ok`, `failed`; of live ones also why they were not: `too_large`, `disconnected`, `congested`). */
+  /**
+   * Events told, by `name` and `outcome` (`ok`, `failed`; of live ones also why they were not: `too_large`,
+   * `disconnected`, `congested`).
+   */
   readonly eventsPublished: Counter<"name" | "outcome">;
   /** Events heard, by `name` and `outcome` (`ok`, `unreadable`, `failed`). */
   readonly eventsHandled: Counter<"name" | "outcome">;
@@ -26,7 +29,10 @@ export interface Metrics {
   readonly deviceLogins: Counter<"outcome">;
 }
 
-/** Gauges of prom-client that are named like counters; the same stands, by type, in `nodejs_active_resources` and its kin. */
+/**
+ * Gauges of prom-client that are named like counters; the same stands, by type, in `nodejs_active_resources` and its
+ * kin.
+ */
 const gaugesNamedLikeCounters = [
   "nodejs_active_handles_total",
   "nodejs_active_requests_total",

@@ -37,8 +37,8 @@ export interface PullResult {
 /** How a puller shares its consumer with others. */
 export interface PullerOptions {
   /**
-   * The consumer's priority group of the policy `pinned_client` (ADR-42): all its messages go to one puller, until that leaves
-   * or asks no more. The others find nothing meanwhile, at once and however long they would wait.
+   * The consumer's priority group of the policy `pinned_client` (ADR-42): all its messages go to one puller, until
+   * that leaves or asks no more. The others find nothing meanwhile, at once and however long they would wait.
    */
   readonly pinnedIn?: string;
 }
@@ -49,7 +49,10 @@ export interface PullRequest {
   readonly expiresMs: number;
   /** Ends as soon as there was anything, instead of waiting for the batch to fill. */
   readonly untilAny?: boolean;
-  /** The most that the messages may weigh, in bytes, headers included; the request ends before the one that would exceed it. */
+  /**
+   * The most that the messages may weigh, in bytes, headers included; the request ends before the one that would
+   * exceed it.
+   */
   readonly maxBytes?: number;
   /** Takes each message as it comes; the result then holds none. Must not throw. */
   readonly onMessage?: (message: PulledMessage) => void;
@@ -57,7 +60,10 @@ export interface PullRequest {
 
 /** Asks one consumer for messages, one request at a time. */
 export interface Puller {
-  /** Resolves when the batch is full, `expiresMs` have passed, the consumer refuses, the bus is lost, or `signal` aborts. */
+  /**
+   * Resolves when the batch is full, `expiresMs` have passed, the consumer refuses, the bus is lost, or `signal`
+   * aborts.
+   */
   pull(request: PullRequest, signal: AbortSignal): Promise<PullResult>;
   /** Whether the group's messages come here, as far as is known. */
   readonly isPinned: boolean;
@@ -243,8 +249,8 @@ function say(msg: Msg, word: string): void {
 }
 
 /**
- * Status of ADR-13: 404 and 408 end a request in peace, as does 409 where the batch is complete or the next message would
- * exceed its bytes; 503 says nobody serves the consumer.
+ * Status of ADR-13: 404 and 408 end a request in peace, as does 409 where the batch is complete or the next message
+ * would exceed its bytes; 503 says nobody serves the consumer.
  */
 function failureOf(status: number, description: string): PullFailure | "heartbeat" | null {
   switch (status) {

@@ -22,8 +22,8 @@ export interface QueueOffice<Q extends QueueDeclaration> {
   /** Dead letters, oldest first, after the one of sequence `after`. */
   listDeadLetters(options: { readonly after?: number; readonly limit: number }): Promise<DeadLetterPage<Q>>;
   /**
-   * Queues a dead letter again and forgets it; false when there is none of that sequence. Twice is once, also at the same time.
-   * Throws `unavailable` when it is not known to be queued, or still kept.
+   * Queues a dead letter again and forgets it; false when there is none of that sequence. Twice is once, also at the
+   * same time. Throws `unavailable` when it is not known to be queued, or still kept.
    */
   retryDeadLetter(sequence: number): Promise<boolean>;
 }

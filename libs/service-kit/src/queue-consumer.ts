@@ -184,7 +184,10 @@ async function attempt<Q extends QueueDeclaration>(
   }
 }
 
-/** Makes the job a dead letter, then takes it off the queue; a crash between the two makes the same one once more. False when neither is known. */
+/**
+ * Makes the job a dead letter, then takes it off the queue; a crash between the two makes the same one once more.
+ * False when neither is known.
+ */
 async function bury(bus: Bus, queue: string, message: PulledMessage, error: unknown): Promise<boolean> {
   try {
     await storeDeadLetter(bus, queue, message, error);

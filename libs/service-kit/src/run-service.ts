@@ -62,8 +62,8 @@ export interface ServiceDefinition<S extends ServiceDeclaration, V extends z.Zod
   readonly env: V;
   readonly start: (parts: ServiceParts<S, z.output<V>>) => Promise<StartedService<S["serves"]>>;
   /**
-   * Once started, the service stays ready without the broker. For one that a balancer routes to by `/readyz`: the broker is
-   * shared, so all replicas would leave the balancer at once, and nobody would be left to answer 503.
+   * Once started, the service stays ready without the broker. For one that a balancer routes to by `/readyz`: the
+   * broker is shared, so all replicas would leave the balancer at once, and nobody would be left to answer 503.
    */
   readonly readyWithoutBroker?: boolean;
 }

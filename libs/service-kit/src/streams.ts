@@ -69,8 +69,9 @@ export async function ensureDeadLetterStream(bus: Bus, queue: string): Promise<v
 }
 
 /**
- * Requests to JetStream's API, each with `timeoutMs` for its answer; it asks the account for nothing, so that a user needs no right
- * to its overview. While a stream has no leader, nobody answers for it: ask again soon rather than wait for long.
+ * Requests to JetStream's API, each with `timeoutMs` for its answer; it asks the account for nothing, so that a user
+ * needs no right to its overview. While a stream has no leader, nobody answers for it: ask again soon rather than
+ * wait for long.
  */
 export function streamManager(bus: Bus, timeoutMs = 5_000): Promise<JetStreamManager> {
   return jetstreamManager(bus.connection, { checkAPI: false, timeout: timeoutMs });
@@ -137,7 +138,10 @@ const noSuitablePeers = 10_005;
 /** How long JetStream may take to come up behind a broker that accepts connections already, in milliseconds. */
 const availableWithinMs = 30_000;
 
-/** Does `work`, again while JetStream is not up yet, has no leader or too few servers; what it refuses rejects at once. */
+/**
+ * Does `work`, again while JetStream is not up yet, has no leader or too few servers; what it refuses rejects at
+ * once.
+ */
 async function onceAvailable(bus: Bus, work: (manager: JetStreamManager) => Promise<void>): Promise<void> {
   const manager = await streamManager(bus);
   const giveUpAt = systemClock.monotonicMs() + availableWithinMs;

@@ -65,8 +65,8 @@ export function discoverySubjects(verb: DiscoveryVerb, service: string, id: stri
 }
 
 /**
- * The broker's user of a service in account MESH. nats-server looks a login up among its own users before it asks the auth
- * callout, so these names hold a dot, which no device id does.
+ * The broker's user of a service in account MESH. nats-server looks a login up among its own users before it asks the
+ * auth callout, so these names hold a dot, which no device id does.
  */
 export function meshUser(service: string): string {
   return `${service}.mesh`;

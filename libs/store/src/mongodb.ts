@@ -35,10 +35,10 @@ export interface CollectionDeclaration {
 export interface MongoStore {
   readonly db: Db;
   /**
-   * Runs one call of the driver within the deadline of the call it is made for: hand the signal on to the driver where that takes
-   * one, so that it cuts the work short; where it takes none, the work is left to end by itself.
-   * @throws the signal's reason once it has aborted; {@link StoreUnavailable} when the server cannot be reached or cannot
-   * serve now; else what the driver threw.
+   * Runs one call of the driver within the deadline of the call it is made for: hand the signal on to the driver
+   * where that takes one, so that it cuts the work short; where it takes none, the work is left to end by itself.
+   * @throws the signal's reason once it has aborted; {@link StoreUnavailable} when the server cannot be reached or
+   * cannot serve now; else what the driver threw.
    */
   run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   /** Resolves when the database answers now. @throws StoreUnavailable */
@@ -47,15 +47,18 @@ export interface MongoStore {
 }
 
 /**
- * How long a call looks for a server that takes writes, in milliseconds, before it ends as {@link StoreUnavailable}: callers are to
- * hear of a store that is away before their own deadline passes.
+ * How long a call looks for a server that takes writes, in milliseconds, before it ends as {@link StoreUnavailable}:
+ * callers are to hear of a store that is away before their own deadline passes.
  */
 const serverSelectionMs = 1_500;
 
 /** Between two attempts to connect anew, in milliseconds. */
 const reconnectEveryMs = 500;
 
-/** What a server answers while it cannot do what it is asked, whatever that is; by MongoDB's own names (`error_codes.yml`). */
+/**
+ * What a server answers while it cannot do what it is asked, whatever that is; by MongoDB's own names
+ * (`error_codes.yml`).
+ */
 const awayCodes: ReadonlySet<number> = new Set(
   Object.values({
     // Not the primary now, or about to end.
@@ -176,7 +179,10 @@ async function dropIndex(collection: Collection, name: string): Promise<void> {
 
 const indexNotFound = 27;
 
-/** Connects a client anew, which its collections stay valid over, whenever it can no longer find its servers by itself. */
+/**
+ * Connects a client anew, which its collections stay valid over, whenever it can no longer find its servers by
+ * itself.
+ */
 function keepConnected(client: MongoClient): { close(): Promise<void> } {
   const closing = new AbortController();
   let reconnecting: Promise<void> | null = null;
@@ -208,8 +214,8 @@ function keepConnected(client: MongoClient): { close(): Promise<void> } {
 }
 
 /**
- * Whether a unique index refused a write: of that name, or, without one, any. Of writes in one batch: whether nothing else kept any of
- * them from being done.
+ * Whether a unique index refused a write: of that name, or, without one, any. Of writes in one batch: whether nothing
+ * else kept any of them from being done.
  */
 export function isDuplicateKey(error: unknown, index?: string): boolean {
   if (!(error instanceof MongoServerError) || error.code !== duplicateKey) return false;
@@ -223,8 +229,8 @@ export function isDuplicateKey(error: unknown, index?: string): boolean {
 const duplicateKey = 11_000;
 
 /**
- * By `E11000 duplicate key error collection: <database>.<collection> index: <name> dup key: <key>`, as MongoDB says it, where the key may
- * be anything, or `Index '<name>'`.
+ * By `E11000 duplicate key error collection: <database>.<collection> index: <name> dup key: <key>`, as MongoDB says
+ * it, where the key may be anything, or `Index '<name>'`.
  */
 function isOf(index: string | undefined, message: string): boolean {
   return index === undefined || / (?:index: |Index ')(?<name>\w+)/.exec(message)?.groups?.name === index;

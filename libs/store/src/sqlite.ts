@@ -23,8 +23,8 @@ const memory = ":memory:";
 /**
  * Opens a database for writing, brings its schema up to date, and keeps every other process from doing the same:
  * SQLite means one replica of a service (ADR 3). Each commit is synced to the disk, so that it survives a power cut.
- * @throws Error with one clear sentence when another replica holds the store, when the folder cannot be written, when the file is
- * no database or cannot be used, or when the schema is newer than this program.
+ * @throws Error with one clear sentence when another replica holds the store, when the folder cannot be written, when
+ * the file is no database or cannot be used, or when the schema is newer than this program.
  */
 export function openSqlite(path: string, options: SqliteOptions): SqliteStore {
   if (path !== memory) makeFolder(dirname(path));
@@ -85,8 +85,8 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
 }
 
 /**
- * Makes a folder and those above it that are missing. Node's own `recursive` does not come to an end where the system says
- * that a folder is missing and cannot be made, as below `/proc`.
+ * Makes a folder and those above it that are missing. Node's own `recursive` does not come to an end where the system
+ * says that a folder is missing and cannot be made, as below `/proc`.
  */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;

@@ -2,7 +2,10 @@ import { Counter, Gauge, type Registry } from "prom-client";
 import type { Unstorable } from "./ingestion/message-check.ts";
 import type { DataStore } from "./store/data-store.ts";
 
-/** Why a message was not stored. Besides what can never be stored: its device is deleted, the store refused it alone, QoS 0 came too fast. */
+/**
+ * Why a message was not stored. Besides what can never be stored: its device is deleted, the store refused it alone,
+ * QoS 0 came too fast.
+ */
 export type DropReason = Unstorable | "device_deleted" | "refused_by_store" | "overload";
 
 /** What the data service counts. */
@@ -18,7 +21,10 @@ export interface DataMetrics {
   readonly deleted: Counter<"cause">;
 }
 
-/** Registers the metrics; store and backlog (messages the broker still keeps for this service) are asked at each scrape. */
+/**
+ * Registers the metrics; store and backlog (messages the broker still keeps for this service) are asked at each
+ * scrape.
+ */
 export function createDataMetrics(
   registry: Registry,
   store: DataStore,

@@ -35,7 +35,10 @@ export const DataEnv = ServiceEnv.extend({
   STORE_URL: StoreUrl,
   /** Days that a record is kept. */
   DATA_RETENTION_DAYS: z.coerce.number().positive().max(36_500).default(30),
-  /** What the store may occupy, in bytes, indexes included; over it the device that stores most loses its oldest records. */
+  /**
+   * What the store may occupy, in bytes, indexes included; over it the device that stores most loses its oldest
+   * records.
+   */
   DATA_MAX_BYTES: ByteSize.default(10 * kilobyte ** 3),
   /** The most messages of one batch; the broker hands out no more than 1,000 before they are acknowledged. */
   INGEST_BATCH: z.coerce.number().int().min(1).max(1_000).default(1_000),

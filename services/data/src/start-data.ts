@@ -16,8 +16,8 @@ import { openDataStore } from "./store/open-data-store.ts";
 type Declaration = typeof mesh.data;
 
 /**
- * Opens the store, takes up what a crash left half-purged, and begins to store what devices publish. Ready once the broker keeps
- * for this service what comes at QoS 1 and 2.
+ * Opens the store, takes up what a crash left half-purged, and begins to store what devices publish. Ready once the
+ * broker keeps for this service what comes at QoS 1 and 2.
  */
 export async function startData(
   parts: ServiceParts<Declaration, DataEnv>,

@@ -11,8 +11,8 @@ export interface CommandGate extends AsyncDisposable {
   /** Names of the commands that came by since the last {@link holdAt}. */
   readonly commands: readonly string[];
   /**
-   * Holds the `count`th command from now on, or its answer, and all that follows; resolves when it is held. With a name, only
-   * commands of that name count.
+   * Holds the `count`th command from now on, or its answer, and all that follows; resolves when it is held. With a
+   * name, only commands of that name count.
    */
   holdAt(count: number, half: HeldHalf, name?: string): Promise<void>;
   /** Holds each command that contains the text, and nothing else. */

@@ -11,7 +11,9 @@ export interface DataProcess extends AsyncDisposable {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts the service and waits until it says that it is ready. Rejects with what it printed when it does not come up. */
+/**
+ * Starts the service and waits until it says that it is ready. Rejects with what it printed when it does not come up.
+ */
 export async function startDataProcess(environment: Readonly<Record<string, string>>): Promise<DataProcess> {
   const main = join(import.meta.dirname, "../src/main.ts");
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", main], {

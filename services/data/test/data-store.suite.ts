@@ -91,7 +91,10 @@ async function walk(
 
 const shown = (records: readonly DataRecord[]) => records.map((record) => record.message);
 
-/** The rules of `queryRecords` a second time, without an index: `records` are in the order of storing, `after` is an id. */
+/**
+ * The rules of `queryRecords` a second time, without an index: `records` are in the order of storing, `after` is an
+ * id.
+ */
 function naive(records: readonly DataRecord[], query: Query): DataRecord[] {
   const { deviceId, topic, filter, since, until, order = "asc", skip = 0, limit = 100, after } = query;
   let matching = records.filter((record) => {

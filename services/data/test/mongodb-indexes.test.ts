@@ -14,8 +14,8 @@ const never = new AbortController().signal;
 const start = 1_767_225_600_000;
 
 /**
- * What a plan names: indexes, and stages of reading everything or of sorting. MongoDB's own plans have stages, those of servers
- * on PostgreSQL have node types.
+ * What a plan names: indexes, and stages of reading everything or of sorting. MongoDB's own plans have stages, those
+ * of servers on PostgreSQL have node types.
  */
 function named(plan: unknown): { readonly indexes: string[]; readonly stages: string[] } {
   const indexes = new Set<string>();

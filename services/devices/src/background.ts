@@ -32,7 +32,9 @@ export class Background {
     this.#running.add(running);
   }
 
-  /** Tries until it succeeds, with growing pauses; each attempt is a call of at most `timeoutMs`. Rejects at the stop. */
+  /**
+   * Tries until it succeeds, with growing pauses; each attempt is a call of at most `timeoutMs`. Rejects at the stop.
+   */
   async retry<T>(what: string, timeoutMs: number, attempt: (call: CallContext) => Promise<T>): Promise<T> {
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
       this.signal.throwIfAborted();

@@ -158,8 +158,8 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
   };
 
   /**
-   * Lets the calls under way come to their answers: of what was sent before its ping, the broker's pong comes last. On a busy
-   * machine the clock, which stands still meanwhile, would otherwise outrun them.
+   * Lets the calls under way come to their answers: of what was sent before its ping, the broker's pong comes last.
+   * On a busy machine the clock, which stands still meanwhile, would otherwise outrun them.
    */
   async function settleCalls(): Promise<void> {
     for (let round = 0; round < 2; round++) {

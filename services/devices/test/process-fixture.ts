@@ -30,7 +30,10 @@ const methods = [
   "listDevices",
 ] as const;
 
-/** The mesh's real broker with stand-ins for the contracts that the service calls; devices log in with what was issued to them. */
+/**
+ * The mesh's real broker with stand-ins for the contracts that the service calls; devices log in with what was issued
+ * to them.
+ */
 export interface ProcessAround extends AsyncDisposable {
   readonly broker: TestBroker;
   /** The service's contract, called as the gateway does. */

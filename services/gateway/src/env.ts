@@ -54,11 +54,13 @@ export const GatewayEnv = ServiceEnv.extend({
   /** Longest that a request may take, in milliseconds; device calls and streams have their own bounds. */
   REQUEST_TIMEOUT: wholeNumber(15_000, 100, 600_000),
   /**
-   * How long a gateway that stops goes on taking requests, not ready any more, so that who spreads requests over gateways learns
-   * of it before the port closes; in milliseconds, a part of `DRAIN_MS`.
+   * How long a gateway that stops goes on taking requests, not ready any more, so that who spreads requests over
+   * gateways learns of it before the port closes; in milliseconds, a part of `DRAIN_MS`.
    */
   LAME_DUCK_MS: wholeNumber(0, 0, 60_000),
-  /** Most listeners with one master key: of the notification stream, and as many of `GET /mesh`. So with the next two. */
+  /**
+   * Most listeners with one master key: of the notification stream, and as many of `GET /mesh`. So with the next two.
+   */
   NOTIFY_MASTER_LISTENERS: wholeNumber(100, 0, 1_000_000),
   /** Most listeners with one key of another kind. */
   NOTIFY_KEY_LISTENERS: wholeNumber(10, 0, 1_000_000),
@@ -66,7 +68,10 @@ export const GatewayEnv = ServiceEnv.extend({
   NOTIFY_LISTENERS: wholeNumber(10_000, 0, 1_000_000),
   /** Most bytes that may wait for a listener; one that reads more slowly is closed. */
   NOTIFY_BUFFER_BYTES: wholeNumber(1024 * 1024, 1024, 64 * 1024 * 1024),
-  /** Most answers over 64 KB that are on their way at one time to one master key; each holds up to a megabyte until it is read. */
+  /**
+   * Most answers over 64 KB that are on their way at one time to one master key; each holds up to a megabyte until it
+   * is read.
+   */
   MASTER_LARGE_ANSWERS: wholeNumber(200, 1, 1_000_000),
   /** Most with one key of another kind. */
   KEY_LARGE_ANSWERS: wholeNumber(30, 1, 1_000_000),

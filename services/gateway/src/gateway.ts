@@ -29,7 +29,10 @@ export interface Gateway {
   readonly url: string;
   /** All requests so far. */
   readonly answered: EndpointStats;
-  /** Takes requests for `LAME_DUCK_MS` yet, each ending its connection; then lets those finish that run. All within `DRAIN_MS`. */
+  /**
+   * Takes requests for `LAME_DUCK_MS` yet, each ending its connection; then lets those finish that run. All within
+   * `DRAIN_MS`.
+   */
   stop(): Promise<void>;
 }
 

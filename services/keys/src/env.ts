@@ -4,7 +4,10 @@ import { z } from "zod";
 
 const count = (fallback: number) => z.coerce.number().int().min(1).max(1_000_000).default(fallback);
 
-/** The 32 bytes of a key written as 64 hex digits or as base64; null for anything else, and for one byte 32 times over. */
+/**
+ * The 32 bytes of a key written as 64 hex digits or as base64; null for anything else, and for one byte 32 times
+ * over.
+ */
 function decodeKey(text: string): Uint8Array | null {
   const hex = /^[0-9a-f]{64}$/i.test(text);
   if (!hex && !/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return null;

@@ -6,7 +6,10 @@ import { invitationMs } from "./customers/invitation.ts";
 import { mailWindowMs } from "./customers/mail-allowance.ts";
 import type { KeyStore } from "./store/key-store.ts";
 
-/** How often the store is swept, in milliseconds. What a sweep removes counts as removed before: it frees space, and tells who watches. */
+/**
+ * How often the store is swept, in milliseconds. What a sweep removes counts as removed before: it frees space, and
+ * tells who watches.
+ */
 const sweepMs = 10 * 60 * 1000;
 
 /** How long one sweep may take, in milliseconds. */
@@ -33,7 +36,10 @@ async function sweep({ store, notices, clock }: Housekeeping, stopping: AbortSig
   await store.apiKeys.deleteOrphans(call.signal);
 }
 
-/** Sweeps now and every ten minutes, until the signal aborts; a sweep that fails is logged and the next one tries again. */
+/**
+ * Sweeps now and every ten minutes, until the signal aborts; a sweep that fails is logged and the next one tries
+ * again.
+ */
 export async function keepSweeping(parts: Housekeeping, signal: AbortSignal): Promise<void> {
   const { clock, log } = parts;
   while (!signal.aborted) {

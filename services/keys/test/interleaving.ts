@@ -8,8 +8,8 @@ interface Actor {
 }
 
 /**
- * Runs several pieces of work on one database, of which only one makes a call at a time: each number of the schedule says whose
- * turn it is. Once it is used up, or the one it names has ended, they go on as they come.
+ * Runs several pieces of work on one database, of which only one makes a call at a time: each number of the schedule
+ * says whose turn it is. Once it is used up, or the one it names has ended, they go on as they come.
  */
 export async function interleave<T>(
   store: MongoStore,

@@ -27,7 +27,8 @@ describe("a secret", () => {
     const expected = (secrets * 32) / 62;
     let deviation = 0;
     for (const count of counts.values()) deviation += (count - expected) ** 2 / expected;
-    // Chi-square with 61 degrees of freedom: above 150 once in a billion runs; `byte % 62` of all bytes gives over 2,000.
+    // Chi-square with 61 degrees of freedom: above 150 once in a billion runs; `byte % 62` of all bytes gives over
+    // 2,000.
     expect(deviation).toBeLessThan(150);
   });
 });

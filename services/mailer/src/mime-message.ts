@@ -23,8 +23,8 @@ export function mimeMessageOf(mail: Mail): SendMailOptions {
 const longestLine = 998;
 
 /**
- * A body that travels as it is where mail allows that, so that link and token can be copied from the source: nodemailer would
- * encode, and break, any line over 76 characters, which a link is.
+ * A body that travels as it is where mail allows that, so that link and token can be copied from the source:
+ * nodemailer would encode, and break, any line over 76 characters, which a link is.
  */
 function bodyOf(type: string, content: string): SendMailOptions["text"] {
   const lines = content.split(/\r\n|\r|\n/);

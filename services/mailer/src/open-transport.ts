@@ -4,7 +4,10 @@ import { openOutbox } from "./transport.outbox.ts";
 import { createSmtpTransport } from "./transport.smtp.ts";
 import type { MailTransport } from "./transport.ts";
 
-/** The way out that the environment chooses; throws when the outbox cannot be made. A server is not asked before the first mail. */
+/**
+ * The way out that the environment chooses; throws when the outbox cannot be made. A server is not asked before the
+ * first mail.
+ */
 export async function openTransport(
   env: Pick<MailerEnv, "SMTP_URL" | "OUTBOX_DIR">,
   log: Logger,

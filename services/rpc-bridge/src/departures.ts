@@ -17,8 +17,9 @@ export interface DepartureOptions {
 const presenceMs = 2_000;
 
 /**
- * Ends the calls of a device after an event `offline` or `deleted`, once the registry confirms it: the device may be back before
- * the event arrives, and newer calls wait for it rightly. Without an answer of the registry the calls keep waiting.
+ * Ends the calls of a device after an event `offline` or `deleted`, once the registry confirms it: the device may be
+ * back before the event arrives, and newer calls wait for it rightly. Without an answer of the registry the calls
+ * keep waiting.
  */
 export function departureHandler({ calls, devices, clock, signal }: DepartureOptions) {
   return async ({ id }: { readonly id: string }): Promise<void> => {

@@ -43,8 +43,8 @@ export type DeviceTopic =
 const maxEventName = 256;
 
 /**
- * Reads the levels of a topic a device published to; null for one that no device may use or that holds a wildcard of the broker's
- * own alphabet: to MQTT, `*` and `>` are letters like any other.
+ * Reads the levels of a topic a device published to; null for one that no device may use or that holds a wildcard of
+ * the broker's own alphabet: to MQTT, `*` and `>` are letters like any other.
  */
 export function parseDeviceTopic(topicLevels: readonly string[]): DeviceTopic | null {
   const [deviceId = "", ...levels] = topicLevels;
@@ -72,8 +72,8 @@ export function isClientIdOf(deviceId: string, clientId: string): boolean {
 }
 
 /**
- * Whether the broker may have made the client id up, for a client that sent none. A client may send one of this form, too, and keep
- * a session by it.
+ * Whether the broker may have made the client id up, for a client that sent none. A client may send one of this form,
+ * too, and keep a session by it.
  */
 export function isGeneratedClientId(clientId: string): boolean {
   return /^[0-9A-Za-z]{22}$/.test(clientId);

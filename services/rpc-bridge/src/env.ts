@@ -23,7 +23,10 @@ export const RpcBridgeEnv = ServiceEnv.extend({
   RPC_MAX_FRAME_BYTES: wholeNumber(4_096, 256, 262_144),
   /** Calls that wait for a device at one time. */
   RPC_MAX_IN_FLIGHT: wholeNumber(10_000, 1, 1_000_000),
-  /** Shadow updates and reads, and as many events, that one device may have handled a second; twenty times as many at once. */
+  /**
+   * Shadow updates and reads, and as many events, that one device may have handled a second; twenty times as many at
+   * once.
+   */
   DEVICE_MESSAGE_RATE: wholeNumber(500, 1, 1_000_000),
   /** How long a session is kept at least while its client is away, in hours. */
   KEPT_SESSION_HOURS: wholeNumber(24, 1, 8_760),

@@ -18,8 +18,8 @@ export function parseJsonPayload(payload: Uint8Array): Json | undefined {
 }
 
 /**
- * Whether a number of the payload, such as `1e400`, was out of range, so that it would be written again as null. What is nested
- * deeper than `maxJsonDepth` is not looked through.
+ * Whether a number of the payload, such as `1e400`, was out of range, so that it would be written again as null. What
+ * is nested deeper than `maxJsonDepth` is not looked through.
  */
 export function hasNumberOutOfRange(value: Json): boolean {
   return !isDeeperThan(value, maxJsonDepth) && !hasFiniteNumbers(value);

@@ -6,7 +6,10 @@ export interface BridgeMetrics {
   readonly repliesIgnored: Counter<"why">;
   /** Device messages that were given up: `topic`, `not_json`, `too_large`, `too_many`, `overload`, `failed`. */
   readonly messagesDropped: Counter<"why">;
-  /** Messages that waited for kept sessions alone, or to be released at QoS 2, and were dropped because the broker's storage filled up. */
+  /**
+   * Messages that waited for kept sessions alone, or to be released at QoS 2, and were dropped because the broker's
+   * storage filled up.
+   */
   readonly queuedMessagesDropped: Counter;
   /** Kept sessions that were ended: `too_many` of a device, or `expired`. */
   readonly sessionsEnded: Counter<"why">;

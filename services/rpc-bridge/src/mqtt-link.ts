@@ -10,7 +10,9 @@ export interface BrokerLogin {
   readonly urls: readonly string[];
   readonly user: string;
   readonly password: string;
-  /** PEM file of the one certificate to accept, whatever host it names; otherwise one for the host of each of `urls`. */
+  /**
+   * PEM file of the one certificate to accept, whatever host it names; otherwise one for the host of each of `urls`.
+   */
   readonly tlsCert?: string | undefined;
 }
 
@@ -28,7 +30,10 @@ export interface MqttLinkOptions {
   readonly log: Logger;
 }
 
-/** A connection to one of the broker's MQTT listeners that is replaced whenever it is lost, by one to the next listener. */
+/**
+ * A connection to one of the broker's MQTT listeners that is replaced whenever it is lost, by one to the next
+ * listener.
+ */
 export interface MqttLink {
   /** Whether messages reach the broker now. */
   readonly connected: boolean;
@@ -52,8 +57,8 @@ export interface MqttLink {
 const reconnectAfterMs = 500;
 
 /**
- * How long a login may take, in milliseconds. A server of a cluster that begins one while its streams have no leader never answers
- * it; the next one, begun after the election, is answered at once.
+ * How long a login may take, in milliseconds. A server of a cluster that begins one while its streams have no leader
+ * never answers it; the next one, begun after the election, is answered at once.
  */
 const loginMs = 2_500;
 
@@ -126,8 +131,8 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
 }
 
 /**
- * One connection, to the listener at `url`, that begins without a session and is not replaced when lost. Small packets leave at once
- * (TCP_NODELAY): otherwise each acknowledgement costs 40 ms. The caller listens to its `error`.
+ * One connection, to the listener at `url`, that begins without a session and is not replaced when lost. Small
+ * packets leave at once (TCP_NODELAY): otherwise each acknowledgement costs 40 ms. The caller listens to its `error`.
  */
 export function connectMqtt(
   { user, password, tlsCert }: Omit<BrokerLogin, "urls">,

@@ -27,8 +27,8 @@ export interface MissedChanges {
 }
 
 /**
- * When to look once more, in milliseconds: nobody tells that a device connected that was told to be online before all of
- * the mesh restarted, and that is back before it was told to be offline.
+ * When to look once more, in milliseconds: nobody tells that a device connected that was told to be online before all
+ * of the mesh restarted, and that is back before it was told to be offline.
  */
 const onceMoreAfterMs = 5_000;
 

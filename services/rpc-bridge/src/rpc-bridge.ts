@@ -39,7 +39,10 @@ const maxCallEvents = 1_000;
 /** What an answer that says "not yet" is left to reach its caller, in milliseconds. */
 const answerMs = 200;
 
-/** Device calls, the clean-up of a deleted device's traces in the broker, and whether the broker keeps what devices say. */
+/**
+ * Device calls, the clean-up of a deleted device's traces in the broker, and whether the broker keeps what devices
+ * say.
+ */
 export function createRpcBridge(options: RpcBridgeOptions): Bridge {
   const { calls, devices, link, ingestion, endSessions, wipe, metrics, clock, replica, maxFrameBytes } =
     options;

@@ -57,8 +57,8 @@ async function replying(id: string, payload: (frame: RpcFrame) => string | Buffe
 }
 
 /**
- * How long calls take to fail as `rpc_timeout`, in milliseconds: so many that one of them took `most` at most, since what a
- * busy machine adds to the others is not the bridge's.
+ * How long calls take to fail as `rpc_timeout`, in milliseconds: so many that one of them took `most` at most, since
+ * what a busy machine adds to the others is not the bridge's.
  */
 async function timesToFail(timeout_ms: number, most: number): Promise<number[]> {
   const took: number[] = [];

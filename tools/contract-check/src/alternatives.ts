@@ -9,7 +9,10 @@ export type Alternative =
   | { readonly kind: "any" | "string" | "number" | "array" | "object"; readonly schema: JsonSchema }
   | { readonly kind: "value"; readonly value: Json; readonly schema: JsonSchema };
 
-/** All ways in which a value can fulfil a schema. Throws a `TypeError` for a form that cannot be told apart into such ways. */
+/**
+ * All ways in which a value can fulfil a schema. Throws a `TypeError` for a form that cannot be told apart into such
+ * ways.
+ */
 export function alternativesOf(schema: JsonSchema, document: SchemaDocument): Alternative[] {
   const { default: _, $defs: __, ...resolved } = resolve(schema, document);
   const { anyOf, oneOf, ...common } = resolved;

@@ -2,8 +2,9 @@ import { z } from "zod";
 import { JsonSchema } from "./json-schema.ts";
 
 /**
- * How a schema stands in a surface: `taken` as those who send it must write it, `given` as those who read it may rely on it.
- * What zod can check but JSON Schema cannot say is named in `x-rules`. Throws a `TypeError` for what a surface cannot hold.
+ * How a schema stands in a surface: `taken` as those who send it must write it, `given` as those who read it may rely
+ * on it. What zod can check but JSON Schema cannot say is named in `x-rules`. Throws a `TypeError` for what a surface
+ * cannot hold.
  */
 export function describeSchema(schema: z.ZodType, side: "taken" | "given"): JsonSchema {
   const { $schema: _, ...described } = z.toJSONSchema(schema, {
@@ -45,8 +46,8 @@ function wordsOf({ error }: z.core.$ZodCheckDef): string {
 }
 
 /**
- * A reader drops members it does not know unless it is declared strict: so a plain object is open on both sides, while zod
- * would close what is given, since it never gives more than is declared.
+ * A reader drops members it does not know unless it is declared strict: so a plain object is open on both sides,
+ * while zod would close what is given, since it never gives more than is declared.
  */
 function leaveOpen(zodSchema: Node, jsonSchema: JsonNode): void {
   const { def } = zodSchema._zod;

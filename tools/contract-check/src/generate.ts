@@ -8,8 +8,9 @@ import { z } from "zod";
 import { subjectDocument } from "./subject-document.ts";
 import { planSurfaces } from "./surface-files.ts";
 
-// Writes the documents and configurations that are derived from the contracts; with `--check` names those that are stale and fails instead. A
-// contract that breaks its released surface is refused both ways; `--release` makes the surfaces of now the released ones.
+// Writes the documents and configurations that are derived from the contracts; with `--check` names those that are
+// stale and fails instead. A contract that breaks its released surface is refused both ways; `--release` makes the
+// surfaces of now the released ones.
 
 const { values: options } = parseArgs({
   options: { check: { type: "boolean", default: false }, release: { type: "boolean", default: false } },

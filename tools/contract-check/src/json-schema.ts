@@ -2,8 +2,8 @@ import { type Json, JsonValue } from "@devmesh/contracts/model/json";
 import { z } from "zod";
 
 /**
- * The part of JSON Schema 2020-12 that a contract surface may use: what zod generates from the contracts. A schema with any
- * other keyword does not parse, since nothing here could compare it (ADR 15).
+ * The part of JSON Schema 2020-12 that a contract surface may use: what zod generates from the contracts. A schema
+ * with any other keyword does not parse, since nothing here could compare it (ADR 15).
  */
 export interface JsonSchema {
   readonly $ref?: string | undefined;

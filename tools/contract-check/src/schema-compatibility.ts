@@ -11,10 +11,11 @@ export interface Break {
 }
 
 /**
- * What a change of a schema breaks for those who know the released one. Of a value that is `taken` all that was accepted must
- * stay accepted and mean the same; of a value that is `given` all that is said must be what readers knew. A declared member
- * stays declared on both sides: dropping what a caller sends, or no longer saying what a reader may look for, is a change.
- * Where two constraints cannot be compared, such as two patterns, they count as incompatible.
+ * What a change of a schema breaks for those who know the released one. Of a value that is `taken` all that was
+ * accepted must stay accepted and mean the same; of a value that is `given` all that is said must be what readers
+ * knew. A declared member stays declared on both sides: dropping what a caller sends, or no longer saying what a
+ * reader may look for, is a change. Where two constraints cannot be compared, such as two patterns, they count as
+ * incompatible.
  */
 export function breaksOf(released: JsonSchema, current: JsonSchema, side: "taken" | "given"): Break[] {
   return new Comparison(released, current, side).compare(released, current, "");
@@ -217,7 +218,9 @@ const arrayBounds: readonly Bound[] = [
   { keyword: "maxItems", within: atMost },
 ];
 
-/** Whether a fixed value is surely accepted; a format or a rule that cannot be tried here does not count as accepting. */
+/**
+ * Whether a fixed value is surely accepted; a format or a rule that cannot be tried here does not count as accepting.
+ */
 function valueFits(value: Json, { kind, schema, ...rest }: Alternative): boolean {
   if (kind === "value") return "value" in rest && isDeepStrictEqual(value, rest.value);
   if (schema.format !== undefined || schema.allOf !== undefined || schema["x-rules"] !== undefined)

@@ -5,7 +5,10 @@ import { systemErrorCode } from "@devmesh/launcher/process/system-error";
 import { ContractSurface, surfaceOf } from "./surface.ts";
 import { incompatibilities } from "./surface-compatibility.ts";
 
-/** What becomes of the surface files of the mesh: texts by their path in the repository, and what forbids to write them. */
+/**
+ * What becomes of the surface files of the mesh: texts by their path in the repository, and what forbids to write
+ * them.
+ */
 export interface SurfacePlan {
   readonly documents: Readonly<Record<string, string>>;
   /** A sentence each; a service with problems keeps the files it has. */
@@ -23,9 +26,9 @@ export function releasedSurfacePath(service: string, version: number): string {
 }
 
 /**
- * Compares the contracts with the released surfaces in `root`. A version that was never released is released as it is;
- * later only `release` moves what is compared with, and never past an incompatible change. A version whose surface stands there
- * was released with it, so that deleting the released one alone hides no break.
+ * Compares the contracts with the released surfaces in `root`. A version that was never released is released as it
+ * is; later only `release` moves what is compared with, and never past an incompatible change. A version whose
+ * surface stands there was released with it, so that deleting the released one alone hides no break.
  */
 export async function planSurfaces(
   root: string,
@@ -61,7 +64,10 @@ export async function planSurfaces(
   return { documents, problems };
 }
 
-/** All released surfaces of a service, oldest version first. Rejects with a `TypeError` for one that cannot be compared with. */
+/**
+ * All released surfaces of a service, oldest version first. Rejects with a `TypeError` for one that cannot be
+ * compared with.
+ */
 export async function readReleasedSurfaces(root: string, service: string): Promise<ContractSurface[]> {
   const folder = join(root, "services", service, "contract", "released");
   const surfaces: ContractSurface[] = [];

@@ -20,8 +20,8 @@ const MethodSurface = z.strictObject({
 export type MethodSurface = z.infer<typeof MethodSurface>;
 
 /**
- * All that others can see of a service on the bus: what it answers, what it says, the jobs it queues and those it takes.
- * Generated from its contract and committed beside the service (ADR 15).
+ * All that others can see of a service on the bus: what it answers, what it says, the jobs it queues and those it
+ * takes. Generated from its contract and committed beside the service (ADR 15).
  */
 export const ContractSurface = z.strictObject({
   service: z.string(),
@@ -36,7 +36,10 @@ export const ContractSurface = z.strictObject({
 });
 export type ContractSurface = z.infer<typeof ContractSurface>;
 
-/** The surface of a service of the mesh; null for one that says nothing on the bus. Throws a `TypeError` where it cannot be described. */
+/**
+ * The surface of a service of the mesh; null for one that says nothing on the bus. Throws a `TypeError` where it
+ * cannot be described.
+ */
 export function surfaceOf(service: string, declaration: ServiceDeclaration): ContractSurface | null {
   const { serves, publishes, produces, consumes } = declaration;
   if (serves === null && publishes === null && produces.length === 0 && consumes.length === 0) return null;

@@ -83,7 +83,10 @@ function standIn(dist: string): string {
     : "The API reference is served in its place.";
 }
 
-/** Whether a file is missing or older than any source; a folder counts, too, as what was deleted leaves no other trace. */
+/**
+ * Whether a file is missing or older than any source; a folder counts, too, as what was deleted leaves no other
+ * trace.
+ */
 function isStale(repository: string, built: string): boolean {
   const builtMs = changedMs(built);
   if (builtMs === null) return true;

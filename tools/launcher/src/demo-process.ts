@@ -15,7 +15,10 @@ export interface Demo {
   stop(): Promise<void>;
 }
 
-/** Starts the simulated devices of `--demo` against the mesh of `dataDir`. Throws when one of them cannot be created or connected. */
+/**
+ * Starts the simulated devices of `--demo` against the mesh of `dataDir`. Throws when one of them cannot be created
+ * or connected.
+ */
 export async function startDemo(children: ChildRegistry, repository: string, dataDir: string): Promise<Demo> {
   const program = join(repository, "tools/simulator/src/demo.ts");
   const child = children.spawn(process.execPath, ["--disable-warning=ExperimentalWarning", program], {

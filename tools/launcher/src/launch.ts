@@ -47,7 +47,8 @@ async function launch(): Promise<number> {
     if (!wanted.without.has("gateway")) {
       await buildDashboard({ repository, children, say, complain }, stop.signal);
     }
-    // Whatever a mesh writes, stores and logs included, is its owner's alone; its parts inherit this. The dashboard is everybody's.
+    // Whatever a mesh writes, stores and logs included, is its owner's alone; its parts inherit this. The dashboard
+    // is everybody's.
     process.umask(0o077);
     mesh = await startMesh(
       { settings, env: process.env, repository, without: wanted.without, children, say, complain },

@@ -5,8 +5,9 @@ import { deviceKinds, deviceModels } from "./device-models.ts";
 import { type SimulatedDevice, startSimulatedDevice } from "./simulated-device.ts";
 
 /*
- * The program of `npm start -- --demo`: one device of each kind against the mesh with this environment's `DATA_DIR`, until SIGTERM or
- * the end of the channel. It sends its parent `{ devices: ids }`, or `{ error: message }` and exits with 1.
+ * The program of `npm start -- --demo`: one device of each kind against the mesh with this environment's `DATA_DIR`,
+ * until SIGTERM or the end of the channel. It sends its parent `{ devices: ids }`, or `{ error: message }` and exits
+ * with 1.
  */
 
 const stop = stopRequest();

@@ -4,7 +4,10 @@ import { connect, type IClientOptions, type MqttClient, type OnMessageCallback }
 
 /** How a device logs in: its id as user name, its `dt_` token as password (api.md, MQTT). */
 export interface DeviceLogin {
-  /** `mqtt://host:port` or `mqtts://`; `ws://` or `wss://` for MQTT over WebSocket. Several, comma-separated, are tried in turn. */
+  /**
+   * `mqtt://host:port` or `mqtts://`; `ws://` or `wss://` for MQTT over WebSocket. Several, comma-separated, are
+   * tried in turn.
+   */
   readonly url: string;
   readonly id: string;
   readonly token: string;
@@ -15,8 +18,8 @@ export interface DeviceLogin {
 }
 
 /**
- * Connects a device by MQTT.js and resolves with the client once the broker has accepted it. Small packets leave at once
- * (TCP_NODELAY): otherwise each acknowledgement costs 40 ms. Throws when the first login fails; later ones are
+ * Connects a device by MQTT.js and resolves with the client once the broker has accepted it. Small packets leave at
+ * once (TCP_NODELAY): otherwise each acknowledgement costs 40 ms. Throws when the first login fails; later ones are
  * repeated if `options.reconnectPeriod` says so. `take` gets every message from the first on.
  */
 export async function connectDevice(

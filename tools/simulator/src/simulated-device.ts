@@ -61,8 +61,9 @@ const RpcFrame = z.object({
 const Delta = z.object({ state: z.record(z.string(), z.unknown()) });
 
 /**
- * Starts a device that answers `RPC.List`, `Sys.GetInfo` and its own functions, takes over what the shadow desires, reports, and publishes
- * its telemetry, over real MQTT. It connects again whenever the connection is lost. Throws when the first login fails.
+ * Starts a device that answers `RPC.List`, `Sys.GetInfo` and its own functions, takes over what the shadow desires,
+ * reports, and publishes its telemetry, over real MQTT. It connects again whenever the connection is lost. Throws
+ * when the first login fails.
  */
 export async function startSimulatedDevice(login: DeviceLogin, model: DeviceModel): Promise<SimulatedDevice> {
   const startedAt = performance.now();

@@ -9,7 +9,10 @@ const endToEnd = "@devmesh/e2e";
 const resultFile = join(".test-results", "cluster.json");
 const surroundings = { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluster" };
 
-/** What brings its own mesh or only tries commands, and what runs in a browser, which sees nothing of what the mesh runs on. */
+/**
+ * What brings its own mesh or only tries commands, and what runs in a browser, which sees nothing of what the mesh
+ * runs on.
+ */
 const leftOut = [
   "backup",
   "broker-went-back",
@@ -25,8 +28,8 @@ const leftOut = [
 ];
 
 /**
- * Runs the end-to-end suite, if it was among those that ran, for the second time: on what a cluster runs on. Without MongoDB as
- * many tests are skipped as ran the first time.
+ * Runs the end-to-end suite, if it was among those that ran, for the second time: on what a cluster runs on. Without
+ * MongoDB as many tests are skipped as ran the first time.
  */
 export async function runClusterSuites(run: TestRun, tested: readonly TestedPackage[]): Promise<void> {
   const first = tested.find(({ name }) => name === endToEnd);

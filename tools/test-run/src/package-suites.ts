@@ -54,7 +54,10 @@ export async function runPackageSuites(run: TestRun): Promise<readonly TestedPac
   return tested;
 }
 
-/** Jest's arguments. A process that a test kept from ending must not hold up the run for ever: jest says so where the package is run alone. */
+/**
+ * Jest's arguments. A process that a test kept from ending must not hold up the run for ever: jest says so where the
+ * package is run alone.
+ */
 export function jestArguments(result: string): string[] {
   return ["--json", `--outputFile=${result}`, "--forceExit"];
 }

@@ -32,7 +32,10 @@ export async function tellOfChromium(run: TestRun): Promise<void> {
   }
 }
 
-/** The server of `MONGODB_URL`, else one in a container for all suites, to be stopped; without both, those over MongoDB are skipped. */
+/**
+ * The server of `MONGODB_URL`, else one in a container for all suites, to be stopped; without both, those over
+ * MongoDB are skipped.
+ */
 export async function provideMongodb(run: TestRun): Promise<MongodbContainer | null> {
   const { env, say } = run;
   if (env.MONGODB_URL) {

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { TestRun } from "./test-run.ts";
 import { runTool, turboArguments } from "./tool.ts";
 

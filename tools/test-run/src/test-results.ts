@@ -50,7 +50,10 @@ export interface TestOutcome extends TestCount {
   readonly failures: readonly FailedTest[];
 }
 
-/** Reads jest's result file; one that is missing or unreadable means that jest crashed, which counts as one failed test. */
+/**
+ * Reads jest's result file; one that is missing or unreadable means that jest crashed, which counts as one failed
+ * test.
+ */
 export async function readTestOutcome(file: string): Promise<TestOutcome> {
   try {
     const result = JestResult.parse(JSON.parse(await readFile(file, "utf8")));
@@ -80,8 +83,8 @@ function failuresOf(file: z.infer<typeof JestResult>["testResults"][number]): Fa
 const messageLength = 600;
 
 /**
- * The line on a failed test for the end of a run, where it is found without searching: what failed, and why, joined into
- * one line without colours and without the stack.
+ * The line on a failed test for the end of a run, where it is found without searching: what failed, and why, joined
+ * into one line without colours and without the stack.
  */
 export function failureLine(packageName: string, { name, message }: FailedTest): string {
   const lines = stripVTControlCharacters(message)

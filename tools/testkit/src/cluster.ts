@@ -18,7 +18,10 @@ export interface TestCluster extends AsyncDisposable {
   readonly servers: readonly TestNatsServer[];
   /** Passwords by name: `<service>` of the user in MESH, `<service>.devices` of the one in DEVICES. */
   readonly passwords: Readonly<Record<string, string>>;
-  /** What a launcher needs in its environment to run a mesh on the cluster, beside a data folder with the same installation. */
+  /**
+   * What a launcher needs in its environment to run a mesh on the cluster, beside a data folder with the same
+   * installation.
+   */
   readonly env: { readonly NATS_URL: string; readonly MQTT_URL: string; readonly STREAM_REPLICAS: string };
   /** The server that leads a stream now; waits through an election. */
   leaderOf(account: "MESH" | "DEVICES", stream: string): Promise<TestNatsServer>;

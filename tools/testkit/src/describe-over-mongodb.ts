@@ -9,8 +9,8 @@ afterAll(async () => {
 });
 
 /**
- * Tests over MongoDB, whose server `suite` gets by calling its argument within a test or hook. Skipped by name where none is
- * to be had.
+ * Tests over MongoDB, whose server `suite` gets by calling its argument within a test or hook. Skipped by name where
+ * none is to be had.
  */
 export function describeOverMongodb(title: string, suite: (mongodb: () => TestMongodb) => void): void {
   if (found === null) describe.skip(`${title} (${withoutMongodb})`, () => suite(absent));

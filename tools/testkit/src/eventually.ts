@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * The longest that a test waits for one thing unless told, in milliseconds. It costs nothing while tests pass, and suites
- * run beside others on machines that are busy with more than tests.
+ * The longest that a test waits for one thing unless told, in milliseconds. It costs nothing while tests pass, and
+ * suites run beside others on machines that are busy with more than tests.
  */
 export const defaultPatienceMs = 30_000;
 
@@ -13,8 +13,8 @@ export interface Patience {
 }
 
 /**
- * Repeats a check until it neither throws nor answers `false`, `null` or `undefined`, and returns its answer. For conditions that no event tells.
- * Throws after the bound, with the last failure as `cause`.
+ * Repeats a check until it neither throws nor answers `false`, `null` or `undefined`, and returns its answer. For
+ * conditions that no event tells. Throws after the bound, with the last failure as `cause`.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,

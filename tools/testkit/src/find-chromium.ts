@@ -7,8 +7,8 @@ const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-s
 export const withoutChromium = `no CHROMIUM_BIN, and no ${names.join(", ")} on PATH`;
 
 /**
- * Path of the browser that tests drive: that of `CHROMIUM_BIN`, else the first on `PATH`; null where there is none. Throws
- * when `CHROMIUM_BIN` names something that cannot be run.
+ * Path of the browser that tests drive: that of `CHROMIUM_BIN`, else the first on `PATH`; null where there is none.
+ * Throws when `CHROMIUM_BIN` names something that cannot be run.
  */
 export async function findChromium(env: NodeJS.ProcessEnv = process.env): Promise<string | null> {
   const given = env.CHROMIUM_BIN;

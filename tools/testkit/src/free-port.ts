@@ -2,7 +2,10 @@ import { createServer } from "node:net";
 
 const handedOut = new Set<number>();
 
-/** Below the range from which Linux and macOS take ports for outgoing connections, so that none of those can come between. */
+/**
+ * Below the range from which Linux and macOS take ports for outgoing connections, so that none of those can come
+ * between.
+ */
 const LOWEST = 12_000;
 const HIGHEST = 32_000;
 

@@ -26,7 +26,10 @@ export interface HttpClient {
 /** Longest wait for an answer, in milliseconds: the longest RPC and a margin. */
 const ANSWER_MS = 75_000;
 
-/** A client of the API below `baseUrl`; paths begin with a slash. An answer of any status is an answer; only a lost connection throws. */
+/**
+ * A client of the API below `baseUrl`; paths begin with a slash. An answer of any status is an answer; only a lost
+ * connection throws.
+ */
 export function httpClient(baseUrl: string, key: string | null): HttpClient {
   const ask = async (path: string, { method, body, headers }: HttpRequest = {}): Promise<HttpAnswer> => {
     const response = await fetch(baseUrl + path, {

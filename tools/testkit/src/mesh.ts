@@ -27,7 +27,10 @@ export interface MeshOptions {
   readonly args?: readonly string[];
   /** A folder that outlives the mesh; without it one is made and removed by `stop`. */
   readonly dataDir?: string;
-  /** The nats-server that the launcher starts, or a cluster of three. Default: `DEVMESH_E2E_BROKER`, or the launcher's. */
+  /**
+   * The nats-server that the launcher starts, or a cluster of three. Default: `DEVMESH_E2E_BROKER`, or the
+   * launcher's.
+   */
   readonly broker?: "own" | "cluster";
   /** Its own SQLite files, or databases of its own in MongoDB. Default: `DEVMESH_E2E_STORE`, or SQLite. */
   readonly store?: "sqlite" | "mongodb";
@@ -43,7 +46,10 @@ export interface LaunchedMesh extends AsyncDisposable {
   readonly mqttUrl: string;
   readonly ports: { readonly http: number; readonly mqtt: number; readonly nats: number };
   readonly process: ChildProcess;
-  /** What it runs on; null for a nats-server of its own. `mqttUrl` is that of the first server, which "nats-server" means. */
+  /**
+   * What it runs on; null for a nats-server of its own. `mqttUrl` is that of the first server, which "nats-server"
+   * means.
+   */
   readonly cluster: TestCluster | null;
   /** `STORE_URL` as the launcher got it; undefined for SQLite files in the data folder. */
   readonly storeUrl: string | undefined;

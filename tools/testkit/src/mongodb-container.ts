@@ -10,7 +10,10 @@ export interface MongodbContainer {
   stop(): Promise<void>;
 }
 
-/** Starts a replica set of one server in a container; null without a Docker that answers. Throws when the image cannot be had or started. */
+/**
+ * Starts a replica set of one server in a container; null without a Docker that answers. Throws when the image cannot
+ * be had or started.
+ */
 export async function startMongodbContainer(): Promise<MongodbContainer | null> {
   const host = process.env.DOCKER_HOST;
   if (host === undefined && !existsSync("/var/run/docker.sock")) return null;

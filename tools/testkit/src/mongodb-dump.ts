@@ -22,7 +22,10 @@ export interface MongodbDump {
   restore(folder: string): Promise<void>;
 }
 
-/** `mongodump` and `mongorestore` where they are on the PATH; else the same by the driver: collection by collection, not of one moment. */
+/**
+ * `mongodump` and `mongorestore` where they are on the PATH; else the same by the driver: collection by collection,
+ * not of one moment.
+ */
 export async function mongodbDump(url: string): Promise<MongodbDump> {
   const tools = await run("mongodump", ["--version"]).catch(() => null);
   return tools === null ? byDriver(url) : byTools(url);

@@ -24,7 +24,10 @@ export interface TestDatabase extends AsyncDisposable {
   storeUrlBehind(port: number): string;
 }
 
-/** Begins the name of each database that tests make, with the run's own part, so that what a run left behind can be dropped. */
+/**
+ * Begins the name of each database that tests make, with the run's own part, so that what a run left behind can be
+ * dropped.
+ */
 export const testDatabasePrefix = `devmesh_test_${process.env.DEVMESH_TEST_RUN ?? process.pid}`;
 
 /** Why suites over MongoDB are skipped where {@link findMongodb} answers null. */

@@ -55,8 +55,8 @@ export interface MqttDevice extends AsyncDisposable {
 }
 
 /**
- * Connects as a device. Throws when the broker refuses the login. A payload that is neither a string nor a Buffer is sent as JSON.
- * It does not reconnect by itself.
+ * Connects as a device. Throws when the broker refuses the login. A payload that is neither a string nor a Buffer is
+ * sent as JSON. It does not reconnect by itself.
  */
 export async function connectMqttDevice(
   login: DeviceLogin,

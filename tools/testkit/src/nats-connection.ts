@@ -18,8 +18,8 @@ export interface NatsLogin {
 }
 
 /**
- * A plain connection to nats-server, for tests of what the server itself does and allows: it adds nothing, hides nothing and
- * sees each refusal.
+ * A plain connection to nats-server, for tests of what the server itself does and allows: it adds nothing, hides
+ * nothing and sees each refusal.
  */
 export interface NatsTestConnection extends AsyncDisposable {
   publish(subject: string, payload?: string, reply?: string): void;
@@ -41,7 +41,10 @@ export async function connectNats({ port, user, password, inbox }: NatsLogin): P
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   const inboxPrefix = inbox ?? `_INBOX.${Math.random().toString(36).slice(2)}`;
   const takers = new Map<string, (message: WireMessage) => void>();
-  /** Each PING in flight: its PONG tells that what was sent before has been dealt with; an error that came first is its own. */
+  /**
+   * Each PING in flight: its PONG tells that what was sent before has been dealt with; an error that came first is
+   * its own.
+   */
   const pings: { resolve: () => void; reject: (error: Error) => void; refusal: string | null }[] = [];
   let lastSid = 0;
   let ended: Error | null = null;

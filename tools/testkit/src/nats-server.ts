@@ -20,7 +20,10 @@ export interface NatsServerPlace {
 
 /** How a nats-server is started. */
 export interface NatsServerOptions {
-  /** Text: appended to a configuration that listens, and has JetStream and MQTT as asked below. Function: the whole configuration. */
+  /**
+   * Text: appended to a configuration that listens, and has JetStream and MQTT as asked below. Function: the whole
+   * configuration.
+   */
   readonly config?: string | ((place: NatsServerPlace) => string);
   /** JetStream in `storeDir`; default false, and without effect when `config` is a function. */
   readonly jetstream?: boolean;
@@ -48,7 +51,10 @@ export interface TestNatsServer extends AsyncDisposable, NatsServerPlace {
   stop(): Promise<void>;
 }
 
-/** Starts nats-server on free ports of 127.0.0.1 and waits until it listens. Throws with its log when it does not come up. */
+/**
+ * Starts nats-server on free ports of 127.0.0.1 and waits until it listens. Throws with its log when it does not come
+ * up.
+ */
 export async function startNatsServer(options: NatsServerOptions = {}): Promise<TestNatsServer> {
   const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined } });
   if (found.kind !== "binary") throw new Error("a test needs a nats-server of its own");

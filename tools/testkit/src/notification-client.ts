@@ -10,7 +10,10 @@ export interface NotificationClient {
   names(): string[];
   /** Resolves with the frames when there are that many. */
   heard(count: number): Promise<Notification[]>;
-  /** Resolves when the stream ended: the code and reason of a WebSocket, `end` and the last comment of an event stream. */
+  /**
+   * Resolves when the stream ended: the code and reason of a WebSocket, `end` and the last comment of an event
+   * stream.
+   */
   readonly ended: Promise<readonly [number | string, string]>;
   leave(): void;
 }

@@ -27,8 +27,8 @@ export interface Replica extends AsyncDisposable {
 const children = childRegistry();
 
 /**
- * Starts another replica of a service of the mesh with that data folder and resolves when it is ready. `env` must hold the
- * `STORE_URL` of the mesh for a service with a store.
+ * Starts another replica of a service of the mesh with that data folder and resolves when it is ready. `env` must
+ * hold the `STORE_URL` of the mesh for a service with a store.
  */
 export async function startReplica(
   dataDir: string,

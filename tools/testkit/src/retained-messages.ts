@@ -16,8 +16,9 @@ export function allowingStoreRetained(config: string): string {
 }
 
 /**
- * Stores a retained message on each topic, many times faster than MQTT does: straight into the stream, in the form that older
- * nats-servers stored and that newer ones read. An MQTT client must have connected before, since that creates the stream.
+ * Stores a retained message on each topic, many times faster than MQTT does: straight into the stream, in the form
+ * that older nats-servers stored and that newer ones read. An MQTT client must have connected before, since that
+ * creates the stream.
  */
 export async function storeRetained(port: number, topics: readonly string[]): Promise<void> {
   await using connection = await connectNats({ port, ...privileged });

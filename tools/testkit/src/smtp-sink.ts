@@ -25,7 +25,10 @@ export interface DeliveryAttempt {
   readonly to: readonly string[];
 }
 
-/** What the server does with an attempt: `drop` closes the connection without an answer; a refusal has an SMTP code, 4xx for later, 5xx for never. */
+/**
+ * What the server does with an attempt: `drop` closes the connection without an answer; a refusal has an SMTP code,
+ * 4xx for later, 5xx for never.
+ */
 export type DeliveryBehaviour =
   | "accept"
   | "drop"
@@ -48,7 +51,9 @@ export interface SmtpSink extends AsyncDisposable {
   readonly attempts: readonly DeliveryAttempt[];
   /** Decides the attempts from now on; at first all are accepted. */
   behave(rule: (attempt: DeliveryAttempt) => DeliveryBehaviour): void;
-  /** Answers the naming of a recipient with this SMTP code; null accepts, as at first all are. No attempt is counted. */
+  /**
+   * Answers the naming of a recipient with this SMTP code; null accepts, as at first all are. No attempt is counted.
+   */
   refuseRecipients(rule: (address: string) => number | null): void;
   /** The first mail, received already or within the bound ({@link defaultPatienceMs} unless told), that fits. */
   awaitMail(fits?: (mail: ReceivedMail) => boolean, withinMs?: number): Promise<ReceivedMail>;

@@ -51,9 +51,9 @@ HKOilgOTlPcTNhHYeF89ZX01v/Ihp9tiIHHj301bD2fYP9hQ+jiG3j3R
 } as const;
 
 /**
- * A certificate for `localhost`, 127.0.0.1 and Kubernetes' API server (`kubernetes.default.svc`) with its private key, and the
- * authority that signed it, as a client knows one. Everybody
- * knows the server's key, nobody the authority's.
+ * A certificate for `localhost`, 127.0.0.1 and Kubernetes' API server (`kubernetes.default.svc`) with its private
+ * key, and the authority that signed it, as a client knows one. Everybody knows the server's key, nobody the
+ * authority's.
  */
 export const authorisedCertificate = {
   authority: `-----BEGIN CERTIFICATE-----

@@ -6,8 +6,8 @@ import { connectNats, type NatsTestConnection, type WireMessage } from "../src/n
 import { startNatsServer, type TestNatsServer } from "../src/nats-server.ts";
 
 /*
- * What the product relies on of nats-server, proven again on the very server that is used: a newer one that behaves otherwise
- * must fail here before it fails a user (ADR 1).
+ * What the product relies on of nats-server, proven again on the very server that is used: a newer one that behaves
+ * otherwise must fail here before it fails a user (ADR 1).
  */
 
 /** One account of devices with plain users, so that nothing but the server itself is looked at. */

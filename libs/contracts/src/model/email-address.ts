@@ -11,7 +11,9 @@ function isEmailAddress(text: string): boolean {
   return localPart.test(text.slice(0, Math.max(at, 0))) && domain.test(text.slice(at + 1));
 }
 
-/** The address with its domain in ASCII (UTS 46), the form in which mail servers know it; itself where that cannot be. */
+/**
+ * The address with its domain in ASCII (UTS 46), the form in which mail servers know it; itself where that cannot be.
+ */
 function withAsciiDomain(text: string): string {
   const at = text.lastIndexOf("@") + 1;
   const name = text.slice(at);
@@ -21,8 +23,8 @@ function withAsciiDomain(text: string): string {
 }
 
 /**
- * An e-mail address as `GET /newcustomer` takes it: blanks around it are trimmed, letters lowered, an international domain turned
- * into its ASCII form. Local parts are ASCII and unquoted, domains are names.
+ * An e-mail address as `GET /newcustomer` takes it: blanks around it are trimmed, letters lowered, an international
+ * domain turned into its ASCII form. Local parts are ASCII and unquoted, domains are names.
  */
 export const EmailAddress = z
   .string()

@@ -36,8 +36,9 @@ export function isDeeperThan(value: Json, levels: number): boolean {
 }
 
 /**
- * Whether all numbers of a value are finite. Of those beyond the range of a double `JSON.parse` makes infinite ones, and
- * `JSON.stringify` would write null for them, which deletes in a merge patch. For a value that is not deeper than {@link maxJsonDepth}.
+ * Whether all numbers of a value are finite. Of those beyond the range of a double `JSON.parse` makes infinite ones,
+ * and `JSON.stringify` would write null for them, which deletes in a merge patch. For a value that is not deeper than
+ * {@link maxJsonDepth}.
  */
 export function hasFiniteNumbers(value: Json): boolean {
   if (typeof value === "number") return Number.isFinite(value);

@@ -12,7 +12,8 @@ export const throttleReasons = ["messages", "bytes", "storage"] as const;
 export const customerChanges = ["invited", "confirmed", "updated", "deleted"] as const;
 
 /**
- * One frame of the notification stream (api.md, Notification stream). What `data` holds depends on the name; clients skip names they do not know:
+ * One frame of the notification stream (api.md, Notification stream). What `data` holds depends on the name; clients
+ * skip names they do not know:
  *
  * | name | id | data |
  * |---|---|---|
@@ -48,5 +49,7 @@ export const Throttling = z.object({ why: z.enum(throttleReasons), refused_ms: z
 /** `data` of a frame named `customers`. */
 export const CustomerChange = z.object({ change: z.enum(customerChanges) });
 
-/** `data` of a frame named `gap`: frames may be missing before it, of these names, or of any where `names` is absent. */
+/**
+ * `data` of a frame named `gap`: frames may be missing before it, of these names, or of any where `names` is absent.
+ */
 export const NotificationGap = z.object({ names: z.array(z.string()).optional() });

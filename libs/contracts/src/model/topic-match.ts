@@ -1,5 +1,6 @@
 /**
- * A check whether an MQTT topic matches this topic filter, both from their first level on; `temp/#` includes `temp` (MQTT 3.1.1,
+ * A check whether an MQTT topic matches this topic filter, both from their first level on; `temp/#` includes `temp`
+ * (MQTT 3.1.1,
  * 4.7). The filter is taken apart once.
  */
 export function topicMatcher(filter: string): (topic: string) => boolean {

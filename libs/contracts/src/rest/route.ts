@@ -54,8 +54,8 @@ export interface RouteDeclaration {
   readonly answers: Readonly<Record<number, Answer>>;
   readonly calls: readonly Calls[];
   /**
-   * Goes on for as long as the client listens: always, over a WebSocket or as `text/event-stream`; or "on_request", for a client
-   * that accepts `text/event-stream`.
+   * Goes on for as long as the client listens: always, over a WebSocket or as `text/event-stream`; or "on_request",
+   * for a client that accepts `text/event-stream`.
    */
   readonly stream?: true | "on_request";
 }

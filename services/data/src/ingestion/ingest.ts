@@ -19,9 +19,9 @@ export interface IngestionDeps {
 /** Takes messages of devices into the store. */
 export interface Ingestion {
   /**
-   * Stores what can be stored of a batch and settles the rest for good: it is counted and not to be tried again. Once this
-   * resolves, the batch may be acknowledged.
-   * @throws StoreUnavailable: nothing of the batch is settled, try it again later.
+   * Stores what can be stored of a batch and settles the rest for good: it is counted and not to be tried again. Once
+   * this resolves, the batch may be acknowledged. @throws StoreUnavailable: nothing of the batch is settled, try it
+   * again later.
    */
   take(batch: readonly IncomingMessage[]): Promise<void>;
   /** Counts messages that were given up before they came to {@link take}. */
@@ -34,8 +34,8 @@ export interface Ingestion {
 const dropsPerLogLine = 1_000;
 
 /**
- * What failed is tried again within this time, in milliseconds, and then tells whether the store takes messages; a small write
- * of our own may still fit where a batch does not. It decides only when nothing is left to be tried.
+ * What failed is tried again within this time, in milliseconds, and then tells whether the store takes messages; a
+ * small write of our own may still fit where a batch does not. It decides only when nothing is left to be tried.
  */
 const retriedWithinMs = 30_000;
 

@@ -26,8 +26,8 @@ export interface IntakeOptions {
 }
 
 /**
- * The most payload of one batch, in bytes. To store this much of text takes SQLite about half a second, and meanwhile the process
- * answers nothing, neither queries nor probes; larger batches store no faster.
+ * The most payload of one batch, in bytes. To store this much of text takes SQLite about half a second, and meanwhile
+ * the process answers nothing, neither queries nor probes; larger batches store no faster.
  */
 const batchBytes = 2 * 1024 * 1024;
 
@@ -38,8 +38,9 @@ export interface Intake {
 }
 
 /**
- * Takes what devices publish below `db/`: at QoS 1 and 2 from the broker's stream, acknowledged once it is stored, one batch in
- * flight and one replica at a time, so that ids ascend in the order the broker took the messages; at QoS 0 as it is told, best effort.
+ * Takes what devices publish below `db/`: at QoS 1 and 2 from the broker's stream, acknowledged once it is stored,
+ * one batch in flight and one replica at a time, so that ids ascend in the order the broker took the messages; at QoS
+ * 0 as it is told, best effort.
  */
 export function startIntake(options: IntakeOptions): Intake {
   const { bus, ingestion, store, clock, batch, waitMs, signal } = options;

@@ -19,8 +19,8 @@ export type Unstorable = UnusableTopic | "topic_too_long" | "too_large";
 /** The most that a topic may weigh, in bytes. */
 const maxTopicBytes = 4_096;
 /**
- * The most that a text may weigh as JSON, in bytes, so that each record fits into a reply. Only a payload of almost nothing but
- * control characters or quotes gets there; it is shown as base64, which grows by a third at most.
+ * The most that a text may weigh as JSON, in bytes, so that each record fits into a reply. Only a payload of almost
+ * nothing but control characters or quotes gets there; it is shown as base64, which grows by a third at most.
  */
 const maxTextBytes = 400 * 1024;
 /** A byte becomes six at most: `\\u0000`. */

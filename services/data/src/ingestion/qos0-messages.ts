@@ -12,7 +12,10 @@ export interface Qos0Options {
   readonly batchBytes: number;
   /** How long a message waits for others, in milliseconds. */
   readonly waitMs: number;
-  /** The most messages that wait, and the most bytes of payloads; beyond, the device that has most of it loses messages. */
+  /**
+   * The most messages that wait, and the most bytes of payloads; beyond, the device that has most of it loses
+   * messages.
+   */
   readonly maxWaiting?: number;
   readonly maxWaitingBytes?: number;
 }

@@ -9,8 +9,8 @@ export interface FairTurnsOptions {
 /** A semaphore whose permits callers get by turns, however much work each of them queues. */
 export interface FairTurns {
   /**
-   * Runs the work once the caller has its turn. Rejects with the signal's reason at once when it aborts, while work that has
-   * begun keeps its permit until it ends.
+   * Runs the work once the caller has its turn. Rejects with the signal's reason at once when it aborts, while work
+   * that has begun keeps its permit until it ends.
    */
   run<T>(caller: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   /** Rejects what waits, and whatever comes later. */
@@ -29,7 +29,10 @@ interface Caller {
   servedAt: number;
 }
 
-/** Gives the next permit to the caller that has the fewest, and among these to the one that waits longest for its turn. */
+/**
+ * Gives the next permit to the caller that has the fewest, and among these to the one that waits longest for its
+ * turn.
+ */
 export function createFairTurns({ inAll, ofOneCaller }: FairTurnsOptions): FairTurns {
   /** Callers with work that waits or runs. */
   const callers = new Map<string, Caller>();

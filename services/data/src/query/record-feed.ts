@@ -5,7 +5,10 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { DataMessage } from "../store/data-store.ts";
 
-/** Most bytes of payload and topic told in one event: as JSON they may grow sixfold, and must stay below the broker's `max_payload`. */
+/**
+ * Most bytes of payload and topic told in one event: as JSON they may grow sixfold, and must stay below the broker's
+ * `max_payload`.
+ */
 const maxChunkBytes = 128 * 1024;
 /** What a record weighs beside its payload and topic. */
 const recordOverhead = 200;

@@ -7,8 +7,8 @@ interface TopicRange {
 }
 
 /**
- * An MQTT topic filter made ready for searching: what an index can find of it and the exact rule. A topic matches when it
- * is `exact`, or is in `range` and `matches` says so.
+ * An MQTT topic filter made ready for searching: what an index can find of it and the exact rule. A topic matches
+ * when it is `exact`, or is in `range` and `matches` says so.
  */
 export interface TopicPattern {
   /** The one topic without wildcards that matches: the filter itself, or what stands before `/#`. */
@@ -22,7 +22,10 @@ export interface TopicPattern {
   readonly expression: string;
 }
 
-/** The pattern of a filter relative to `db/<deviceId>/`. The filter has been checked (`TopicFilter`), the id too (`DeviceId`). */
+/**
+ * The pattern of a filter relative to `db/<deviceId>/`. The filter has been checked (`TopicFilter`), the id too
+ * (`DeviceId`).
+ */
 export function topicPattern(deviceId: string, filter: string): TopicPattern {
   const levels = ["db", deviceId, ...filter.split("/")];
   const wildcard = levels.findIndex((level) => level === "+" || level === "#");

@@ -19,11 +19,12 @@ export interface Removal {
 }
 
 /**
- * Chooses the records that go when a store is over its bound: again and again the oldest one of the device that weighs most. So no
- * device loses a record while another weighs more, and devices of equal weight lose their oldest records by turns.
+ * Chooses the records that go when a store is over its bound: again and again the oldest one of the device that
+ * weighs most. So no device loses a record while another weighs more, and devices of equal weight lose their oldest
+ * records by turns.
  *
- * `oldestOf` returns the record of a device that follows those it returned before, null where there is none, and `unread` where
- * it was not looked up, at which the choice ends.
+ * `oldestOf` returns the record of a device that follows those it returned before, null where there is none, and
+ * `unread` where it was not looked up, at which the choice ends.
  */
 export function chooseHeaviestFirst(
   devices: readonly DeviceBytes[],

@@ -2,8 +2,8 @@
 const fixedWeight = 260;
 
 /**
- * What a record takes up, indexes included, before anything is compressed: what it holds, and topic and device once more for
- * their indexes; in bytes.
+ * What a record takes up, indexes included, before anything is compressed: what it holds, and topic and device once
+ * more for their indexes; in bytes.
  */
 export function weightOf(deviceId: string, topic: string, payloadBytes: number): number {
   return fixedWeight + payloadBytes + 2 * (Buffer.byteLength(topic) + deviceId.length);

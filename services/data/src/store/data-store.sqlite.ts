@@ -12,7 +12,10 @@ import { migrations, tuneForAppending } from "./sqlite/schema.ts";
 export interface SqliteDataStoreOptions extends Partial<SegmentBounds> {
   /** Threads that read; one caller is given all but one of them. */
   readonly readers?: number;
-  /** How long one scan keeps a reading thread before another query gets its turn, in milliseconds; at least one segment's time. */
+  /**
+   * How long one scan keeps a reading thread before another query gets its turn, in milliseconds; at least one
+   * segment's time.
+   */
   readonly sliceMs?: number;
 }
 
@@ -104,7 +107,8 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       return translatingFailures(() => records.remove("recordsBefore", moment, limit));
     },
     async deleteHeaviest(limit, aboveBytes) {
-      // A segment's worth at a time: its search table, which is not in the weights, may give more room back than they say.
+      // A segment's worth at a time: its search table, which is not in the weights, may give more room back than they
+      // say.
       const enough = Math.min(size().bytes - aboveBytes, segmentBounds.segmentBytes);
       return enough > 0 ? translatingFailures(() => records.removeHeaviest({ limit, enough })) : 0;
     },

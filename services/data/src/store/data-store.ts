@@ -5,8 +5,8 @@ import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 export const maxPayloadBytes = 256 * 1024;
 
 /**
- * Where a message is in the broker's stream. With the message's `timestamp` it is the same at each delivery of a message, and of no
- * other: a broker that lost the tail of its stream gives the sequences again, later (ADR 6).
+ * Where a message is in the broker's stream. With the message's `timestamp` it is the same at each delivery of a
+ * message, and of no other: a broker that lost the tail of its stream gives the sequences again, later (ADR 6).
  */
 export interface DeliveryKey {
   /** When the broker created the stream: one created again counts from one. */
@@ -63,7 +63,10 @@ export interface PageRequest {
   readonly skip: number;
   /** The most records wanted; null for all. */
   readonly limit: number | null;
-  /** A record id, or a `next` of the store, which stands for its own rest of `skip`; not a record id with a negative `skip`. */
+  /**
+   * A record id, or a `next` of the store, which stands for its own rest of `skip`; not a record id with a negative
+   * `skip`.
+   */
   readonly after?: string;
   /** The most that the page's records may weigh as JSON, in bytes; at least one record of the largest kind. */
   readonly maxBytes: number;
@@ -71,7 +74,9 @@ export interface PageRequest {
   readonly searchMs: number;
 }
 
-/** Records in the order asked for. It may hold fewer than wanted, even none; `next` is null where nothing can follow. */
+/**
+ * Records in the order asked for. It may hold fewer than wanted, even none; `next` is null where nothing can follow.
+ */
 export interface RecordPage {
   readonly next: string | null;
   readonly items: DataRecord[];
@@ -83,8 +88,8 @@ export class InvalidCursor extends Error {
 }
 
 /**
- * Whether a batch was stored cannot be found out now. One whose messages have a {@link DeliveryKey} is tried again like any that
- * the store could not take; of one without, that could make two records of a message.
+ * Whether a batch was stored cannot be found out now. One whose messages have a {@link DeliveryKey} is tried again
+ * like any that the store could not take; of one without, that could make two records of a message.
  */
 export class OutcomeUnknown extends StoreUnavailable {}
 
@@ -98,15 +103,15 @@ export interface StoreSize {
 
 /**
  * Where records are kept. Record ids are given by the store and ascend in the order of storing, so that who has read
- * up to one has missed none below it; an id is never used twice. A store may be shared by several processes, each with an
- * adapter of its own.
+ * up to one has missed none below it; an id is never used twice. A store may be shared by several processes, each
+ * with an adapter of its own.
  */
 export interface DataStore {
   /**
-   * Stores a batch, in its order, whole or not at all; the same batch again stores nothing. One batch at a time, over all
-   * processes. What it stored survives a power cut once it resolves.
-   * @throws StoreUnavailable when the store is to blame: nothing was stored, or, as {@link OutcomeUnknown}, perhaps all; another
-   * error means that one of the messages is.
+   * Stores a batch, in its order, whole or not at all; the same batch again stores nothing. One batch at a time, over
+   * all processes. What it stored survives a power cut once it resolves. @throws StoreUnavailable when the store is
+   * to blame: nothing was stored, or, as {@link OutcomeUnknown}, perhaps all; another error means that one of the
+   * messages is.
    */
   append(messages: readonly DataMessage[]): Promise<AppendOutcome>;
   /** The highest sequence of a stream that a record has; null without any. @throws StoreUnavailable */
@@ -116,7 +121,10 @@ export interface DataStore {
    * @throws InvalidCursor for a foreign `after`; StoreUnavailable when reading broke off.
    */
   readPage(selection: RecordSelection, page: PageRequest, signal: AbortSignal): Promise<RecordPage>;
-  /** Once it resolves, {@link append} refuses the device's messages, also in a batch that was under way. Twice is once. */
+  /**
+   * Once it resolves, {@link append} refuses the device's messages, also in a batch that was under way. Twice is
+   * once.
+   */
   refuseDevice(deviceId: string): Promise<void>;
   /** Deletes up to `limit` records of the device and tells how many; 0 when none is left. */
   deleteRecordsOf(deviceId: string, limit: number): Promise<number>;
@@ -131,9 +139,9 @@ export interface DataStore {
   /** Deletes up to `limit` records taken before `moment` (Unix milliseconds), oldest first; tells how many. */
   deleteExpired(moment: number, limit: number): Promise<number>;
   /**
-   * While the store takes more than `aboveBytes`, deletes as many records as weigh what is over, at most `limit`, and returns how
-   * many: the oldest of the device whose records weigh most first. Asked again until it returns 0, since a store may give its room
-   * back later.
+   * While the store takes more than `aboveBytes`, deletes as many records as weigh what is over, at most `limit`, and
+   * returns how many: the oldest of the device whose records weigh most first. Asked again until it returns 0, since
+   * a store may give its room back later.
    */
   deleteHeaviest(limit: number, aboveBytes: number): Promise<number>;
   size(): Promise<StoreSize>;

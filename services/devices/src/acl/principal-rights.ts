@@ -14,7 +14,10 @@ const stateSections = ["/state/desired", "/state/reported"];
 /** What a device reads of itself: all but the tags, which are never sent to it (api.md, Device). */
 const deviceSections = ["/state", "/metadata", "/version", "/timestamp"];
 
-/** Whether a key of this principal concerns the device at all. A master key concerns every device, a customer key none. */
+/**
+ * Whether a key of this principal concerns the device at all. A master key concerns every device, a customer key
+ * none.
+ */
 export function concerns(principal: Principal, deviceId: string): boolean {
   if (principal.kind === "master") return true;
   return principal.kind !== "customer" && principal.device_id === deviceId;

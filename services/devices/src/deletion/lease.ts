@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "@devmesh/service-kit/clock";
 
 /**
- * How long a claim on a mark lasts without renewal, in milliseconds: so much later another replica takes up the work of one that
- * died, at the earliest.
+ * How long a claim on a mark lasts without renewal, in milliseconds: so much later another replica takes up the work
+ * of one that died, at the earliest.
  */
 const claimMs = 15_000;
 

@@ -27,14 +27,16 @@ export interface DeletingMark extends Claim {
   readonly client_ids: readonly string[];
 }
 
-/** The token is being replaced; connections made with the old one are still to be closed. The device is seen as ever. */
+/**
+ * The token is being replaced; connections made with the old one are still to be closed. The device is seen as ever.
+ */
 export interface RotatingMark extends Claim {
   readonly kind: "rotating";
 }
 
 /**
- * The clean-up of a deleted device: each step, which may be done twice, and the next one. `purge` comes only in marks of an
- * earlier release, whose `wipe` did not purge.
+ * The clean-up of a deleted device: each step, which may be done twice, and the next one. `purge` comes only in marks
+ * of an earlier release, whose `wipe` did not purge.
  */
 export const nextStep = {
   revoke: "close_again",

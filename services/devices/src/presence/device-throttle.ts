@@ -21,8 +21,8 @@ export interface ThrottleDeps {
 }
 
 /**
- * Closes a device that does too much and refuses its logins for a while, so that only that one loses. Returns at once. `known` are
- * connections of the device that were listed already.
+ * Closes a device that does too much and refuses its logins for a while, so that only that one loses. Returns at
+ * once. `known` are connections of the device that were listed already.
  */
 export type ThrottleDevice = (
   deviceId: string,
@@ -36,7 +36,10 @@ const refusal = { firstMs: 10_000, longestMs: 600_000, forgottenAfterMs: 3_600_0
 /** Devices whose last refusal is remembered; beyond it the one refused longest ago begins again with the first. */
 const maxRemembered = 10_000;
 
-/** How often connections are listed, in milliseconds: once for each thousand of them, since an answer has 600 bytes for each. */
+/**
+ * How often connections are listed, in milliseconds: once for each thousand of them, since an answer has 600 bytes
+ * for each.
+ */
 const listEvery = { leastMs: 200, msPerConnection: 1 } as const;
 
 const callTimeoutMs = 10_000;

@@ -20,8 +20,9 @@ interface Level extends Received {
 }
 
 /**
- * What devices send, metered from the counters in listings of connections: a leaky bucket for each device. Times are monotonic
- * milliseconds. It knows the counters of open connections and the levels of devices that sent something lately.
+ * What devices send, metered from the counters in listings of connections: a leaky bucket for each device. Times are
+ * monotonic milliseconds. It knows the counters of open connections and the levels of devices that sent something
+ * lately.
  */
 export class TrafficMeter {
   readonly #limits: TrafficLimits;

@@ -63,8 +63,8 @@ export function createPatchDevice(deps: PatchDeps): Implementation<typeof device
 }
 
 /**
- * By how much the broker's clock may be behind ours, in milliseconds. An id is free again 6 s after its device lost its access
- * at the earliest (`closeAgainAfterMs`), so nothing that device said is taken for the new one's.
+ * By how much the broker's clock may be behind ours, in milliseconds. An id is free again 6 s after its device lost
+ * its access at the earliest (`closeAgainAfterMs`), so nothing that device said is taken for the new one's.
  */
 const clockSkewMs = 2_000;
 

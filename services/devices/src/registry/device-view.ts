@@ -33,8 +33,8 @@ export function describeDevice(device: StoredDevice, presence: Presence): Device
 
 /**
  * A device as the principal may see it: a master key all of it; the others `id` and the readable parts of the shadow,
- * a side with nothing readable absent (api.md, Device public key and the ACL). For a device key both sides stand, with `app: {}`
- * where there is none.
+ * a side with nothing readable absent (api.md, Device public key and the ACL). For a device key both sides stand,
+ * with `app: {}` where there is none.
  */
 export function describeDeviceFor(
   principal: Principal,

@@ -1,6 +1,9 @@
 import type { StoredDevice } from "../store/device-store.ts";
 
-/** The strong entity tag of a device: another one after each change of name, ACL or shadow, and for each later device of its id. */
+/**
+ * The strong entity tag of a device: another one after each change of name, ACL or shadow, and for each later device
+ * of its id.
+ */
 export function etagOf({ position, revision }: Pick<StoredDevice, "position" | "revision">): string {
   return `"${position}.${revision}"`;
 }

@@ -24,8 +24,8 @@ export interface TokenRotation {
   /** The new token, once the old one is dead and its connections are closed; null when there is no such device. */
   begin(id: string, call: CallContext): Promise<{ readonly token: string } | null>;
   /**
-   * Closes the connections that the device has now, again after a while those of them that came through late, and clears
-   * the mark; the caller must have claimed it.
+   * Closes the connections that the device has now, again after a while those of them that came through late, and
+   * clears the mark; the caller must have claimed it.
    */
   finish(id: string, mark: RotatingMark): Promise<void>;
 }
@@ -38,8 +38,9 @@ export function createTokenRotation(deps: RotationDeps): TokenRotation {
   const { store, keys, background, clock } = deps;
 
   /**
-   * Spares connections that the broker accepted after `changedMs` (monotonic): their logins were checked against the new
-   * token. It compares durations, so the broker's clock may differ from ours; while the time is not known, all are closed.
+   * Spares connections that the broker accepted after `changedMs` (monotonic): their logins were checked against the
+   * new token. It compares durations, so the broker's clock may differ from ours; while the time is not known, all
+   * are closed.
    */
   const close = (id: string, changedMs: number | undefined, call: CallContext) =>
     closeConnections(deps, id, call, changedMs === undefined ? 0 : clock.monotonicMs() - changedMs);

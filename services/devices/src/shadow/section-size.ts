@@ -2,7 +2,9 @@ import { type ShadowPatch, shadowLimits } from "@devmesh/contracts/model/shadow"
 import type { Findings } from "@devmesh/service-kit/findings";
 import type { StoredShadow } from "./stored-shadow.ts";
 
-/** Finds sections that the patch made larger than they may be: bytes of compact JSON of the merged section, in UTF-8. */
+/**
+ * Finds sections that the patch made larger than they may be: bytes of compact JSON of the merged section, in UTF-8.
+ */
 export function checkSectionSizes(shadow: StoredShadow, patch: ShadowPatch, findings: Findings): void {
   const { desiredBytes, reportedBytes, tagsBytes } = shadowLimits;
   const check = (section: unknown, pointer: string, limit: number) => {

@@ -10,8 +10,8 @@ import { labelsOf } from "../registry/labels.ts";
 import type { DeviceDocument, DeviceStore, StoredDevice } from "./device-store.ts";
 
 /**
- * A device as it stands in the database, all of it in one document, so that each write is one compare-and-set. ACL and shadow are
- * compact JSON: a document would take some members that their owner named for something else.
+ * A device as it stands in the database, all of it in one document, so that each write is one compare-and-set. ACL
+ * and shadow are compact JSON: a document would take some members that their owner named for something else.
  */
 interface DeviceRow {
   /** The device's id. */
@@ -99,8 +99,9 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
   }
 
   /**
-   * Places behind `after` in ascending order. The positions are walked in portions, so that a database that sorts what it found has
-   * little to sort, and a call that is given up leaves little work behind; they grow, for stretches where few devices are left.
+   * Places behind `after` in ascending order. The positions are walked in portions, so that a database that sorts
+   * what it found has little to sort, and a call that is given up leaves little work behind; they grow, for stretches
+   * where few devices are left.
    */
   async function listPlaces(
     condition: object,
@@ -187,7 +188,8 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
     },
 
     async recordPresence(reports, signal) {
-      // Every replica writes much the same: in one order, so that where a batch locks what it writes none waits for the other.
+      // Every replica writes much the same: in one order, so that where a batch locks what it writes none waits for
+      // the other.
       const inOrder = reports.toSorted((a, b) => (a.id < b.id ? -1 : 1));
       for (let from = 0; from < inOrder.length; from += reportsAtOnce) {
         const updates = inOrder.slice(from, from + reportsAtOnce).map(({ id, online, seen_at }) => ({

@@ -61,14 +61,16 @@ export class RateLimit {
     if (bucket.tokens < 1) throw this.#refusal(bucket);
   }
 
-  /** Takes one token even where there is none: the debt is waited for, so that a burst cannot outrun its own answers. */
+  /**
+   * Takes one token even where there is none: the debt is waited for, so that a burst cannot outrun its own answers.
+   */
   charge(key: string): void {
     this.#filled(key).tokens -= 1;
   }
 
   /**
-   * Takes further tokens for a request that `take` has granted and updates the headers. One request may leave a debt of any
-   * size; throws `rate_limited`, and takes nothing, while an earlier debt is not paid.
+   * Takes further tokens for a request that `take` has granted and updates the headers. One request may leave a debt
+   * of any size; throws `rate_limited`, and takes nothing, while an earlier debt is not paid.
    */
   surcharge(key: string, tokens: number, headers: Record<string, string>): void {
     const bucket = this.#filled(key);

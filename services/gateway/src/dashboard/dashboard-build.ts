@@ -4,7 +4,10 @@ import type { Clock } from "@devmesh/service-kit/clock";
 
 /** How often a folder is looked at again, at most, in milliseconds. */
 const lookMs = 1_000;
-/** A build is whole when none of its files has changed for this long, in milliseconds: a build in place writes one after the other. */
+/**
+ * A build is whole when none of its files has changed for this long, in milliseconds: a build in place writes one
+ * after the other.
+ */
 const settledMs = 2_000;
 
 /** Media types of what a build holds, by the end of the name; no other file is served. */
@@ -33,7 +36,9 @@ export interface DashboardFile {
   readonly encoded: ReadonlyMap<string, Buffer>;
 }
 
-/** A build of the dashboard. Only what stood in its folder when it was read is served, so no path can lead out of it. */
+/**
+ * A build of the dashboard. Only what stood in its folder when it was read is served, so no path can lead out of it.
+ */
 export interface DashboardBuild {
   readonly page: DashboardFile;
   /** By path of the URL. */
@@ -44,8 +49,8 @@ export interface DashboardBuild {
 export type CurrentDashboard = () => DashboardBuild | null;
 
 /**
- * The build in a folder, read now, and again when another one stands there whole. Until then, and where the folder is emptied, the
- * one before is served; and its hashed files one build longer, for pages that were loaded with it.
+ * The build in a folder, read now, and again when another one stands there whole. Until then, and where the folder is
+ * emptied, the one before is served; and its hashed files one build longer, for pages that were loaded with it.
  */
 export function followDashboard(folder: string, clock: Clock): CurrentDashboard {
   // A build that goes on at the start is read again when it is whole.

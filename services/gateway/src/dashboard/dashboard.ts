@@ -10,7 +10,10 @@ import {
   hashedFiles,
 } from "./dashboard-build.ts";
 
-/** First levels of paths that are never a view of the dashboard, so that a mistyped one is answered as what it was meant for. */
+/**
+ * First levels of paths that are never a view of the dashboard, so that a mistyped one is answered as what it was
+ * meant for.
+ */
 const reserved = /^\/(api|docs|assets|customer|newcustomer|confirm)(\/|$)/;
 
 const security = helmet({
@@ -34,9 +37,9 @@ const security = helmet({
 });
 
 /**
- * Puts the dashboard on an application, behind all other routes: its files, and its page for `/` and for each path that a
- * browser navigates to and that is nothing else's. Anyone may read it; it holds no secret. Without a build it leaves all to what comes
- * behind.
+ * Puts the dashboard on an application, behind all other routes: its files, and its page for `/` and for each path
+ * that a browser navigates to and that is nothing else's. Anyone may read it; it holds no secret. Without a build it
+ * leaves all to what comes behind.
  */
 export function mountDashboard(
   app: Express,

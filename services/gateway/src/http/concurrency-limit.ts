@@ -8,7 +8,10 @@ export interface PlaceLimits {
   readonly inAll: number;
 }
 
-/** The places that this gateway has for answers of one kind that go on for long: each holds memory until its client has read it. */
+/**
+ * The places that this gateway has for answers of one kind that go on for long: each holds memory until its client
+ * has read it.
+ */
 export class Places {
   readonly #limits: PlaceLimits;
   readonly #refusal: GatewayReason;

@@ -84,8 +84,8 @@ function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
 }
 
 /**
- * Lets the application answer a request that asks for a WebSocket, by the same checks as any other. A route that is one takes the
- * connection over; any other answer goes out as it is and ends the connection.
+ * Lets the application answer a request that asks for a WebSocket, by the same checks as any other. A route that is
+ * one takes the connection over; any other answer goes out as it is and ends the connection.
  */
 function answerUpgrade(app: Express, request: IncomingMessage, duplex: Duplex, head: Buffer): void {
   // The server gives upgrades sockets of its own, which are those of `node:net`.

@@ -14,7 +14,10 @@ const digit0 = 0x30;
 const digit9 = 0x39;
 const colon = 0x3a;
 
-/** The outline of JSON in UTF-8, in one pass over its bytes. Bytes that are not JSON have one, too; the parser refuses them. */
+/**
+ * The outline of JSON in UTF-8, in one pass over its bytes. Bytes that are not JSON have one, too; the parser refuses
+ * them.
+ */
 export function outlineOf(bytes: Uint8Array): JsonOutline {
   let depth = 0;
   let level = 0;

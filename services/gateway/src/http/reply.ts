@@ -6,7 +6,10 @@ export interface Reply {
   readonly headers: Readonly<Record<string, string>>;
   /** Whole, or in chunks: the first is awaited before anything is sent, so that its error is still a proper answer. */
   readonly body?: Uint8Array | string | AsyncIterable<Uint8Array | string>;
-  /** Instead of `status` and `body`: takes over the connection, which from then on is its own. Throws before it has, or not at all. */
+  /**
+   * Instead of `status` and `body`: takes over the connection, which from then on is its own. Throws before it has,
+   * or not at all.
+   */
   readonly takeOver?: (exchange: Exchange) => void;
 }
 

@@ -10,8 +10,8 @@ import type { UnfinishedBody } from "./unfinished-bodies.ts";
 export const maxBodyBytes = 512 * 1024;
 
 /**
- * Bytes of a body for each token that it costs beyond the one of its request (api.md, Conventions). 4 KB of a body with many
- * short members take about 1 ms of CPU in all services, as much as a small request.
+ * Bytes of a body for each token that it costs beyond the one of its request (api.md, Conventions). 4 KB of a body
+ * with many short members take about 1 ms of CPU in all services, as much as a small request.
  */
 const bytesPerToken = 4 * 1024;
 
@@ -35,8 +35,8 @@ export interface BodyAccounts {
 
 /**
  * The JSON body of a request; undefined when there is none. Throws `unsupported_media_type`, `body_too_large`,
- * `body_malformed`, `body_too_deep`, `too_many_bodies`, `request_incomplete` and what `charge` throws; `ClientGone` when
- * the connection ends in the middle.
+ * `body_malformed`, `body_too_deep`, `too_many_bodies`, `request_incomplete` and what `charge` throws; `ClientGone`
+ * when the connection ends in the middle.
  */
 export async function readJsonBody(
   request: IncomingMessage,
@@ -108,7 +108,10 @@ function isTooLargeAgain(value: Json): boolean {
   return Buffer.byteLength(JSON.stringify(value)) > maxBodyBytes;
 }
 
-/** How a number beyond the range of a double is written; with a smaller exponent it has more digits than `longestInRange`. */
+/**
+ * How a number beyond the range of a double is written; with a smaller exponent it has more digits than
+ * `longestInRange`.
+ */
 const largeExponent = /\de\+?\d{3}/i;
 const longestInRange = 200;
 

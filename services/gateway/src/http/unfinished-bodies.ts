@@ -39,8 +39,9 @@ interface CountedBody {
 }
 
 /**
- * Bounds the memory of bodies that have begun to arrive. A key beyond its share loses the body that grows; when the whole is
- * used up, the key that holds most loses its largest body, so that small bodies of other keys are still received.
+ * Bounds the memory of bodies that have begun to arrive. A key beyond its share loses the body that grows; when the
+ * whole is used up, the key that holds most loses its largest body, so that small bodies of other keys are still
+ * received.
  */
 export class UnfinishedBodies {
   readonly #options: UnfinishedBodiesOptions;

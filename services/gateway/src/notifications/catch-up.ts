@@ -28,8 +28,9 @@ export interface CatchUpParts {
 }
 
 /**
- * Gives a listener what it missed, from memory or from the stream of events, then puts it beside those who see the same: in the
- * step in which nothing is left between. Resolves then, or when the listener has gone; rejects when the past cannot be read.
+ * Gives a listener what it missed, from memory or from the stream of events, then puts it beside those who see the
+ * same: in the step in which nothing is left between. Resolves then, or when the listener has gone; rejects when the
+ * past cannot be read.
  */
 export type CatchUp = (listener: Listener, channel: Channel) => Promise<void>;
 

@@ -24,8 +24,8 @@ type Happening =
 const maxWaiting = 1_000;
 
 /**
- * Listeners who see the same. What happens is looked at once for all of them, in its order: a view that has to ask is waited for,
- * and what happens meanwhile waits behind it.
+ * Listeners who see the same. What happens is looked at once for all of them, in its order: a view that has to ask is
+ * waited for, and what happens meanwhile waits behind it.
  */
 export class Channel {
   readonly audience: Audience;

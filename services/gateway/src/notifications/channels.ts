@@ -3,8 +3,8 @@ import type { Frame } from "./frame.ts";
 import type { RecentEvent } from "./replay-buffer.ts";
 
 /**
- * The channels of this gateway, found by what concerns them: what happens to a device costs those nothing who hear of another, and does
- * not wait with them.
+ * The channels of this gateway, found by what concerns them: what happens to a device costs those nothing who hear of
+ * another, and does not wait with them.
  */
 export class Channels {
   readonly #make: (audience: Audience) => Channel;

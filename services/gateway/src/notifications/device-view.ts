@@ -22,8 +22,8 @@ const askMs = 5_000;
 const presencePointer = "/state/reported/online";
 
 /**
- * By how much the clock of a service may be behind that of another, in milliseconds. An id is free again 6 s after its device
- * lost its access at the earliest, so nothing of that one is taken for the new one's.
+ * By how much the clock of a service may be behind that of another, in milliseconds. An id is free again 6 s after
+ * its device lost its access at the earliest, so nothing of that one is taken for the new one's.
  */
 const clockSkewMs = 2_000;
 

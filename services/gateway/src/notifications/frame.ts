@@ -7,8 +7,8 @@ import type { z } from "zod";
 export type StreamFormat = "websocket" | "event_stream";
 
 /**
- * One frame of the notification stream. Its bytes are made once for each format, however many listeners get them: what a server
- * sends over a WebSocket is the same for all (RFC 6455, 5.1: it masks nothing).
+ * One frame of the notification stream. Its bytes are made once for each format, however many listeners get them:
+ * what a server sends over a WebSocket is the same for all (RFC 6455, 5.1: it masks nothing).
  */
 export class Frame implements Notification {
   readonly seq: number;

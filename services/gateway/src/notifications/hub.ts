@@ -43,9 +43,9 @@ export interface HubOptions {
 }
 
 /**
- * The notification stream of this gateway (ADR 20): events are followed once, whatever the number of listeners, and fanned out in
- * memory. A listener that comes back is given what it missed, from memory or from the stream of events, and joins the others
- * where that ends.
+ * The notification stream of this gateway (ADR 20): events are followed once, whatever the number of listeners, and
+ * fanned out in memory. A listener that comes back is given what it missed, from memory or from the stream of events,
+ * and joins the others where that ends.
  */
 export class NotificationHub {
   readonly #options: HubOptions;
@@ -93,8 +93,8 @@ export class NotificationHub {
   }
 
   /**
-   * Reserves a place for a listener; give it back by calling the result, once. Throws `too_many_listeners`, and `unavailable`
-   * while it is not known where the stream of events stands.
+   * Reserves a place for a listener; give it back by calling the result, once. Throws `too_many_listeners`, and
+   * `unavailable` while it is not known where the stream of events stands.
    */
   admit(keyId: string, kind: ListenerPrincipal["kind"]): () => void {
     if (this.#heard.recent === null || this.#stopping.signal.aborted) {

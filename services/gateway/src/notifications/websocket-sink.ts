@@ -10,7 +10,8 @@ export function websocketOutlet(websocket: WebSocket, socket: Socket): Outlet {
   websocket.on("pong", () => {
     alive = true;
   });
-  // One that does not read must not make answers pile up: of several pings the last may stand for all (RFC 6455, 5.5.3).
+  // One that does not read must not make answers pile up: of several pings the last may stand for all (RFC 6455,
+  // 5.5.3).
   websocket.on("ping", (load) => {
     if (isOpen() && socket.writableLength === 0) websocket.pong(load);
   });

@@ -32,7 +32,10 @@ Every answer carries \`X-Request-Id\`. Errors are problems after RFC 9457 with a
 \`/query/\` or \`/path/\` names a parameter of the URL. Keys go into \`Authorization: Bearer KEY\` or
 \`?access_token=KEY\`. Wherever there is a \`GET\` there is a \`HEAD\`.`;
 
-/** The document of the public API, from the declarations that requests are checked by. `baseUrl` is where it is served. */
+/**
+ * The document of the public API, from the declarations that requests are checked by. `baseUrl` is where it is
+ * served.
+ */
 export function describeApi(baseUrl = "/"): OpenApiDocument {
   const paths: ZodOpenApiPathsObject = {};
   for (const [operation, route] of Object.entries<RouteDeclaration>(api)) {

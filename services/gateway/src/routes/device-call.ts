@@ -6,11 +6,13 @@ import { onlyMember } from "../http/envelope.ts";
 import type { Within } from "../http/handlers.ts";
 import { json, type Reply } from "../http/reply.ts";
 
-/** How much longer than the device's time the bridge may take, in milliseconds; after it, nobody waits for an answer. */
+/**
+ * How much longer than the device's time the bridge may take, in milliseconds; after it, nobody waits for an answer.
+ */
 const travelMs = 250;
 /**
- * How long after the device's time the caller is answered at the latest, in milliseconds: sooner than the 50 that are promised
- * (api.md, RPC). The bridge's own word is there before, unless it is overloaded or has crashed.
+ * How long after the device's time the caller is answered at the latest, in milliseconds: sooner than the 50 that are
+ * promised (api.md, RPC). The bridge's own word is there before, unless it is overloaded or has crashed.
  */
 const lateMs = 30;
 

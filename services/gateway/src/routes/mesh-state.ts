@@ -35,7 +35,10 @@ interface MeshReading {
 /** The last reading, or one that begins now where that is `maxAgeMs` old. */
 export type ReadMesh = (maxAgeMs: number) => MeshReading;
 
-/** Readings of the mesh's state, each shared by all for whom it is new enough: services are asked once, however many look. */
+/**
+ * Readings of the mesh's state, each shared by all for whom it is new enough: services are asked once, however many
+ * look.
+ */
 export function createMeshReader(options: MeshReaderOptions): ReadMesh {
   const { clock } = options;
   let last: MeshReading | null = null;

@@ -41,13 +41,19 @@ function eventStream(body: AsyncIterable<string>): Reply {
   return { status: 200, headers, body };
 }
 
-/** All listeners are told the same readings: the next is due at the same moment for each of them, and the first begins it. */
+/**
+ * All listeners are told the same readings: the next is due at the same moment for each of them, and the first begins
+ * it.
+ */
 async function* tellAgainAndAgain(
   caller: Caller,
   within: Within,
   { readMesh, places, clock, stopping }: MeshRouteOptions,
 ): AsyncGenerator<string> {
-  /** Whether the listener is still to be told at a moment of the monotonic clock. Throws when the client goes away before. */
+  /**
+   * Whether the listener is still to be told at a moment of the monotonic clock. Throws when the client goes away
+   * before.
+   */
   const listensUntil = async (dueAtMs: number): Promise<boolean> => {
     for (;;) {
       const pauseMs = Math.min(dueAtMs - clock.monotonicMs(), keyCheckMs);

@@ -15,7 +15,10 @@ export async function* asNdjson(pages: AsyncIterable<ListPage>): AsyncGenerator<
 const formula = /^[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/;
 const number = /^[+-]\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** Devices choose these texts: an apostrophe before a formula keeps spreadsheets from running it (OWASP, CSV injection). */
+/**
+ * Devices choose these texts: an apostrophe before a formula keeps spreadsheets from running it (OWASP, CSV
+ * injection).
+ */
 function withoutFormula(text: string): string {
   return formula.test(text) && !number.test(text) ? `'${text}` : text;
 }

@@ -44,9 +44,9 @@ export function recordPages(
 }
 
 /**
- * The pages of all records that match, but for those stored after the first page was asked for, of which the last page may hold
- * some: a client that reads more slowly than devices publish would never come to an end. Behind a `skip` that does not hold, since
- * the cursors are no record ids there.
+ * The pages of all records that match, but for those stored after the first page was asked for, of which the last
+ * page may hold some: a client that reads more slowly than devices publish would never come to an end. Behind a
+ * `skip` that does not hold, since the cursors are no record ids there.
  */
 export async function* pagesOfAllRecords(
   client: Client<typeof data, "queryRecords">,

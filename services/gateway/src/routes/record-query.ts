@@ -19,8 +19,8 @@ export interface NarrowedQuery {
 }
 
 /**
- * The vendor's query, narrowed and never widened: the smaller limit, the later `since` (api.md, Device public key and the ACL). Throws
- * `invalid_request` for a limit over 5,000 where the query has none of its own.
+ * The vendor's query, narrowed and never widened: the smaller limit, the later `since` (api.md, Device public key and
+ * the ACL). Throws `invalid_request` for a limit over 5,000 where the query has none of its own.
  */
 export function narrowQuery(query: NamedQuery, by: Narrowing, now: Date): NarrowedQuery {
   if (query.limit === undefined) assertRecordLimit(by.limit);

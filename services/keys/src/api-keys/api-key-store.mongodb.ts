@@ -23,7 +23,10 @@ interface ApiKeyDocument {
   readonly mark?: DeletionMark;
 }
 
-/** Says that a master key may be gone any moment. It counts as none when `until` (Unix ms) is over: whoever set it has died. */
+/**
+ * Says that a master key may be gone any moment. It counts as none when `until` (Unix ms) is over: whoever set it has
+ * died.
+ */
 interface DeletionMark {
   readonly token: string;
   readonly until: number;
@@ -76,9 +79,10 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
   }
 
   /**
-   * Deletes a master key once another valid one is seen that nobody has marked. Of any number of deletions at the same time, the
-   * one that marked last saw a key that was unmarked after its own mark, and so after all the others': that key is nobody's to
-   * delete on the strength of theirs. Where all valid keys are marked, the deletion of the lowest id waits and the others let go.
+   * Deletes a master key once another valid one is seen that nobody has marked. Of any number of deletions at the
+   * same time, the one that marked last saw a key that was unmarked after its own mark, and so after all the others':
+   * that key is nobody's to delete on the strength of theirs. Where all valid keys are marked, the deletion of the
+   * lowest id waits and the others let go.
    */
   async function deleteMaster(id: string, now: number, signal: AbortSignal) {
     const token = randomUUID();
@@ -170,7 +174,10 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
       if (ids.length === 0) return;
       await run(signal, () => keys.deleteMany({ _id: { $in: [...ids] } }));
     },
-    /** An epoch never comes back, so a key whose epoch is not that of the credentials read after it is an orphan for good. */
+    /**
+     * An epoch never comes back, so a key whose epoch is not that of the credentials read after it is an orphan for
+     * good.
+     */
     async deleteOrphans(signal) {
       let deleted = 0;
       for (let after: string | undefined = ""; after !== undefined; ) {

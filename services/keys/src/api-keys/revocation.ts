@@ -16,7 +16,10 @@ export function createAnnouncer(publisher: Publisher<typeof keyEvents>): Announc
   };
 }
 
-/** Id of a device's public key in `verify` and in events. One for all that the device ever had, so that any crash heals. */
+/**
+ * Id of a device's public key in `verify` and in events. One for all that the device ever had, so that any crash
+ * heals.
+ */
 export function publicKeyId(deviceId: string): string {
   return `${deviceId}/public_key`;
 }

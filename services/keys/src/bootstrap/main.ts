@@ -2,7 +2,8 @@ import { parseEnv } from "@devmesh/service-kit/env";
 import { BootstrapEnv } from "./env.ts";
 import { ensureMasterKeySecret } from "./master-key-secret.ts";
 
-// The Job `bootstrap` of k8s/base: makes the first master key. It ends with code 1 when it cannot, and is run again then.
+// The Job `bootstrap` of k8s/base: makes the first master key. It ends with code 1 when it cannot, and is run again
+// then.
 
 const env = parseEnv(BootstrapEnv);
 try {

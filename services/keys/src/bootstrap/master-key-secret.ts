@@ -20,8 +20,8 @@ interface SecretResource {
 }
 
 /**
- * Writes a new master key into a Secret of Kubernetes that has none; one that is there stays. Of two that write at once the API
- * server takes the first. Throws with one sentence that holds no secret.
+ * Writes a new master key into a Secret of Kubernetes that has none; one that is there stays. Of two that write at
+ * once the API server takes the first. Throws with one sentence that holds no secret.
  */
 export async function ensureMasterKeySecret(env: BootstrapEnv): Promise<"made" | "present"> {
   const resource = await locate(env);

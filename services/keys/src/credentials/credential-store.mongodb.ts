@@ -20,7 +20,10 @@ interface ClientDocument {
   readonly generated: boolean;
 }
 
-/** Where device credentials stand, client ids in the same document: so that a revocation and a login meet in one place. */
+/**
+ * Where device credentials stand, client ids in the same document: so that a revocation and a login meet in one
+ * place.
+ */
 export const credentialCollection = {
   name: "device_credentials",
   indexes: [{ name: "one_of_public_key", key: { "public_key.digest": 1 }, unique: true, sparse: true }],

@@ -54,7 +54,9 @@ export interface CredentialStore {
     secrets: { readonly token: StoredSecret } | { readonly publicKey: StoredSecret },
     signal: AbortSignal,
   ): Promise<boolean>;
-  /** Drops the secrets and keeps the client ids, which it answers; harmless when done twice or for an unknown device. */
+  /**
+   * Drops the secrets and keeps the client ids, which it answers; harmless when done twice or for an unknown device.
+   */
   revoke(deviceId: string, signal: AbortSignal): Promise<string[]>;
   /** Drops what `revoke` kept; leaves credentials alone that are not revoked. */
   forget(deviceId: string, signal: AbortSignal): Promise<void>;

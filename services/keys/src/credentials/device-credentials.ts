@@ -29,7 +29,10 @@ export function createDeviceCredentials(
   const { store, sealer, announceRevoked, notices } = dependencies;
 
   return {
-    /** Two calls at the same time, or one repeated after a lost answer, get the same secrets: neither kills the other's. */
+    /**
+     * Two calls at the same time, or one repeated after a lost answer, get the same secrets: neither kills the
+     * other's.
+     */
     async issueCredentials({ device_id }, context) {
       const issue = { deviceId: device_id, epoch: randomUUID() };
       const issued = await store.credentials.issue(
@@ -80,7 +83,10 @@ export function createDeviceCredentials(
     },
   };
 
-  /** A client id of the form that the broker makes up may meanwhile be the id of another device, whose session it then is. */
+  /**
+   * A client id of the form that the broker makes up may meanwhile be the id of another device, whose session it then
+   * is.
+   */
   async function withoutOtherDevices(deviceId: string, clientIds: readonly string[], signal: AbortSignal) {
     const own: string[] = [];
     for (const clientId of clientIds) {

@@ -34,7 +34,10 @@ export interface CustomerStore {
   /** Customers in ascending order of id, behind `after`, at most `limit`. */
   list(after: string | null, limit: number, signal: AbortSignal): Promise<StoredCustomer[]>;
   delete(id: string, signal: AbortSignal): Promise<boolean>;
-  /** Deletes one customer that was never confirmed and last invited at that time or before; answers its id, null when there is none. */
+  /**
+   * Deletes one customer that was never confirmed and last invited at that time or before; answers its id, null when
+   * there is none.
+   */
   deleteUnconfirmed(invitedUntil: number, signal: AbortSignal): Promise<string | null>;
   /** The same for the customer of one address. */
   deleteUnconfirmedOf(email: string, invitedUntil: number, signal: AbortSignal): Promise<string | null>;

@@ -57,8 +57,8 @@ export function createCustomers(
 
   return {
     /**
-     * A known and an unknown address take the same steps, so that neither answer nor time distinguishes them while there is
-     * room for both. When the process dies between store and queue, the next invitation finds the customer.
+     * A known and an unknown address take the same steps, so that neither answer nor time distinguishes them while
+     * there is room for both. When the process dies between store and queue, the next invitation finds the customer.
      */
     async invite({ email, network = "unknown" }, context) {
       const isCustomer = await store.customers.isConfirmed(email, context.signal);

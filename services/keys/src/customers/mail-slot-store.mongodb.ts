@@ -60,7 +60,10 @@ export function createMongoMailSlotStore({ db, run }: MongoStore): MailSlotStore
     },
   };
 
-  /** Makes a window that is not there yet: apart from taking, since an upsert that meets another does not tell what was before. */
+  /**
+   * Makes a window that is not there yet: apart from taking, since an upsert that meets another does not tell what
+   * was before.
+   */
   async function open(window: string, now: number, signal: AbortSignal): Promise<void> {
     try {
       await run(signal, () => windows.insertOne({ _id: window, taken: [], last_taken: now }));

@@ -1,6 +1,9 @@
 /** Where it is kept when mails were sent, so that limits hold over restarts. One document a window. */
 export interface MailSlotStore {
-  /** Takes a slot of a window at `now` if fewer than `limit` were taken after `since`; atomic. Times are Unix milliseconds. */
+  /**
+   * Takes a slot of a window at `now` if fewer than `limit` were taken after `since`; atomic. Times are Unix
+   * milliseconds.
+   */
   take(window: string, limit: number, since: number, now: number, signal: AbortSignal): Promise<boolean>;
   /** Gives one slot back that was taken at `takenAt`. */
   giveBack(window: string, takenAt: number, signal: AbortSignal): Promise<void>;

@@ -6,7 +6,10 @@ export interface IngestionGate {
   close(): void;
 }
 
-/** Asks by `ask`, which resolves when the broker is ready and rejects while it is not; logins at the same time share one question. */
+/**
+ * Asks by `ask`, which resolves when the broker is ready and rejects while it is not; logins at the same time share
+ * one question.
+ */
 export function createIngestionGate(ask: () => Promise<unknown>): IngestionGate {
   let asking: Promise<boolean> | null = null;
   return {

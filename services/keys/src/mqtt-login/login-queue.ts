@@ -7,8 +7,8 @@ const maxSuspect = 1_000;
 /** Bounds the logins that are decided at once; the others wait. */
 export interface LoginQueue {
   /**
-   * Resolves when it is this login's turn, with the function that ends it, or with null when too many wait. A suspect login waits
-   * for all that are not.
+   * Resolves when it is this login's turn, with the function that ends it, or with null when too many wait. A suspect
+   * login waits for all that are not.
    */
   enter(suspect: boolean): Promise<(() => void) | null>;
 }

@@ -16,15 +16,17 @@ export interface LoginLimits {
 }
 
 /**
- * Counts failed logins (api.md, MQTT), and right ones under ever new client ids, each of which may leave a session in the
- * broker. A device is counted for each address apart; attempts that were throttled do not count as failed.
+ * Counts failed logins (api.md, MQTT), and right ones under ever new client ids, each of which may leave a session in
+ * the broker. A device is counted for each address apart; attempts that were throttled do not count as failed.
  */
 export interface LoginThrottle {
   /** Whether an attempt has its turn with all others; `deviceId` is null when the user name is none. */
   admits(deviceId: string | null, address: string): boolean;
   /** Counts a failed login; `deviceId` is null when the user name is none. */
   recordFailure(deviceId: string | null, address: string): void;
-  /** Refuses all logins of a device for so many milliseconds from now on, or for longer if that was asked for before. */
+  /**
+   * Refuses all logins of a device for so many milliseconds from now on, or for longer if that was asked for before.
+   */
   refuse(deviceId: string, forMs: number): void;
   /** Whether logins of the device are refused now, with the right password, too. */
   isRefused(deviceId: string): boolean;

@@ -11,8 +11,9 @@ export interface MqttPermissions {
 }
 
 /**
- * The topics of one device (api.md, MQTT): everything else is denied. QoS 1 and 2, retained messages and kept sessions
- * need no right to the broker's own `$MQTT` subjects. `deviceId` must have passed its pattern: it becomes part of subjects.
+ * The topics of one device (api.md, MQTT): everything else is denied. QoS 1 and 2, retained messages and kept
+ * sessions need no right to the broker's own `$MQTT` subjects. `deviceId` must have passed its pattern: it becomes
+ * part of subjects.
  */
 export function mqttPermissions(deviceId: string): MqttPermissions {
   return {

@@ -10,8 +10,8 @@ import type { BrokerRoomOptions } from "./storage-quota.ts";
 import type { WipeDeviceOptions } from "./wipe-device.ts";
 
 /**
- * The part of `DEVICE_STREAM_MAX_BYTES` beyond which what waits for kept sessions alone is dropped. Retained messages, and those at
- * QoS 2 that were never released, which the broker stores apart, may take as much each.
+ * The part of `DEVICE_STREAM_MAX_BYTES` beyond which what waits for kept sessions alone is dropped. Retained
+ * messages, and those at QoS 2 that were never released, which the broker stores apart, may take as much each.
  */
 const deviceShare = 0.5;
 

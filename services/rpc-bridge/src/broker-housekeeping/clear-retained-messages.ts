@@ -4,8 +4,9 @@ import type { MqttLink } from "../mqtt-link.ts";
 const batchSize = 128;
 
 /**
- * Clears retained messages by empty ones, at QoS 0 but for the last of each batch, whose acknowledgement covers all before it. Below
- * `db/` all are at QoS 1: `data` dates a message at QoS 0 by its arrival, at which a later device of the id may be admitted.
+ * Clears retained messages by empty ones, at QoS 0 but for the last of each batch, whose acknowledgement covers all
+ * before it. Below `db/` all are at QoS 1: `data` dates a message at QoS 0 by its arrival, at which a later device of
+ * the id may be admitted.
  */
 export async function clearRetainedMessages(
   link: Pick<MqttLink, "publish">,

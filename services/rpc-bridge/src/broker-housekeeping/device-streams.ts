@@ -4,7 +4,10 @@ import type { Logger } from "@devmesh/service-kit/logger";
 /** Whether the broker keeps what devices publish: its streams have their limits, their durable consumers exist. */
 export interface Ingestion {
   readonly ready: boolean;
-  /** Sets the streams up, again after each login to the broker: it may be another one, or an emptied one. Returns at once. */
+  /**
+   * Sets the streams up, again after each login to the broker: it may be another one, or an emptied one. Returns at
+   * once.
+   */
   provision(): void;
   /** True as soon as it is ready; false when it is not after `waitMs`. */
   untilReady(waitMs: number): Promise<boolean>;

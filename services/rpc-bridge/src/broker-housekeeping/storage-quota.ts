@@ -26,8 +26,9 @@ export interface BrokerRoomOptions {
 const lookEveryMs = 2_000;
 
 /**
- * Keeps single devices from filling the broker's storage, without which no device is acknowledged anything: by sessions that nobody
- * comes back to, by messages that services have not handled, and by retained messages. Resolves when `signal` aborts.
+ * Keeps single devices from filling the broker's storage, without which no device is acknowledged anything: by
+ * sessions that nobody comes back to, by messages that services have not handled, and by retained messages. Resolves
+ * when `signal` aborts.
  */
 export async function keepBrokerRoom(options: BrokerRoomOptions): Promise<void> {
   const {

@@ -7,8 +7,8 @@ import { clearRetainedMessages } from "./clear-retained-messages.ts";
 
 /**
  * Takes from the broker what it holds of a device whose access has ended: the session under each client id with its
- * queued messages, what it published at QoS 2 and never released, and its retained messages. Doing it again changes nothing.
- * Throws when it could not be finished before `signal` aborted; what was removed until then stays removed.
+ * queued messages, what it published at QoS 2 and never released, and its retained messages. Doing it again changes
+ * nothing. Throws when it could not be finished before `signal` aborted; what was removed until then stays removed.
  */
 export type WipeDevice = (
   deviceId: string,
@@ -78,7 +78,10 @@ export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
   };
 }
 
-/** Ends sessions by logging in under their client ids: the broker discards the will of a connection that is taken over. */
+/**
+ * Ends sessions by logging in under their client ids: the broker discards the will of a connection that is taken
+ * over.
+ */
 export function createEndSessions(login: BrokerLogin): EndSessions {
   return async (deviceId, clientIds, signal) => {
     if (!clientIds.every((id) => isOwnClientId(deviceId, id)))
@@ -92,7 +95,10 @@ function isOwnClientId(deviceId: string, clientId: string): boolean {
   return isClientIdOf(deviceId, clientId) || isGeneratedClientId(clientId);
 }
 
-/** Any server of a cluster ends the session, whichever holds it: the first that lets the bridge in. Throws when none does. */
+/**
+ * Any server of a cluster ends the session, whichever holds it: the first that lets the bridge in. Throws when none
+ * does.
+ */
 async function endSession(login: BrokerLogin, clientId: string, signal: AbortSignal): Promise<void> {
   const failures: unknown[] = [];
   for (const url of login.urls) {

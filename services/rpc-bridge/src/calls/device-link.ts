@@ -29,8 +29,9 @@ interface Replies {
 const repliesPerCall = 100;
 
 /**
- * Speaks NATS rather than MQTT, so that it subscribes to the replies of a device only while that device owes one: the broker drops all
- * others. SUB and PUB share a connection, and a route in a cluster, so the subscription is there before the device gets the call.
+ * Speaks NATS rather than MQTT, so that it subscribes to the replies of a device only while that device owes one: the
+ * broker drops all others. SUB and PUB share a connection, and a route in a cluster, so the subscription is there
+ * before the device gets the call.
  */
 export function createDeviceLink({ bus, replica, onReply }: DeviceLinkOptions): DeviceLink {
   const awaited = new Map<string, Replies>();

@@ -17,7 +17,9 @@ export type DeviceReply =
   | { readonly kind: "result"; readonly result: Json }
   | { readonly kind: "no_such_function" }
   | { readonly kind: "error"; readonly code: number; readonly message: string }
-  /** Its id could be read, the rest not, or the result cannot be passed on: too large, or with a number out of range. */
+  /**
+   * Its id could be read, the rest not, or the result cannot be passed on: too large, or with a number out of range.
+   */
   | { readonly kind: "unreadable" };
 
 /** A reply and the call it belongs to. */

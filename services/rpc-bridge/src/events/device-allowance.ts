@@ -1,6 +1,9 @@
 /** What one device may have the bridge do, so that a flood of one holds up no other. */
 export interface DeviceAllowance {
-  /** Whether the device may have one message more handled that it sent at `sentAt`, Unix milliseconds; counts it if so. */
+  /**
+   * Whether the device may have one message more handled that it sent at `sentAt`, Unix milliseconds; counts it if
+   * so.
+   */
   take(deviceId: string, sentAt: number): boolean;
 }
 
@@ -14,8 +17,8 @@ interface Bucket {
 const maxBuckets = 10_000;
 
 /**
- * A token bucket for each device. It is filled by the times at which messages were sent, not by when they are handled: what waited in
- * the broker while the mesh was away is judged as if it had been there.
+ * A token bucket for each device. It is filled by the times at which messages were sent, not by when they are
+ * handled: what waited in the broker while the mesh was away is judged as if it had been there.
  */
 export function createDeviceAllowance(perSecond: number, burst: number): DeviceAllowance {
   const buckets = new Map<string, Bucket>();

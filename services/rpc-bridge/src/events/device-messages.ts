@@ -27,8 +27,8 @@ export interface DeviceMessages {
    */
   handleKept(message: IncomingMessage, signal: AbortSignal): Promise<void>;
   /**
-   * A message that nobody keeps (QoS 0). It is given up when too many wait or after ten seconds. Never rejects. A message that is
-   * dropped is done with at once, without a promise: a flood of them must cost little.
+   * A message that nobody keeps (QoS 0). It is given up when too many wait or after ten seconds. Never rejects. A
+   * message that is dropped is done with at once, without a promise: a flood of them must cost little.
    */
   handleUnkept(message: IncomingMessage, signal: AbortSignal): Promise<void> | undefined;
 }
@@ -56,8 +56,8 @@ interface Admitted {
 const maxUnkept = 1_000;
 
 /**
- * QoS 0 messages of one device that wait or are worked on at one time; beyond it, its new ones are dropped. Most of a flood is so
- * dropped before it costs anything, and other devices keep the larger part of `maxUnkept`.
+ * QoS 0 messages of one device that wait or are worked on at one time; beyond it, its new ones are dropped. Most of a
+ * flood is so dropped before it costs anything, and other devices keep the larger part of `maxUnkept`.
  */
 const maxUnkeptPerDevice = 200;
 
@@ -67,7 +67,9 @@ const burstSeconds = 20;
 /** The longest a QoS 0 message is tried, in milliseconds: later the device has said something newer. */
 const unkeptMs = 10_000;
 
-/** The longest an event is tried, in milliseconds: it is best effort (ADR 20) and must not hold up shadows behind it. */
+/**
+ * The longest an event is tried, in milliseconds: it is best effort (ADR 20) and must not hold up shadows behind it.
+ */
 const eventMs = 10_000;
 
 /** Bytes of the largest payload of an event; as an event of the mesh it must fit one NATS message. */

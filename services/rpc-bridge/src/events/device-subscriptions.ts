@@ -27,8 +27,9 @@ const durable = "rpc-bridge";
 const maxBatch = 256;
 
 /**
- * Messages of one kind at QoS 0 that the broker delivers before they are read. Replies to calls come after them on the same connection,
- * so a flood delays them by what it takes to drop so many; a burst of a fleet that fits loses nothing.
+ * Messages of one kind at QoS 0 that the broker delivers before they are read. Replies to calls come after them on
+ * the same connection, so a flood delays them by what it takes to drop so many; a burst of a fleet that fits loses
+ * nothing.
  */
 const unkeptWindow = 400;
 
@@ -69,7 +70,8 @@ export function startDeviceIntake({ bus, messages, stopping, signal }: DeviceInt
 
 function keptMessage(message: DeviceMessage): IncomingMessage {
   const { topicLevels, payload, timestamp, redelivered, streamCreated, sequence } = message;
-  // A broker that lost the tail of its stream gives the sequences again; its time of the message distinguishes them (ADR 6).
+  // A broker that lost the tail of its stream gives the sequences again; its time of the message distinguishes them
+  // (ADR 6).
   const deliveryId = `${streamCreated}/${sequence}/${timestamp.getTime()}`;
   return { topicLevels, payload, timestamp, redelivered, deliveryId };
 }

@@ -63,8 +63,8 @@ export function rejectionOf(error: unknown): Pick<Rejection, "code" | "message">
 }
 
 /**
- * Whether a merge patch (RFC 7396) would leave `target` as it is. By it an update that is tried again and whose `version` no longer
- * matches is known to have been applied before.
+ * Whether a merge patch (RFC 7396) would leave `target` as it is. By it an update that is tried again and whose
+ * `version` no longer matches is known to have been applied before.
  */
 export function isMergedIn(target: Json | undefined, patch: Json): boolean {
   if (patch === null) return target === undefined || target === null;

@@ -1,7 +1,10 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import { brokerUsers } from "@devmesh/device-broker/broker-config";
 
-/** Names of the broker's users by the environment variable that hands nats-server their password, such as `NATS_PASSWORD_RPC_BRIDGE_DEVICES`. */
+/**
+ * Names of the broker's users by the environment variable that hands nats-server their password, such as
+ * `NATS_PASSWORD_RPC_BRIDGE_DEVICES`.
+ */
 export const brokerPasswordVariables: ReadonlyMap<string, string> = new Map(
   brokerUsers(mesh).map(({ name }) => [passwordVariable(name), name]),
 );

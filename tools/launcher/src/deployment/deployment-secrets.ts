@@ -30,8 +30,8 @@ export interface DeploymentSecrets {
 }
 
 /**
- * The secrets kept in a file (mode 0600); what is missing is made and stored before it is used, so that the same file always
- * gives the same secrets, and a new release those it needs besides.
+ * The secrets kept in a file (mode 0600); what is missing is made and stored before it is used, so that the same file
+ * always gives the same secrets, and a new release those it needs besides.
  */
 export async function deploymentSecrets(file: string): Promise<DeploymentSecrets> {
   const names = [

@@ -18,7 +18,9 @@ export interface KubernetesSecretsOptions {
   readonly secrets: DeploymentSecrets;
   /** The server that takes mail, with its password. */
   readonly smtpUrl: string;
-  /** Whether MongoDB runs beside the services (`k8s/components/mongodb`); otherwise `STORE_URL` comes from elsewhere. */
+  /**
+   * Whether MongoDB runs beside the services (`k8s/components/mongodb`); otherwise `STORE_URL` comes from elsewhere.
+   */
   readonly withMongodb: boolean;
 }
 
@@ -31,8 +33,8 @@ export interface KubernetesSecret {
 }
 
 /**
- * The Secrets that the manifests name: `nats`, one for each service, and with MongoDB `mongodb` and `<service>-store`. Each holds what
- * one workload needs and nothing of another's.
+ * The Secrets that the manifests name: `nats`, one for each service, and with MongoDB `mongodb` and
+ * `<service>-store`. Each holds what one workload needs and nothing of another's.
  */
 export function kubernetesSecrets(options: KubernetesSecretsOptions): readonly KubernetesSecret[] {
   const { secrets, withMongodb } = options;
@@ -43,7 +45,10 @@ export function kubernetesSecrets(options: KubernetesSecretsOptions): readonly K
   ];
 }
 
-/** nats-server reads a variable as a value of its configuration language: in double quotes it is a string whatever it holds. */
+/**
+ * nats-server reads a variable as a value of its configuration language: in double quotes it is a string whatever it
+ * holds.
+ */
 function natsEnvironment(secrets: DeploymentSecrets): Record<string, string> {
   const passwords = [...brokerPasswordVariables].map(([variable, user]) => [
     variable,

@@ -7,8 +7,9 @@ import { syncToDisk } from "./sync-to-disk.ts";
 const youngMs = 10 * 60_000;
 
 /**
- * Syncs the files by which nats-server finds its streams and consumers again. It syncs what they hold, but their descriptions only with
- * `sync_interval: always`: in a power cut soon after their creation they would be lost with all that they hold.
+ * Syncs the files by which nats-server finds its streams and consumers again. It syncs what they hold, but their
+ * descriptions only with `sync_interval: always`: in a power cut soon after their creation they would be lost with
+ * all that they hold.
  */
 export async function syncDescriptions(jetstream: string): Promise<void> {
   const paths = await readdir(jetstream, { recursive: true });

@@ -16,7 +16,10 @@ export interface Address {
   readonly port: number;
 }
 
-/** Ends a nats-server that a launcher of this data folder left behind; recognised by its pid file and its command line. */
+/**
+ * Ends a nats-server that a launcher of this data folder left behind; recognised by its pid file and its command
+ * line.
+ */
 export async function endLeftoverBroker(folder: DataFolder): Promise<void> {
   const text = await readFile(folder.brokerPid, "utf8").catch(() => "");
   const pid = Number.parseInt(text, 10);
@@ -24,8 +27,9 @@ export async function endLeftoverBroker(folder: DataFolder): Promise<void> {
 }
 
 /**
- * Starts nats-server with the configuration of the data folder and resolves when it listens on all the addresses. Rejects with a
- * {@link StartFailure} otherwise, and nothing of it runs then. A watcher ends it when this process dies.
+ * Starts nats-server with the configuration of the data folder and resolves when it listens on all the addresses.
+ * Rejects with a {@link StartFailure} otherwise, and nothing of it runs then. A watcher ends it when this process
+ * dies.
  */
 export async function startBroker(
   binary: string,
@@ -66,7 +70,9 @@ async function awaitListening(
   }
 }
 
-/** Waits until something accepts connections on one of the addresses; rejects after `withinMs` or when `signal` fires. */
+/**
+ * Waits until something accepts connections on one of the addresses; rejects after `withinMs` or when `signal` fires.
+ */
 export async function awaitAnyListening(
   addresses: readonly Address[],
   withinMs: number,

@@ -30,8 +30,8 @@ export interface BrokerStorageOptions {
 }
 
 /**
- * Restarts nats-server after a write error once there is room: until then it stores nothing more in the stream that failed, and restarting
- * earlier would only cut connections. Returns what takes the cause of each write error.
+ * Restarts nats-server after a write error once there is room: until then it stores nothing more in the stream that
+ * failed, and restarting earlier would only cut connections. Returns what takes the cause of each write error.
  */
 export function brokerStorage(options: BrokerStorageOptions): (cause: string) => void {
   const { folder, broker, graceMs, say, signal } = options;

@@ -68,9 +68,9 @@ function notWritable(folder: DataFolder, why: string | undefined, cause: unknown
 const SQLITE_BUSY = 5;
 
 /**
- * Takes the folder for this process until it ends, however it ends: the operating system holds the lock (SQLite's own, so that it
- * works alike on Linux and macOS), and nothing stale can stay behind. Throws a {@link StartFailure} when another mesh has it, or
- * the file of the lock is somebody else's.
+ * Takes the folder for this process until it ends, however it ends: the operating system holds the lock (SQLite's
+ * own, so that it works alike on Linux and macOS), and nothing stale can stay behind. Throws a {@link StartFailure}
+ * when another mesh has it, or the file of the lock is somebody else's.
  */
 export function lockDataFolder(folder: DataFolder): { release(): void } {
   const file = join(folder.path, "launcher.lock");
@@ -91,7 +91,9 @@ export function lockDataFolder(folder: DataFolder): { release(): void } {
   return { release: () => held.close() };
 }
 
-/** Replaces a file as a whole (mode 0600): after a crash at any moment either the old content stands there or the new. */
+/**
+ * Replaces a file as a whole (mode 0600): after a crash at any moment either the old content stands there or the new.
+ */
 export async function replaceFile(path: string, content: string): Promise<void> {
   const unfinished = `${path}.${randomUUID()}.part`;
   try {

@@ -8,9 +8,9 @@ import { serviceEnvironment, storeOwners } from "./service-environment.ts";
 import { meshSettings } from "./settings.ts";
 
 /**
- * The environment of a service that is to run beside a mesh which is up, by the mesh's data folder: what the launcher would give
- * it, changed by `env`. The URL of a shared store is not in that folder, so `env` must hold `STORE_URL` where the mesh has one.
- * @throws StartFailure when no such mesh runs, or when the service cannot run twice.
+ * The environment of a service that is to run beside a mesh which is up, by the mesh's data folder: what the launcher
+ * would give it, changed by `env`. The URL of a shared store is not in that folder, so `env` must hold `STORE_URL`
+ * where the mesh has one. @throws StartFailure when no such mesh runs, or when the service cannot run twice.
  */
 export async function environmentBeside(
   dataDir: string,

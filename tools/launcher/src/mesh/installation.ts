@@ -5,7 +5,10 @@ import { StartFailure } from "../process/running-process.ts";
 import { systemErrorCode } from "../process/system-error.ts";
 import { replaceFile } from "./data-folder.ts";
 
-/** The secrets of one installation: made at its first start, kept in `DATA_DIR/installation.json` (mode 0600), never shown. */
+/**
+ * The secrets of one installation: made at its first start, kept in `DATA_DIR/installation.json` (mode 0600), never
+ * shown.
+ */
 const Installation = z.object({
   created_at: z.iso.datetime(),
   /** Password of each user of the broker. */
@@ -20,7 +23,10 @@ export type Installation = z.infer<typeof Installation>;
 /** What only service-kit can make: an NKey pair of an account. */
 export type MakeIssuer = () => { seed: string; publicKey: string };
 
-/** Reads the secrets of an installation. Throws a {@link StartFailure} when they are unreadable; null when there are none yet. */
+/**
+ * Reads the secrets of an installation. Throws a {@link StartFailure} when they are unreadable; null when there are
+ * none yet.
+ */
 export async function readInstallation(path: string): Promise<Installation | null> {
   let text: string;
   try {
@@ -41,7 +47,10 @@ export async function readInstallation(path: string): Promise<Installation | nul
   }
 }
 
-/** The secrets of an installation with a password for each of `users`; what is missing is made and stored before it is used. */
+/**
+ * The secrets of an installation with a password for each of `users`; what is missing is made and stored before it is
+ * used.
+ */
 export async function ensureInstallation(
   path: string,
   users: readonly string[],

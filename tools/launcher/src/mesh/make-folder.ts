@@ -3,9 +3,9 @@ import { dirname } from "node:path";
 import { systemErrorCode } from "../process/system-error.ts";
 
 /**
- * Makes a folder (mode 0700) and those above it that are missing; one that is there already is left as it is. Node's own
- * `recursive` does not come to an end where the system says that a folder is missing and cannot be made, as below `/proc`.
- * Throws the system's error.
+ * Makes a folder (mode 0700) and those above it that are missing; one that is there already is left as it is. Node's
+ * own `recursive` does not come to an end where the system says that a folder is missing and cannot be made, as below
+ * `/proc`. Throws the system's error.
  */
 export async function makeFolder(path: string): Promise<void> {
   try {

@@ -20,7 +20,10 @@ import { brokerLog, type PartLog, serviceLog } from "./service-log.ts";
 import { type ServicePlace, type ServiceProcess, serviceEntry, startService } from "./service-process.ts";
 import { httpUrl, type MeshSettings } from "./settings.ts";
 
-/** Time, in milliseconds, that a service has to close its store after the running calls are done, and nats-server to close its files. */
+/**
+ * Time, in milliseconds, that a service has to close its store after the running calls are done, and nats-server to
+ * close its files.
+ */
 const CLOSING_MS = 7_000;
 const BROKER_GRACE_MS = 10_000;
 
@@ -132,7 +135,10 @@ function wantedPorts(settings: MeshSettings, without: ReadonlySet<ServiceName>):
   return ports;
 }
 
-/** A launcher that was killed leaves processes that are about to end, or, without its watcher, a nats-server that is not. */
+/**
+ * A launcher that was killed leaves processes that are about to end, or, without its watcher, a nats-server that is
+ * not.
+ */
 async function endLeftovers(folder: DataFolder, say: (sentence: string) => void): Promise<void> {
   const before = await readMeshFile(folder.meshFile);
   const services = Object.entries(before?.services ?? {}) as [ServiceName, { pid: number }][];

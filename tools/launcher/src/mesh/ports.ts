@@ -7,7 +7,10 @@ export interface WantedPort {
   readonly port: number;
 }
 
-/** Throws a {@link StartFailure} that names the first port that is wanted twice or cannot be listened on, and its variable. */
+/**
+ * Throws a {@link StartFailure} that names the first port that is wanted twice or cannot be listened on, and its
+ * variable.
+ */
 export async function checkPorts(host: string, wanted: readonly WantedPort[]): Promise<void> {
   const taken = new Map<number, string>();
   for (const { variable, port } of wanted) {

@@ -4,8 +4,8 @@ const QUIET_MS = 10_000;
 const REMEMBERED = 200;
 
 /**
- * Shows each line, but one that repeats only every ten seconds, with how often it came meanwhile: a fault that hits every message must
- * not bury the rest. `now` is any monotonic clock in milliseconds.
+ * Shows each line, but one that repeats only every ten seconds, with how often it came meanwhile: a fault that hits
+ * every message must not bury the rest. `now` is any monotonic clock in milliseconds.
  */
 export function withoutRepeats(show: (line: string) => void, now: () => number): (line: string) => void {
   const shown = new Map<string, { at: number; more: number }>();

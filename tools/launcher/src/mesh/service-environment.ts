@@ -51,8 +51,8 @@ export interface ServiceSurroundings {
 }
 
 /**
- * The environment of one service: its own credentials and settings, and of the launcher's environment all that the launcher does not
- * hand out itself. A secret of one service never stands in another's environment.
+ * The environment of one service: its own credentials and settings, and of the launcher's environment all that the
+ * launcher does not hand out itself. A secret of one service never stands in another's environment.
  */
 export function serviceEnvironment(
   service: ServiceName,
@@ -77,8 +77,8 @@ export function serviceEnvironment(
 }
 
 /**
- * `STORE_URL` of one service. Each has a store of its own: a `sqlite:` URL given for the mesh names the folder of their files, a database in a
- * `mongodb:` URL the beginning of their databases' names.
+ * `STORE_URL` of one service. Each has a store of its own: a `sqlite:` URL given for the mesh names the folder of
+ * their files, a database in a `mongodb:` URL the beginning of their databases' names.
  */
 export function storeUrlOf(
   service: ServiceName,

@@ -21,7 +21,10 @@ interface Reading {
 
 /** What the log of one part of the mesh goes through. */
 export interface PartLog {
-  /** Takes over a stream of the process: every line goes to the file, warnings and errors in short form to the user too. */
+  /**
+   * Takes over a stream of the process: every line goes to the file, warnings and errors in short form to the user
+   * too.
+   */
   follow(stream: Readable): void;
   /** The last thing the part said that looks like a reason, for the sentence that tells of its end. */
   lastComplaint(): string | null;
@@ -36,9 +39,9 @@ export function serviceLog(name: string, file: string, show: (line: string) => v
 }
 
 /**
- * Opens the log file of nats-server, whose lines carry `[WRN]`, `[ERR]`, `[FTL]`. It logs user name and client id of a failed
- * login: a token that was sent as one of them is redacted. `onWriteError` gets the cause of a write error: what could not be written to
- * fails from then on, until nats-server restarts.
+ * Opens the log file of nats-server, whose lines carry `[WRN]`, `[ERR]`, `[FTL]`. It logs user name and client id of
+ * a failed login: a token that was sent as one of them is redacted. `onWriteError` gets the cause of a write error:
+ * what could not be written to fails from then on, until nats-server restarts.
  */
 export function brokerLog(
   file: string,
@@ -55,8 +58,8 @@ export function brokerLog(
 }
 
 /**
- * What nats-server logs once for each stream and consumer, and when it turns JetStream off altogether. From the line's begin: what follows
- * may be a client id, which a device chooses.
+ * What nats-server logs once for each stream and consumer, and when it turns JetStream off altogether. From the
+ * line's begin: what follows may be a client id, which a device chooses.
  */
 const keptWriteError =
   /^\[\d+\] \S+ \S+ \[ERR\] JetStream (?:(?:stream|consumer) '.*' critical write error: (?:.*: )?(?<cause>.*)$|(?<cause>out of .*), will be DISABLED)/;

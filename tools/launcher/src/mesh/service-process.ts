@@ -39,8 +39,9 @@ export function serviceEntry(service: ServiceName): string {
 }
 
 /**
- * Starts a service and resolves when it says that it is ready. Rejects with a {@link StartFailure} that names the reason,
- * when it fails, ends, stays silent or `signal` fires; nothing of it runs then. It ends by itself when this process dies, as its channel closes.
+ * Starts a service and resolves when it says that it is ready. Rejects with a {@link StartFailure} that names the
+ * reason, when it fails, ends, stays silent or `signal` fires; nothing of it runs then. It ends by itself when this
+ * process dies, as its channel closes.
  */
 export async function startService(
   service: ServiceName,

@@ -86,7 +86,10 @@ export interface MeshSettings {
   readonly drainMs: number;
 }
 
-/** Reads the environment. Throws a {@link StartFailure} that names each variable that is wrong, never a value, which may be a secret. */
+/**
+ * Reads the environment. Throws a {@link StartFailure} that names each variable that is wrong, never a value, which
+ * may be a secret.
+ */
 export function meshSettings(env: NodeJS.ProcessEnv): MeshSettings {
   const parsed = Environment.safeParse(env);
   if (!parsed.success) {

@@ -10,16 +10,16 @@ import { makeFolder } from "./make-folder.ts";
 import { syncToDisk } from "./sync-to-disk.ts";
 
 /**
- * The order in which stores are copied while they are written. A device that is made meanwhile then has credentials and records in the
- * later copies and is missing in the first: it gets the same credentials when it is made again. In another order devices would be
- * listed that have lost theirs, or records be left of devices that were deleted.
+ * The order in which stores are copied while they are written. A device that is made meanwhile then has credentials
+ * and records in the later copies and is missing in the first: it gets the same credentials when it is made again. In
+ * another order devices would be listed that have lost theirs, or records be left of devices that were deleted.
  */
 const inOrder = ["devices", "keys", "data"] as const satisfies readonly ServiceName[];
 
 /**
- * Copies the SQLite stores of a mesh into a folder, which is made (mode 0700) and must be empty or missing; the mesh may run. Each
- * copy is the state of one moment. The folder gets its name when all of them are on the disk: until then it ends in `.part`.
- * @throws StartFailure when a store or the folder is not as it must be.
+ * Copies the SQLite stores of a mesh into a folder, which is made (mode 0700) and must be empty or missing; the mesh
+ * may run. Each copy is the state of one moment. The folder gets its name when all of them are on the disk: until
+ * then it ends in `.part`. @throws StartFailure when a store or the folder is not as it must be.
  */
 export async function backUpStores(
   fileOf: (service: (typeof inOrder)[number]) => string,

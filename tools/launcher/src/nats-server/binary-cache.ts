@@ -4,7 +4,10 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { PINNED_VERSION } from "./supported-version.ts";
 
-/** Folder of what is kept between starts and shared by all meshes of one user: `XDG_CACHE_HOME`/devmesh, else `~/.cache/devmesh`. */
+/**
+ * Folder of what is kept between starts and shared by all meshes of one user: `XDG_CACHE_HOME`/devmesh, else
+ * `~/.cache/devmesh`.
+ */
 export function cacheFolder(env: NodeJS.ProcessEnv): string {
   const cacheHome = env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache");
   return join(cacheHome, "devmesh");

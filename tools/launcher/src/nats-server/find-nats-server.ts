@@ -38,10 +38,10 @@ export class NatsServerNotFound extends Error {
 }
 
 /**
- * Finds nats-server, in the order of architecture.md, How it starts: `NATS_URL`, `NATS_SERVER_BIN`, PATH, the cache, a
- * release download (`NATS_SERVER_DOWNLOAD_URL` names a mirror), `go install`. The last two fill the cache.
- * Throws {@link NatsServerNotFound}; a `NATS_SERVER_BIN` that is unfit is not passed over in silence. Leaves nothing running or
- * half-written when `signal` fires, and rejects with its reason.
+ * Finds nats-server, in the order of architecture.md, How it starts: `NATS_URL`, `NATS_SERVER_BIN`, PATH, the cache,
+ * a release download (`NATS_SERVER_DOWNLOAD_URL` names a mirror), `go install`. The last two fill the cache. Throws
+ * {@link NatsServerNotFound}; a `NATS_SERVER_BIN` that is unfit is not passed over in silence. Leaves nothing running
+ * or half-written when `signal` fires, and rejects with its reason.
  */
 export async function findNatsServer(lookUp: LookUp): Promise<NatsServer> {
   const { env, say = () => {} } = lookUp;

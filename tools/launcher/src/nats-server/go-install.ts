@@ -15,8 +15,8 @@ export interface GoProgram {
 }
 
 /**
- * Builds a program from its Go module, whose content Go itself checks against the public checksum database, and writes it to
- * `target`. Throws with the last lines of Go's own message. `signal` ends Go and all it has started.
+ * Builds a program from its Go module, whose content Go itself checks against the public checksum database, and
+ * writes it to `target`. Throws with the last lines of Go's own message. `signal` ends Go and all it has started.
  */
 export async function goInstall(
   go: string,

@@ -14,7 +14,10 @@ export interface ReleaseArchive {
 /** The folder the release's files are downloaded from, unless `NATS_SERVER_DOWNLOAD_URL` names a mirror. */
 export const RELEASE_URL = `https://github.com/nats-io/nats-server/releases/download/v${PINNED_VERSION}`;
 
-/** The archive for a platform and CPU as Node names them (`process.platform`, `process.arch`); null where none is published that the mesh supports. */
+/**
+ * The archive for a platform and CPU as Node names them (`process.platform`, `process.arch`); null where none is
+ * published that the mesh supports.
+ */
 export function releaseArchive(platform: string, architecture: string): ReleaseArchive | null {
   const os = platforms[platform];
   const cpu = architectures[architecture];

@@ -3,7 +3,10 @@ import { writeFile } from "node:fs/promises";
 import type { ReleaseArchive } from "./release-archive.ts";
 import { fileFromTarGz } from "./tar-archive.ts";
 
-/** Longest wait, in milliseconds, for the first answer and between two pieces of a download: an unreachable host is given up quickly. */
+/**
+ * Longest wait, in milliseconds, for the first answer and between two pieces of a download: an unreachable host is
+ * given up quickly.
+ */
 export interface DownloadPatience {
   readonly answerMs: number;
   readonly stallMs: number;
@@ -20,12 +23,13 @@ const PATIENCE: DownloadPatience = { answerMs: 5_000, stallMs: 15_000 };
 const MAX_ARCHIVE = 64 * 1024 * 1024;
 
 /**
- * Downloads the archive, checks it against the SHA-256 in the release's own `SHA256SUMS`, and writes the server to `target`.
+ * Downloads the archive, checks it against the SHA-256 in the release's own `SHA256SUMS`, and writes the server to
+ * `target`.
  *
- * What the check protects from: a transfer that was cut or damaged, a cache or proxy on the way that answers with something
- * else, a mirror with a mixed-up file. It does not protect from a host that was taken over, since the list comes from
- * the same place; for that, name a binary you have verified in `NATS_SERVER_BIN`, or let Go build it
- * (`go install` checks against the public checksum database).
+ * What the check protects from: a transfer that was cut or damaged, a cache or proxy on the way that answers with
+ * something else, a mirror with a mixed-up file. It does not protect from a host that was taken over, since the list
+ * comes from the same place; for that, name a binary you have verified in `NATS_SERVER_BIN`, or let Go build it (`go
+ * install` checks against the public checksum database).
  *
  * Throws without touching `target` when anything is amiss.
  */

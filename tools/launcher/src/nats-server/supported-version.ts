@@ -6,7 +6,10 @@ export const PINNED_VERSION = "2.15.2";
 
 const run = promisify(execFile);
 
-/** Why a nats-server of this version is refused, as the end of a sentence; null when it is fit: the pinned minor, the pinned patch or a newer one. */
+/**
+ * Why a nats-server of this version is refused, as the end of a sentence; null when it is fit: the pinned minor, the
+ * pinned patch or a newer one.
+ */
 export function reasonAgainst(version: string): string | null {
   const found = /^(\d+)\.(\d+)\.(\d+)$/.exec(version);
   if (!found) return `its version "${version}" is not a release`;

@@ -12,7 +12,9 @@ export interface BackOffLimits {
 export interface BackOff {
   /** Tells that the process is up, at the given time in milliseconds of any monotonic clock. */
   up(atMs: number): void;
-  /** The wait before the next start, in milliseconds, of a process that ended, or failed to start, at the given time. */
+  /**
+   * The wait before the next start, in milliseconds, of a process that ended, or failed to start, at the given time.
+   */
   next(atMs: number): number;
 }
 
@@ -25,8 +27,8 @@ export const serviceBackOff: BackOffLimits = {
 };
 
 /**
- * At once when nats-server was up for ten seconds, else 250 ms, doubling to 2 s: without it nothing works, and a start that fails costs
- * a few milliseconds.
+ * At once when nats-server was up for ten seconds, else 250 ms, doubling to 2 s: without it nothing works, and a
+ * start that fails costs a few milliseconds.
  */
 export const brokerBackOff: BackOffLimits = {
   afterHealthMs: 0,

@@ -1,6 +1,9 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
 
-/** Size, in bytes, at which a log file becomes `<file>.1` and a new one begins: two such files are the most one service can fill. */
+/**
+ * Size, in bytes, at which a log file becomes `<file>.1` and a new one begins: two such files are the most one
+ * service can fill.
+ */
 const MAX_BYTES = 10 * 1024 * 1024;
 
 /** A log file that cannot fill the disk. */

@@ -4,7 +4,10 @@ import type { RunningProcess } from "./running-process.ts";
 
 /** Every child of the launcher, so that none outlives it. */
 export interface ChildRegistry {
-  /** Starts a child in a session of its own: a Ctrl-C in the terminal reaches the launcher alone, which then ends all in order. */
+  /**
+   * Starts a child in a session of its own: a Ctrl-C in the terminal reaches the launcher alone, which then ends all
+   * in order.
+   */
   spawn(
     command: string,
     args: readonly string[],

@@ -19,8 +19,8 @@ export async function commandLineOf(pid: number): Promise<string | null> {
 }
 
 /**
- * Ends a process whose command line holds all the given texts, each up to the end of an argument; any other process of that id, or none, is left alone. SIGTERM
- * first, SIGKILL after `graceMs`. Answers whether there was one to end.
+ * Ends a process whose command line holds all the given texts, each up to the end of an argument; any other process
+ * of that id, or none, is left alone. SIGTERM first, SIGKILL after `graceMs`. Answers whether there was one to end.
  */
 export async function endByCommandLine(
   pid: number,

@@ -11,8 +11,8 @@ export interface Command<T extends object> {
   /** How it is called and what it does, for the user. */
   readonly usage: string;
   /**
-   * What a command line asks for, without the names of node and of the script. Throws {@link WrongUsage}, or what `parseArgs`
-   * throws.
+   * What a command line asks for, without the names of node and of the script. Throws {@link WrongUsage}, or what
+   * `parseArgs` throws.
    */
   read(args: string[]): T | "help";
   /** Does it. What it throws is told to the user by its message alone. */
@@ -20,8 +20,8 @@ export interface Command<T extends object> {
 }
 
 /**
- * Runs a command with this process's arguments, then ends the process, whatever the command left open: 0 when it was done or explained,
- * 1 when it failed, 2 for a wrong command line.
+ * Runs a command with this process's arguments, then ends the process, whatever the command left open: 0 when it was
+ * done or explained, 1 when it failed, 2 for a wrong command line.
  */
 export async function runCommand<T extends object>(command: Command<T>): Promise<never> {
   const exitCode = await run(command);

@@ -11,9 +11,10 @@ export interface ParentDeathGuard {
 const GRACE_SECONDS = 10;
 
 /**
- * Watches over a child that, unlike our own services, cannot notice that its parent is gone (nats-server). A shell of about 1 MB
- * reads from a pipe whose other end only this process holds: end of file without the word `released`
- * means that this process was killed, and the shell then ends the child. In a session of its own, so that a Ctrl-C does not reach it.
+ * Watches over a child that, unlike our own services, cannot notice that its parent is gone (nats-server). A shell of
+ * about 1 MB reads from a pipe whose other end only this process holds: end of file without the word `released` means
+ * that this process was killed, and the shell then ends the child. In a session of its own, so that a Ctrl-C does not
+ * reach it.
  */
 export function guardAgainstOwnDeath(pid: number): ParentDeathGuard {
   const script =

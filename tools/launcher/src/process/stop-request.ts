@@ -1,4 +1,7 @@
-/** One Ctrl-C can arrive twice, from the terminal and from npm; what follows within this time, in milliseconds, is the same one. */
+/**
+ * One Ctrl-C can arrive twice, from the terminal and from npm; what follows within this time, in milliseconds, is the
+ * same one.
+ */
 const SAME_REQUEST_MS = 500;
 
 /** The user's wish that this process stops. */

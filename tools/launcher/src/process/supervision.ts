@@ -6,7 +6,10 @@ import type { RunningProcess } from "./running-process.ts";
 export interface SupervisedPart<P extends RunningProcess> {
   /** As the user knows it: `keys`, `nats-server`. */
   readonly name: string;
-  /** Starts it and resolves when it is ready. When it fails or the signal fires, nothing of it is left and the promise rejects. */
+  /**
+   * Starts it and resolves when it is ready. When it fails or the signal fires, nothing of it is left and the promise
+   * rejects.
+   */
   start(signal: AbortSignal): Promise<P>;
   /** The waits before it is started again. */
   readonly backOff: BackOffLimits;

@@ -3,10 +3,9 @@ import { join } from "node:path";
 import { serviceNames } from "../../src/mesh/mesh.ts";
 
 /**
- * Services that do nothing but what the launcher needs of one: they say `ready`, end on SIGTERM and when the channel closes, and
- * write down when they stop. `FAIL=<name>` makes one fail, `SILENT=<name>` makes one die without a word,
- * `LOUD=<name>` makes one warn when it is ended, and the one
- * that fails wait until it runs.
+ * Services that do nothing but what the launcher needs of one: they say `ready`, end on SIGTERM and when the channel
+ * closes, and write down when they stop. `FAIL=<name>` makes one fail, `SILENT=<name>` makes one die without a word,
+ * `LOUD=<name>` makes one warn when it is ended, and the one that fails wait until it runs.
  */
 export async function pretendedServices(repository: string): Promise<void> {
   for (const name of serviceNames) {

@@ -31,7 +31,10 @@ export function withBadAnswers(model: DeviceModel, random: SeededRandom, totals:
   return { ...model, functions: Object.fromEntries(functions) };
 }
 
-/** Drops the device's connection or has it send garbage, again and again at random times. Ends when the result is called. */
+/**
+ * Drops the device's connection or has it send garbage, again and again at random times. Ends when the result is
+ * called.
+ */
 export function disturb(device: SimulatedDevice, random: SeededRandom, totals: Totals): () => void {
   let timer: NodeJS.Timeout;
   const schedule = () => {

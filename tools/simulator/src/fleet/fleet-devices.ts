@@ -21,7 +21,10 @@ export function fleetDeviceName(kind: string): string {
 
 const Devices = z.array(z.object({ id: z.string(), name: z.string().nullable() }));
 
-/** Deletes the devices that fleets of that prefix made, by id and name, and returns how many. Throws when the mesh refuses. */
+/**
+ * Deletes the devices that fleets of that prefix made, by id and name, and returns how many. Throws when the mesh
+ * refuses.
+ */
 export async function removeFleet({ url, masterKey }: MeshAccess, prefix: string): Promise<number> {
   const devices = `${url}/api/v2/devices`;
   const headers = { Authorization: `Bearer ${masterKey}` };

@@ -28,7 +28,9 @@ export interface Fleet {
   readonly totals: Readonly<Totals>;
   /** Devices that are connected now. */
   connected(): number;
-  /** Resolves when all have joined, or the fleet is stopped; rejects when one could not, the mesh being there or not. */
+  /**
+   * Resolves when all have joined, or the fleet is stopped; rejects when one could not, the mesh being there or not.
+   */
   readonly joined: Promise<void>;
   stop(): Promise<void>;
 }

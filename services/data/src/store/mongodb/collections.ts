@@ -27,7 +27,10 @@ interface VoidDocument {
   readonly void: Date;
 }
 
-/** The one document by which batches take turns. Ids up to `visible` are final; those from there up to `next` are reserved. */
+/**
+ * The one document by which batches take turns. Ids up to `visible` are final; those from there up to `next` are
+ * reserved.
+ */
 export interface WriterDocument {
   readonly _id: "writer";
   /** Names the batch under way; null when there is none. */

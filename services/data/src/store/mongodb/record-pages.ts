@@ -33,8 +33,8 @@ export interface RecordPagesParts {
 }
 
 /**
- * Sends one command of a search in its caller's turn. It is bounded by its own time, not by the caller's signal: a caller that
- * goes away keeps its permit until the server is done.
+ * Sends one command of a search in its caller's turn. It is bounded by its own time, not by the caller's signal: a
+ * caller that goes away keeps its permit until the server is done.
  */
 type Ask = <T>(command: (options: { readonly timeoutMS: number }) => Promise<T>) => Promise<T>;
 
@@ -55,7 +55,10 @@ interface Part extends IdRange {
   readonly last: boolean;
 }
 
-/** Reading from a database. Whatever a page needs, it reads below one id at which everything is final, so it is of one state. */
+/**
+ * Reading from a database. Whatever a page needs, it reads below one id at which everything is final, so it is of one
+ * state.
+ */
 export function createRecordPages({
   store,
   collections,
@@ -110,7 +113,9 @@ export function createRecordPages({
     return { kind: "read", at: null, skip: 0, remaining: found, skipped: true };
   }
 
-  /** Reads on until enough is found, the page is full, the time is over or the end is reached; answers where to go on. */
+  /**
+   * Reads on until enough is found, the page is full, the time is over or the end is reached; answers where to go on.
+   */
   async function fill(
     search: Search,
     position: ReadPosition,

@@ -12,7 +12,9 @@ export interface RecordPlan {
   readonly index: string;
   /** Members of the index before the record id; each stands fixed in the conditions. */
   readonly fixed: readonly ("device" | "topic")[];
-  /** Whether all that the index leads to matches. Otherwise it is read run by run, so that a search can be cut short. */
+  /**
+   * Whether all that the index leads to matches. Otherwise it is read run by run, so that a search can be cut short.
+   */
   readonly exact: boolean;
   /** A substring that search segments know where to look for. */
   readonly searched: string | null;
@@ -87,7 +89,8 @@ function literal(text: string): string {
 const fewMatches = 20_000;
 
 /**
- * Ids of all records whose topic matches, ascending; null where these are too many. Answered by the index of topics alone.
+ * Ids of all records whose topic matches, ascending; null where these are too many. Answered by the index of topics
+ * alone.
  */
 export async function idsOnTopics(
   { records }: Collections,

@@ -14,8 +14,8 @@ import type { IdRange, SearchSegments } from "./search-segments.ts";
 type PortMethods = Pick<DataStore, "deleteRecordsOf" | "deleteExpired" | "deleteHeaviest" | "size">;
 
 /**
- * How long a void stays, in milliseconds, whatever the retention: far longer than any insert can be under way that it is to
- * keep out.
+ * How long a void stays, in milliseconds, whatever the retention: far longer than any insert can be under way that it
+ * is to keep out.
  */
 const voidStaysMs = 3_600_000;
 
@@ -116,7 +116,9 @@ export function createRecordRemoval(
   const totalOf = (sealed: readonly SegmentDocument[], others: readonly DeviceBytes[]) =>
     others.reduce((sum, { bytes }) => sum + bytes, 0) + sealed.reduce((sum, { weight }) => sum + weight, 0);
 
-  /** All segments, each with its shares counted: those of an older release, or of a maker that died, are counted now. */
+  /**
+   * All segments, each with its shares counted: those of an older release, or of a maker that died, are counted now.
+   */
   async function countedSegments(): Promise<SegmentDocument[]> {
     const listed = await allSegments();
     const uncounted = listed.filter(({ counted }) => counted !== true);

@@ -52,7 +52,8 @@ export async function appendRecords(
     return { stored: documents.length, repeated, refused, ids };
   });
   return await stored.catch((error: unknown) => {
-    // Given up is only what the server will never take: a password that changed, or what nobody has thought of, costs no message.
+    // Given up is only what the server will never take: a password that changed, or what nobody has thought of, costs
+    // no message.
     if (!(error instanceof MongoServerError) || documentFaults.has(Number(error.code))) throw error;
     throw new StoreUnavailable("the database refuses to store", { cause: error });
   });
@@ -84,7 +85,10 @@ export async function appendRecords(
 /** Codes for a document that a server will not store: InvalidBSON, DocumentValidationFailure, BSONObjectTooLarge. */
 const documentFaults: ReadonlySet<number> = new Set([22, 121, 10_334]);
 
-/** A batch is mostly one run of sequences; one with wide gaps is asked for one by one, not to find all that lies between. */
+/**
+ * A batch is mostly one run of sequences; one with wide gaps is asked for one by one, not to find all that lies
+ * between.
+ */
 function amongAll(sequences: readonly number[]) {
   const [low, high] = [Math.min(...sequences), Math.max(...sequences)];
   return high - low < 2 * sequences.length ? { $gte: low, $lte: high } : { $in: [...sequences] };

@@ -30,8 +30,8 @@ export interface IdRange {
 }
 
 /**
- * Records in runs, each with a search index beside it, made once no more record can come into the run. What is younger has none and
- * is read through, so that storing does not wait for the index and a missing one is no fault.
+ * Records in runs, each with a search index beside it, made once no more record can come into the run. What is
+ * younger has none and is read through, so that storing does not wait for the index and a missing one is no fault.
  */
 export interface SearchSegments {
   /** All there are, oldest first, that hold ids of the range. */
@@ -48,11 +48,16 @@ export interface SearchSegments {
   seal(visible: number, signal: AbortSignal): Promise<void>;
   /** Forgets segments before the record id `firstId`. */
   dropBefore(firstId: number): Promise<void>;
-  /** Takes off what has gone of a segment, by device. A segment that weighs less than its search index then loses the index. */
+  /**
+   * Takes off what has gone of a segment, by device. A segment that weighs less than its search index then loses the
+   * index.
+   */
   lighten(segment: SegmentDocument, gone: ReadonlyMap<string, number>): Promise<void>;
   /** Counts again what each device has in a segment, and so heals what a death between two writes left wrong. */
   count(segment: SegmentDocument): Promise<void>;
-  /** What devices have in segments up to the one that begins at `last`, heaviest first; the most that are of interest. */
+  /**
+   * What devices have in segments up to the one that begins at `last`, heaviest first; the most that are of interest.
+   */
   heaviest(last: number): Promise<DeviceBytes[]>;
   /** Notes that a device has nothing in any segment. */
   forget(device: string): Promise<void>;
@@ -64,7 +69,9 @@ const readAtOnce = 1_000;
 const slicesAtOnce = 128;
 /** How many shares are written at once. */
 const sharesAtOnce = 1_000;
-/** How many devices are ranked by their weight; with more, the lightest count only with what is not in a segment yet. */
+/**
+ * How many devices are ranked by their weight; with more, the lightest count only with what is not in a segment yet.
+ */
 const mostRanked = 10_000;
 /** Rows without a candidate between two with one, over which a search rather reads on than begins anew. */
 const rowsReadOver = 4;

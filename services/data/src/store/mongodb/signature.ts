@@ -1,7 +1,7 @@
 /**
- * A bit matrix that tells where a text may stand: rows are runs of record ids, columns are hashes of grams, that is of short
- * substrings. A row that lacks one gram of a filter holds no match. It is kept by columns, several to a slice, so that a filter
- * reads a few slices and no rows.
+ * A bit matrix that tells where a text may stand: rows are runs of record ids, columns are hashes of grams, that is
+ * of short substrings. A row that lacks one gram of a filter holds no match. It is kept by columns, several to a
+ * slice, so that a filter reads a few slices and no rows.
  */
 export interface SignatureLayout {
   /** How many ids share a row. */
@@ -75,7 +75,10 @@ export function createSignature({
   };
 }
 
-/** Columns that a row must have set to hold a text with this filter in it; none for one below {@link shortestSearched}. */
+/**
+ * Columns that a row must have set to hold a text with this filter in it; none for one below {@link
+ * shortestSearched}.
+ */
 export function columnsOf(filter: string): readonly number[] {
   const length = filter.length >= longGram ? longGram : shortGram;
   const grams = Math.max(0, filter.length - length + 1);

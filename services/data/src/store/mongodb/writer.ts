@@ -21,9 +21,9 @@ interface Reserved {
 /** Lets one batch at a time be written, over all processes, and makes it visible as a whole. */
 export interface Writer {
   /**
-   * Reserves `ids` record ids, does the work, and makes what it stored under them visible; when the work throws, it stays
-   * invisible for ever. No other work runs meanwhile that could still have an effect.
-   * @throws StoreUnavailable when it is nobody's turn for too long, or this one was taken away; OutcomeUnknown.
+   * Reserves `ids` record ids, does the work, and makes what it stored under them visible; when the work throws, it
+   * stays invisible for ever. No other work runs meanwhile that could still have an effect. @throws StoreUnavailable
+   * when it is nobody's turn for too long, or this one was taken away; OutcomeUnknown.
    */
   takeTurn<T>(ids: number, work: (reserved: Reserved) => Promise<T>): Promise<T>;
   /** The last id that is final: of the ids up to it, none will ever be stored any more. */
@@ -44,22 +44,23 @@ interface Turn {
 export interface WriterParts {
   readonly store: MongoStore;
   readonly collections: Collections;
-  /** How long a holder that says nothing keeps its turn, in milliseconds; one that is at work says so three times as often. */
+  /**
+   * How long a holder that says nothing keeps its turn, in milliseconds; one that is at work says so three times as
+   * often.
+   */
   readonly turnMs: number;
 }
 
 /**
- * Makes the document that batches take turns by, if need be.
+ * Creates the document that batches take turns by, if it is missing.
  *
- * A turn, and what a death at each step leaves behind (ADR 18):
- * 1. One update of `writer` takes the turn, when it is free or its holder has said nothing for `turnMs`, and moves `next` on.
- *    Dead here: ids that nobody uses.
- * 2. Ids between `visible` and the own ones were reserved by turns that never committed: each is occupied by a void, and what
- *    was stored under one is turned into a void. From here on no insert of such a turn, however late it comes, can succeed. Dead
- *    here: the next turn does it again.
- * 3. The work. Dead here: what it stored stands above `visible`, where nobody reads, and the next turn voids it.
- * 4. One update, which only the holder can do, moves `visible` on: the commit. It fails if another took the turn meanwhile, who
- *    then has voided the batch or will.
+ * The steps of a turn, and what a crash at each leaves (ADR 18):
+ * 1. One update of `writer` takes the turn when it is free or its lease of `turnMs` has expired, and advances `next`.
+ *    A crash leaves unused ids.
+ * 2. Ids between `visible` and the own ones belong to turns that never committed. Each gets a void, and records stored
+ *    under one become voids, so that no late insert of such a turn can succeed. After a crash the next turn repeats it.
+ * 3. The work. After a crash its records are above `visible`, where nobody reads them, and the next turn voids them.
+ * 4. One update, which only the holder can do, advances `visible`: the commit. It fails if another turn began meanwhile.
  */
 export async function createWriter({ store, collections, turnMs }: WriterParts): Promise<Writer> {
   const { writer, records } = collections;

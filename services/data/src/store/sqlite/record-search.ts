@@ -28,8 +28,8 @@ interface Access {
 }
 
 /**
- * One selection as SQL. The way into the data is chosen for each segment; what it leads to is always verified, for which
- * the connection needs the SQL function `topic_matches`.
+ * One selection as SQL. The way into the data is chosen for each segment; what it leads to is always verified, for
+ * which the connection needs the SQL function `topic_matches`.
  */
 export class RecordSearch {
   readonly order: "asc" | "desc";
@@ -127,8 +127,8 @@ export class RecordSearch {
   }
 
   /**
-   * The trigrams to ask a segment for. A common one makes the index walk a long list and narrows little, so that two rare ones
-   * do better alone than with the others.
+   * The trigrams to ask a segment for. A common one makes the index walk a long list and narrows little, so that two
+   * rare ones do better alone than with the others.
    */
   #searchQuery(segment: number): string {
     if (this.#chosen?.segment === segment) return this.#chosen.query;

@@ -133,7 +133,10 @@ export function createRecordWriting(
     sql.saveSegment.run(last_id, records, appended, bytes, earliest, latest, given, kept, number);
   }
 
-  /** Deletes the records, keeps the counts of devices and segments true, and drops the segments that hold none any more. */
+  /**
+   * Deletes the records, keeps the counts of devices and segments true, and drops the segments that hold none any
+   * more.
+   */
   function remove(records: readonly WeighedRecord[]): number {
     if (records.length === 0) return 0;
     sql.deleteAll.run(JSON.stringify(records.map(({ id }) => id)));

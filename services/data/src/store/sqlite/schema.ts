@@ -3,8 +3,9 @@ import type { Migration } from "@devmesh/store/sqlite";
 import { weightInSql } from "../../retention/record-weight.ts";
 
 /**
- * The store's schema. Records are numbered through by `id`; a run of ids is a segment, which has a search table of its own
- * (`search_<number>`), so that search, time bounds and counts go segment by segment, and what is outdated is dropped whole.
+ * The store's schema. Records are numbered through by `id`; a run of ids is a segment, which has a search table of
+ * its own (`search_<number>`), so that search, time bounds and counts go segment by segment, and what is outdated is
+ * dropped whole.
  */
 export const migrations: readonly Migration[] = [
   `
@@ -45,7 +46,8 @@ export const migrations: readonly Migration[] = [
     admitted_at INTEGER
   ) STRICT, WITHOUT ROWID;
   `,
-  // A broker that lost the tail of its stream gives the sequences again; its time of the message distinguishes them (ADR 6).
+  // A broker that lost the tail of its stream gives the sequences again; its time of the message distinguishes them
+  // (ADR 6).
   `
   DROP INDEX records_by_delivery;
   CREATE UNIQUE INDEX records_by_delivery ON records (stream, sequence, timestamp) WHERE sequence IS NOT NULL;
@@ -66,8 +68,9 @@ export const migrations: readonly Migration[] = [
 ];
 
 /**
- * Gives a connection room for the ends of all indexes, which each batch touches (64 MB), and checkpoints that write a page less often.
- * It waits but shortly for somebody else's lock: it holds up the process meanwhile, and what could not be stored is tried again.
+ * Gives a connection room for the ends of all indexes, which each batch touches (64 MB), and checkpoints that write a
+ * page less often. It waits but shortly for somebody else's lock: it holds up the process meanwhile, and what could
+ * not be stored is tried again.
  */
 export function tuneForAppending(db: DatabaseSync): void {
   db.exec("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192; PRAGMA busy_timeout = 250;");
@@ -122,7 +125,8 @@ export function searchTable(segment: number): string {
 
 /**
  * Makes the search table of a segment: case-sensitive trigrams of topic and text, nothing but record ids behind each
- * (`detail=none`), which is a third of the size of an index with positions and loses nothing here: what it finds is verified.
+ * (`detail=none`), which is a third of the size of an index with positions and loses nothing here: what it finds is
+ * verified.
  */
 export function createSearchTable(db: DatabaseSync, segment: number): void {
   db.exec(`CREATE VIRTUAL TABLE ${searchTable(segment)} USING fts5(

@@ -15,7 +15,10 @@ export function inOrder(segments: readonly Segment[], order: "asc" | "desc"): re
   return order === "asc" ? segments : segments.toReversed();
 }
 
-/** What of a segment lies behind the id `at`, going in that order; null at the end of it, all of it where `at` is null. */
+/**
+ * What of a segment lies behind the id `at`, going in that order; null at the end of it, all of it where `at` is
+ * null.
+ */
 export function partOf(segment: Segment, order: "asc" | "desc", at: number | null): SegmentPart | null {
   const low = order === "asc" && at !== null ? Math.max(segment.first_id, at + 1) : segment.first_id;
   const high = order === "desc" && at !== null ? Math.min(segment.last_id, at - 1) : segment.last_id;
