@@ -16,7 +16,7 @@ const mongodb = await findMongodb();
 const dump = mongodb === null ? null : await mongodbDump(mongodb.url);
 afterAll(async () => await mongodb?.[Symbol.asyncDispose]());
 
-/** The steps of docs/operations.md, Back up and restore, for one kind of store. */
+/** The steps of docs/operations/backup.md for one kind of store. */
 interface Procedure {
   readonly store: "sqlite" | "mongodb";
   /** Copies the stores of a mesh that runs. */

@@ -8,7 +8,7 @@ import type { SecretContents } from "./container-environment.ts";
 /** A master key as the bootstrap Job makes one, for tests alone. */
 export const masterKey = `mk_${"0123456789abcdef".repeat(2)}`;
 
-/** The Secrets of an operator who followed docs/operations.md, new and worth nothing. */
+/** The Secrets of an operator who followed docs/operations/install.md, new and worth nothing. */
 export async function makeOperatorSecrets(): Promise<SecretContents> {
   await using folder = await tempFolder();
   const secrets = await deploymentSecrets(join(folder.path, "installation.json"));

@@ -16,11 +16,14 @@ function* textsBelow(folder: string): Generator<{ readonly path: string; readonl
 }
 
 const texts = [
-  { path: "README.md", text: readFileSync(join(repository, "README.md"), "utf8") },
+  ...["README.md", "CONTRIBUTING.md"].map((path) => ({
+    path,
+    text: readFileSync(join(repository, path), "utf8"),
+  })),
   ...folders.flatMap((folder) => [...textsBelow(join(repository, folder))]),
 ];
 
-/** Every match of `pattern` with where it stands. */
+/** Every match of `pattern` with the file that has it. */
 const namedIn = (pattern: RegExp, isIn: (path: string) => boolean = () => true) =>
   texts
     .filter(({ path }) => isIn(path))
@@ -46,8 +49,38 @@ test("each section of the public API that something names is there", () => {
   expect(named.filter((one) => !sections.some((title) => one.named.startsWith(title)))).toEqual([]);
 });
 
-test("each link from a document to a file or folder of the repository leads somewhere", () => {
-  const links = namedIn(/\]\((?!https?:|#|\/)([^)#\s]+)/g, (path) => path.endsWith(".md"));
+/** The anchors that GitHub gives to the headings of a document. */
+function anchorsOf(path: string): ReadonlySet<string> {
+  const text = readFileSync(join(repository, path), "utf8").replaceAll(/^```[\s\S]*?^```/gm, "");
+  const anchors = new Set<string>();
+  for (const [, heading = ""] of text.matchAll(/^#+ (.+)$/gm)) {
+    const anchor = heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-");
+    let unique = anchor;
+    for (let nth = 1; anchors.has(unique); nth += 1) unique = `${anchor}-${nth}`;
+    anchors.add(unique);
+  }
+  return anchors;
+}
+
+const isDocument = (path: string) => path.endsWith(".md");
+
+test("each link from a document leads to a file or folder of the repository", () => {
+  const links = namedIn(/\]\((?!https?:|#|\/)([^)#\s]+)/g, isDocument);
   expect(links.length).toBeGreaterThan(60);
   expect(links.filter(({ path, named }) => !existsSync(join(repository, dirname(path), named)))).toEqual([]);
+});
+
+test("each link to a heading, `file.md#heading` or `#heading`, leads to a heading of that document", () => {
+  const links = namedIn(/\]\((?!https?:|\/)([^)\s]*#[^)\s]+)\)/g, isDocument);
+  expect(links.length).toBeGreaterThan(10);
+  expect(
+    links.filter(({ path, named }) => {
+      const [file = "", anchor = ""] = named.split("#");
+      const target = file === "" ? path : join(dirname(path), file);
+      return !existsSync(join(repository, target)) || !anchorsOf(target).has(anchor);
+    }),
+  ).toEqual([]);
 });

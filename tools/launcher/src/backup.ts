@@ -9,7 +9,7 @@ import { StartFailure } from "./process/running-process.ts";
 const usage = `Usage: npm run backup -- FOLDER
 
 Copies the SQLite stores of the mesh with the same DATA_DIR and STORE_URL into a folder that is missing or empty; the mesh may run.
-What seals the secrets in them is not copied: keep DATA_DIR/installation.json elsewhere, see docs/operations.md.`;
+What seals the secrets in them is not copied: keep DATA_DIR/installation.json elsewhere, see docs/operations/backup.md.`;
 
 // The copies are their owner's alone, as the stores are.
 process.umask(0o077);
@@ -37,7 +37,7 @@ function fileOf(storeUrl: string): string {
   const { path } = /^sqlite:(?<path>.+)$/.exec(storeUrl)?.groups ?? {};
   if (path === undefined) {
     throw new StartFailure(
-      "STORE_URL names no SQLite stores; MongoDB has mongodump, see docs/operations.md.",
+      "STORE_URL names no SQLite stores; MongoDB has mongodump, see docs/operations/backup.md.",
     );
   }
   return path;
