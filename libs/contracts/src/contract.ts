@@ -1,22 +1,25 @@
 import { z } from "zod";
 
 /**
- * The closed set of error codes between services (ADR 4). HTTP statuses exist only in the gateway;
- * a method's `reason` says the detail.
+ * The closed set of error codes between services (ADR 4), each with its number in the `Nats-Service-Error-Code` header
+ * (ADR-32). It is also the code's HTTP status, which the gateway refines for a few reasons.
  */
-export const codes = [
-  "invalid_argument",
-  "unauthenticated",
-  "permission_denied",
-  "not_found",
-  "conflict",
-  "resource_exhausted",
-  "deadline_exceeded",
-  "unavailable",
-  "internal",
-] as const;
+export const statusOfCode = {
+  invalid_argument: 400,
+  unauthenticated: 401,
+  permission_denied: 403,
+  not_found: 404,
+  conflict: 409,
+  resource_exhausted: 429,
+  deadline_exceeded: 504,
+  unavailable: 503,
+  internal: 500,
+} as const;
 
-export type Code = (typeof codes)[number];
+export type Code = keyof typeof statusOfCode;
+
+/** Every error code. */
+export const codes = Object.keys(statusOfCode) as Code[];
 
 /** What a declared error carries besides its code: nothing, or `details` of the given schema. */
 export interface ErrorDeclaration {

@@ -7,6 +7,7 @@ import { JsonObject } from "./model/json.ts";
 import { Throttling } from "./model/notification.ts";
 import { ShadowDelta } from "./model/shadow.ts";
 import { Timestamp } from "./model/time.ts";
+import { Violation } from "./model/violation.ts";
 import { Principal } from "./principal.ts";
 
 const device_not_found = { code: "not_found", when: "There is no device of that id." } as const;
@@ -15,18 +16,15 @@ const device_being_deleted = {
   when: "A device of that id is still being cleaned up; retry later, usually within 30 s.",
 } as const;
 
-/** One thing wrong in a request body, with a JSON pointer to it. */
-const Pointed = z.object({ pointer: z.string(), detail: z.string() });
-
 const invalid_device = {
   code: "invalid_argument",
   when: "A member of the body breaks a rule of the device or its shadow.",
-  details: z.array(Pointed),
+  details: z.array(Violation),
 } as const;
 const shadow_too_large = {
   code: "invalid_argument",
   when: "A section of the shadow would exceed its size.",
-  details: z.array(Pointed),
+  details: z.array(Violation),
 } as const;
 
 /**

@@ -8,9 +8,15 @@ import { EmailAddress } from "./model/email-address.ts";
 import { JsonObject } from "./model/json.ts";
 import { customerChanges, keyChanges } from "./model/notification.ts";
 import { Timestamp } from "./model/time.ts";
+import { Violation } from "./model/violation.ts";
 import { Principal } from "./principal.ts";
 
 const device_not_found = { code: "not_found", when: "There is no device of that id." } as const;
+/** A key that does not work, or does not work any more. */
+export const key_invalid = {
+  code: "unauthenticated",
+  when: "The key is unknown, revoked or expired.",
+} as const;
 const customer_not_found = { code: "not_found", when: "There is no such customer." } as const;
 const cursor_invalid = { code: "invalid_argument", when: "`after` is not a cursor of this list." } as const;
 const page = z.object({ after: z.string().optional(), limit: z.int().min(1).optional() });
@@ -36,7 +42,7 @@ export const keys = defineContract({
       deadlineMs: 3_000,
       idempotent: true,
       errors: {
-        key_invalid: { code: "unauthenticated", when: "The key is unknown, revoked or expired." },
+        key_invalid,
       },
     },
     /** Master and device keys, oldest first, nothing else. */
@@ -61,7 +67,7 @@ export const keys = defineContract({
         expiry_past: {
           code: "invalid_argument",
           when: "`expires_at` is in the past.",
-          details: z.array(z.object({ pointer: z.string(), detail: z.string() })),
+          details: z.array(Violation),
         },
       },
     },
@@ -184,7 +190,7 @@ export const keys = defineContract({
         customer_read_only: {
           code: "invalid_argument",
           when: "A member other than `meta` was changed or is unknown, or `meta` is no object or nested too deep.",
-          details: z.array(z.object({ pointer: z.string(), detail: z.string() })),
+          details: z.array(Violation),
         },
         meta_too_large: { code: "invalid_argument", when: "`meta` exceeds 16 KB." },
       },

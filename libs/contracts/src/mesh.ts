@@ -4,7 +4,7 @@ import { gatewayEvents } from "./gateway.ts";
 import { keyEvents, keys } from "./keys.ts";
 import { mailer, mailQueue } from "./mailer.ts";
 import { rpcBridge, rpcEvents } from "./rpc-bridge.ts";
-import { calls, defineService, hears } from "./topology.ts";
+import { calls, defineService, subscribesTo } from "./topology.ts";
 
 /** The whole mesh: who answers what, who calls whom. NATS users and their permissions are generated from it (ADR 2). */
 export const mesh = {
@@ -40,11 +40,11 @@ export const mesh = {
       calls(mailer, ["listDeadMail", "retryDeadMail", "readQueue"]),
     ],
     publishes: gatewayEvents,
-    subscribes: [hears(keyEvents, ["revoked"]), hears(dataEvents, ["stored"])],
+    subscribes: [subscribesTo(keyEvents, ["revoked"]), subscribesTo(dataEvents, ["stored"])],
     follows: [
-      hears(deviceEvents, ["online", "offline", "created", "updated", "deleted", "throttled"]),
-      hears(rpcEvents, ["rpc_in", "rpc_out"]),
-      hears(keyEvents, ["key_changed", "customer_changed"]),
+      subscribesTo(deviceEvents, ["online", "offline", "created", "updated", "deleted", "throttled"]),
+      subscribesTo(rpcEvents, ["rpc_in", "rpc_out"]),
+      subscribesTo(keyEvents, ["key_changed", "customer_changed"]),
     ],
     produces: [],
     consumes: [],
@@ -65,7 +65,7 @@ export const mesh = {
       calls(rpcBridge, ["endSessions", "wipeDevice"]),
     ],
     publishes: deviceEvents,
-    subscribes: [hears(rpcEvents, ["hoarding"])],
+    subscribes: [subscribesTo(rpcEvents, ["hoarding"])],
     follows: [],
     produces: [],
     consumes: [],
@@ -75,7 +75,7 @@ export const mesh = {
     serves: keys,
     calls: [calls(rpcBridge, ["awaitIngestion"])],
     publishes: keyEvents,
-    subscribes: [hears(deviceEvents, ["throttled"])],
+    subscribes: [subscribesTo(deviceEvents, ["throttled"])],
     follows: [],
     produces: [mailQueue],
     consumes: [],
@@ -85,7 +85,7 @@ export const mesh = {
     serves: data,
     calls: [],
     publishes: dataEvents,
-    subscribes: [hears(gatewayEvents, ["records_wanted"])],
+    subscribes: [subscribesTo(gatewayEvents, ["records_wanted"])],
     follows: [],
     produces: [],
     consumes: [],
@@ -104,7 +104,7 @@ export const mesh = {
       ]),
     ],
     publishes: rpcEvents,
-    subscribes: [hears(deviceEvents, ["online", "offline", "updated", "created", "deleted"])],
+    subscribes: [subscribesTo(deviceEvents, ["online", "offline", "updated", "created", "deleted"])],
     follows: [],
     produces: [],
     consumes: [],

@@ -7,7 +7,7 @@ export interface Dependency<C extends ContractDeclaration = ContractDeclaration>
 }
 
 /** Events of another service that a service listens to. */
-export interface Subscription<E extends EventsDeclaration = EventsDeclaration> {
+export interface EventSubscription<E extends EventsDeclaration = EventsDeclaration> {
   readonly events: E;
   readonly names: readonly (keyof E["events"] & string)[];
 }
@@ -30,12 +30,12 @@ export interface ServiceDeclaration {
   readonly serves: ContractDeclaration | null;
   readonly calls: readonly Dependency[];
   readonly publishes: EventsDeclaration | null;
-  readonly subscribes: readonly Subscription[];
+  readonly subscribes: readonly EventSubscription[];
   /**
    * Events read from the stream that keeps them: in order, with their sequence, and those that were told before. No
    * live ones.
    */
-  readonly follows: readonly Subscription[];
+  readonly follows: readonly EventSubscription[];
   readonly produces: readonly QueueDeclaration[];
   readonly consumes: readonly QueueDeclaration[];
   readonly rights: readonly BrokerRight[];
@@ -50,7 +50,7 @@ export function calls<
 }
 
 /** A subscription whose event names are checked against the declaration and kept as literal types. */
-export function hears<
+export function subscribesTo<
   const E extends EventsDeclaration,
   const N extends readonly (keyof E["events"] & string)[],
 >(events: E, names: N) {

@@ -1,6 +1,6 @@
 import { randomUUID, verify } from "node:crypto";
 import type { Bus } from "@devmesh/service-kit/bus";
-import type { Listening } from "@devmesh/service-kit/events";
+import type { ActiveSubscription } from "@devmesh/service-kit/events";
 import { endSubscription } from "@devmesh/service-kit/subscription";
 import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
@@ -74,7 +74,7 @@ export function answerAuthCallout(
   bus: Bus,
   { issuerSeed }: AuthCalloutOptions,
   decide: (request: LoginRequest) => Promise<LoginDecision>,
-): Listening {
+): ActiveSubscription {
   const issuer = accountSigner(issuerSeed);
   const running = new Set<Promise<void>>();
   const subscription = bus.connection.subscribe(authCalloutSubject, {

@@ -54,10 +54,10 @@ export const replicaGroup = "replicas";
 export const mqttRetainedPrefix = "$MQTT.rmsgs.";
 
 /** The broker's own stream of messages at QoS 2 between their publication and their release. */
-export const mqttHeldStream = "$MQTT_qos2in";
+export const mqttQos2Stream = "$MQTT_qos2in";
 
 /** Prefix of client id and packet number, as a subject, inside `$MQTT_qos2in`. */
-export const mqttHeldPrefix = "$MQTT.qos2.in.";
+export const mqttQos2Prefix = "$MQTT.qos2.in.";
 
 /** The broker's own stream of sessions, one record each. */
 export const mqttSessionStream = "$MQTT_sess";

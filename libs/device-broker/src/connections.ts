@@ -1,6 +1,6 @@
 import { assertConnected, type Bus } from "@devmesh/service-kit/bus";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import type { Listening } from "@devmesh/service-kit/events";
+import type { ActiveSubscription } from "@devmesh/service-kit/events";
 import { z } from "zod";
 import {
   connectionsSubject,
@@ -49,7 +49,7 @@ const ConnectionAdvisory = z.object({
  * Hears of every device that connects or disconnects, in every replica. A server that is killed tells nothing, and a
  * lost bus hears nothing: compare with `listDeviceConnections` from time to time.
  */
-export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandlers): Listening {
+export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandlers): ActiveSubscription {
   const running = new Set<Promise<void>>();
   const hear = (subject: string, handler: DeviceConnectionHandlers["connected"]) =>
     bus.connection.subscribe(subject, {

@@ -20,7 +20,7 @@ import {
   deviceConnectSubject,
   deviceConsumers,
   deviceDisconnectSubject,
-  mqttHeldStream,
+  mqttQos2Stream,
   mqttRetainedStream,
   mqttSessionStream,
   mqttStream,
@@ -176,10 +176,10 @@ function provisioning(): string[] {
     // To keep room in the stream: what only sessions wait for is found and dropped.
     `$JS.API.STREAM.MSG.GET.${mqttStream}`,
     `$JS.API.STREAM.PURGE.${mqttStream}`,
-    `$JS.API.STREAM.MSG.GET.${mqttHeldStream}`,
+    `$JS.API.STREAM.MSG.GET.${mqttQos2Stream}`,
     // To leave nothing of a deleted device.
-    `$JS.API.STREAM.INFO.${mqttHeldStream}`,
-    `$JS.API.STREAM.PURGE.${mqttHeldStream}`,
+    `$JS.API.STREAM.INFO.${mqttQos2Stream}`,
+    `$JS.API.STREAM.PURGE.${mqttQos2Stream}`,
     `$JS.API.STREAM.MSG.GET.${mqttSessionStream}`,
     ...Object.keys(deviceConsumers).flatMap((durable) => [
       `$JS.API.CONSUMER.INFO.${mqttStream}.${durable}`,
@@ -228,7 +228,7 @@ const brokerInternals = [
   ...["CREATE", "DELETE", "LIST", "NAMES", "LEADER", "PAUSE"].map((verb) => `$JS.API.CONSUMER.${verb}.>`),
   ...[mqttSessionStream, mqttRetainedStream, "$MQTT_out"].map((stream) => `$JS.API.STREAM.PURGE.${stream}`),
   "$JS.API.STREAM.MSG.GET.$MQTT_out",
-  ...[mqttSessionStream, mqttRetainedStream, mqttHeldStream, "$MQTT_out"].flatMap((stream) => [
+  ...[mqttSessionStream, mqttRetainedStream, mqttQos2Stream, "$MQTT_out"].flatMap((stream) => [
     `$JS.API.STREAM.UPDATE.${stream}`,
     `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.>`,
     `$JS.API.CONSUMER.RESET.${stream}.>`,

@@ -2,16 +2,16 @@ import type { Bus } from "@devmesh/service-kit/bus";
 import { findStream, streamManager } from "@devmesh/service-kit/streams";
 import { subjectToken } from "@devmesh/service-kit/subjects";
 import type { JetStreamManager } from "@nats-io/jetstream";
-import { mqttHeldPrefix, mqttHeldStream } from "./broker-subjects.ts";
+import { mqttQos2Prefix, mqttQos2Stream } from "./broker-subjects.ts";
 import type { DroppedBacklog } from "./session-backlog.ts";
-import { heaviestDevice } from "./top-publisher.ts";
+import { findTopPublisher } from "./top-publisher.ts";
 
 /**
  * Drops what a device published at QoS 2 and never released, under its own client ids and `clientIds`. The broker
  * keeps it by client id and packet number beyond the session: what a later connection publishes under the same number
  * it would take for a repetition, and deliver the old message in its place.
  */
-export async function dropHeldMessages(
+export async function dropQos2Messages(
   bus: Bus,
   deviceId: string,
   clientIds: Iterable<string> = [],
@@ -19,9 +19,9 @@ export async function dropHeldMessages(
   const id = subjectToken(deviceId, "device id");
   const own = new Set(clientIds).add(id);
   const manager = await streamManager(bus);
-  const info = await findStream(manager, mqttHeldStream, { subjects_filter: `${mqttHeldPrefix}>` });
+  const info = await findStream(manager, mqttQos2Stream, { subjects_filter: `${mqttQos2Prefix}>` });
   const subjects = Object.keys(info?.state.subjects ?? {});
-  const holding = subjects.map((subject) => clientIdOf(subject.slice(mqttHeldPrefix.length)));
+  const holding = subjects.map((subject) => clientIdOf(subject.slice(mqttQos2Prefix.length)));
   for (const clientId of new Set(holding)) {
     if (own.has(clientId) || clientId.startsWith(`${id}:`)) await purgeHeld(manager, clientId);
   }
@@ -32,13 +32,13 @@ export async function dropHeldMessages(
  * packet number may be used again as soon as its message is released, so that a device has a few under way and no
  * more. Null when nothing was dropped.
  */
-export async function dropHeldBacklog(bus: Bus, maxBytes: number): Promise<DroppedBacklog | null> {
+export async function dropQos2Backlog(bus: Bus, maxBytes: number): Promise<DroppedBacklog | null> {
   const manager = await streamManager(bus);
-  const info = await findStream(manager, mqttHeldStream);
+  const info = await findStream(manager, mqttQos2Stream);
   if (info === null || info.state.bytes <= maxBytes) return null;
-  const clientId = await heaviestDevice(manager, {
-    stream: mqttHeldStream,
-    prefix: mqttHeldPrefix,
+  const clientId = await findTopPublisher(manager, {
+    stream: mqttQos2Stream,
+    prefix: mqttQos2Prefix,
     between: [info.state.first_seq, info.state.last_seq],
     deviceOf: clientIdOf,
   });
@@ -48,8 +48,8 @@ export async function dropHeldBacklog(bus: Bus, maxBytes: number): Promise<Dropp
 
 /** Drops what one client id holds; how many messages. */
 async function purgeHeld(manager: JetStreamManager, clientId: string): Promise<number> {
-  const filter = `${mqttHeldPrefix}${clientId}.>`;
-  return (await manager.streams.purge(mqttHeldStream, { filter })).purged;
+  const filter = `${mqttQos2Prefix}${clientId}.>`;
+  return (await manager.streams.purge(mqttQos2Stream, { filter })).purged;
 }
 
 /** Of a subject without the prefix. Client ids hold no dot: the broker refuses those that do. */

@@ -4,7 +4,7 @@ import { subjectToken } from "@devmesh/service-kit/subjects";
 import { z } from "zod";
 import { mqttRetainedPrefix, mqttRetainedStream } from "./broker-subjects.ts";
 import { topicLevels } from "./device-topic.ts";
-import { heaviestDevice } from "./top-publisher.ts";
+import { findTopPublisher } from "./top-publisher.ts";
 
 /** How long the broker may take to list a page, in milliseconds: it sorts all subjects of the device for it. */
 const listMs = 20_000;
@@ -80,9 +80,9 @@ export async function findRetainedHoard(
     between: [first_seq, last_seq],
     deviceOf: retainerOf,
   } as const;
-  if (bytes > maxBytes) return await heaviestDevice(manager, where);
+  if (bytes > maxBytes) return await findTopPublisher(manager, where);
   if (messages <= maxMessages) return null;
-  return await heaviestDevice(manager, {
+  return await findTopPublisher(manager, {
     ...where,
     weightOf: () => 1,
     leastShareOfOne: Math.max(0.25, maxMessages / messages),

@@ -2,7 +2,7 @@ import type { Bus } from "@devmesh/service-kit/bus";
 import { streamManager } from "@devmesh/service-kit/streams";
 import type { ConsumerInfo } from "@nats-io/jetstream";
 import { mqttStream, mqttStreamPrefix } from "./broker-subjects.ts";
-import { heaviestDevice } from "./top-publisher.ts";
+import { findTopPublisher } from "./top-publisher.ts";
 
 /** What was dropped for one device. */
 export interface DroppedBacklog {
@@ -41,7 +41,7 @@ export async function dropSessionBacklog(
     const { state } = await manager.streams.info(mqttStream);
     if (state.bytes <= maxBytes) break;
     const handled = handledUpTo(await manager.consumers.info(mqttStream, durable), state.last_seq);
-    const deviceId = await heaviestDevice(manager, {
+    const deviceId = await findTopPublisher(manager, {
       stream: mqttStream,
       prefix: mqttStreamPrefix,
       between: [state.first_seq, handled],
@@ -64,7 +64,7 @@ export async function findMessageHoard(bus: Bus, maxBytes: number): Promise<stri
   const manager = await streamManager(bus);
   const { state } = await manager.streams.info(mqttStream);
   if (state.bytes <= maxBytes) return null;
-  return await heaviestDevice(manager, {
+  return await findTopPublisher(manager, {
     stream: mqttStream,
     prefix: mqttStreamPrefix,
     between: [state.first_seq, state.last_seq],

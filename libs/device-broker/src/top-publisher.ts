@@ -1,7 +1,7 @@
 import type { JetStreamManager, StoredMsg } from "@nats-io/jetstream";
 
 /** Where to look, and whose what is. */
-export interface HeaviestDeviceOptions {
+export interface TopPublisherOptions {
   readonly stream: string;
   /** Of the subjects in it. */
   readonly prefix: string;
@@ -22,7 +22,7 @@ const sampleSize = 32;
 const leastShare = 0.25;
 
 /** The device whose messages weigh most, by a sample; null when devices are not what takes the room. */
-export async function heaviestDevice(
+export async function findTopPublisher(
   manager: JetStreamManager,
   {
     stream,
@@ -31,7 +31,7 @@ export async function heaviestDevice(
     deviceOf,
     weightOf = ({ data, subject }) => data.length + subject.length,
     leastShareOfOne = 0,
-  }: HeaviestDeviceOptions,
+  }: TopPublisherOptions,
 ): Promise<string | null> {
   const weights = new Map<string, number>();
   let total = 0;

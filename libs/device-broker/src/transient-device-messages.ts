@@ -1,5 +1,5 @@
 import type { Bus } from "@devmesh/service-kit/bus";
-import type { Listening } from "@devmesh/service-kit/events";
+import type { ActiveSubscription } from "@devmesh/service-kit/events";
 import { endSubscription } from "@devmesh/service-kit/subscription";
 import type { Msg, Subscription } from "@nats-io/nats-core";
 import type { DeviceMessage } from "./device-stream.ts";
@@ -25,7 +25,7 @@ export function subscribeDeviceTopics(
   queueGroup: string,
   handler: (message: TransientDeviceMessage) => Promise<void> | undefined,
   window?: number,
-): Listening {
+): ActiveSubscription {
   const running = new Set<Promise<void>>();
   const subscriptions = new Set<Subscription>();
   const renewAt = window === undefined ? null : Math.ceil(window / 2);

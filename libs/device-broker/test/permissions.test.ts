@@ -3,7 +3,7 @@ import { createClient } from "@devmesh/service-kit/client";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { announce, discover } from "@devmesh/service-kit/discovery";
 import { createPublisher, subscribe } from "@devmesh/service-kit/events";
-import { createQueueOffice } from "@devmesh/service-kit/queue-admin";
+import { createQueueAdmin } from "@devmesh/service-kit/queue-admin";
 import { consumeQueue } from "@devmesh/service-kit/queue-consumer";
 import { createProducer } from "@devmesh/service-kit/queue-producer";
 import { serve } from "@devmesh/service-kit/serve";
@@ -96,7 +96,7 @@ describe("the user of a service", () => {
     expect(await heard.promise).toBe("pump-1");
     await producer.enqueue({ to: "Ada" });
     expect(await delivered.promise).toBe("Ada");
-    const office = createQueueOffice(as("postman"), letters);
+    const office = createQueueAdmin(as("postman"), letters);
     // The handler has finished; its acknowledgement is on its way.
     await eventually(async () => (await office.count()).pending === 0);
     expect(await office.listDeadLetters({ limit: 5 })).toEqual({ letters: [], next: null });

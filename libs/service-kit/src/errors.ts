@@ -1,17 +1,8 @@
-import type { Code, ErrorDeclaration } from "@devmesh/contracts/contract";
-import { codes } from "@devmesh/contracts/contract";
+import { type Code, codes, type ErrorDeclaration, statusOfCode } from "@devmesh/contracts/contract";
 import { pointerToken } from "@devmesh/contracts/model/json-pointer";
+import { Violation, ViolationList } from "@devmesh/contracts/model/violation";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import { z } from "zod";
-import { Findings } from "./findings.ts";
-
-/** One member of a request that was refused, as `invalid_request` lists them. */
-export const Violation = z.object({
-  /** JSON pointer (RFC 6901) into the input of the call; empty for the whole of it. */
-  pointer: z.string(),
-  detail: z.string(),
-});
-export type Violation = z.infer<typeof Violation>;
 
 /** The errors that any call may end with, besides those its method declares. */
 export const kitErrors = {
@@ -30,19 +21,6 @@ export const kitErrors = {
 
 /** A reason the kit itself raises. */
 export type KitReason = keyof typeof kitErrors;
-
-/** Number in the `Nats-Service-Error-Code` header of ADR-32. The gateway has its own table for HTTP. */
-const wireStatus: Readonly<Record<Code, number>> = {
-  invalid_argument: 400,
-  unauthenticated: 401,
-  permission_denied: 403,
-  not_found: 404,
-  conflict: 409,
-  resource_exhausted: 429,
-  internal: 500,
-  unavailable: 503,
-  deadline_exceeded: 504,
-};
 
 /** What a `ServiceError` is made from. */
 export interface ServiceErrorOptions {
@@ -124,7 +102,7 @@ export function sendableError(
 /** Encodes an error after ADR-32. Give it only what `sendableError` returned. */
 export function encodeError(error: ServiceError): EncodedError {
   const wire = headers();
-  wire.set(errorCodeHeader, String(wireStatus[error.code]));
+  wire.set(errorCodeHeader, String(statusOfCode[error.code]));
   wire.set(errorReasonHeader, error.reason);
   const { code, reason, details } = error;
   const message = error.reason === "internal" ? undefined : error.message;
@@ -173,19 +151,19 @@ function declarationOf(
   return Object.hasOwn(kitErrors, reason) ? kitErrors[reason as KitReason] : undefined;
 }
 
-/** The violations a schema found, as JSON pointers; bounded, as `Findings` are. */
+/** The violations a schema found, as JSON pointers; bounded as a {@link ViolationList} is. */
 export function violationsOf(error: z.ZodError): Violation[] {
-  const findings = new Findings();
+  const violations = new ViolationList();
   for (const issue of error.issues) {
     const unknown = issue.code === "unrecognized_keys" ? issue.keys : undefined;
-    if (unknown === undefined) findings.add(pointerTo(issue.path), issue.message);
+    if (unknown === undefined) violations.add(pointerTo(issue.path), issue.message);
     for (const key of unknown ?? []) {
-      if (findings.full) break;
-      findings.add(pointerTo([...issue.path, key]), "is not known here");
+      if (violations.full) break;
+      violations.add(pointerTo([...issue.path, key]), "is not known here");
     }
-    if (findings.full) break;
+    if (violations.full) break;
   }
-  return findings.list;
+  return violations.list;
 }
 
 function pointerTo(path: readonly PropertyKey[]): string {

@@ -1,4 +1,4 @@
-import type { Subscription as EventSubscription } from "@devmesh/contracts/topology";
+import type { EventSubscription } from "@devmesh/contracts/topology";
 import { AckPolicy, DeliverPolicy, JetStreamApiError, ReplayPolicy } from "@nats-io/jetstream";
 import { nanos, nuid } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";

@@ -1,5 +1,5 @@
 import type { EventDeclaration, EventsDeclaration } from "@devmesh/contracts/contract";
-import type { Subscription as EventSubscription } from "@devmesh/contracts/topology";
+import type { EventSubscription } from "@devmesh/contracts/topology";
 import { jetstream } from "@nats-io/jetstream";
 import { headers, type Msg, type Subscription } from "@nats-io/nats-core";
 import type { z } from "zod";
@@ -226,7 +226,7 @@ export interface SubscribeOptions {
 }
 
 /** Events being listened to. */
-export interface Listening {
+export interface ActiveSubscription {
   /** Takes no more, then waits for the handlers that run. */
   stop(): Promise<void>;
 }
@@ -241,7 +241,7 @@ export function subscribe<const S extends EventSubscription>(
   subscription: S,
   handlers: EventHandlers<S>,
   { mode }: SubscribeOptions,
-): Listening {
+): ActiveSubscription {
   const running = new Set<Promise<void>>();
   const open = subscription.names.map((name): Subscription => {
     const declaration = subscription.events.events[name];

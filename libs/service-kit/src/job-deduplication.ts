@@ -7,7 +7,7 @@ const remembered = 1_000;
  * What one process has of a queue in hand or has finished lately. A broker that was away in between has not heard it,
  * and delivers such a job again.
  */
-export interface OwnJobs {
+export interface JobDeduplication {
   /** Null for a job that is to be done. */
   stateOf(message: PulledMessage): "under_way" | "finished" | null;
   began(message: PulledMessage): void;
@@ -16,7 +16,7 @@ export interface OwnJobs {
 }
 
 /** An empty memory. */
-export function createOwnJobs(): OwnJobs {
+export function createJobDeduplication(): JobDeduplication {
   const underWay = new Set<string>();
   const finished = new Set<string>();
   return {

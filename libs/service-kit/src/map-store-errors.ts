@@ -8,7 +8,7 @@ type Method = (input: unknown, context: unknown) => Promise<unknown>;
  * The same implementation, whose callers are told `unavailable` (try again) instead of `internal` where a method
  * throws what `isAway` recognises: a store that cannot be reached now, say.
  */
-export function unavailableWhen<C extends ContractDeclaration>(
+export function mapStoreErrors<C extends ContractDeclaration>(
   implementation: Implementation<C>,
   isAway: (error: unknown) => boolean,
 ): Implementation<C> {

@@ -16,7 +16,7 @@ export interface DeadLetterPage<Q extends QueueDeclaration> {
 }
 
 /** A look into a queue, and what can be done about its dead letters. For the service that consumes it. */
-export interface QueueOffice<Q extends QueueDeclaration> {
+export interface QueueAdmin<Q extends QueueDeclaration> {
   /** Jobs waiting or under way, and dead letters kept. */
   count(): Promise<{ readonly pending: number; readonly dead: number }>;
   /** Dead letters, oldest first, after the one of sequence `after`. */
@@ -29,7 +29,7 @@ export interface QueueOffice<Q extends QueueDeclaration> {
 }
 
 /** Opens the office of a queue whose streams `consumeQueue` has made. */
-export function createQueueOffice<Q extends QueueDeclaration>(bus: Bus, queue: Q): QueueOffice<Q> {
+export function createQueueAdmin<Q extends QueueDeclaration>(bus: Bus, queue: Q): QueueAdmin<Q> {
   const dead = deadLetterStream(queue.name);
   const stream = jetstream(bus.connection, { timeout: requeueTimeoutMs });
   return {

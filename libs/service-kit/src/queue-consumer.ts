@@ -6,7 +6,7 @@ import type { Bus } from "./bus.ts";
 import { systemClock } from "./clock.ts";
 import { type CallContext, createCallContext } from "./context.ts";
 import { storeDeadLetter } from "./dead-letter.ts";
-import { createOwnJobs, type OwnJobs } from "./job-deduplication.ts";
+import { createJobDeduplication, type JobDeduplication } from "./job-deduplication.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
 import { parseJob } from "./queue-job.ts";
 import { ensureConsumer, ensureDeadLetterStream, ensureQueueStream } from "./streams.ts";
@@ -42,7 +42,7 @@ export interface ConsumeOptions {
 }
 
 /** A queue being worked on. */
-export interface Consuming {
+export interface QueueWorker {
   /** Takes no more jobs, then waits for those under way. */
   stop(): Promise<void>;
 }
@@ -58,12 +58,12 @@ export async function consumeQueue<Q extends QueueDeclaration>(
   queue: Q,
   handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
   { concurrency = 1 }: ConsumeOptions = {},
-): Promise<Consuming> {
+): Promise<QueueWorker> {
   await ensureQueueStream(bus, queue.name);
   await ensureDeadLetterStream(bus, queue.name);
   await ensureWorker(bus, queue.name);
   const stopping = new AbortController();
-  const own = createOwnJobs();
+  const own = createJobDeduplication();
   const workers = Array.from({ length: concurrency }, () => work(bus, queue, handler, own, stopping.signal));
   return {
     async stop() {
@@ -87,7 +87,7 @@ async function work<Q extends QueueDeclaration>(
   bus: Bus,
   queue: Q,
   handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
-  own: OwnJobs,
+  own: JobDeduplication,
   stopping: AbortSignal,
 ): Promise<void> {
   const puller: Puller = createPuller(bus, queueStream(queue.name), queueConsumer);
@@ -119,7 +119,7 @@ async function take<Q extends QueueDeclaration>(
   bus: Bus,
   queue: Q,
   handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
-  own: OwnJobs,
+  own: JobDeduplication,
   message: PulledMessage,
 ): Promise<void> {
   const state = own.stateOf(message);

@@ -23,7 +23,7 @@ type OnDevices<S extends ServiceDeclaration> =
   Extract<S["rights"][number], "device_data" | "device_topics"> extends never ? false : true;
 
 /** What a service is started with. */
-export interface ServiceParts<S extends ServiceDeclaration, E> {
+export interface StartOptions<S extends ServiceDeclaration, E> {
   readonly env: E;
   readonly bus: Bus;
   /** Connection to account DEVICES as `<service>.devices`; undefined without a right there. */
@@ -60,7 +60,7 @@ export interface ServiceDefinition<S extends ServiceDeclaration, V extends z.Zod
   readonly name: string;
   readonly declaration: S;
   readonly env: V;
-  readonly start: (parts: ServiceParts<S, z.output<V>>) => Promise<StartedService<S["serves"]>>;
+  readonly start: (parts: StartOptions<S, z.output<V>>) => Promise<StartedService<S["serves"]>>;
   /**
    * Once started, the service stays ready without the broker. For one that a balancer routes to by `/readyz`: the
    * broker is shared, so all replicas would leave the balancer at once, and nobody would be left to answer 503.
@@ -206,7 +206,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       signal,
       ready: (check: string, passes: ReadinessCheck) => void this.#checks.set(check, passes),
       // Names and events known at run time meet here the types derived from the declaration.
-    } as unknown as ServiceParts<S, z.output<V>>);
+    } as unknown as StartOptions<S, z.output<V>>);
     this.#started = started as StartedService<ContractDeclaration | null>;
     if (started.ready !== undefined) this.#checks.set("service", started.ready);
     if (signal.aborted) return;

@@ -1,5 +1,5 @@
 import { defineEvent, defineEvents } from "@devmesh/contracts/contract";
-import { hears } from "@devmesh/contracts/topology";
+import { subscribesTo } from "@devmesh/contracts/topology";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startBroker, visits } from "@devmesh/testkit/sample-mesh/broker";
 import { startBuses } from "@devmesh/testkit/sample-mesh/buses";
@@ -18,7 +18,7 @@ const rooms = defineEvents({
     painted: defineEvent(z.object({ id: z.string() }), ({ id }) => id),
   },
 });
-const followed = [hears(rooms, ["entered", "cleaned"])];
+const followed = [subscribesTo(rooms, ["entered", "cleaned"])];
 
 /** What a follower was handed, until it is stopped. */
 function follow(bus: Bus) {
@@ -160,7 +160,7 @@ describe("following events", () => {
     let began = false;
     const done = followEvents(
       bus,
-      [hears(visits, ["visited"])],
+      [subscribesTo(visits, ["visited"])],
       {
         began: () => {
           began = true;
@@ -176,7 +176,7 @@ describe("following events", () => {
     await done;
     const { signal } = new AbortController();
     const options = { after: 0, until: () => 1, about: undefined, signal };
-    for await (const { events } of replayEvents(bus, [hears(visits, ["visited"])], options))
+    for await (const { events } of replayEvents(bus, [subscribesTo(visits, ["visited"])], options))
       heard.push(...events.map(({ key }) => `again ${key}`));
     expect(heard).toEqual(["ada", "again ada"]);
   });

@@ -1,5 +1,5 @@
 import { defineEvent, defineEvents } from "@devmesh/contracts/contract";
-import { hears } from "@devmesh/contracts/topology";
+import { subscribesTo } from "@devmesh/contracts/topology";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
@@ -28,7 +28,7 @@ describe("events", () => {
   });
   afterAll(() => buses.stop());
 
-  const arrivals = hears(visits, ["arrived"]);
+  const arrivals = subscribesTo(visits, ["arrived"]);
 
   test("reach each replica that listens for itself, and one of those that share", async () => {
     const each: string[] = [];

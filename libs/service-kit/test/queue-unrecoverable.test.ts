@@ -3,7 +3,7 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { createQueueOffice } from "../src/queue-admin.ts";
+import { createQueueAdmin } from "../src/queue-admin.ts";
 import { type Attempt, consumeQueue, UnrecoverableError } from "../src/queue-consumer.ts";
 import { createProducer } from "../src/queue-producer.ts";
 
@@ -35,7 +35,7 @@ describe("a job that no further attempt can help", () => {
     const producer = await createProducer(bus, letters);
     await producer.enqueue({ hopeless: true });
     await producer.enqueue({ hopeless: false });
-    const office = createQueueOffice(bus, letters);
+    const office = createQueueAdmin(bus, letters);
     await eventually(async () => (await office.count()).dead === 2);
     await consuming.stop();
     expect((await office.listDeadLetters({ limit: 10 })).letters).toMatchObject([

@@ -3,7 +3,7 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { createQueueOffice } from "../src/queue-admin.ts";
+import { createQueueAdmin } from "../src/queue-admin.ts";
 import { type Attempt, consumeQueue } from "../src/queue-consumer.ts";
 import { createProducer } from "../src/queue-producer.ts";
 
@@ -33,7 +33,7 @@ describe("a work queue", () => {
     await eventually(() => done.length === 20);
     expect(new Set(done).size).toBe(20);
     await Promise.all(consuming.map((one) => one.stop()));
-    expect((await createQueueOffice(await buses.connect("worker"), queue).count()).pending).toBe(0);
+    expect((await createQueueAdmin(await buses.connect("worker"), queue).count()).pending).toBe(0);
   });
 
   test("queues a job once for one id", async () => {
@@ -60,7 +60,7 @@ describe("a work queue", () => {
       attempts.push({ number, last });
       if (fail) throw new Error(`no answer\r\nat attempt ${number}`);
     });
-    const office = createQueueOffice(bus, queue);
+    const office = createQueueAdmin(bus, queue);
     await producer.enqueue({ to: "ada" });
     await eventually(async () => (await office.count()).dead === 1);
     expect(attempts).toEqual([
@@ -86,7 +86,7 @@ describe("a work queue", () => {
     const bus = await buses.connect("worker");
     const producer = await createProducer(bus, queue);
     const refusing = await consumeQueue(bus, queue, () => Promise.reject(new Error("no")));
-    const office = createQueueOffice(bus, queue);
+    const office = createQueueAdmin(bus, queue);
     for (let round = 1; round <= 5; round++) await producer.enqueue({ to: `ada ${round}` });
     await eventually(async () => (await office.count()).dead === 5);
     await refusing.stop();
@@ -103,7 +103,7 @@ describe("a work queue", () => {
     const bus = await buses.connect("worker");
     const producer = await createProducer(bus, queue);
     const consuming = await consumeQueue(bus, queue, () => Promise.reject(new Error("never")));
-    const office = createQueueOffice(bus, queue);
+    const office = createQueueAdmin(bus, queue);
     for (const to of ["a", "b", "c"]) await producer.enqueue({ to });
     await eventually(async () => (await office.count()).dead === 3);
     const first = await office.listDeadLetters({ limit: 2 });
@@ -124,7 +124,7 @@ describe("a work queue", () => {
       return new Promise(() => undefined);
     });
     await producer.enqueue({ to: "ada" });
-    await eventually(async () => (await createQueueOffice(bus, queue).count()).dead === 1);
+    await eventually(async () => (await createQueueAdmin(bus, queue).count()).dead === 1);
     expect(signals[0]?.aborted).toBe(true);
     await consuming.stop();
   });
@@ -199,7 +199,7 @@ describe("a work queue", () => {
     await new Promise((resolve) => setTimeout(resolve, 11_000));
     await own.server.restart();
     await back;
-    const office = createQueueOffice(bus, queue);
+    const office = createQueueAdmin(bus, queue);
     await eventually(async () => (await office.count()).pending === 1);
     ends.later.resolve();
     await eventually(async () => (await office.count()).pending === 0);

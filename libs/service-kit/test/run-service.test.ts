@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
-import { hears } from "@devmesh/contracts/topology";
+import { subscribesTo } from "@devmesh/contracts/topology";
 import { eventually } from "@devmesh/testkit/eventually";
 import { visits } from "@devmesh/testkit/sample-mesh/broker";
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
@@ -85,7 +85,12 @@ describe("a service's process", () => {
     const service = await ready();
     const caller = await buses.connect("caller");
     const begun = Promise.withResolvers<void>();
-    subscribe(caller, hears(visits, ["visited"]), { visited: () => begun.resolve() }, { mode: "each" });
+    subscribe(
+      caller,
+      subscribesTo(visits, ["visited"]),
+      { visited: () => begun.resolve() },
+      { mode: "each" },
+    );
     await caller.flush();
     const running = createClient(caller, everyMethod).wait({ ms: 3_000 }, call());
     await begun.promise;
@@ -109,7 +114,12 @@ describe("a service's process", () => {
     const service = await ready({ DRAIN_MS: "50" });
     const caller = await buses.connect("caller");
     const begun = Promise.withResolvers<void>();
-    subscribe(caller, hears(visits, ["visited"]), { visited: () => begun.resolve() }, { mode: "each" });
+    subscribe(
+      caller,
+      subscribesTo(visits, ["visited"]),
+      { visited: () => begun.resolve() },
+      { mode: "each" },
+    );
     await caller.flush();
     const running = createClient(caller, everyMethod)
       .wait({ ms: 60_000 }, createCallContext({ timeoutMs: 60_000 }))

@@ -3,7 +3,7 @@ import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Context } from "@devmesh/service-kit/context";
 import type { CallInput, Implementation } from "@devmesh/service-kit/implementation";
-import { unavailableWhen } from "@devmesh/service-kit/map-store-errors";
+import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
 import { MAX_REPLY_BYTES } from "@devmesh/service-kit/reply-limit";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { Purges } from "./retention/purge.ts";
@@ -65,7 +65,7 @@ export function createData({ store, purges, clock, backlog }: DataDeps): Impleme
       return { waiting: await backlog().catch(() => context.fail("backlog_unknown")) };
     },
   };
-  return unavailableWhen(implementation, isStoreUnavailable);
+  return mapStoreErrors(implementation, isStoreUnavailable);
 }
 
 /** What the caller asked for, cut to what its key may see. */

@@ -2,7 +2,7 @@ import { mesh } from "@devmesh/contracts/mesh";
 import { publishDataCanary, watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
 import { deviceBacklog } from "@devmesh/device-broker/device-backlog";
 import { subscribe } from "@devmesh/service-kit/events";
-import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
+import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
 import { createData } from "./data.ts";
 import { createDataMetrics } from "./data-metrics.ts";
 import type { DataEnv } from "./env.ts";
@@ -20,7 +20,7 @@ type Declaration = typeof mesh.data;
  * broker keeps for this service what comes at QoS 1 and 2.
  */
 export async function startData(
-  parts: ServiceParts<Declaration, DataEnv>,
+  parts: StartOptions<Declaration, DataEnv>,
 ): Promise<StartedService<Declaration["serves"]>> {
   const { env, bus, devicesBus, publisher, log, clock, metrics: registered, ready, signal } = parts;
   const { DATA_RETENTION_DAYS: days, DATA_MAX_BYTES: maxBytes } = env;

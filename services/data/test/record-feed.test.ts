@@ -1,7 +1,7 @@
 import { dataEvents } from "@devmesh/contracts/data";
 import { recordsWantedMs } from "@devmesh/contracts/gateway";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
-import { hears } from "@devmesh/contracts/topology";
+import { subscribesTo } from "@devmesh/contracts/topology";
 import { connectBus } from "@devmesh/service-kit/bus";
 import { createPublisher, subscribe } from "@devmesh/service-kit/events";
 import { createLogger } from "@devmesh/service-kit/logger";
@@ -24,7 +24,7 @@ beforeAll(async () => {
   stack.defer(() => bus.close());
   subscribe(
     bus,
-    hears(dataEvents, ["stored"]),
+    subscribesTo(dataEvents, ["stored"]),
     { stored: ({ records }) => void heard.push(records) },
     { mode: "each" },
   );

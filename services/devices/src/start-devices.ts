@@ -1,8 +1,8 @@
 import type { mesh } from "@devmesh/contracts/mesh";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { subscribe } from "@devmesh/service-kit/events";
-import { unavailableWhen } from "@devmesh/service-kit/map-store-errors";
-import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
+import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
+import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { Background } from "./background.ts";
 import { createDevices } from "./devices.ts";
@@ -21,7 +21,7 @@ const readinessTimeoutMs = 1_000;
 
 /** Opens the store, learns from the broker which devices are connected, and takes up what a crash left half-done. */
 export async function startDevices(
-  parts: ServiceParts<Declaration, DevicesEnv>,
+  parts: StartOptions<Declaration, DevicesEnv>,
 ): Promise<StartedService<Declaration["serves"]>> {
   const { env, bus, publisher, clients, log, clock, metrics, signal } = parts;
   const store = await openDeviceStore(env.STORE_URL, signal);
@@ -57,7 +57,7 @@ export async function startDevices(
     clock,
   });
   return {
-    implementation: unavailableWhen(implementation, isStoreUnavailable),
+    implementation: mapStoreErrors(implementation, isStoreUnavailable),
     ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
     async stop() {
       await hoarders.stop();

@@ -2,8 +2,8 @@ import { type Acl, defaultAcl } from "@devmesh/contracts/model/acl";
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import { cutToPointers } from "@devmesh/contracts/model/pointer-cut";
 import { pointerTree } from "@devmesh/contracts/model/pointer-tree";
+import { ViolationList } from "@devmesh/contracts/model/violation";
 import type { Principal } from "@devmesh/contracts/principal";
-import { Findings } from "@devmesh/service-kit/findings";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { checkWrite } from "../src/acl/check-write.ts";
@@ -49,9 +49,9 @@ describe("pointers, against a second statement of their rules", () => {
     const refusals = { some: 0, none: 0 };
     fc.assert(
       fc.property(anyDocument, anyPatch, anyPaths, (document, patch, paths) => {
-        const findings = new Findings();
-        checkWrite(patch, document, pointerTree(paths.map(pointerOf)), "", findings);
-        if (findings.any) {
+        const violations = new ViolationList();
+        checkWrite(patch, document, pointerTree(paths.map(pointerOf)), "", violations);
+        if (violations.any) {
           refusals.some++;
           return;
         }
@@ -76,10 +76,10 @@ describe("pointers, against a second statement of their rules", () => {
   test("a write that is refused would have changed something outside, or tried to", () => {
     fc.assert(
       fc.property(anyDocument, anyPatch, anyPaths, (document, patch, paths) => {
-        const findings = new Findings();
-        checkWrite(patch, document, pointerTree(paths.map(pointerOf)), "", findings);
+        const violations = new ViolationList();
+        checkWrite(patch, document, pointerTree(paths.map(pointerOf)), "", violations);
         // Each pointer names a member of the patch, or its top, that no pointer covers.
-        for (const pointer of findings.pointers) {
+        for (const pointer of violations.pointers) {
           expect(
             paths.some((path) => pointer === pointerOf(path) || pointer.startsWith(`${pointerOf(path)}/`)),
           ).toBe(false);

@@ -4,7 +4,7 @@ import { deviceEvents, devices } from "@devmesh/contracts/devices";
 import { keys } from "@devmesh/contracts/keys";
 import { mesh as declaration } from "@devmesh/contracts/mesh";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
-import { calls, hears } from "@devmesh/contracts/topology";
+import { calls, subscribesTo } from "@devmesh/contracts/topology";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { createClient } from "@devmesh/service-kit/client";
 import { createCallContext } from "@devmesh/service-kit/context";
@@ -248,7 +248,7 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
   const names = ["online", "offline", "created", "deleted", "updated"] as const;
   subscribe(
     outer,
-    hears(deviceEvents, names),
+    subscribesTo(deviceEvents, names),
     {
       online: hear("online"),
       offline: hear("offline"),

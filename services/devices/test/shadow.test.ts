@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "@devmesh/contracts/model/json";
 import { type ShadowPatch, shadowLimits } from "@devmesh/contracts/model/shadow";
 import { checkStructure } from "@devmesh/contracts/model/shadow-structure";
-import { Findings } from "@devmesh/service-kit/findings";
+import { ViolationList } from "@devmesh/contracts/model/violation";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { applyPatch, writesShadow } from "../src/shadow/apply-patch.ts";
@@ -242,9 +242,9 @@ describe("reading", () => {
 
 describe("limits", () => {
   const structure = (section: Json) => {
-    const findings = new Findings();
-    checkStructure(section, "/s", findings);
-    return findings.list;
+    const violations = new ViolationList();
+    checkStructure(section, "/s", violations);
+    return violations.list;
   };
   const nested = (levels: number, wrap: (inner: Json) => Json): Json => {
     let value: Json = 1;
@@ -280,7 +280,7 @@ describe("limits", () => {
     ]);
   });
 
-  test("as many findings are kept as fit into an answer", () => {
+  test("as many violations are kept as fit into an answer", () => {
     const many = JSON.parse(`[${Array.from({ length: 9_999 }, () => '{"__proto__":1}').join()}]`);
     expect(structure(many)).toHaveLength(500);
     const long = structure({ ["x".repeat(300_000)]: { prototype: 1 } });
@@ -288,9 +288,9 @@ describe("limits", () => {
   });
 
   const sizes = (shadow: StoredShadow, patch: ShadowPatch) => {
-    const findings = new Findings();
-    checkSectionSizes(merge(shadow, patch), patch, findings);
-    return findings.pointers;
+    const violations = new ViolationList();
+    checkSectionSizes(merge(shadow, patch), patch, violations);
+    return violations.pointers;
   };
 
   test.each([

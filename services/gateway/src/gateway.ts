@@ -1,6 +1,6 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import { subscribe } from "@devmesh/service-kit/events";
-import type { ServiceParts } from "@devmesh/service-kit/run-service";
+import type { StartOptions } from "@devmesh/service-kit/run-service";
 import type { EndpointStats } from "@devmesh/service-kit/serve";
 import { KeyCache } from "./auth/key-cache.ts";
 import { type AclPermissions, PermissionCache } from "./auth/permission-cache.ts";
@@ -19,7 +19,7 @@ const farewellMs = 2_000;
 
 /** What a gateway is started with. */
 export type GatewayParts = Pick<
-  ServiceParts<(typeof mesh)["gateway"], Omit<GatewayEnv, "NATS_URL">>,
+  StartOptions<(typeof mesh)["gateway"], Omit<GatewayEnv, "NATS_URL">>,
   "env" | "bus" | "clients" | "publisher" | "clock" | "log" | "metrics"
 >;
 

@@ -3,9 +3,9 @@ import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { subscribe } from "@devmesh/service-kit/events";
-import { unavailableWhen } from "@devmesh/service-kit/map-store-errors";
+import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
 import { createProducer } from "@devmesh/service-kit/queue-producer";
-import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
+import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { createKeyUses } from "./api-keys/key-uses.ts";
 import { ensureMasterKey } from "./api-keys/master-key.ts";
@@ -34,7 +34,7 @@ type Declaration = typeof mesh.keys;
 
 /** What the service is put together from. */
 export type KeysParts = Pick<
-  ServiceParts<Declaration, KeysEnv>,
+  StartOptions<Declaration, KeysEnv>,
   "env" | "bus" | "publisher" | "clients" | "log" | "clock" | "signal"
 >;
 
@@ -112,7 +112,7 @@ export async function startKeys(parts: KeysParts): Promise<StartedKeys> {
     );
     const sweeping = keepSweeping({ store, notices, clock, log }, signal);
     return {
-      implementation: unavailableWhen(implementation, isStoreUnavailable),
+      implementation: mapStoreErrors(implementation, isStoreUnavailable),
       ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
       async stop() {
         await Promise.all([logins.stop(), throttled.stop()]);

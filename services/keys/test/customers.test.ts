@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { mailQueue } from "@devmesh/contracts/mailer";
-import { createQueueOffice } from "@devmesh/service-kit/queue-admin";
+import { createQueueAdmin } from "@devmesh/service-kit/queue-admin";
 import { consumeQueue } from "@devmesh/service-kit/queue-consumer";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
@@ -24,7 +24,7 @@ beforeEach(async () => {
     mailQueue,
     async ({ customer_id }) => void invited.push(customer_id),
   );
-  const office = createQueueOffice(bus, mailQueue);
+  const office = createQueueAdmin(bus, mailQueue);
   mailed = async () => {
     await eventually(async () => (await office.count()).pending === 0);
     return invited;

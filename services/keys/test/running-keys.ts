@@ -4,7 +4,7 @@ import type { ContractDeclaration, MethodDeclaration } from "@devmesh/contracts/
 import { keyEvents, keys } from "@devmesh/contracts/keys";
 import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
-import { calls, hears, type ServiceDeclaration } from "@devmesh/contracts/topology";
+import { calls, type ServiceDeclaration, subscribesTo } from "@devmesh/contracts/topology";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { createClient } from "@devmesh/service-kit/client";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
@@ -128,14 +128,14 @@ export async function startKeysIn(
   const customerChanges: CustomerChange[] = [];
   const listening = subscribe(
     gateway,
-    hears(keyEvents, ["revoked"]),
+    subscribesTo(keyEvents, ["revoked"]),
     { revoked: ({ key_ids }) => void revoked.push(...key_ids) },
     { mode: "each" },
   );
   const began = Promise.withResolvers<void>();
   const following = followEvents(
     gateway,
-    [hears(keyEvents, ["customer_changed"])],
+    [subscribesTo(keyEvents, ["customer_changed"])],
     {
       began: () => began.resolve(),
       events: (batch) => customerChanges.push(...batch.map(customerChange)),

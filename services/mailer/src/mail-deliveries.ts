@@ -2,7 +2,7 @@ import type { QueueDeclaration } from "@devmesh/contracts/contract";
 import type { mailQueue } from "@devmesh/contracts/mailer";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { type Consuming, consumeQueue } from "@devmesh/service-kit/queue-consumer";
+import { consumeQueue, type QueueWorker } from "@devmesh/service-kit/queue-consumer";
 import { deliverMail, type MailDelivery } from "./deliver-mail.ts";
 
 /** The queue of mail; its waits are a deployment's, or a test's. */
@@ -25,7 +25,7 @@ const concurrency = 4;
  * Works on the mail queue until stopped; makes the queue's streams. `stop` returns within `drainMs` and a moment:
  * mail that is still under way then is cut off, which counts as a failed attempt.
  */
-export async function startMailDeliveries(parts: MailDeliveryParts): Promise<Consuming> {
+export async function startMailDeliveries(parts: MailDeliveryParts): Promise<QueueWorker> {
   const { bus, queue, clock, drainMs } = parts;
   const cutOff = new AbortController();
   const consuming = await consumeQueue(

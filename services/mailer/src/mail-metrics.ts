@@ -1,5 +1,5 @@
 import type { Bus } from "@devmesh/service-kit/bus";
-import type { QueueOffice } from "@devmesh/service-kit/queue-admin";
+import type { QueueAdmin } from "@devmesh/service-kit/queue-admin";
 import { Counter, Gauge } from "prom-client";
 import type { MailQueue } from "./mail-deliveries.ts";
 
@@ -10,7 +10,7 @@ export interface MailMetrics {
 }
 
 /** Registers the mailer's metrics; how much waits and how much is given up is asked of the broker at each scrape. */
-export function createMailMetrics(bus: Bus, queue: QueueOffice<MailQueue>): MailMetrics {
+export function createMailMetrics(bus: Bus, queue: QueueAdmin<MailQueue>): MailMetrics {
   const registers = [bus.metrics.registry];
   new Gauge({
     name: "devmesh_mails",

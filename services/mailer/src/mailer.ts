@@ -1,7 +1,7 @@
 import type { DeadMail, mailer } from "@devmesh/contracts/mailer";
 import type { DeadLetter } from "@devmesh/service-kit/dead-letter";
 import type { Implementation } from "@devmesh/service-kit/implementation";
-import type { QueueOffice } from "@devmesh/service-kit/queue-admin";
+import type { QueueAdmin } from "@devmesh/service-kit/queue-admin";
 import type { z } from "zod";
 import type { MailQueue } from "./mail-deliveries.ts";
 
@@ -9,7 +9,7 @@ import type { MailQueue } from "./mail-deliveries.ts";
 const longestPage = 100;
 
 /** What the mesh may ask about mail: how much waits, what was given up, and trying that again. */
-export function createMailer({ queue }: { queue: QueueOffice<MailQueue> }): Implementation<typeof mailer> {
+export function createMailer({ queue }: { queue: QueueAdmin<MailQueue> }): Implementation<typeof mailer> {
   return {
     async listDeadMail({ after, limit = longestPage }, context) {
       const sequence = after === undefined ? 0 : parseSequence(after);

@@ -1,7 +1,7 @@
 import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
-import { createQueueOffice } from "@devmesh/service-kit/queue-admin";
-import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
+import { createQueueAdmin } from "@devmesh/service-kit/queue-admin";
+import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
 import type { MailerEnv } from "./env.ts";
 import { defaultSender } from "./mail-address.ts";
 import { startMailDeliveries } from "./mail-deliveries.ts";
@@ -13,12 +13,12 @@ type Declaration = typeof mesh.mailer;
 
 /** Opens the way out for mail, an SMTP server or the outbox, and begins to work on the queue. */
 export async function startMailer(
-  parts: ServiceParts<Declaration, MailerEnv>,
+  parts: StartOptions<Declaration, MailerEnv>,
 ): Promise<StartedService<Declaration["serves"]>> {
   const { env, bus, clients, log, clock } = parts;
   const { PUBLIC_URL: publicUrl, MAIL_FROM: sender = defaultSender(publicUrl) } = env;
   const transport = await openTransport(env, log);
-  const office = createQueueOffice(bus, mailQueue);
+  const office = createQueueAdmin(bus, mailQueue);
   const deliveries = await startMailDeliveries({
     bus,
     queue: mailQueue,

@@ -7,7 +7,7 @@ import { systemClock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { createLogger } from "@devmesh/service-kit/logger";
-import { createQueueOffice } from "@devmesh/service-kit/queue-admin";
+import { createQueueAdmin } from "@devmesh/service-kit/queue-admin";
 import { createProducer } from "@devmesh/service-kit/queue-producer";
 import { type Served, serve } from "@devmesh/service-kit/serve";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
@@ -75,7 +75,7 @@ export async function openMailRoom() {
     ) {
       const own = await connect("mailer");
       const queue: MailQueue = { ...mailQueue, backoffMs, attemptMs };
-      const office = createQueueOffice(own, queue);
+      const office = createQueueAdmin(own, queue);
       const deliveries = await startMailDeliveries({
         bus: own,
         queue,

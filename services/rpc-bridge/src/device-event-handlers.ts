@@ -1,6 +1,6 @@
 import { deviceEvents } from "@devmesh/contracts/devices";
 import type { Bus } from "@devmesh/service-kit/bus";
-import { type Listening, subscribe } from "@devmesh/service-kit/events";
+import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events";
 import type { DeltaPublisher } from "./shadow/shadow-delta.ts";
 
 /** What the registry's events lead to. */
@@ -13,7 +13,7 @@ export interface RegistryNewsOptions {
 }
 
 /** Hears what happens to devices from now on. */
-export function hearRegistry({ bus, endCalls, deltas }: RegistryNewsOptions): Listening {
+export function hearRegistry({ bus, endCalls, deltas }: RegistryNewsOptions): ActiveSubscription {
   const departures = subscribe(
     bus,
     { events: deviceEvents, names: ["offline", "deleted"] },

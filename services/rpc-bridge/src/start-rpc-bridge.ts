@@ -3,7 +3,7 @@ import { watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
 import { deviceBacklog } from "@devmesh/device-broker/device-backlog";
 import { provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
 import { createCallContext } from "@devmesh/service-kit/context";
-import type { ServiceParts, StartedService } from "@devmesh/service-kit/run-service";
+import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
 import { devicesUser } from "@devmesh/service-kit/subjects";
 import { createBrokerStorage } from "./broker-housekeeping/broker-storage.ts";
 import { createIngestion } from "./broker-housekeeping/device-streams.ts";
@@ -38,7 +38,7 @@ const noticeMs = 5_000;
 
 /** Connects the bridge to devices and to the mesh. */
 export async function startRpcBridge(
-  parts: ServiceParts<Declaration, RpcBridgeEnv>,
+  parts: StartOptions<Declaration, RpcBridgeEnv>,
 ): Promise<StartedService<Declaration["serves"]>> {
   const { env, bus, devicesBus, publisher, clients, log, clock, ready, signal: stopping } = parts;
   const { devices } = clients;

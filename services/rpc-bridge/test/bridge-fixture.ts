@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { mesh } from "@devmesh/contracts/mesh";
 import { rpcBridge, rpcEvents } from "@devmesh/contracts/rpc-bridge";
-import { calls, defineService, hears } from "@devmesh/contracts/topology";
+import { calls, defineService, subscribesTo } from "@devmesh/contracts/topology";
 import { answerAuthCallout, type DeviceGrant } from "@devmesh/device-broker/auth-callout";
 import { brokerConfig, brokerUsers } from "@devmesh/device-broker/broker-config";
 import { createAccountKeyPair } from "@devmesh/device-broker/nkey";
@@ -62,7 +62,7 @@ const testedMesh = {
     serves: null,
     calls: [calls(rpcBridge, ["call", "endSessions", "wipeDevice", "awaitIngestion", "readBacklog"])],
     publishes: null,
-    subscribes: [hears(rpcEvents, ["rpc_in", "rpc_out", "hoarding"])],
+    subscribes: [subscribesTo(rpcEvents, ["rpc_in", "rpc_out", "hoarding"])],
     follows: [],
     produces: [],
     consumes: [],

@@ -1,32 +1,27 @@
 import { isJsonObject, type Json } from "./json.ts";
 import { pointerToken } from "./json-pointer.ts";
 import { shadowLimits } from "./shadow.ts";
+import type { ViolationList } from "./violation.ts";
 
 /** Names that reach an object's prototype in careless code, here or in a client that gets the shadow. */
 const forbiddenNames: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
-
-/** Takes what is wrong in a body, by JSON pointers into it; once it is full, looking on is pointless. */
-export interface Faults {
-  add(pointer: string, detail: string): void;
-  readonly full: boolean;
-}
 
 /**
  * Finds in a body with a shadow what no shadow may hold and the schema of the body does not say: a structure that
  * {@link checkStructure} refuses, and presence, which is not written. Needs no checked body; what should be an object
  * and is none is left to the schema.
  */
-export function checkShadowOf({ shadow }: { readonly shadow?: unknown }, faults: Faults): void {
+export function checkShadowOf({ shadow }: { readonly shadow?: unknown }, violations: ViolationList): void {
   if (!isJsonObject(shadow)) return;
   const { state, tags } = shadow;
-  if (isJsonObject(tags)) checkStructure(tags, "/shadow/tags", faults);
+  if (isJsonObject(tags)) checkStructure(tags, "/shadow/tags", violations);
   if (!isJsonObject(state)) return;
   const { desired, reported } = state;
-  if (isJsonObject(desired)) checkStructure(desired, "/shadow/state/desired", faults);
+  if (isJsonObject(desired)) checkStructure(desired, "/shadow/state/desired", violations);
   if (!isJsonObject(reported)) return;
-  checkStructure(reported, "/shadow/state/reported", faults);
+  checkStructure(reported, "/shadow/state/reported", violations);
   if (Object.hasOwn(reported, "online")) {
-    faults.add("/shadow/state/reported/online", "is added from presence and cannot be written");
+    violations.add("/shadow/state/reported/online", "is added from presence and cannot be written");
   }
 }
 
@@ -35,28 +30,28 @@ export function checkShadowOf({ shadow }: { readonly shadow?: unknown }, faults:
  * arrays count, scalars are no level), members with a forbidden name, and numbers that JSON cannot write. It never
  * descends further than the limit, so it is the first to walk through what a caller sent.
  */
-export function checkStructure(section: Json, pointer: string, faults: Faults): void {
-  check(section, pointer, 1, faults);
+export function checkStructure(section: Json, pointer: string, violations: ViolationList): void {
+  check(section, pointer, 1, violations);
 }
 
-function check(value: Json, pointer: string, level: number, faults: Faults): void {
+function check(value: Json, pointer: string, level: number, violations: ViolationList): void {
   if (typeof value === "number" && !Number.isFinite(value)) {
-    faults.add(pointer, "is a number out of range");
+    violations.add(pointer, "is a number out of range");
   }
-  if (typeof value !== "object" || value === null || faults.full) return;
+  if (typeof value !== "object" || value === null || violations.full) return;
   if (level > shadowLimits.depth) {
-    faults.add(pointer, `is deeper than ${shadowLimits.depth} levels`);
+    violations.add(pointer, `is deeper than ${shadowLimits.depth} levels`);
     return;
   }
   if (Array.isArray(value)) {
     for (const [at, element] of value.entries())
-      if (needsCheck(element)) check(element, pointer + pointerToken(at), level + 1, faults);
+      if (needsCheck(element)) check(element, pointer + pointerToken(at), level + 1, violations);
     return;
   }
   for (const name of Object.keys(value)) {
-    if (forbiddenNames.has(name)) faults.add(pointer + pointerToken(name), "is a forbidden name");
+    if (forbiddenNames.has(name)) violations.add(pointer + pointerToken(name), "is a forbidden name");
     else if (needsCheck(value[name] as Json))
-      check(value[name] as Json, pointer + pointerToken(name), level + 1, faults);
+      check(value[name] as Json, pointer + pointerToken(name), level + 1, violations);
   }
 }
 

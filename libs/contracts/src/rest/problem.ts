@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Violation } from "../model/violation.ts";
 
 /** The body of every error (RFC 9457), with the member `error` that existing clients read (api.md, Conventions). */
 export const Problem = z
@@ -16,7 +17,7 @@ export const Problem = z
       message: z.string(),
     }),
     /** Each thing wrong in a request, with a JSON pointer to it. */
-    errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
+    errors: z.array(Violation).optional(),
     /** Members of the body that the key may not write. */
     pointers: z.array(z.string()).optional(),
   })

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ContractDeclaration } from "../contract.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Faults } from "../model/shadow-structure.ts";
+import type { ViolationList } from "../model/violation.ts";
 import type { PrincipalKind } from "../principal.ts";
 
 /** One answer of a route. */
@@ -29,7 +29,7 @@ export interface BodyDeclaration {
    * Finds what the owner refuses besides, in an object that need not keep the schema: where the schema refuses the body
    * it is listed too, so that a caller is told of all at once. What keeps the schema is left to the owner.
    */
-  readonly checkBesides?: (body: JsonObject, faults: Faults) => void;
+  readonly checkBesides?: (body: JsonObject, violations: ViolationList) => void;
 }
 
 /** One route of the public API as a value: the gateway validates by it and OpenAPI is generated from it. */

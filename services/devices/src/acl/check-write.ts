@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 import type { PointerTree } from "@devmesh/contracts/model/pointer-tree";
-import type { Findings } from "@devmesh/service-kit/findings";
+import type { ViolationList } from "@devmesh/contracts/model/violation";
 import { ownMember } from "../registry/json-member.ts";
 import { pointerInto } from "../registry/json-pointer.ts";
 
@@ -15,20 +15,20 @@ export function checkWrite(
   present: Json | undefined,
   tree: PointerTree,
   pointer: string,
-  findings: Findings,
+  violations: ViolationList,
 ): void {
-  if (tree.covered || findings.full) return;
+  if (tree.covered || violations.full) return;
   const replacesOthers = present !== undefined && !isJsonObject(present);
   if (!isJsonObject(change) || replacesOthers || (present === undefined && !setsCovered(change, tree))) {
-    findings.add(pointer, "is not writable with this key");
+    violations.add(pointer, "is not writable with this key");
     return;
   }
   for (const name of Object.keys(change)) {
-    if (findings.full) return;
+    if (violations.full) return;
     const below = tree.members.get(name);
     const member = pointerInto(pointer, name);
-    if (below === undefined) findings.add(member, "is not writable with this key");
-    else checkWrite(change[name] as Json, ownMember(present ?? {}, name), below, member, findings);
+    if (below === undefined) violations.add(member, "is not writable with this key");
+    else checkWrite(change[name] as Json, ownMember(present ?? {}, name), below, member, violations);
   }
 }
 

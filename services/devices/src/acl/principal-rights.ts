@@ -1,8 +1,8 @@
 import type { Acl } from "@devmesh/contracts/model/acl";
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import { type PointerTree, pointerTree } from "@devmesh/contracts/model/pointer-tree";
+import { ViolationList } from "@devmesh/contracts/model/violation";
 import type { Principal } from "@devmesh/contracts/principal";
-import { Findings } from "@devmesh/service-kit/findings";
 import { pointerInto } from "../registry/json-pointer.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
 import { checkWrite } from "./check-write.ts";
@@ -66,11 +66,11 @@ export function unwritableMembers(
 ): string[] {
   const shadowTree = writableParts(principal, acl);
   if (shadowTree === null) return [];
-  const findings = new Findings();
+  const violations = new ViolationList();
   const present = { shadow: { state: { desired, reported }, tags, version: 0 } };
   const tree = { covered: false, members: new Map([["shadow", withVersion(shadowTree)]]) };
-  checkWrite(patch, present, tree, "", findings);
-  return findings.pointers;
+  checkWrite(patch, present, tree, "", violations);
+  return violations.pointers;
 }
 
 const versionPointer = pointerTree([pointerInto("", "version")]);

@@ -2,9 +2,9 @@ import { randomInt } from "node:crypto";
 import type { devices } from "@devmesh/contracts/devices";
 import type { keys } from "@devmesh/contracts/keys";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
+import { ViolationList } from "@devmesh/contracts/model/violation";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import { Findings } from "@devmesh/service-kit/findings";
 import type { Client, Implementation } from "@devmesh/service-kit/implementation";
 import type { Background } from "../background.ts";
 import { newClaim, renewedClaim } from "../deletion/lease.ts";
@@ -62,7 +62,7 @@ export function createDeviceCreation(deps: CreationDeps): DeviceCreation {
       const empty = emptyShadow(created_at);
       const shadow =
         body.shadow && writesShadow(body.shadow) ? applyPatch(empty, body.shadow, created_at) : empty;
-      const oversized = new Findings();
+      const oversized = new ViolationList();
       checkSectionSizes(shadow, body.shadow ?? {}, oversized);
       if (oversized.any) return ctx.fail("shadow_too_large", oversized.list);
 

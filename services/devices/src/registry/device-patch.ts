@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { devices } from "@devmesh/contracts/devices";
 import type { DevicePatch } from "@devmesh/contracts/model/device";
+import { ViolationList } from "@devmesh/contracts/model/violation";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { Findings } from "@devmesh/service-kit/findings";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { concerns, unwritableMembers } from "../acl/principal-rights.ts";
 import { SerialByKey } from "../keyed-queue.ts";
@@ -40,7 +40,7 @@ export function createPatchDevice(deps: PatchDeps): Implementation<typeof device
 
         const pointers = unwritableMembers(principal, device.acl, body, device.shadow);
         if (pointers.length > 0) return ctx.fail("not_writable", { pointers });
-        if ("findings" in checked) return ctx.fail("invalid_device", checked.findings.list);
+        if ("violations" in checked) return ctx.fail("invalid_device", checked.violations.list);
         if (if_match !== undefined && !matchesEtag(if_match, etagOf(device)))
           return ctx.fail("precondition_failed");
         const { version } = device.shadow;
@@ -51,7 +51,7 @@ export function createPatchDevice(deps: PatchDeps): Implementation<typeof device
         if (changed === device) {
           return { etag: etagOf(device), device: describeDeviceFor(principal, device, presence) };
         }
-        const oversized = new Findings();
+        const oversized = new ViolationList();
         checkSectionSizes(changed.shadow, checked.patch.shadow ?? {}, oversized);
         if (oversized.any) return ctx.fail("shadow_too_large", oversized.list);
 

@@ -1,15 +1,15 @@
 import { type ShadowPatch, shadowLimits } from "@devmesh/contracts/model/shadow";
-import type { Findings } from "@devmesh/service-kit/findings";
+import type { ViolationList } from "@devmesh/contracts/model/violation";
 import type { StoredShadow } from "./stored-shadow.ts";
 
 /**
  * Finds sections that the patch made larger than they may be: bytes of compact JSON of the merged section, in UTF-8.
  */
-export function checkSectionSizes(shadow: StoredShadow, patch: ShadowPatch, findings: Findings): void {
+export function checkSectionSizes(shadow: StoredShadow, patch: ShadowPatch, violations: ViolationList): void {
   const { desiredBytes, reportedBytes, tagsBytes } = shadowLimits;
   const check = (section: unknown, pointer: string, limit: number) => {
     const bytes = Buffer.byteLength(JSON.stringify(section));
-    if (bytes > limit) findings.add(pointer, `would have ${bytes} bytes; ${limit} are allowed`);
+    if (bytes > limit) violations.add(pointer, `would have ${bytes} bytes; ${limit} are allowed`);
   };
   if (patch.state?.desired) check(shadow.desired, "/shadow/state/desired", desiredBytes);
   if (patch.state?.reported) check(shadow.reported, "/shadow/state/reported", reportedBytes);

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { keys } from "@devmesh/contracts/keys";
+import { key_invalid } from "@devmesh/contracts/keys";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason, ServiceError } from "@devmesh/service-kit/errors";
@@ -80,9 +81,5 @@ export function createAuthentication({ keys, cache, attempts, clock }: Authentic
 }
 
 function keyInvalid(): ServiceError {
-  return new ServiceError({
-    code: "unauthenticated",
-    reason: "key_invalid",
-    message: "The key is unknown, revoked or expired.",
-  });
+  return new ServiceError({ code: key_invalid.code, reason: "key_invalid", message: key_invalid.when });
 }

@@ -1,11 +1,11 @@
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
+import { type Violation, ViolationList } from "@devmesh/contracts/model/violation";
 import type { PrincipalKind } from "@devmesh/contracts/principal";
 import type { BodyDeclaration, RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { ServiceError, violationsOf } from "@devmesh/service-kit/errors";
-import { Findings } from "@devmesh/service-kit/findings";
 import type { z } from "zod";
 import type { Exchange } from "../http/exchange.ts";
-import { invalidRequest, RequestRefused, type Violation } from "../http/gateway-errors.ts";
+import { invalidRequest, RequestRefused } from "../http/gateway-errors.ts";
 import { parseQuery, type QueryParameters, queryStringOf } from "../http/query-string.ts";
 import { readJsonBody } from "../http/request-body.ts";
 import { checkedBodyOf } from "../http/route-body.ts";
@@ -137,9 +137,9 @@ function parsedBody(
 ): unknown {
   const body = parsed(schema, value, "", violations);
   if (body === undefined && checkBesides !== undefined && isJsonObject(value)) {
-    const findings = new Findings();
-    checkBesides(value, findings);
-    violations.push(...findings.list);
+    const found = new ViolationList();
+    checkBesides(value, found);
+    violations.push(...found.list);
   }
   return body;
 }

@@ -1,3 +1,5 @@
+import type { Violation } from "@devmesh/contracts/model/violation";
+
 /** How the gateway itself refuses a request; what services refuse stands in their contracts. */
 export const gatewayErrors = {
   invalid_request: {
@@ -50,17 +52,11 @@ export const gatewayErrors = {
 /** The `reason` of a refusal of the gateway's own. */
 export type GatewayReason = keyof typeof gatewayErrors;
 
-/** One thing wrong in a request; api.md, Conventions. */
-export interface Violation {
-  /** JSON pointer into the body; `/query/<name>` and `/path/<name>` for what stands in the URL. */
-  readonly pointer: string;
-  readonly detail: string;
-}
-
 /** What a refusal carries besides its reason. */
 export interface RefusalOptions {
   /** One sentence instead of the reason's own. Must hold nothing secret. */
   readonly detail?: string;
+  /** Pointers into the body; `/query/<name>` and `/path/<name>` for parameters of the URL (api.md, Conventions). */
   readonly violations?: readonly Violation[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;

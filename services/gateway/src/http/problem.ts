@@ -1,4 +1,5 @@
 import { STATUS_CODES } from "node:http";
+import { Violation } from "@devmesh/contracts/model/violation";
 import type { Problem } from "@devmesh/contracts/rest/problem";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { z } from "zod";
@@ -80,6 +81,6 @@ function headersOf(status: number): Readonly<Record<string, string>> {
   return {};
 }
 
-const Violations = z.array(z.object({ pointer: z.string(), detail: z.string() }));
+const Violations = z.array(Violation);
 const NotWritable = z.object({ pointers: z.array(z.string()) });
 const DeviceError = z.object({ code: z.int(), message: z.string() });

@@ -1,5 +1,6 @@
 import { pointerToken } from "@devmesh/contracts/model/json-pointer";
-import { invalidRequest, type Violation } from "./gateway-errors.ts";
+import type { Violation } from "@devmesh/contracts/model/violation";
+import { invalidRequest } from "./gateway-errors.ts";
 
 /** The parameters of a query string, decoded. */
 export type QueryParameters = Readonly<Record<string, string>>;

@@ -3,7 +3,7 @@ import { mesh } from "@devmesh/contracts/mesh";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { type Listening, type Publisher, subscribe } from "@devmesh/service-kit/events";
+import { type ActiveSubscription, type Publisher, subscribe } from "@devmesh/service-kit/events";
 
 /** What hearing of records works with. */
 export interface RecordHearingParts {
@@ -17,7 +17,7 @@ export interface RecordHearingParts {
 /** Hears of records while somebody wants them: `data` is told so again and again, and tells nothing otherwise. */
 export class RecordHearing {
   readonly #parts: RecordHearingParts;
-  #hearing: Listening | null = null;
+  #hearing: ActiveSubscription | null = null;
   #cancel: () => void = () => undefined;
 
   constructor(parts: RecordHearingParts) {

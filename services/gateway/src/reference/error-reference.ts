@@ -1,3 +1,4 @@
+import { key_invalid } from "@devmesh/contracts/keys";
 import { api } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { kitErrors } from "@devmesh/service-kit/errors";
@@ -52,11 +53,12 @@ export function errorReference(): readonly ErrorEntry[] {
       entries.set(reason, { ...entry, operations });
     }
   }
-  const invalid = { code: "unauthenticated", status: httpStatus("unauthenticated", "key_invalid") } as const;
+  const { code, when } = key_invalid;
   entries.set("key_invalid", {
-    ...invalid,
     reason: "key_invalid",
-    when: "The key is unknown, revoked or expired.",
+    code,
+    status: httpStatus(code, "key_invalid"),
+    when,
     operations: [],
   });
   for (const [reason, { code, when }] of Object.entries(kitErrors)) {

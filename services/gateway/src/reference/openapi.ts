@@ -1,3 +1,4 @@
+import { key_invalid } from "@devmesh/contracts/keys";
 import { api } from "@devmesh/contracts/rest/api";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
@@ -130,7 +131,7 @@ function describeProblems(route: RouteDeclaration): Record<string, ZodOpenApiRes
   };
   for (const reason of gatewayReasons(route))
     add(gatewayErrors[reason].status, reason, gatewayErrors[reason].when);
-  if (route.auth !== null) add(401, "key_invalid", "The key is unknown, revoked or expired.");
+  if (route.auth !== null) add(401, "key_invalid", key_invalid.when);
   for (const { status, reason, when } of declaredErrors(route).values()) add(status, reason, when);
   for (const reason of ["deadline_exceeded", "unavailable", "internal"] as const) {
     const { code, when } = kitErrors[reason];

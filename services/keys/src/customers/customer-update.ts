@@ -1,12 +1,12 @@
 import { type Customer, customerMetaBytes } from "@devmesh/contracts/model/customer";
 import { isDeeperThan, isJsonObject, type JsonObject, maxJsonDepth } from "@devmesh/contracts/model/json";
 import { pointerToken } from "@devmesh/contracts/model/json-pointer";
-import { type Finding, Findings } from "@devmesh/service-kit/findings";
+import { type Violation, ViolationList } from "@devmesh/contracts/model/violation";
 
 /** The new `meta` as compact JSON, or why the posted object is refused. */
 export type CustomerUpdate =
   | { readonly meta: string }
-  | { readonly violations: readonly Finding[] }
+  | { readonly violations: readonly Violation[] }
   | { readonly tooLarge: true };
 
 /**
@@ -15,18 +15,18 @@ export type CustomerUpdate =
  */
 export function readCustomerUpdate(customer: Customer, body: JsonObject): CustomerUpdate {
   const known = new Map<string, unknown>(Object.entries(customer));
-  const findings = new Findings();
+  const violations = new ViolationList();
   const meta = Object.hasOwn(body, "meta") ? body.meta : undefined;
-  if (!isJsonObject(meta)) findings.add("/meta", "must be a JSON object");
+  if (!isJsonObject(meta)) violations.add("/meta", "must be a JSON object");
   else if (isDeeperThan(meta, maxJsonDepth)) {
-    findings.add("/meta", `is nested deeper than ${maxJsonDepth} levels`);
+    violations.add("/meta", `is nested deeper than ${maxJsonDepth} levels`);
   }
   for (const [name, value] of Object.entries(body)) {
-    if (findings.full) break;
+    if (violations.full) break;
     if (name === "meta" || (known.has(name) && known.get(name) === value)) continue;
-    findings.add(pointerToken(name), known.has(name) ? "cannot be changed" : "is not known here");
+    violations.add(pointerToken(name), known.has(name) ? "cannot be changed" : "is not known here");
   }
-  if (!isJsonObject(meta) || findings.any) return { violations: findings.list };
+  if (!isJsonObject(meta) || violations.any) return { violations: violations.list };
   const text = JSON.stringify(meta);
   return Buffer.byteLength(text) > customerMetaBytes ? { tooLarge: true } : { meta: text };
 }

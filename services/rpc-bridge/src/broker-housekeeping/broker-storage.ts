@@ -1,5 +1,5 @@
 import { readSessions } from "@devmesh/device-broker/persistent-sessions";
-import { dropHeldBacklog, dropHeldMessages } from "@devmesh/device-broker/qos2-inbox";
+import { dropQos2Backlog, dropQos2Messages } from "@devmesh/device-broker/qos2-inbox";
 import { findRetainedHoard, listRetainedTopics } from "@devmesh/device-broker/retained-messages";
 import { dropSessionBacklog, findMessageHoard } from "@devmesh/device-broker/session-backlog";
 import type { Bus } from "@devmesh/service-kit/bus";
@@ -47,10 +47,10 @@ export function createBrokerStorage({ bus, link, streamBytes, signal }: BrokerSt
       return clientIds;
     },
     retainedTopics: (deviceId) => listRetainedTopics(bus, deviceId),
-    dropHeld: (deviceId, clientIds) => dropHeldMessages(bus, deviceId, clientIds),
+    dropHeld: (deviceId, clientIds) => dropQos2Messages(bus, deviceId, clientIds),
     async dropBacklog() {
       const ofSessions = await dropSessionBacklog(bus, { maxBytes, signal });
-      const unreleased = await dropHeldBacklog(bus, maxBytes);
+      const unreleased = await dropQos2Backlog(bus, maxBytes);
       return unreleased === null ? ofSessions : [...ofSessions, unreleased];
     },
     findMessageHoard: () => findMessageHoard(bus, maxBytes),

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
+import { Violation } from "@devmesh/contracts/model/violation";
 import { isReason } from "@devmesh/service-kit/errors";
 import { z } from "zod";
 import { hasNumberOutOfRange, parseJsonPayload } from "../json-payload.ts";
@@ -51,9 +52,9 @@ export function readClientToken(payload: Uint8Array): { clientToken?: string } {
 /** Why the registry refused an update, in the words and numbers of REST. */
 export function rejectionOf(error: unknown): Pick<Rejection, "code" | "message"> {
   if (isReason(error, "invalid_device", "invalid_request"))
-    return { code: 400, message: findings(error.details, error.message) };
+    return { code: 400, message: firstViolations(error.details, error.message) };
   if (isReason(error, "shadow_too_large"))
-    return { code: 413, message: findings(error.details, error.message) };
+    return { code: 413, message: firstViolations(error.details, error.message) };
   if (isReason(error, "version_conflict"))
     return { code: 409, message: conflict(error.details, error.message) };
   if (isReason(error, "not_writable")) return { code: 403, message: error.message };
@@ -80,11 +81,9 @@ function tokenMember(clientToken: Json | undefined): { clientToken?: string } {
   return token.success ? { clientToken: token.data } : {};
 }
 
-const Findings = z.array(z.object({ pointer: z.string(), detail: z.string() }));
-
 /** At most three of them: the message has to fit a small device. */
-function findings(details: unknown, otherwise: string): string {
-  const list = Findings.safeParse(details);
+function firstViolations(details: unknown, otherwise: string): string {
+  const list = z.array(Violation).safeParse(details);
   if (!list.success || list.data.length === 0) return otherwise;
   return list.data
     .slice(0, 3)

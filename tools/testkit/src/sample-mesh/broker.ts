@@ -1,5 +1,5 @@
 import { defineEvent, defineEvents, defineQueue } from "@devmesh/contracts/contract";
-import { calls, defineService, hears } from "@devmesh/contracts/topology";
+import { calls, defineService, subscribesTo } from "@devmesh/contracts/topology";
 import {
   answerAuthCallout,
   type LoginDecision,
@@ -47,9 +47,9 @@ export const mesh = {
   caller: defineService({
     ...nothing,
     calls: [calls(greeter, ["greet"])],
-    subscribes: [hears(visits, ["visited"])],
+    subscribes: [subscribesTo(visits, ["visited"])],
   }),
-  watcher: defineService({ ...nothing, follows: [hears(visits, ["visited"])] }),
+  watcher: defineService({ ...nothing, follows: [subscribesTo(visits, ["visited"])] }),
   onlooker: defineService({ ...nothing, rights: ["discovery"] }),
   postman: defineService({ ...nothing, consumes: [letters] }),
   keys: defineService({ ...nothing, rights: ["auth_callout"] }),
