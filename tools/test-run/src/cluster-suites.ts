@@ -35,13 +35,13 @@ export async function runClusterSuites(run: TestRun, tested: readonly TestedPack
   const first = tested.find(({ name }) => name === endToEnd);
   if (first === undefined) return;
   if (!run.env.MONGODB_URL) {
-    run.tell(suiteName, { passed: 0, failed: 0, skipped: first.ran, failures: [] });
+    run.report(suiteName, { passed: 0, failed: 0, skipped: first.ran, failures: [] });
     return;
   }
   const file = join(run.repository, first.directory, resultFile);
   await clearResult(file);
   const args = [
-    ...turboArguments("test", [`--filter=${endToEnd}`]),
+    ...turboArguments("test", { all: true, filters: [`--filter=${endToEnd}`] }),
     "--output-logs=errors-only",
     "--",
     ...jestArguments(resultFile),
@@ -50,6 +50,6 @@ export async function runClusterSuites(run: TestRun, tested: readonly TestedPack
   ];
   const { output } = await runTool(run, "turbo", args, { with: surroundings });
   const outcome = await readTestOutcome(file);
-  run.tell(suiteName, outcome);
-  if (outcome.failed > 0) run.say(output.trimEnd());
+  run.report(suiteName, outcome);
+  if (outcome.failed > 0) run.print(output.trimEnd());
 }

@@ -22,35 +22,40 @@ export interface TestedPackage {
   readonly ran: number;
 }
 
-/** The suites of all packages, two at a time. Answers which packages had some. */
+/** Files of tests that only `--all` runs: they take minutes, or need MongoDB, a cluster or containers. */
+const slow = ["broker-went-back", "cluster", "containers", "full-disk", "power-cut", "replicas"];
+
+/** Runs the suites of all packages and returns which packages have some. */
 export async function runPackageSuites(run: TestRun): Promise<readonly TestedPackage[]> {
-  const { repository, filters, say } = run;
+  const { repository, print } = run;
   const packages = await packagesWithTests(run);
   if (packages === null) return [];
   await Promise.all(packages.map(({ directory }) => clearResult(join(repository, directory, resultFile))));
-  say(`        running the tests of ${packages.length === 1 ? "1 package" : `${packages.length} packages`}`);
+  print(
+    `        running the tests of ${packages.length === 1 ? "1 package" : `${packages.length} packages`}`,
+  );
+  if (!run.all) print(`        without --all these files are left out: ${slow.join(", ")}`);
   const { ok, output } = await runTool(run, "turbo", [
-    ...turboArguments("test", filters),
+    ...turboArguments("test", run),
     "--continue",
-    "--concurrency=2",
+    "--concurrency=3",
     "--output-logs=errors-only",
     "--",
     ...jestArguments(resultFile),
     "--passWithNoTests",
+    ...(run.all ? [] : [`--testPathIgnorePatterns=/(${slow.join("|")})\\.test\\.ts$`]),
   ]);
   const tested: TestedPackage[] = [];
   let failed = 0;
   for (const { name, directory } of packages) {
     const outcome = await readTestOutcome(join(repository, directory, resultFile));
-    run.tell(name, outcome);
+    run.report(name, outcome);
     failed += outcome.failed;
     tested.push({ name, directory, ran: outcome.passed + outcome.failed });
   }
-  if (!ok) say(output.trimEnd());
+  if (!ok) print(output.trimEnd());
   if (!ok && failed === 0)
-    run.fail(
-      "a suite ended badly although each of its tests passed: an open handle, or a crash on the way out",
-    );
+    run.fail("a suite failed although each of its tests passed: an open handle, or a crash at the end");
   return tested;
 }
 
@@ -69,7 +74,7 @@ export async function clearResult(file: string): Promise<void> {
 }
 
 async function packagesWithTests(run: TestRun): Promise<{ name: string; directory: string }[] | null> {
-  const args = [...turboArguments("test", run.filters), "--dry=json"];
+  const args = [...turboArguments("test", run), "--dry=json"];
   const { ok, output } = await runTool(run, "turbo", args, { keep: "stdout" });
   try {
     if (!ok) throw new Error("turbo failed");
@@ -78,7 +83,7 @@ async function packagesWithTests(run: TestRun): Promise<{ name: string; director
       .filter(({ command }) => command !== "<NONEXISTENT>")
       .map(({ package: name, directory }) => ({ name, directory }));
   } catch (error) {
-    run.say(output.trimEnd());
+    run.print(output.trimEnd());
     run.fail(`which packages have tests: ${reasonOf(error)}`);
     return null;
   }

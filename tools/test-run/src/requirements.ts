@@ -7,14 +7,14 @@ import { reasonOf, type TestRun } from "./test-run.ts";
 
 /** Looks nats-server up once, as `npm start` does, and names it to all tests; false where there is none. */
 export async function provideNatsServer(run: TestRun): Promise<boolean> {
-  const { env, say } = run;
+  const { env, print } = run;
   try {
-    const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined }, say });
+    const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined }, say: print });
     if (found.kind !== "binary") throw new Error("no binary was found");
     env.NATS_SERVER_BIN = found.path;
     // Tests start servers of their own; one that somebody runs is none of theirs.
     delete env.NATS_URL;
-    say(`nats-server: ${found.path} (${found.from})`);
+    print(`nats-server: ${found.path} (${found.from})`);
     return true;
   } catch (error) {
     run.fail(`nats-server: ${reasonOf(error)}`);
@@ -22,30 +22,35 @@ export async function provideNatsServer(run: TestRun): Promise<boolean> {
   }
 }
 
-/** Says which browser the suites of the dashboard will drive; without one they are skipped. */
-export async function tellOfChromium(run: TestRun): Promise<void> {
+/** Prints which browser the suites of the dashboard use; without one they are skipped. */
+export async function findBrowser(run: TestRun): Promise<void> {
   try {
     const found = await findChromium(run.env);
-    run.say(`Chromium: ${found ?? `none (${withoutChromium}); the suites in a browser are skipped`}`);
+    run.print(`Chromium: ${found ?? `none (${withoutChromium}); the suites in a browser are skipped`}`);
   } catch (error) {
     run.fail(`Chromium: ${reasonOf(error)}`);
   }
 }
 
 /**
- * The server of `MONGODB_URL`, else one in a container for all suites, to be stopped; without both, those over
- * MongoDB are skipped.
+ * The server of `MONGODB_URL`, else one in a container for all suites, to be stopped. Without both, and without `--all`,
+ * the suites over MongoDB are skipped.
  */
 export async function provideMongodb(run: TestRun): Promise<MongodbContainer | null> {
-  const { env, say } = run;
+  const { env, print } = run;
+  if (!run.all) {
+    delete env.MONGODB_URL;
+    print("MongoDB: its suites are skipped without --all");
+    return null;
+  }
   if (env.MONGODB_URL) {
-    say("MongoDB: that of MONGODB_URL");
+    print("MongoDB: the server of MONGODB_URL");
     return null;
   }
   try {
     const started = await startMongodbContainer();
     if (started) env.MONGODB_URL = started.url;
-    say(
+    print(
       started
         ? "MongoDB: in a container"
         : "MongoDB: none (no MONGODB_URL, no Docker); its suites are skipped",
@@ -57,15 +62,15 @@ export async function provideMongodb(run: TestRun): Promise<MongodbContainer | n
   }
 }
 
-/** Builds the dashboard once if need be, so that the meshes of the tests find it. */
-export async function provideDashboard(run: TestRun): Promise<void> {
-  const { repository, say } = run;
+/** Builds the dashboard if it is stale, so that the meshes of the tests find it. */
+export async function buildDashboardOnce(run: TestRun): Promise<void> {
+  const { repository, print } = run;
   const complaints: string[] = [];
   const complain = (line: string) => complaints.push(line);
-  const build = { repository, children: childRegistry(), say, complain };
+  const build = { repository, children: childRegistry(), say: print, complain };
   await buildDashboard(build, new AbortController().signal);
   const ok = complaints.length === 0;
-  say(`${ok ? "ok     " : "FAILED "} dashboard`);
+  print(`${ok ? "ok     " : "FAILED "} dashboard`);
   if (ok) run.pass();
   else run.fail(`dashboard: ${complaints.join(" | ")}`);
 }

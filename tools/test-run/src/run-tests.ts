@@ -2,45 +2,65 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { runClusterSuites } from "./cluster-suites.ts";
 import { runPackageSuites } from "./package-suites.ts";
-import { provideDashboard, provideMongodb, provideNatsServer, tellOfChromium } from "./requirements.ts";
+import { buildDashboardOnce, findBrowser, provideMongodb, provideNatsServer } from "./requirements.ts";
 import { runStaticChecks } from "./static-checks.ts";
+import { runUnderLoad } from "./stress.ts";
 import { TestRun } from "./test-run.ts";
-import { endTool } from "./tool.ts";
+import { endTools } from "./tool.ts";
 
-const filters = filtersOf(process.argv.slice(2));
-if (filters === null) {
-  process.stderr.write("Usage: npm test [-- --filter=PACKAGE ...]\n");
+const usage = `Usage: npm test [-- [--all] [--filter=PACKAGE]...]
+
+  --all     adds MongoDB, the cluster of three nats-servers, containers and power cuts; takes nothing from the cache
+  --filter  the suites of these packages only
+  --stress  five runs beside two busy loops (npm run test:stress)`;
+
+const repository = resolve(import.meta.dirname, "../../..");
+const options = optionsOf(process.argv.slice(2));
+if (options === null) {
+  process.stderr.write(`${usage}\n`);
   process.exit(2);
 }
 process.on("SIGTERM", () => {
-  endTool();
+  endTools();
   process.exit(143);
 });
+if (options.stress)
+  process.exit(await runUnderLoad(process.argv.slice(2).filter((arg) => arg !== "--stress")));
 
-const run = new TestRun(resolve(import.meta.dirname, "../../.."), filters, {
-  ...process.env,
-  TURBO_TELEMETRY_DISABLED: "1",
-  TURBO_NO_UPDATE_NOTIFIER: "1",
-  // What a failing suite says is not to drown in what npm says about its script.
-  npm_config_loglevel: "silent",
+const run = new TestRun({
+  repository,
+  filters: options.filters,
+  all: options.all,
+  env: {
+    ...process.env,
+    TURBO_TELEMETRY_DISABLED: "1",
+    TURBO_NO_UPDATE_NOTIFIER: "1",
+    // npm's own messages about a failed script hide those of the suite.
+    npm_config_loglevel: "silent",
+  },
 });
 if (await provideNatsServer(run)) {
-  await tellOfChromium(run);
+  await findBrowser(run);
   const mongodb = await provideMongodb(run);
-  await provideDashboard(run);
-  await runStaticChecks(run);
-  await runClusterSuites(run, await runPackageSuites(run));
+  await buildDashboardOnce(run);
+  const [tested] = await Promise.all([runPackageSuites(run), runStaticChecks(run)]);
+  if (run.all) await runClusterSuites(run, tested);
   await mongodb?.stop();
 }
 process.exit(run.finish() ? 0 : 1);
 
-function filtersOf(args: readonly string[]): string[] | null {
+function optionsOf(args: readonly string[]) {
   try {
     const { values } = parseArgs({
       args: [...args],
-      options: { filter: { type: "string", multiple: true } },
+      options: {
+        all: { type: "boolean", default: false },
+        stress: { type: "boolean", default: false },
+        filter: { type: "string", multiple: true },
+      },
     });
-    return (values.filter ?? []).map((name) => `--filter=${name}`);
+    const filters = (values.filter ?? []).map((name) => `--filter=${name}`);
+    return { all: values.all, stress: values.stress, filters };
   } catch {
     return null;
   }

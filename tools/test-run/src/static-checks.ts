@@ -3,9 +3,8 @@ import { runTool, turboArguments } from "./tool.ts";
 
 /** The static checks, each counted as one test. With a filter only what can be narrowed to a package. */
 export async function runStaticChecks(run: TestRun): Promise<void> {
-  const { filters, say } = run;
-  const checks: [string, string, string[]][] = [["type check", "turbo", turboArguments("check", filters)]];
-  if (filters.length === 0) {
+  const checks: [string, string, string[]][] = [["type check", "turbo", turboArguments("check", run)]];
+  if (run.filters.length === 0) {
     checks.push(
       ["lint", "biome", ["ci", "--colors=off", "."]],
       ["boundaries", "turbo", ["boundaries", "--no-color"]],
@@ -15,10 +14,10 @@ export async function runStaticChecks(run: TestRun): Promise<void> {
   }
   for (const [name, command, args] of checks) {
     const { ok, output, seconds } = await runTool(run, command, args);
-    say(`${ok ? "ok     " : "FAILED "} ${name} (${seconds.toFixed(1)} s)`);
+    run.print(`${ok ? "ok     " : "FAILED "} ${name} (${seconds.toFixed(1)} s)`);
     if (ok) run.pass();
     else {
-      say(output.trimEnd());
+      run.print(output.trimEnd());
       run.fail(name);
     }
   }

@@ -6,19 +6,22 @@ export class TestRun {
   readonly repository: string;
   /** `--filter=PACKAGE` for turbo, as they were asked for; none for everything. */
   readonly filters: readonly string[];
-  /** The environment of all tools and suites. What was found for them, such as nats-server, is named in it. */
+  /** Adds what needs MongoDB, a cluster or containers, and takes nothing from turbo's cache. */
+  readonly all: boolean;
+  /** The environment of all tools and suites. Names what was found for them, such as nats-server. */
   readonly env: NodeJS.ProcessEnv;
   readonly #counts: TestCount[] = [];
-  /** Told once more at the end: of a long run, often only the last lines are kept. */
+  /** Printed again at the end: of a long run, often only the last lines are kept. */
   readonly #failures: string[] = [];
 
-  constructor(repository: string, filters: readonly string[], env: NodeJS.ProcessEnv) {
-    this.repository = repository;
-    this.filters = filters;
-    this.env = env;
+  constructor(options: Pick<TestRun, "repository" | "filters" | "all" | "env">) {
+    this.repository = options.repository;
+    this.filters = options.filters;
+    this.all = options.all;
+    this.env = options.env;
   }
 
-  readonly say = (line: string): void => void process.stdout.write(`${line}\n`);
+  readonly print = (line: string): void => void process.stdout.write(`${line}\n`);
 
   /** Counts one step that is no suite as a test that passed. */
   pass(): void {
@@ -31,26 +34,26 @@ export class TestRun {
     this.#failures.push(`FAILED ${what}`);
   }
 
-  /** Counts the tests of one package. */
-  tell(packageName: string, outcome: TestOutcome): void {
+  /** Counts and prints the tests of one package. */
+  report(packageName: string, outcome: TestOutcome): void {
     const { passed, failed, skipped, failures } = outcome;
     const verdict = failed === 0 ? "ok     " : "FAILED ";
-    this.say(`${verdict} ${packageName}: ${passed} passed, ${failed} failed, ${skipped} skipped`);
+    this.print(`${verdict} ${packageName}: ${passed} passed, ${failed} failed, ${skipped} skipped`);
     this.#counts.push(outcome);
     this.#failures.push(...failures.map((failure) => failureLine(packageName, failure)));
   }
 
-  /** Tells what failed, and closes with the line that counts. Answers whether all is well. */
+  /** Prints what failed, then the line with the counts. Returns whether nothing failed. */
   finish(): boolean {
     const total = sumOf(this.#counts);
-    this.say("");
-    for (const line of this.#failures) this.say(line);
-    this.say(closingLine(total));
+    this.print("");
+    for (const line of this.#failures) this.print(line);
+    this.print(closingLine(total));
     return total.failed === 0;
   }
 }
 
-/** What an error says, for a sentence. */
+/** Message of an error. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

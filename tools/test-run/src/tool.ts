@@ -9,7 +9,7 @@ export interface ToolOutcome {
   readonly seconds: number;
 }
 
-/** What {@link runTool} may be told. */
+/** Options of {@link runTool}. */
 export interface ToolOptions {
   /** What of the output is kept. Default: all of it. */
   readonly keep?: "all" | "stdout";
@@ -17,11 +17,11 @@ export interface ToolOptions {
   readonly with?: NodeJS.ProcessEnv;
 }
 
-let running: ChildProcess | null = null;
+const running = new Set<ChildProcess>();
 
-/** Ends the tool that runs. */
-export function endTool(): void {
-  running?.kill("SIGTERM");
+/** Ends the tools that run. */
+export function endTools(): void {
+  for (const child of running) child.kill("SIGTERM");
 }
 
 /** Runs a tool of `node_modules/.bin`, or Node itself by its path, in the repository. Never rejects. */
@@ -39,14 +39,14 @@ export function runTool(
       env: { ...env, ...more },
       stdio: ["ignore", "pipe", "pipe"],
     });
-    running = child;
+    running.add(child);
     const pieces: string[] = [];
     child.stdout.setEncoding("utf8").on("data", (text: string) => pieces.push(text));
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       if (keep === "all") pieces.push(text);
     });
     const end = (ok: boolean) => {
-      running = null;
+      running.delete(child);
       resolve({ ok, output: pieces.join(""), seconds: (performance.now() - startedAt) / 1_000 });
     };
     child.once("error", (error) => {
@@ -57,7 +57,7 @@ export function runTool(
   });
 }
 
-/** Arguments for turbo. Nothing is taken from its cache: a check depends on more than its own package's files. */
-export function turboArguments(task: string, filters: readonly string[]): string[] {
-  return ["run", task, ...filters, "--force", "--env-mode=loose", "--no-color"];
+/** Arguments for turbo, whose cache is used by inputs that turbo.json declares. */
+export function turboArguments(task: string, { filters, all }: Pick<TestRun, "filters" | "all">): string[] {
+  return ["run", task, ...filters, ...(all ? ["--force"] : []), "--env-mode=loose", "--no-color"];
 }
