@@ -1,9 +1,9 @@
 import { errors, type NatsConnection } from "@nats-io/nats-core";
 import { connect, type NodeConnectionOptions } from "@nats-io/transport-node";
-import { systemClock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
+import { retry } from "./retry.ts";
 import { inboxPrefix } from "./subjects.ts";
 
 /** How a service reaches the bus. */
@@ -209,21 +209,21 @@ function randomReplicaId(): string {
   return crypto.randomUUID().replaceAll("-", "").slice(0, 12);
 }
 
-/** Tries until a broker answers. The client library could wait by itself, but could not be told to stop waiting. */
-async function firstConnection(
+/** Waits for a broker that is not up yet: the client's own wait for it takes no signal. */
+function firstConnection(
   options: NodeConnectionOptions,
   log: Logger,
   signal?: AbortSignal,
 ): Promise<NatsConnection> {
-  for (let attempt = 0; ; attempt++) {
-    signal?.throwIfAborted();
-    try {
-      return await connect(options);
-    } catch (error) {
+  return retry(() => connect(options), {
+    firstMs: 250,
+    longestMs: 250,
+    isRetried(error, failures) {
       if (error instanceof errors.AuthorizationError || error instanceof errors.InvalidArgumentError)
-        throw error;
-      if (attempt % 20 === 0) log.warn({ err: error }, "waiting for the broker");
-      await systemClock.sleep(250, signal);
-    }
-  }
+        return false;
+      if (failures % 20 === 1) log.warn({ err: error }, "waiting for the broker");
+      return true;
+    },
+    signal,
+  });
 }

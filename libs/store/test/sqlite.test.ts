@@ -2,7 +2,9 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { GroupCommit } from "../src/group-commit.ts";
 import { inTransaction, openSqlite, openSqliteReader } from "../src/sqlite.ts";
 import { isStoreUnavailable } from "../src/store-unavailable.ts";
 
@@ -123,4 +125,23 @@ test("a folder that cannot be made is an error that names it", () => {
 test("a folder that the system says is missing and cannot be made is an error, not a wait without end", () => {
   const noSuchFileSystem = process.platform === "linux" ? "/proc/nowhere/deep" : "/dev/null/nowhere";
   expect(() => openSqlite(join(noSuchFileSystem, "things.db"), options)).toThrow(/ENOENT|ENOTDIR/);
+});
+
+test("writes of one turn share a commit, and one that throws is undone alone", async () => {
+  const db = new DatabaseSync(":memory:");
+  db.exec("CREATE TABLE thing (id INTEGER PRIMARY KEY) STRICT");
+  const commits = new GroupCommit(db);
+  const insert = db.prepare("INSERT INTO thing VALUES (?)");
+  const write = (...ids: number[]) =>
+    commits.run(() => ids.map((id) => insert.run(id)).length, new AbortController().signal);
+  const outcomes = await Promise.allSettled([write(1), write(2, 1), write(3)]);
+  expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(
+    db
+      .prepare("SELECT id FROM thing ORDER BY id")
+      .all()
+      .map(({ id }) => id),
+  ).toEqual([1, 3]);
+  db.close();
+  await expect(write(4)).rejects.toThrow();
 });

@@ -1,9 +1,7 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
-
-const firstPauseMs = 250;
-const longestPauseMs = 5_000;
+import { retry } from "@devmesh/service-kit/retry";
 
 /**
  * Work that no call waits for. It ends when `signal` aborts, at the stop of the service; what must be done all the
@@ -35,18 +33,22 @@ export class Background {
   /**
    * Tries until it succeeds, with growing pauses; each attempt is a call of at most `timeoutMs`. Rejects at the stop.
    */
-  async retry<T>(what: string, timeoutMs: number, attempt: (call: CallContext) => Promise<T>): Promise<T> {
-    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
-      this.signal.throwIfAborted();
-      using call = createCallContext({ timeoutMs, signal: this.signal, clock: this.clock });
-      try {
-        return await attempt(call);
-      } catch (error) {
-        this.signal.throwIfAborted();
+  retry<T>(what: string, timeoutMs: number, attempt: (call: CallContext) => Promise<T>): Promise<T> {
+    const { clock, signal } = this;
+    const attemptOnce = async () => {
+      using call = createCallContext({ timeoutMs, signal, clock });
+      return await attempt(call);
+    };
+    return retry(attemptOnce, {
+      firstMs: 250,
+      longestMs: 5_000,
+      isRetried: (error) => {
         this.#log.warn({ err: error }, `${what} failed and is tried again`);
-      }
-      await this.clock.sleep(pauseMs * (0.75 + Math.random() / 2), this.signal);
-    }
+        return true;
+      },
+      clock,
+      signal,
+    });
   }
 
   /** Resolves when nothing runs any more; does not end it. */

@@ -4,7 +4,6 @@ import { DatabaseSync } from "node:sqlite";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { expect, test } from "@jest/globals";
 import { createSqliteDeviceStore, deviceQueries } from "../src/store/device-store.sqlite.ts";
-import { GroupCommit } from "../src/store/group-commit.ts";
 import { describeDeviceStore, newDevice, walkDevices } from "./device-store.suite.ts";
 
 const { signal } = new AbortController();
@@ -63,22 +62,4 @@ test("a list of 50,000 devices is walked page by page without missing or repeati
   const found = await store.list({ filter: "ldevice-49999", limit: 10 }, signal);
   expect(found?.map(({ id }) => id)).toEqual(["device-49999"]);
   await store.close();
-});
-
-test("writes of one turn share a commit, and one that throws is undone alone", async () => {
-  const db = new DatabaseSync(":memory:");
-  db.exec("CREATE TABLE thing (id INTEGER PRIMARY KEY) STRICT");
-  const commits = new GroupCommit(db);
-  const insert = db.prepare("INSERT INTO thing VALUES (?)");
-  const write = (...ids: number[]) => commits.run(() => ids.map((id) => insert.run(id)).length, signal);
-  const outcomes = await Promise.allSettled([write(1), write(2, 1), write(3)]);
-  expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
-  expect(
-    db
-      .prepare("SELECT id FROM thing ORDER BY id")
-      .all()
-      .map(({ id }) => id),
-  ).toEqual([1, 3]);
-  db.close();
-  await expect(write(4)).rejects.toThrow();
 });

@@ -48,8 +48,11 @@ describe("a token bucket", () => {
 
   test("remembers a bounded number of callers", () => {
     const limit = new RateLimit({ name: "key", perSecond: 1, maxBuckets: 100, clock: new ManualClock() });
-    for (let at = 0; at < 1_000; at++) taken(limit, `caller ${at}`);
-    expect(limit.size).toBe(100);
+    const callers = Array.from({ length: 1_000 }, (_, at) => `caller ${at}`);
+    for (const caller of callers) limit.charge(caller);
+    const isKnown = (caller: string) => taken(limit, caller).headers.RateLimit !== '"key";r=1;t=1';
+    expect(isKnown("caller 0")).toBe(false);
+    expect(isKnown("caller 999")).toBe(true);
   });
 
   test("charged beyond empty is waited for", async () => {

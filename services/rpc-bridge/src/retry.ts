@@ -1,8 +1,6 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason, ServiceError } from "@devmesh/service-kit/errors";
-
-/** Waits between attempts, in milliseconds: doubled from the first to the last, jittered by half. */
-const backoff = { firstMs: 100, lastMs: 5_000 } as const;
+import { retry } from "@devmesh/service-kit/retry";
 
 /** How often a failure that lies in the request itself, rather than in an absent service, is tried. */
 const maxFailures = 5;
@@ -12,19 +10,15 @@ const maxFailures = 5;
  * so that one request which always fails cannot hold up what comes after it. Throws what the last attempt threw:
  * at once if trying again cannot help, or when `signal` aborts.
  */
-export async function withRetries<T>(work: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
+export function withRetries<T>(work: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
   let failures = 0;
-  for (let waitMs: number = backoff.firstMs; ; waitMs = Math.min(waitMs * 2, backoff.lastMs)) {
-    try {
-      return await work();
-    } catch (error) {
-      if (signal.aborted || !isTransient(error)) throw error;
-      if (!isReason(error, "unavailable") && ++failures >= maxFailures) throw error;
-      await clock.sleep(waitMs * (0.5 + Math.random() / 2), signal).catch(() => {
-        throw error;
-      });
-    }
-  }
+  return retry(work, {
+    firstMs: 100,
+    longestMs: 5_000,
+    isRetried: (error) => isReason(error, "unavailable") || (isTransient(error) && ++failures < maxFailures),
+    clock,
+    signal,
+  });
 }
 
 function isTransient(error: unknown): boolean {

@@ -2,32 +2,7 @@ import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { subscribe } from "@devmesh/service-kit/events";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { createDeviceAllowance } from "../src/events/device-allowance.ts";
 import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
-
-describe("the allowance of a device", () => {
-  test("is a bucket that fills with the time at which messages were sent", () => {
-    const allowance = createDeviceAllowance(10, 20);
-    const taken = (sentAt: number, count: number) =>
-      Array.from({ length: count }, () => allowance.take("pump", sentAt)).filter(Boolean).length;
-    expect(taken(0, 30)).toBe(20);
-    expect(taken(500, 30)).toBe(5);
-    // What comes late, out of order, fills nothing.
-    expect(taken(100, 30)).toBe(0);
-    expect(taken(60_000, 30)).toBe(20);
-  });
-
-  test("of one device is not another's", () => {
-    const allowance = createDeviceAllowance(1, 1);
-    expect(["a", "a", "b"].map((id) => allowance.take(id, 0))).toEqual([true, false, true]);
-  });
-
-  test("lets pass what a modest device sent while nobody handled it, however long that was", () => {
-    const allowance = createDeviceAllowance(10, 20);
-    const sent = Array.from({ length: 5_000 }, (_, n) => n * 110);
-    expect(sent.every((sentAt) => allowance.take("pump", sentAt))).toBe(true);
-  });
-});
 
 describe("a device that floods the mesh", () => {
   const storage = 2 * 1024 * 1024;

@@ -2,8 +2,8 @@ import type { deviceEvents } from "@devmesh/contracts/devices";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
+import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import type { Background } from "../background.ts";
-import { SerialByKey } from "../keyed-queue.ts";
 import type { Presence } from "../registry/device-view.ts";
 import type { DeviceStore, PresenceReport } from "../store/device-store.ts";
 import type { DeviceConnection, DeviceConnections } from "./device-connections.ts";
@@ -64,7 +64,7 @@ class Watch implements PresenceWatch {
   readonly #connectedAt = new Map<string, number>();
   /** What the store does not know yet. */
   #reports = new Map<string, PresenceReport>();
-  readonly #notices = new SerialByKey();
+  readonly #notices = new KeyedQueue();
   #lastListedAt = 0;
   #cancelDue: (() => void) | null = null;
   #recording = false;

@@ -4,8 +4,8 @@ import type { DevicePatch } from "@devmesh/contracts/model/device";
 import { ViolationList } from "@devmesh/contracts/model/violation";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/implementation";
+import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import { concerns, unwritableMembers } from "../acl/principal-rights.ts";
-import { SerialByKey } from "../keyed-queue.ts";
 import { applyPatch, writesShadow } from "../shadow/apply-patch.ts";
 import { checkSectionSizes } from "../shadow/section-size.ts";
 import type { DeviceStore, StoredDevice } from "../store/device-store.ts";
@@ -29,7 +29,7 @@ export interface PatchDeps {
  */
 export function createPatchDevice(deps: PatchDeps): Implementation<typeof devices>["patchDevice"] {
   const { store, presence, notices, clock } = deps;
-  const writers = new SerialByKey();
+  const writers = new KeyedQueue();
 
   return ({ id, principal, patch: body, if_match, taken_at }, ctx) =>
     writers.run(id, async () => {

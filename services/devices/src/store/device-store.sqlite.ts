@@ -1,9 +1,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { GroupCommit } from "@devmesh/store/group-commit";
 import { type Migration, openSqlite } from "@devmesh/store/sqlite";
 import type { Mark } from "../deletion/pending-operation.ts";
 import { labelsOf } from "../registry/labels.ts";
 import type { DeviceDocument, DeviceStore, ListedDevice, StoredDevice } from "./device-store.ts";
-import { GroupCommit } from "./group-commit.ts";
 
 /**
  * Documents stand in a table of their own: a scan for a filter and an update of presence touch narrow rows only.

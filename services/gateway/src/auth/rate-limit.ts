@@ -1,4 +1,5 @@
 import type { Clock } from "@devmesh/service-kit/clock";
+import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 import { RequestRefused } from "../http/gateway-errors.ts";
 
 /**
@@ -6,12 +7,6 @@ import { RequestRefused } from "../http/gateway-errors.ts";
  * Throws `rate_limited` while the key is in debt for an earlier request.
  */
 export type Charge = (tokens: number) => void;
-
-/** The tokens of one key or address. */
-interface Bucket {
-  tokens: number;
-  filledAtMs: number;
-}
 
 /** What a rate limit is made from. */
 export interface RateLimitOptions {
@@ -29,43 +24,38 @@ export class RateLimit {
   /** Value of the `RateLimit-Policy` header (draft-ietf-httpapi-ratelimit-headers-10). */
   readonly policy: string;
   readonly #name: string;
-  readonly #perMs: number;
+  readonly #perSecond: number;
   readonly #size: number;
-  readonly #maxBuckets: number;
   readonly #clock: Clock;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets: TokenBuckets;
 
   constructor({ name, perSecond, maxBuckets, clock }: RateLimitOptions) {
     this.#name = name;
-    this.#perMs = perSecond / 1000;
+    this.#perSecond = perSecond;
     this.#size = Math.max(1, perSecond * 2);
-    this.#maxBuckets = maxBuckets;
     this.#clock = clock;
+    this.#buckets = new TokenBuckets({ size: this.#size, refill: perSecond, maxBuckets, allowDebt: true });
     this.policy = `"${name}";q=${Math.floor(this.#size)};w=${Math.ceil(this.#size / perSecond)}`;
   }
 
   /** Takes one token and writes the headers that say what is left; throws `rate_limited` when there is none. */
   take(key: string, headers: Record<string, string>): void {
-    const bucket = this.#filled(key);
-    const granted = bucket.tokens >= 1;
-    if (granted) bucket.tokens -= 1;
+    const isGranted = this.#buckets.tryTake(key, this.#clock.monotonicMs());
+    const tokens = this.#tokens(key);
     headers["RateLimit-Policy"] = this.policy;
-    headers.RateLimit = this.#state(bucket);
-    if (!granted) throw this.#refusal(bucket);
+    headers.RateLimit = this.#state(tokens);
+    if (!isGranted) throw this.#refusal(tokens);
   }
 
   /** Throws `rate_limited` when the bucket is empty, and takes nothing. */
   assertNotEmpty(key: string): void {
-    if (this.#buckets.size === 0) return;
-    const bucket = this.#filled(key);
-    if (bucket.tokens < 1) throw this.#refusal(bucket);
+    const tokens = this.#tokens(key);
+    if (tokens < 1) throw this.#refusal(tokens);
   }
 
-  /**
-   * Takes one token even where there is none: the debt is waited for, so that a burst cannot outrun its own answers.
-   */
+  /** Takes one token, into debt where there is none, so that a burst cannot outrun its own answers. */
   charge(key: string): void {
-    this.#filled(key).tokens -= 1;
+    this.#buckets.take(key, this.#clock.monotonicMs());
   }
 
   /**
@@ -73,50 +63,29 @@ export class RateLimit {
    * of any size; throws `rate_limited`, and takes nothing, while an earlier debt is not paid.
    */
   surcharge(key: string, tokens: number, headers: Record<string, string>): void {
-    const bucket = this.#filled(key);
-    const granted = bucket.tokens >= 0;
-    if (granted) bucket.tokens -= tokens;
-    headers.RateLimit = this.#state(bucket);
-    if (!granted) throw this.#refusal(bucket);
+    const isGranted = this.#tokens(key) >= 0;
+    if (isGranted) this.#buckets.take(key, this.#clock.monotonicMs(), tokens);
+    const left = this.#tokens(key);
+    headers.RateLimit = this.#state(left);
+    if (!isGranted) throw this.#refusal(left);
   }
 
-  /** Buckets held now. */
-  get size(): number {
-    return this.#buckets.size;
+  #tokens(key: string): number {
+    return this.#buckets.tokens(key, this.#clock.monotonicMs());
   }
 
-  #filled(key: string): Bucket {
-    const nowMs = this.#clock.monotonicMs();
-    let bucket = this.#buckets.get(key);
-    if (bucket === undefined) {
-      bucket = { tokens: this.#size, filledAtMs: nowMs };
-      if (this.#buckets.size >= this.#maxBuckets) this.#forgetOldest();
-    } else {
-      bucket.tokens = Math.min(this.#size, bucket.tokens + (nowMs - bucket.filledAtMs) * this.#perMs);
-      bucket.filledAtMs = nowMs;
-      this.#buckets.delete(key);
-    }
-    this.#buckets.set(key, bucket);
-    return bucket;
+  #state(tokens: number): string {
+    const secondsToFull = Math.ceil((this.#size - tokens) / this.#perSecond);
+    return `"${this.#name}";r=${Math.max(0, Math.floor(tokens))};t=${secondsToFull}`;
   }
 
-  #forgetOldest(): void {
-    const oldest = this.#buckets.keys().next();
-    if (!oldest.done) this.#buckets.delete(oldest.value);
-  }
-
-  #state(bucket: Bucket): string {
-    const secondsToFull = Math.ceil((this.#size - bucket.tokens) / this.#perMs / 1000);
-    return `"${this.#name}";r=${Math.max(0, Math.floor(bucket.tokens))};t=${secondsToFull}`;
-  }
-
-  #refusal(bucket: Bucket): RequestRefused {
-    const seconds = Math.max(1, Math.ceil((1 - bucket.tokens) / this.#perMs / 1000));
+  #refusal(tokens: number): RequestRefused {
+    const seconds = Math.max(1, Math.ceil((1 - tokens) / this.#perSecond));
     return new RequestRefused("rate_limited", {
       headers: {
         "Retry-After": String(seconds),
         "RateLimit-Policy": this.policy,
-        RateLimit: this.#state(bucket),
+        RateLimit: this.#state(tokens),
       },
     });
   }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
+import { GroupCommit } from "@devmesh/store/group-commit";
 import { inTransaction } from "@devmesh/store/sqlite";
 import type { CredentialStore, SeenClient, StoredCredentials } from "./credential-store.ts";
 
@@ -10,12 +11,6 @@ interface Row {
   readonly token_sealed: Uint8Array;
   readonly public_key_digest: Uint8Array;
   readonly public_key_sealed: Uint8Array;
-}
-
-interface Waiting {
-  readonly client: SeenClient;
-  readonly resolve: (recorded: boolean) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** A credential store that may hold back client ids for a moment, to write those of many logins in one commit. */
@@ -55,7 +50,7 @@ export function createSqliteCredentialStore(db: DatabaseSync): SqliteCredentialS
       SELECT client_id FROM mqtt_client WHERE device_id = ?1
       ORDER BY generated, seen_at DESC LIMIT -1 OFFSET ${maxKnownClientIds})`);
 
-  let waiting: Waiting[] = [];
+  const commits = new GroupCommit(db);
 
   function record(client: SeenClient): boolean {
     const { deviceId, epoch, tokenDigest, clientId, at, generated } = client;
@@ -65,20 +60,8 @@ export function createSqliteCredentialStore(db: DatabaseSync): SqliteCredentialS
     return true;
   }
 
-  function flush(): void {
-    const group = waiting;
-    waiting = [];
-    if (group.length === 0) return;
-    try {
-      const recorded = inTransaction(db, () => group.map(({ client }) => record(client)));
-      for (const [at, { resolve }] of group.entries()) resolve(recorded[at] === true);
-    } catch (error) {
-      for (const { reject } of group) reject(error);
-    }
-  }
-
   return {
-    flush,
+    flush: () => commits.flush(),
     async issue(credentials, signal) {
       signal.throwIfAborted();
       const { deviceId, epoch, token, publicKey } = credentials;
@@ -125,13 +108,7 @@ export function createSqliteCredentialStore(db: DatabaseSync): SqliteCredentialS
         clientSeenAt: row.seen_at as number | null,
       };
     },
-    recordClient(client, signal) {
-      return new Promise((resolve, reject) => {
-        signal.throwIfAborted();
-        if (waiting.length === 0) setImmediate(flush);
-        waiting.push({ client, resolve, reject });
-      });
-    },
+    recordClient: (client, signal) => commits.run(() => record(client), signal),
   };
 }
 

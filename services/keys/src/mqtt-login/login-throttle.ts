@@ -1,13 +1,11 @@
 import type { Clock } from "@devmesh/service-kit/clock";
+import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 
-const minuteMs = 60_000;
-/** Once a device's allowance is used up, one attempt in this time is not throttled, in milliseconds. */
-const retryMs = 1_000;
-/** Buckets of each sort kept in memory; beyond it the one not touched for longest goes. */
+/** Buckets of each kind kept in memory. */
 const maxBuckets = 10_000;
 
-/** New client ids that a device may log in under at once, and how many more each minute. */
-const newClientIds = { atOnce: 300, perMinute: 60 } as const;
+/** New client ids that a device may log in under: 300 at once, and 60 more each minute. */
+const newClientIds = { size: 300, refill: 60, everyMs: 60_000, maxBuckets } as const;
 
 /** Failed logins within a minute before a device, or an address, is throttled. */
 export interface LoginLimits {
@@ -34,63 +32,33 @@ export interface LoginThrottle {
   admitsNewClientId(deviceId: string): boolean;
 }
 
-interface Bucket {
-  /** Failures left. */
-  left: number;
-  /** When `left` was computed, monotonic milliseconds. */
-  at: number;
-  /** When the last attempt was admitted with nothing left. */
-  triedAt: number;
-}
-
 /** Counts in the memory of this process. */
 export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThrottle {
-  const devices = new Map<string, Bucket>();
-  const addresses = new Map<string, Bucket>();
-  const newcomers = new Map<string, Bucket>();
+  const perMinute = (size: number) => new TokenBuckets({ size, refill: size, everyMs: 60_000, maxBuckets });
+  const devices = perMinute(limits.perDevice);
+  const addresses = perMinute(limits.perAddress);
+  const newcomers = new TokenBuckets(newClientIds);
+  /** Once a device's allowance is used up, one attempt a second is not throttled. */
+  const retries = new TokenBuckets({ size: 1, refill: 1, maxBuckets });
   /** Devices that are refused, with the end of it in monotonic milliseconds. */
   const refused = new Map<string, number>();
 
-  function refill(bucket: Bucket, perMinute: number, atOnce = perMinute): void {
-    const now = clock.monotonicMs();
-    bucket.left = Math.min(atOnce, bucket.left + ((now - bucket.at) / minuteMs) * perMinute);
-    bucket.at = now;
-  }
-
-  function take(buckets: Map<string, Bucket>, name: string, perMinute: number, atOnce = perMinute): void {
-    const now = clock.monotonicMs();
-    const bucket = buckets.get(name) ?? { left: atOnce, at: now, triedAt: now };
-    refill(bucket, perMinute, atOnce);
-    bucket.left = Math.max(0, bucket.left - 1);
-    buckets.delete(name);
-    buckets.set(name, bucket);
-    if (buckets.size > maxBuckets) buckets.delete(buckets.keys().next().value ?? "");
-  }
-
   return {
     admits(deviceId, address) {
-      const ofAddress = addresses.get(address);
-      if (ofAddress !== undefined) {
-        refill(ofAddress, limits.perAddress);
-        if (ofAddress.left < 1) return false;
-      }
+      const now = clock.monotonicMs();
+      if (addresses.tokens(address, now) < 1) return false;
       if (deviceId === null) return true;
-      const bucket = devices.get(deviceKey(deviceId, address));
-      if (bucket === undefined) return true;
-      refill(bucket, limits.perDevice);
-      if (bucket.left >= 1) return true;
-      if (clock.monotonicMs() - bucket.triedAt < retryMs) return false;
-      bucket.triedAt = clock.monotonicMs();
-      return true;
+      const key = deviceKey(deviceId, address);
+      return devices.tokens(key, now) >= 1 || retries.tryTake(key, now);
     },
     recordFailure(deviceId, address) {
+      const now = clock.monotonicMs();
       if (deviceId !== null) {
         const key = deviceKey(deviceId, address);
-        take(devices, key, limits.perDevice);
-        const bucket = devices.get(key);
-        if (bucket !== undefined) bucket.triedAt = clock.monotonicMs();
+        devices.take(key, now);
+        retries.take(key, now);
       }
-      if (!isLoopback(address)) take(addresses, address, limits.perAddress);
+      if (!isLoopback(address)) addresses.take(address, now);
     },
     refuse(deviceId, forMs) {
       const until = Math.max(refused.get(deviceId) ?? 0, clock.monotonicMs() + forMs);
@@ -98,19 +66,8 @@ export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThr
       refused.set(deviceId, until);
       if (refused.size > maxBuckets) refused.delete(refused.keys().next().value ?? "");
     },
-    isRefused(deviceId) {
-      return clock.monotonicMs() < (refused.get(deviceId) ?? 0);
-    },
-    admitsNewClientId(deviceId) {
-      const { perMinute, atOnce } = newClientIds;
-      const bucket = newcomers.get(deviceId);
-      if (bucket !== undefined) {
-        refill(bucket, perMinute, atOnce);
-        if (bucket.left < 1) return false;
-      }
-      take(newcomers, deviceId, perMinute, atOnce);
-      return true;
-    },
+    isRefused: (deviceId) => clock.monotonicMs() < (refused.get(deviceId) ?? 0),
+    admitsNewClientId: (deviceId) => newcomers.tryTake(deviceId, clock.monotonicMs()),
   };
 }
 

@@ -3,14 +3,14 @@ import type { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
+import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 import { type DeviceTopic, parseDeviceTopic } from "../device-topics.ts";
 import { hasNumberOutOfRange, parseJsonPayload } from "../json-payload.ts";
 import type { BridgeMetrics } from "../metrics.ts";
 import { withRetries } from "../retry.ts";
 import type { DeviceShadows } from "../shadow/device-shadows.ts";
-import { createDeviceAllowance } from "./device-allowance.ts";
-import { createDeviceLanes } from "./device-lanes.ts";
 import type { DeviceMessage } from "./device-message.ts";
 
 /** A message of a device as the broker hands it over. */
@@ -64,6 +64,9 @@ const maxUnkeptPerDevice = 200;
 /** A device may use up the allowance of so many seconds at once. */
 const burstSeconds = 20;
 
+/** Devices whose allowance is remembered. */
+const maxBuckets = 10_000;
+
 /** The longest a QoS 0 message is tried, in milliseconds: later the device has said something newer. */
 const unkeptMs = 10_000;
 
@@ -78,11 +81,13 @@ const maxEventBytes = 256 * 1024;
 /** Hands each message to who answers it, in the order of arrival for each device. */
 export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMessages {
   const { shadows, publisher, metrics, perSecond, clock, log } = options;
-  const shadowAllowance = createDeviceAllowance(perSecond, perSecond * burstSeconds);
-  const eventAllowance = createDeviceAllowance(perSecond, perSecond * burstSeconds);
-  const shadowLanes = createDeviceLanes();
-  // Of their own, so that a stream of events that cannot be told holds up no shadow.
-  const eventLanes = createDeviceLanes();
+  const bucketOptions = { size: perSecond * burstSeconds, refill: perSecond, maxBuckets };
+  // Filled by the times at which messages were sent: what waited in the broker while the mesh was away is allowed.
+  const shadowBuckets = new TokenBuckets(bucketOptions);
+  const eventBuckets = new TokenBuckets(bucketOptions);
+  const shadowQueue = new KeyedQueue();
+  // Events that cannot be published must not delay shadows.
+  const eventQueue = new KeyedQueue();
   let unkept = 0;
   /** How many of them are of each device that has any. */
   const unkeptOf = new Map<string, number>();
@@ -94,8 +99,8 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
       metrics.messagesDropped.inc({ why: "topic" });
       return null;
     }
-    const allowance = topic.kind === "event" ? eventAllowance : shadowAllowance;
-    const isAllowed = allowance.take(topic.deviceId, message.timestamp.getTime());
+    const buckets = topic.kind === "event" ? eventBuckets : shadowBuckets;
+    const isAllowed = buckets.tryTake(topic.deviceId, message.timestamp.getTime());
     if (!isAllowed) metrics.messagesDropped.inc({ why: "too_many" });
     if (topic.kind !== "event")
       return isAllowed || topic.kind === "shadow_update" ? { topic, isAllowed } : null;
@@ -129,14 +134,14 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
   ): Promise<void> {
     const { deviceId } = topic;
     // After what it sent before, so that its answers keep their order.
-    if (!isAllowed) return shadowLanes.run(deviceId, () => shadows.refuse({ ...message, deviceId }, signal));
+    if (!isAllowed) return shadowQueue.run(deviceId, () => shadows.refuse({ ...message, deviceId }, signal));
     switch (topic.kind) {
       case "shadow_update":
-        return shadowLanes.run(deviceId, () => shadows.update({ ...message, deviceId }, signal));
+        return shadowQueue.run(deviceId, () => shadows.update({ ...message, deviceId }, signal));
       case "shadow_get":
-        return shadowLanes.run(deviceId, () => shadows.read({ ...message, deviceId }, signal));
+        return shadowQueue.run(deviceId, () => shadows.read({ ...message, deviceId }, signal));
       case "event":
-        return eventLanes.run(deviceId, () =>
+        return eventQueue.run(deviceId, () =>
           within(eventMs, signal, async (bounded) => {
             const event = {
               id: deviceId,

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { inTransaction } from "@devmesh/store/sqlite";
+import { inTransaction } from "./sqlite.ts";
 
 interface Write {
   readonly work: () => unknown;
@@ -8,9 +8,8 @@ interface Write {
 }
 
 /**
- * Commits the writes of concurrent calls together, so that they share one sync to the disk instead of waiting for one
- * another's. Writes run in the order they came; one that throws is undone alone. Nothing is read in between: SQLite
- * calls are synchronous and a group is one turn of the event loop.
+ * Commits the writes of one turn of the event loop together, in the order they came, so that they share one sync to
+ * the disk (ADR 13). One that throws is undone alone.
  */
 export class GroupCommit {
   readonly #db: DatabaseSync;
@@ -29,7 +28,7 @@ export class GroupCommit {
     });
   }
 
-  /** Commits what is waiting now, for instance before the database is closed. */
+  /** Commits what is waiting now. Call it before the database is closed. */
   flush(): void {
     const group = this.#waiting;
     this.#waiting = [];
@@ -43,7 +42,7 @@ export class GroupCommit {
             const result = work();
             settle.push(() => resolve(result));
           } catch (error) {
-            // A full disk ends the whole transaction: then there is nothing to go on with.
+            // A full disk rolls back the whole transaction.
             if (!this.#db.isTransaction) throw error;
             this.#db.exec("ROLLBACK TO write");
             settle.push(() => reject(error));
@@ -55,6 +54,6 @@ export class GroupCommit {
       for (const { reject } of group) reject(error);
       return;
     }
-    for (const tell of settle) tell();
+    for (const settleOne of settle) settleOne();
   }
 }
