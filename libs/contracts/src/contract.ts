@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * The closed set of error codes between services (ADR 4), each with its number in the `Nats-Service-Error-Code` header
- * (ADR-32). It is also the code's HTTP status, which the gateway refines for a few reasons.
+ * The closed set of error codes between services (ADR 4), with the number of the `Nats-Service-Error-Code` header
+ * (ADR-32). They are the HTTP statuses too; the gateway refines them for a few reasons.
  */
 export const statusOfCode = {
   invalid_argument: 400,
@@ -38,14 +38,14 @@ export interface MethodDeclaration {
   readonly deadlineMs: number;
   /** A call may be sent again after `unavailable`: doing it twice equals doing it once. */
   readonly idempotent: boolean;
-  /** Reason → declaration. A service cannot answer with a reason that stands not here. */
+  /** Reason → declaration. Every reason that the service returns must be declared here. */
   readonly errors: Readonly<Record<string, ErrorDeclaration>>;
 }
 
 /** All that one service answers, as a value: server and client types, subjects, permissions and docs derive from it. */
 export interface ContractDeclaration {
   readonly service: string;
-  /** Stands in the subject; a new one is a new contract, served beside the old until no caller is left. */
+  /** Part of the subject. A new version is a new contract, served beside the old one while it has callers. */
   readonly version: number;
   readonly methods: Readonly<Record<string, MethodDeclaration>>;
 }
@@ -55,25 +55,16 @@ export function defineContract<const C extends ContractDeclaration>(contract: C)
   return contract;
 }
 
-/**
- * A kind of event: what it says and about what. Subject `event.<service>.<name>.<key>`, of a live one
- * `live.<service>.<name>.<key>`.
- */
+/** A kind of event. Its subject is `event.<service>.<name>.<key>`, or `live.<service>.<name>.<key>` for a live one. */
 export interface EventDeclaration {
-  /** The level behind the name: a device id, or the id of another thing the event is about. */
+  /** Last token of the subject: the id of the device, or of the other thing that the event is about. */
   readonly key: (payload: never) => string;
   readonly schema: z.ZodType;
-  /**
-   * Told to who listens at that moment and kept nowhere: for what is too much to be kept, or true for a moment only
-   * (ADR 20).
-   */
+  /** Not stored: for events that are too many to keep, or true for a moment only (ADR 20). */
   readonly live?: true;
 }
 
-/**
- * The events of one service. But for live ones they are kept one hour, for replay; what must not be lost is in a
- * store first (ADR 20).
- */
+/** The events of one service. All but live ones are kept for an hour, for replay (ADR 20). */
 export interface EventsDeclaration {
   readonly service: string;
   readonly events: Readonly<Record<string, EventDeclaration>>;
@@ -94,7 +85,7 @@ export function defineEvents<const E extends EventsDeclaration>(events: E): E {
   return events;
 }
 
-/** A durable work queue: each job is done once by one replica, retried, and kept as a dead letter when given up. */
+/** A durable work queue: one replica does each job, with retries; a job that is given up becomes a dead letter. */
 export interface QueueDeclaration {
   readonly name: string;
   readonly job: z.ZodType;
@@ -110,8 +101,8 @@ export function defineQueue<const Q extends QueueDeclaration>(queue: Q): Q {
 }
 
 /**
- * A page of a list: `next` is the cursor of the following page, null on the last one.
- * `next` is declared first so that its bytes come first on the wire and `items` can be passed on unparsed (ADR 19).
+ * A page of a list; `next` is null on the last one. It comes first on the wire, so that `items` can be passed on
+ * unparsed (ADR 19).
  */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({ next: z.string().nullable(), items: z.array(item) });

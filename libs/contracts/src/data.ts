@@ -13,8 +13,8 @@ export const data = defineContract({
   version: 1,
   methods: {
     /**
-     * Records in the order of storing. What a restricted principal sees is bound here: a device key `db/<its id>/`,
-     * a public key the topics of `topic` below its own device, which it must give.
+     * Records in the order of storing. A device key reads `db/<its id>/`; a public key must give `topic`, below its
+     * device.
      */
     queryRecords: {
       in: z.object({
@@ -76,13 +76,13 @@ export const data = defineContract({
   },
 });
 
-/** What `data` says: records, as they are stored. */
+/** Events of `data`. */
 export const dataEvents = defineEvents({
   service: "data",
   events: {
     /**
-     * Records that were just stored, in the order of storing; told while a gateway wants them
-     * (`gatewayEvents.records_wanted`), and best effort: what was not heard is read by `queryRecords`.
+     * Records that were just stored, in order; best effort, and only while a gateway asks for them
+     * (`gatewayEvents.records_wanted`).
      */
     stored: defineLiveEvent(z.object({ records: z.array(DataRecord) }), () => "all"),
   },

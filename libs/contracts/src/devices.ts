@@ -27,10 +27,7 @@ const shadow_too_large = {
   details: z.array(Violation),
 } as const;
 
-/**
- * A device as the caller may see it and the tag that a conditional write sends back.
- * `etag` is declared first so that `device` can be passed on unparsed.
- */
+/** A device as the caller may see it, and its ETag. `etag` comes first, so that `device` can be passed on unparsed. */
 const TaggedDevice = z.object({
   etag: z.string(),
   /** {@link Device} for a master key; reduced for the others (api.md, Device key, Device public key and the ACL). */
@@ -86,8 +83,7 @@ export const devices = defineContract({
         /** The value of `If-Match`. */
         if_match: z.string().optional(),
         /**
-         * When the broker took the device's message that asks for it: one to an earlier device of that id is not
-         * applied.
+         * When the broker took the device's message. One that was sent to an earlier device of that id is not applied.
          */
         taken_at: Timestamp.optional(),
       }),
@@ -122,7 +118,7 @@ export const devices = defineContract({
       idempotent: true,
       errors: { device_not_found },
     },
-    /** Marks the device for deletion and ends its access; the clean-up goes on after the answer. */
+    /** Marks the device for deletion and ends its access; the clean-up goes on after the reply. */
     deleteDevice: {
       in: z.object({ id: DeviceId }),
       out: z.object({}),

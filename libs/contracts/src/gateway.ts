@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { defineEvents, defineLiveEvent } from "./contract.ts";
 
-/** How long `records_wanted` holds, in milliseconds; who goes on wanting says it again well before. */
+/** How long `records_wanted` holds, in milliseconds. A gateway repeats it well before. */
 export const recordsWantedMs = 15_000;
 
-/** What gateways say to the services behind them. */
+/** Events of the gateways. */
 export const gatewayEvents = defineEvents({
   service: "gateway",
   events: {
-    /** Somebody listens for stored records: `data` tells them for the next {@link recordsWantedMs}. */
+    /** A client subscribes to stored records: `data` publishes them for the next {@link recordsWantedMs}. */
     records_wanted: defineLiveEvent(z.object({}), () => "all"),
   },
 });

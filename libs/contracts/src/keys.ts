@@ -22,8 +22,8 @@ const cursor_invalid = { code: "invalid_argument", when: "`after` is not a curso
 const page = z.object({ after: z.string().optional(), limit: z.int().min(1).optional() });
 
 /**
- * How many client ids are known of a device; of one that used more, those that the broker made up are forgotten
- * first, then those not seen for longest.
+ * Most client ids remembered of one device. Beyond it, those that the broker made up go first, then the least recently
+ * seen.
  */
 export const maxKnownClientIds = 300;
 
@@ -35,7 +35,7 @@ export const keys = defineContract({
   service: "keys",
   version: 1,
   methods: {
-    /** Whom a secret stands for. `key_id` is what `revoked` events name. */
+    /** The principal of a secret. `revoked` events name `key_id`. */
     verify: {
       in: z.object({ key: z.string() }),
       out: z.object({ key_id: z.string(), principal: Principal, expires_at: Timestamp.nullable() }),
@@ -119,8 +119,7 @@ export const keys = defineContract({
       errors: { device_not_found },
     },
     /**
-     * Ends token, public key and device keys of a device; answers the MQTT client ids it logged in with, the last
-     * {@link maxKnownClientIds}.
+     * Ends token, public key and device keys of a device. Returns its last {@link maxKnownClientIds} MQTT client ids.
      */
     revokeDevice: {
       in: z.object({ device_id: DeviceId }),
@@ -129,7 +128,7 @@ export const keys = defineContract({
       idempotent: true,
       errors: {},
     },
-    /** Drops what `revokeDevice` kept for the clean-up; the id may be issued again. */
+    /** Drops what `revokeDevice` kept; the id may be issued again. */
     forgetDevice: {
       in: z.object({ device_id: DeviceId }),
       out: z.object({}),
@@ -137,7 +136,7 @@ export const keys = defineContract({
       idempotent: true,
       errors: {},
     },
-    /** Stores the customer if new and queues the mail; says nothing about whether the address was known. */
+    /** Stores a new customer and queues the mail. The result is the same for a known address. */
     invite: {
       in: z.object({
         email: EmailAddress,
@@ -149,7 +148,7 @@ export const keys = defineContract({
       idempotent: false,
       errors: {},
     },
-    /** What the mailer writes into an invitation; asked when it is sent, so that no queue holds a secret. */
+    /** Content of an invitation. The mailer reads it when it sends, so that no queue holds a secret. */
     readInvitation: {
       in: z.object({ customer_id: z.string() }),
       out: z.object({
@@ -218,7 +217,7 @@ const about = { id: z.string(), timestamp: Timestamp };
 export const keyEvents = defineEvents({
   service: "keys",
   events: {
-    /** Keys that no longer stand for anyone; holds ids, never the secrets. */
+    /** Ids of keys that are no longer valid. */
     revoked: defineEvent(z.object({ key_ids: z.array(z.string()) }), () => "all"),
     /** A master or device key was made or deleted. Best effort, as the next one. */
     key_changed: defineEvent(z.object({ ...about, change: z.enum(keyChanges) }), (event) => event.id),

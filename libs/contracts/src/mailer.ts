@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineContract, defineQueue, pageOf } from "./contract.ts";
 import { Timestamp } from "./model/time.ts";
 
-/** Mail to send. Names whom it is about; the mailer asks the owner for the words that are secret. */
+/** Mail to send. It holds no secret: the mailer reads those from the owner. */
 export const mailQueue = defineQueue({
   name: "mail",
   job: z.object({ kind: z.literal("invitation"), customer_id: z.string() }),
@@ -20,7 +20,7 @@ export const DeadMail = z.object({
   failed_at: Timestamp,
 });
 
-/** What can be asked about mail, and done about mail that was given up. Sending goes by {@link mailQueue}. */
+/** The queue of mail and its dead letters. Mail is queued with {@link mailQueue}. */
 export const mailer = defineContract({
   service: "mailer",
   version: 1,

@@ -6,7 +6,7 @@ import { mailer, mailQueue } from "./mailer.ts";
 import { rpcBridge, rpcEvents } from "./rpc-bridge.ts";
 import { calls, defineService, subscribesTo } from "./topology.ts";
 
-/** The whole mesh: who answers what, who calls whom. NATS users and their permissions are generated from it (ADR 2). */
+/** The whole mesh. NATS users and their permissions are generated from it (ADR 2). */
 export const mesh = {
   gateway: defineService({
     serves: null,

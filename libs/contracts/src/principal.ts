@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { DeviceId } from "./model/device-id.ts";
 
-/** Who makes a call, as `keys.verify` found it. The owner of a resource decides by it; the gateway never does. */
+/** The caller, as `keys.verify` found it. The owner of a resource decides by it. */
 export const Principal = z.discriminatedUnion("kind", [
   /** A master key: root access to the REST API. */
   z.object({ kind: z.literal("master") }),
-  /** A device key, held by an end customer: one device, its `app` sections. */
+  /** A device key of an end customer: one device, its `app` sections. */
   z.object({ kind: z.literal("device_key"), device_id: DeviceId }),
   /** A device public key: one device, as far as its ACL allows. */
   z.object({ kind: z.literal("public_key"), device_id: DeviceId }),

@@ -9,7 +9,7 @@ import { Timestamp } from "./model/time.ts";
 /** Bounds of the `timeout` of an RPC, in milliseconds (api.md, RPC). */
 export const rpcTimeout = { min: 100, max: 60_000, default: 10_000 } as const;
 
-/** What the device itself said was wrong. */
+/** The device's own error. */
 const DeviceError = z.object({ code: z.int(), message: z.string() });
 
 /** Device calls and everything else that touches device topics. */
@@ -93,7 +93,7 @@ export const rpcEvents = defineEvents({
       z.object({ ...about, func: FunctionName, params: JsonValue.optional() }),
       (event) => event.id,
     ),
-    /** The device published an event; `name` is what stood behind `ID/event/`. */
+    /** The device published an event; `name` is what follows `ID/event/`. */
     rpc_out: defineEvent(z.object({ ...about, name: z.string(), payload: JsonValue }), (event) => event.id),
     /** Of what the broker keeps until services have handled it, which is too much, most is of this device. */
     hoarding: defineLiveEvent(z.object(about), (event) => event.id),

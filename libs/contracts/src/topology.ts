@@ -25,23 +25,20 @@ export type BrokerRight =
   /** In account DEVICES: talks MQTT to devices, pulls their shadow and event messages, sets up the broker's streams. */
   | "device_topics";
 
-/** What one service answers, calls, says and hears. Its NATS permissions are exactly this (ADR 2). */
+/** What one service serves, calls, publishes and subscribes to. Its NATS permissions are exactly this (ADR 2). */
 export interface ServiceDeclaration {
   readonly serves: ContractDeclaration | null;
   readonly calls: readonly Dependency[];
   readonly publishes: EventsDeclaration | null;
   readonly subscribes: readonly EventSubscription[];
-  /**
-   * Events read from the stream that keeps them: in order, with their sequence, and those that were told before. No
-   * live ones.
-   */
+  /** Events read from their stream, in order and with replay. No live ones. */
   readonly follows: readonly EventSubscription[];
   readonly produces: readonly QueueDeclaration[];
   readonly consumes: readonly QueueDeclaration[];
   readonly rights: readonly BrokerRight[];
 }
 
-/** A dependency whose method names are checked against the contract and kept as literal types. */
+/** Checks the method names against the contract and keeps them as literal types. */
 export function calls<
   const C extends ContractDeclaration,
   const M extends readonly (keyof C["methods"] & string)[],
@@ -49,7 +46,7 @@ export function calls<
   return { contract, methods };
 }
 
-/** A subscription whose event names are checked against the declaration and kept as literal types. */
+/** Checks the event names against the declaration and keeps them as literal types. */
 export function subscribesTo<
   const E extends EventsDeclaration,
   const N extends readonly (keyof E["events"] & string)[],

@@ -5,23 +5,21 @@ import { isMissing, streamManager } from "@devmesh/service-kit/streams";
 import { nanos } from "@nats-io/nats-core";
 import { type deviceConsumers, mqttStream } from "./broker-subjects.ts";
 
-/** How long to wait for messages before the broker is asked again how many are out, in milliseconds. */
+/** Wait for messages before the count of unacknowledged ones is read again, in milliseconds. */
 const pollMs = 250;
-/** What the broker may take, beyond the wait it was told, to make messages available again; in milliseconds. */
+/** How long after `ack_wait` the broker may take to deliver messages again, in milliseconds. */
 const marginMs = 500;
 
 /** What bounds the gathering of abandoned messages. */
 export interface GatherOptions {
-  /** The most that is held, in bytes: beyond it no more is gathered. */
+  /** Most bytes to hold; beyond it gathering ends. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * For a replica that messages have just begun to come to: adds to those it `held` first what another had been given
- * and did not finish, so that nothing newer overtakes it, and puts them all in the broker's order. What was given
- * back comes at once, what one held who died when its time to be acknowledged has passed. Ends early when the bus is
- * lost; waits for a broker that cannot be asked.
+ * For a replica that has just become the active one: adds to `held` what its predecessor left unacknowledged, in stream
+ * order, so that nothing newer overtakes it. That takes up to `ack_wait`; it ends early when the bus is lost.
  */
 export async function gatherAbandonedMessages(
   bus: Bus,

@@ -16,7 +16,7 @@ export interface LoginRequest {
   readonly mqttClientId: string;
   /** Address of the client, without port. */
   readonly remoteAddress: string;
-  /** Over TCP or WebSocket; the broker does not tell which. */
+  /** Over TCP or WebSocket. */
   readonly isMqtt: boolean;
   readonly serverId: string;
   /** Number of the connection on that server. */
@@ -38,7 +38,7 @@ export interface DeviceGrant {
   readonly expiresAt: Date;
 }
 
-/** The answer to a login. A `deny` reason stands in the broker's log and must hold no secret. */
+/** The decision on a login. A `deny` reason is logged by the broker and must hold no secret. */
 export type LoginDecision = { readonly allow: DeviceGrant } | { readonly deny: string };
 
 /** With what the answers are signed. */
@@ -67,8 +67,8 @@ const Claims = z.object({
 type Claims = z.infer<typeof Claims>;
 
 /**
- * Answers the broker's question who may log in, shared with all replicas. `decide` that rejects refuses the login.
- * Both tokens are signed with Node's own Ed25519: the one of nkeys takes fifty times as long.
+ * Decides logins for the broker, shared with all replicas; a rejection of `decide` refuses the login. Tokens are signed
+ * by node:crypto, fifty times as fast as nkeys.
  */
 export function answerAuthCallout(
   bus: Bus,
@@ -107,7 +107,7 @@ async function answer(
   try {
     claims = readRequest(msg.string());
   } catch (error) {
-    // Nobody but the broker may ask; an answer would need the names this request does not hold.
+    // Without the names in the request there is nothing to answer.
     bus.metrics.deviceLogins.inc({ outcome: "failed" });
     bus.log.warn(
       { reason: error instanceof Error ? error.message : "" },
@@ -150,7 +150,7 @@ function readRequest(token: string): Claims {
   if (!claims.success)
     throw new Error(`claims: ${claims.error.issues.map(({ path }) => path.join(".")).join(", ")}`);
   const signed = Buffer.from(`${header}.${payload}`);
-  // The server signs with its own key: this shows that the token is whole, the account's permissions who may send it.
+  // The server signs with its own key, so this proves integrity only. Permissions decide who may ask.
   const whole = verify(
     null,
     signed,

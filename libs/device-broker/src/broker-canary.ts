@@ -9,7 +9,7 @@ import { canarySubjects, mqttStream } from "./broker-subjects.ts";
 const everyMs = 5_000;
 /** The same after one that was not acknowledged. */
 const retryMs = 1_000;
-/** Longest wait for an acknowledgement, and for what the broker says of its stream, in milliseconds. */
+/** Longest wait for an acknowledgement and for the stream's info, in milliseconds. */
 const deadlineMs = 3_000;
 /** A stream with less room than this, in bytes, is full for a canary, too. */
 const canaryBytes = 1_024;
@@ -39,8 +39,8 @@ export interface BrokerCanary {
 type Finding = "unknown" | "stored" | "full" | "failing";
 
 /**
- * Writes a small message to `$MQTT_msgs` every few seconds. After a write error, such as that of a full disk,
- * nats-server stores nothing more in that stream until it restarts, and answers all else as before.
+ * Writes a small message to `$MQTT_msgs` every few seconds. After a write error, nats-server stores nothing more in
+ * that stream until it restarts, but answers all else.
  */
 export function watchBrokerStorage({ bus, publish, connected, signal }: BrokerCanaryOptions): BrokerCanary {
   let found: Finding = "unknown";
@@ -54,7 +54,7 @@ export function watchBrokerStorage({ bus, publish, connected, signal }: BrokerCa
         bus.log.info("the broker stores what devices publish again");
       found = "stored";
     } catch (error) {
-      // What a lost connection or the end of the service interrupts says nothing of the storage.
+      // A lost connection or the end of the service says nothing about the storage.
       if (signal.aborted || !bus.connected) return;
       const reason = await reasonOf(bus, error);
       if (reason !== found && reason === "full")
@@ -67,7 +67,7 @@ export function watchBrokerStorage({ bus, publish, connected, signal }: BrokerCa
     }
   }
 
-  /** One at a time: who asks meanwhile waits for the one under way. */
+  /** Concurrent callers share one attempt. */
   function attemptOnce(): Promise<void> {
     underWay ??= attempt().finally(() => {
       underWay = null;
@@ -94,10 +94,7 @@ export function watchBrokerStorage({ bus, publish, connected, signal }: BrokerCa
   };
 }
 
-/**
- * Publishes the canary of `data`; resolves when the stream has stored it, rejects when it answers otherwise or not at
- * all.
- */
+/** Publishes the canary of `data`; rejects unless the stream has stored it. */
 export async function publishDataCanary(bus: Bus): Promise<void> {
   await jetstream(bus.connection).publish(canarySubjects.data, "", { timeout: 2 * deadlineMs });
 }

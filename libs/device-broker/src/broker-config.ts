@@ -15,7 +15,7 @@ export type Mesh = Readonly<Record<string, ServiceDeclaration>>;
 
 /** A user of the broker: one for each service and account, and `operator`. */
 export interface BrokerUser {
-  /** What its password is kept under: the service, `<service>.devices`, or `operator`. */
+  /** Key of its password: the service, `<service>.devices`, or `operator`. */
   readonly name: string;
   /** What it logs in as. */
   readonly user: string;
@@ -24,9 +24,8 @@ export interface BrokerUser {
 }
 
 /**
- * A value that nats-server takes from its environment when it reads the configuration, so that the text holds no
- * secret. The variable's content is read as a value of the configuration language: a password must stand there in
- * double quotes.
+ * A value that nats-server reads from its environment, so that the text holds no secret. It is parsed as configuration:
+ * a password must be in double quotes.
  */
 export class EnvironmentVariable {
   readonly name: string;
@@ -76,40 +75,36 @@ export interface BrokerConfigOptions {
   /** Most that JetStream stores, in bytes. Default 16 GB. */
   readonly maxFileStore?: number;
   /**
-   * How often stored messages are synced to the disk, such as `500ms`, or `always`: before the acknowledgement.
-   * Default `1s`.
+   * How often stored messages are synced to the disk, such as `500ms`; `always` is before each acknowledgement. Default
+   * `1s`.
    */
   readonly syncInterval?: string;
   /** Copies of what MQTT stores. Default: the broker's, one for a single server. */
   readonly mqttReplicas?: number;
 }
 
-/**
- * Most subscriptions of one connection in account DEVICES; what is beyond is refused. To the broker a filter that
- * ends in `#` is two.
- */
+/** Most subscriptions of one connection in account DEVICES. A filter that ends in `#` counts twice. */
 const maxSubscriptions = 1_000;
 
 /**
- * Messages at QoS 1 and 2 that one subscription may leave unacknowledged. nats-server refuses a session whose
- * subscriptions sum up to more than 65,535, so a session has at most 16 filters at QoS 1 or 2, each of which is a
- * consumer that costs memory.
+ * Unacknowledged messages of one subscription at QoS 1 or 2. nats-server refuses a session whose sum exceeds 65,535, so
+ * a session has at most 16 such filters, each of which costs a consumer.
  */
 const maxAckPending = 4_000;
 
 /**
- * How long the broker waits for the decision of a login, in milliseconds: two thousand logins at once take half of it
- * on two busy cores. While no `keys` runs, a login is refused after this time.
+ * Longest wait of the broker for the decision of a login, in milliseconds. Two thousand logins at once take half of it
+ * on two busy cores.
  */
 export const loginTimeoutMs = 15_000;
 
 /** How long a connection may take to send its MQTT CONNECT packet, in seconds. */
 const connectPacketTimeoutS = 5;
 
-/** How long a TLS handshake may take, in seconds: with the broker's default of 2, many at once fail. */
+/** Longest TLS handshake, in seconds. With the broker's default of 2, many at once fail. */
 const handshakeTimeoutS = 10;
 
-/** Every user of the broker that a mesh needs, and `operator`, the human who looks at it. */
+/** Every user of the broker that a mesh needs, and `operator` for a human. */
 export function brokerUsers(mesh: Mesh): readonly BrokerUser[] {
   const ofServices = Object.entries(mesh).flatMap(([service, declaration]): BrokerUser[] => {
     const permissions = permissionsOf(service, declaration);
@@ -135,9 +130,8 @@ export function brokerUsers(mesh: Mesh): readonly BrokerUser[] {
 }
 
 /**
- * Text of nats-server.conf: accounts MESH, DEVICES and SYS, a user for each service with the permissions of its
- * declaration, MQTT logins decided by the auth callout. It holds the passwords that are
- * given as text: write it with mode 0600 then. Throws when a password is missing.
+ * Text of nats-server.conf: accounts MESH, DEVICES and SYS, a user for each service, MQTT logins by auth callout. Write
+ * it with mode 0600 when it holds passwords. Throws when one is missing.
  */
 export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
   const { host, ports, storeDir, issuerPublicKey, tls, cluster, serverName = "devmesh" } = options;
@@ -154,7 +148,7 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
     port: ports.nats,
     ...(ports.monitor === undefined ? {} : { http: `127.0.0.1:${ports.monitor}` }),
     max_payload: 1024 * 1024,
-    // A device that goes without a word is noticed by its keep-alive; a service by this.
+    // Detects a lost service; the keep-alive detects a lost device.
     ping_interval: "20s",
     jetstream: {
       store_dir: storeDir,
@@ -169,12 +163,10 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
       authorization: { timeout: connectPacketTimeoutS },
       max_ack_pending: maxAckPending,
       ...(options.mqttReplicas === undefined ? {} : { stream_replicas: options.mqttReplicas }),
-      // A subscription at QoS 1 that a restart of the broker forgot would be deaf for as long as its session is kept,
-      // so a single server keeps it on the disk. In a cluster the others remember it; kept on the disk there, too, it
-      // would delay elections.
+      // On a single server, a consumer in memory would be lost with a restart while its session goes on. A cluster
+      // keeps it in the other servers' memory, where a copy on disk would only delay elections.
       ...(cluster === undefined ? {} : { consumer_memory_storage: true }),
-      // While a stream elects its leader, logins and subscriptions wait in vain; given up early, they succeed the
-      // sooner.
+      // Requests during an election time out; an early timeout lets the retry succeed sooner.
       ...(cluster === undefined ? {} : { js_api_timeout: "2s" }),
       ...(tls === undefined ? {} : { tls: tlsEntry(tls) }),
     },
@@ -254,7 +246,7 @@ function userEntry(
   };
 }
 
-/** An empty `allow` would allow everything, so it is told as a denial. */
+/** An empty `allow` would allow everything. */
 function allowance({ allow, deny }: UserPermissions["publish"]): ConfigMap {
   if (allow.length === 0) return { deny: [">"] };
   return deny.length === 0 ? { allow: [...allow] } : { allow: [...allow], deny: [...deny] };
@@ -291,10 +283,7 @@ function render(map: ConfigMap): string {
     .join("\n")}\n`;
 }
 
-/**
- * The broker's configuration language reads JSON's literals: quoted strings are never variables or durations gone
- * wrong.
- */
+/** Values are written as JSON: a quoted string is never read as a variable or a duration. */
 function literal(value: ConfigValue, indent: string): string {
   if (typeof value !== "object") return JSON.stringify(value);
   if (value instanceof EnvironmentVariable) return `$${value.name}`;

@@ -10,9 +10,9 @@ export const meshAccount = "MESH";
 /** The account of the servers' own events and requests. */
 export const systemAccount = "SYS";
 
-/** Told by a server for each login into account DEVICES. */
+/** Published by a server for each login into account DEVICES. */
 export const deviceConnectSubject = `$SYS.ACCOUNT.${devicesAccount}.CONNECT`;
-/** Told by a server for each connection of account DEVICES that ended. */
+/** Published by a server for each closed connection of account DEVICES. */
 export const deviceDisconnectSubject = `$SYS.ACCOUNT.${devicesAccount}.DISCONNECT`;
 /** Asks every server for its connections. */
 export const connectionsSubject = "$SYS.REQ.SERVER.PING.CONNZ";
@@ -38,10 +38,7 @@ export const deviceConsumers = {
   ],
 } as const;
 
-/**
- * Where services write to `$MQTT_msgs` to see whether it stores: each what its own consumer holds, since nothing else
- * is stored. No device has such an id.
- */
+/** Subjects of canaries in `$MQTT_msgs`, each within the filter of its own consumer. No device has such an id. */
 export const canarySubjects = {
   data: `${mqttStreamPrefix}db._canary`,
   "rpc-bridge": `${mqttStreamPrefix}_canary.event.stored`,

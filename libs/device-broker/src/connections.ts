@@ -46,8 +46,8 @@ const ConnectionAdvisory = z.object({
 });
 
 /**
- * Hears of every device that connects or disconnects, in every replica. A server that is killed tells nothing, and a
- * lost bus hears nothing: compare with `listDeviceConnections` from time to time.
+ * Subscribes to connects and disconnects of devices, in every replica. A killed server publishes none, and a lost bus
+ * misses some: compare with `listDeviceConnections`.
  */
 export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandlers): ActiveSubscription {
   const running = new Set<Promise<void>>();
@@ -95,7 +95,7 @@ export interface OpenDeviceConnection extends DeviceConnection {
   readonly received: { readonly messages: number; readonly bytes: number };
 }
 
-/** The device connections that exist, and who said so. */
+/** The open device connections, and the servers that reported them. */
 export interface DeviceConnections {
   /** Servers that answered. The connections of one that is missing here are unknown, not gone. */
   readonly servers: readonly string[];
@@ -183,7 +183,7 @@ export async function listDeviceConnections(
   };
 }
 
-/** Connections are sorted by number; a page that begins behind the last known one may have skipped some. */
+/** Connections are sorted by number; a page that begins after the last known one may have skipped some. */
 function assertOverlap(
   offset: number,
   known: ReadonlyMap<number, DeviceConnection>,

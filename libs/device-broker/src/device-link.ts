@@ -1,9 +1,6 @@
 import type { Bus } from "@devmesh/service-kit/bus";
 
-/**
- * Publishes to a device at QoS 0 from a connection in account DEVICES. False without a connection: nothing is kept
- * for later.
- */
+/** Publishes to a device at QoS 0. False without a connection: nothing is queued. */
 export function sendToDevice(bus: Bus, subject: string, payload: Uint8Array): boolean {
   if (!bus.connected || bus.connection.isClosed() || bus.connection.isDraining()) return false;
   bus.connection.publish(subject, payload);
@@ -20,8 +17,8 @@ export interface BoundedSubscription {
 }
 
 /**
- * Subscribes to subjects on which one device publishes. The broker itself ends a subscription after its allowance, so
- * that the device cannot flood the connection. `handler` must not throw.
+ * Subscribes to subjects on which one device publishes. The broker ends a subscription after its allowance, so that a
+ * flood cannot fill the connection. `handler` must not throw.
  */
 export function subscribeBounded(
   bus: Bus,

@@ -13,9 +13,9 @@ import {
 import { topicLevels } from "./device-topic.ts";
 import { ackWaitMs, pinMs, readStreamCreated } from "./mqtt-stream.ts";
 
-/** Longest wait of one request for messages, in milliseconds; a message ends it at once. */
+/** Longest wait of one pull, in milliseconds; a message ends it. */
 const pollMs = 2_000;
-/** How often a replica that gets no messages looks whether it is its turn, in milliseconds. */
+/** Wait of a standby replica between two pulls, in milliseconds. */
 const standbyMs = 250;
 /** Waits after a batch that could not be handled, in milliseconds; the last one repeats. */
 const retryAfterMs = [100, 250, 500, 1_000, 2_000, 5_000];
@@ -31,8 +31,7 @@ export interface DeviceMessage {
   readonly topicLevels: readonly string[];
   readonly payload: Uint8Array;
   /**
-   * When the broker created its stream, RFC 3339. With `sequence` and `timestamp` it names the message for ever (ADR
-   * 6).
+   * Creation time of the broker's stream, RFC 3339. With `sequence` and `timestamp` it identifies the message (ADR 6).
    */
   readonly streamCreated: string;
   /** Sequence in the broker's stream. */
@@ -43,16 +42,13 @@ export interface DeviceMessage {
   readonly redelivered: boolean;
 }
 
-/** What to pull, and how much of it at once. */
+/** What to pull. */
 export interface PullDeviceMessagesOptions {
   /** One of the consumers that `provisionDeviceStreams` makes. */
   readonly durable: keyof typeof deviceConsumers;
   /** Most messages in one batch. */
   readonly batch: number;
-  /**
-   * Most bytes in one batch: bounds the memory. At least 2 MB, since a message may weigh up to `max_payload`. Default
-   * 32 MB.
-   */
+  /** Most bytes in one batch, which bounds the memory: at least 2 MB, default 32 MB. */
   readonly maxBytes?: number;
   /** How long a batch that is not full waits for more, in milliseconds. 0: not at all. */
   readonly maxWaitMs: number;
@@ -63,11 +59,9 @@ export interface PullDeviceMessagesOptions {
 }
 
 /**
- * Hands over what devices published, in the broker's order, strictly one batch at a time over all replicas: the
- * others get nothing until the one that does leaves, at once, or dies, within {@link pinMs} and the time to
- * acknowledge. Each message is acknowledged when `handleBatch` resolves; when it rejects, the same batch comes again
- * after a wait. Outlives broker restarts and a consumer that is not there yet. Resolves once `signal` has aborted and
- * nothing is under way.
+ * Handles what devices published, in stream order, in one replica at a time; another takes over when it leaves or dies
+ * ({@link pinMs}). A batch is acknowledged when `handleBatch` resolves and retried when it rejects. Survives broker
+ * restarts. Resolves after `signal` has aborted and the current batch has ended.
  */
 export async function pullDeviceMessages(
   bus: Bus,
@@ -80,7 +74,7 @@ export async function pullDeviceMessages(
   let connections = 0;
   const offReconnect = bus.onDisconnect(() => {
     connections++;
-    // Behind a lost connection there may be another stream of the same name.
+    // After a reconnect there may be another stream of the same name.
     streamCreated = null;
   });
   try {
@@ -90,7 +84,7 @@ export async function pullDeviceMessages(
         if (streamCreated === null) continue;
         if (lastStored !== undefined) await reportLostTail(bus, streamCreated, lastStored);
       }
-      // What is pulled now comes from this one, whatever is heard of the stream before it has been handled.
+      // These messages come from this stream, even if it is replaced while they are handled.
       const pulledFrom = streamCreated;
       const connection = connections;
       const wasPinned = puller.isPinned;
@@ -114,7 +108,7 @@ export async function pullDeviceMessages(
           attempt = 1;
           continue;
         }
-        // Kept rather than given back meanwhile: what is newer must not come before it.
+        // Held instead of rejected, since newer messages must not overtake them.
         await pause(bus, backOff(attempt++), signal);
         if (!signal.aborted && connection === connections && puller.isPinned) continue;
         for (const message of held.splice(0)) message.reject(0);
@@ -135,17 +129,14 @@ export async function pullDeviceMessages(
   }
 }
 
-/**
- * Logs that the stream lost its tail, as in a power cut: it gives to new messages the sequences of some that are
- * stored.
- */
+/** Logs that the stream lost its tail, as in a power cut: it reuses sequences that are stored already. */
 async function reportLostTail(
   bus: Bus,
   streamCreated: string,
   lastStored: (streamCreated: string) => Promise<number | null>,
 ): Promise<void> {
   try {
-    // Read first: what another replica stores meanwhile is in the stream that is asked afterwards.
+    // Read first, so that what another replica stores meanwhile is in the info read below.
     const stored = await lastStored(streamCreated);
     if (stored === null) return;
     const manager = await streamManager(bus);
@@ -160,7 +151,7 @@ async function reportLostTail(
   }
 }
 
-/** Takes what is there at once, or the first that comes; then fills the batch for `maxWaitMs`. */
+/** Takes what is there, or the first that comes; then fills the batch for `maxWaitMs`. */
 async function pullBatch(
   puller: Puller,
   { batch, maxBytes, maxWaitMs }: { batch: number; maxBytes: number; maxWaitMs: number },
@@ -175,7 +166,7 @@ async function pullBatch(
   return { messages: [...first.messages, ...rest.messages], failure: rest.failure };
 }
 
-/** Until disposed of: neither the messages nor the ones behind them go to another replica. */
+/** Until disposed of, keeps the messages and the pin in this replica. */
 function keepHolding(puller: Puller, messages: readonly PulledMessage[]): Disposable {
   const extending = setInterval(() => {
     for (const message of messages) message.extend();

@@ -1,7 +1,6 @@
 /**
- * The levels of the MQTT topic that nats-server turned into this subject: its tokens, with `//` read as a dot and a
- * `/` at a border as an empty level. Null when a level holds a NATS wildcard, which a subject cannot tell from the
- * character: such a message is nobody's.
+ * The levels of the MQTT topic of a subject: `//` is a dot, and a single `/` marks an empty level. Null when a level
+ * holds a NATS wildcard, which cannot be told from the character.
  */
 export function topicLevels(subject: string): readonly string[] | null {
   const levels: string[] = [];
@@ -12,7 +11,7 @@ export function topicLevels(subject: string): readonly string[] | null {
   return levels;
 }
 
-/** `a//b` is the level `a.b`; a lone `/` marks an empty level beside it and stands for no character. */
+/** `a//b` is the level `a.b`; a single `/` marks an empty level beside it. */
 function levelOf(token: string): string {
   if (!token.includes("/")) return token;
   return token.replaceAll(/\/\/|\//g, (slashes) => (slashes === "//" ? "." : ""));

@@ -12,13 +12,11 @@ import {
 import { nanos } from "@nats-io/nats-core";
 import { deviceConsumers, mqttStream, replicaGroup } from "./broker-subjects.ts";
 
-/**
- * After this long without a request the broker gives the messages of a consumer to another replica; in milliseconds.
- */
+/** After this long without a pull the broker pins another replica, in milliseconds. */
 export const pinMs = 5_000;
 /** The broker delivers a message again when it was not acknowledged for this long; in milliseconds. */
 export const ackWaitMs = 10_000;
-/** How long the broker's stream may take to tell about itself before it is asked again, in milliseconds. */
+/** Timeout for the info of the broker's stream, in milliseconds. */
 const streamInfoMs = 1_500;
 
 /** Bounds of the broker's own stream of device messages. */
@@ -29,8 +27,8 @@ export interface ProvisionDeviceStreamsOptions {
 }
 
 /**
- * Bounds `$MQTT_msgs` and makes the durable consumers on it. Waits for the stream, which the broker makes at the first
- * MQTT login: log in first. Idempotent; rejects when `signal` aborts, the broker refuses, or the bus is closed.
+ * Bounds `$MQTT_msgs` and creates its durable consumers. Waits for the stream, which the broker creates at the first
+ * MQTT login. Idempotent; rejects when `signal` aborts, the broker refuses, or the bus is closed.
  */
 export async function provisionDeviceStreams(
   bus: Bus,
@@ -44,7 +42,7 @@ export async function provisionDeviceStreams(
     if ((await readStreamCreated(bus, signal)) !== null) break;
   }
   const { config } = await manager.streams.info(mqttStream);
-  // As many copies as all other streams, should the broker be told otherwise: an acknowledgement promises them.
+  // An acknowledged message must have as many copies as those of all other streams.
   const replicas = Math.max(config.num_replicas, bus.streamReplicas);
   if (
     config.max_bytes !== maxBytes ||
@@ -74,9 +72,8 @@ export async function provisionDeviceStreams(
 }
 
 /**
- * Sets a consumer back that is ahead of its stream: it would skip new messages. After a power cut nats-server does so
- * itself, but not for one whose configuration was lost and which was created here again, since that finds the state
- * of the former.
+ * Resets a consumer that is ahead of its stream and would skip new messages. nats-server does so itself after a power
+ * cut, except for a consumer that was created again with the state of a former one.
  */
 async function endWithStream(manager: JetStreamManager, durable: string): Promise<void> {
   const { delivered, ack_floor } = await manager.consumers.info(mqttStream, durable);
@@ -85,7 +82,7 @@ async function endWithStream(manager: JetStreamManager, durable: string): Promis
   await manager.consumers.reset(mqttStream, durable, Math.min(ack_floor.stream_seq, state.last_seq) + 1);
 }
 
-/** When the broker made `$MQTT_msgs`, RFC 3339; null while it is not there or cannot be asked, after a wait. */
+/** Creation time of `$MQTT_msgs`, RFC 3339; null, after a wait, while it cannot be read. */
 export async function readStreamCreated(bus: Bus, signal: AbortSignal): Promise<string | null> {
   try {
     const manager = await streamManager(bus, streamInfoMs);

@@ -44,8 +44,8 @@ export interface ServicePermissions {
 }
 
 /**
- * What a human may do in account MESH: ask which services run and how they do (`$SRV`, ADR 5), with any NATS client's
- * own inbox. The inboxes of services begin differently, so that nothing of theirs is heard.
+ * Permissions of a human in account MESH: discovery (`$SRV`, ADR 5), with the inbox of any NATS client. Inboxes of
+ * services have another prefix.
  */
 export const operatorPermissions: UserPermissions = {
   publish: { allow: discoveryVerbs.flatMap((verb) => [`$SRV.${verb}`, `$SRV.${verb}.>`]), deny: [] },
@@ -108,10 +108,10 @@ function streamUpkeep(stream: string): string[] {
   return ["INFO", "CREATE", "UPDATE"].map((verb) => `$JS.API.STREAM.${verb}.${stream}`);
 }
 
-/** The broker looks at no filter of a consumer: who follows some events could follow all. */
+/** The broker does not check the filter of a consumer: this permits reading all events. */
 const eventReading = [
   `$JS.API.STREAM.INFO.${eventsStream}`,
-  // Without a name behind it: so is a consumer of several filters made.
+  // A consumer of several filters is created on this subject, without its name.
   `$JS.API.CONSUMER.CREATE.${eventsStream}`,
   ...["MSG.NEXT", "DELETE"].map((verb) => `$JS.API.CONSUMER.${verb}.${eventsStream}.*`),
 ];
@@ -190,14 +190,12 @@ function provisioning(): string[] {
 }
 
 /**
- * Calls, shadows, and the clearing of whatever a deleted device left retained: on any topic of its own, so on any
- * topic. What that would open besides is closed by `brokerInternals`.
+ * Calls, shadows, and clearing the retained messages of a deleted device, which may be on any topic. `brokerInternals`
+ * takes back the rest.
  */
 const toDevices = ["*.>", "*.rpc", "*.shadow.>", "db.>"];
 
-/**
- * Nobody's business over `*.>`: other accounts' requests, sessions, other users' inboxes, all other JetStream verbs.
- */
+/** What `*.>` would permit besides: system requests, sessions, inboxes of other users, other JetStream verbs. */
 const brokerInternals = [
   "$SYS.>",
   "$MQTT.>",

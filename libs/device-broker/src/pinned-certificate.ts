@@ -10,9 +10,9 @@ export interface PinnedCertificate {
 }
 
 /**
- * Lets a TLS client accept the first certificate of a PEM file and no other, whoever signed it and whatever host it
- * names: for a server that is reached by an address its public certificate does not name, such as 127.0.0.1. Read anew
- * for each connection, it follows a renewal. Throws when the file cannot be read or holds no certificate.
+ * Makes a TLS client accept the first certificate of a PEM file and no other, whatever host it names: for a server
+ * reached at an address such as 127.0.0.1. Call it for each connection, to follow a renewal. Throws when the file holds
+ * no certificate.
  */
 export function pinnedCertificate(file: string): PinnedCertificate {
   const pem = readFileSync(file);

@@ -7,9 +7,8 @@ import type { DroppedBacklog } from "./session-backlog.ts";
 import { findTopPublisher } from "./top-publisher.ts";
 
 /**
- * Drops what a device published at QoS 2 and never released, under its own client ids and `clientIds`. The broker
- * keeps it by client id and packet number beyond the session: what a later connection publishes under the same number
- * it would take for a repetition, and deliver the old message in its place.
+ * Drops the unreleased QoS 2 messages of a device, under its own client ids and `clientIds`. The broker keeps them
+ * beyond the session and would deliver the old message instead of a later one with the same packet number.
  */
 export async function dropQos2Messages(
   bus: Bus,
@@ -28,9 +27,8 @@ export async function dropQos2Messages(
 }
 
 /**
- * When the broker holds more than `maxBytes` of unreleased messages, drops those of the client id that has most: a
- * packet number may be used again as soon as its message is released, so that a device has a few under way and no
- * more. Null when nothing was dropped.
+ * When the broker holds more than `maxBytes` of unreleased messages, drops those of the client id that has most.
+ * Well-behaved devices have a few. Null when nothing was dropped.
  */
 export async function dropQos2Backlog(bus: Bus, maxBytes: number): Promise<DroppedBacklog | null> {
   const manager = await streamManager(bus);

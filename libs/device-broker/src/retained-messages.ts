@@ -11,7 +11,7 @@ const listMs = 20_000;
 
 /** Some of a device's retained messages. */
 export interface RetainedTopics {
-  /** At most as many as asked for, and as the broker lists at once (100,000); none when there is nothing left. */
+  /** At most as many as asked for, and as the broker lists at once (100,000). */
   readonly topics: readonly string[];
   /** How many there are of the kind that is listed. */
   readonly total: number;
@@ -24,9 +24,8 @@ const SubjectsPage = z.object({
 });
 
 /**
- * MQTT topics below `ID/` and `db/ID/` of which the broker holds a retained message: one page, so clear those and ask
- * again. To clear one, publish an empty retained message on it: a purge of the stream leaves it in the memory of
- * nats-server.
+ * One page of the MQTT topics below `ID/` and `db/ID/` with a retained message. To clear one, publish an empty retained
+ * message: a purge of the stream leaves it in the memory of nats-server.
  */
 export async function listRetainedTopics(
   bus: Bus,
@@ -54,17 +53,13 @@ export async function listRetainedTopics(
 /** Bounds of what devices retain in all. */
 export interface RetainedLimits {
   readonly maxBytes: number;
-  /**
-   * Of one device. The search finds a device that has a quarter of all, so it may have more where the others have
-   * many.
-   */
+  /** Of one device. The search finds a device that has at least a quarter of all. */
   readonly maxMessages: number;
 }
 
 /**
- * The device that retains most, when the broker holds more than `maxBytes` of retained messages, or when that device
- * has more than `maxMessages`. Deltas of shadows do not count, since the mesh publishes them. Null when there is
- * none.
+ * The device that retains most, when all have more than `maxBytes` or that one more than `maxMessages`. Deltas of
+ * shadows do not count, since the mesh publishes them.
  */
 export async function findRetainedHoard(
   bus: Bus,

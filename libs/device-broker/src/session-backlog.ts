@@ -25,10 +25,9 @@ const durable = "rpc-bridge";
 const maxRounds = 20;
 
 /**
- * Keeps room in the broker's stream for what devices publish. A kept session that nobody comes back to holds each
- * message that it subscribed to for ever, and a full stream means that no device is acknowledged anything. When the
- * stream holds more than `maxBytes`, what waits for sessions alone is dropped, of the device whose sessions hold most
- * bytes first. What services have not handled yet is never touched. Rejects when the broker cannot be asked.
+ * Keeps room in the broker's stream: an abandoned persistent session keeps its messages for ever, and a full stream
+ * acknowledges nothing. Above `maxBytes`, drops what only sessions wait for, of the device with most bytes first. What
+ * services have not handled yet is never dropped. Rejects when the broker cannot be read.
  */
 export async function dropSessionBacklog(
   bus: Bus,
@@ -56,9 +55,8 @@ export async function dropSessionBacklog(
 }
 
 /**
- * The device of which most is stored in the broker's stream, for sessions or for services, when that holds more than
- * `maxBytes`; null when no device has a quarter of it. Where services are away, the messages of a whole fleet wait,
- * which is nobody's fault.
+ * The device with most bytes in the broker's stream, when that holds more than `maxBytes` and the device a quarter of
+ * it. Null otherwise, such as when the whole fleet waits for a stopped service.
  */
 export async function findMessageHoard(bus: Bus, maxBytes: number): Promise<string | null> {
   const manager = await streamManager(bus);

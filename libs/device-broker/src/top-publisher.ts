@@ -1,13 +1,13 @@
 import type { JetStreamManager, StoredMsg } from "@nats-io/jetstream";
 
-/** Where to look, and whose what is. */
+/** Where to look. */
 export interface TopPublisherOptions {
   readonly stream: string;
   /** Of the subjects in it. */
   readonly prefix: string;
   /** First and last sequence that count. */
   readonly between: readonly [first: number, last: number];
-  /** The device that a message is to be laid to, by its subject without the prefix; null when it is nobody's fault. */
+  /** The device that a subject without the prefix is charged to; null for none. */
   readonly deviceOf: (subject: string) => string | null;
   /** Default: its bytes. */
   readonly weightOf?: (message: StoredMsg) => number;

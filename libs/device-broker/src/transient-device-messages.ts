@@ -14,10 +14,9 @@ export interface TransientDeviceMessage extends Pick<DeviceMessage, "subject" | 
 const qosHeader = "Nmqtt-Pub";
 
 /**
- * Subscribes to what devices publish at QoS 0; one replica gets each message. What carries another QoS is dropped
- * here, because it comes by `pullDeviceMessages`, too, as is what did not come over MQTT. With a `window`, the broker
- * delivers at most about so many messages that are not read yet and drops the others, so that a flood does not delay
- * what else comes on the connection.
+ * Subscribes to what devices publish at QoS 0; one replica gets each message. Messages of other QoS or origin are
+ * dropped. `window` bounds what the broker delivers ahead of the reader, so that a flood does not delay other messages
+ * of the connection.
  */
 export function subscribeDeviceTopics(
   bus: Bus,
@@ -70,7 +69,7 @@ export function subscribeDeviceTopics(
       failed(failure);
       return;
     }
-    // Most of a flood is dropped at once; a promise for each message would cost more than that.
+    // A promise for each dropped message would cost more than the message.
     if (handling === undefined) {
       succeeded();
       return;

@@ -29,7 +29,7 @@ export interface BusOptions {
 /** Longest wait for one server of `url` to accept a connection and its login, in milliseconds. */
 const connectTimeoutMs = 2_000;
 
-/** A connection to the broker, shared by all that a process serves, calls, says and hears. */
+/** A connection to the broker, shared by all calls, events and queues of a process. */
 export interface Bus {
   /** Name of the service that owns it. */
   readonly name: string;
@@ -47,7 +47,7 @@ export interface Bus {
   readonly connected: boolean;
   /** Resolves when the connection has ended for good: undefined after `close`, else the error that ended it. */
   readonly ended: Promise<Error | undefined>;
-  /** Runs `hook` after each reconnect: what was said meanwhile was not heard. Returns its removal. */
+  /** Runs `hook` after each reconnect: events meanwhile were missed. Returns its removal. */
   onReconnect(hook: () => void): () => void;
   /** Runs `hook` at each loss of the connection. Returns its removal. */
   onDisconnect(hook: () => void): () => void;
@@ -58,8 +58,7 @@ export interface Bus {
 }
 
 /**
- * Connects and stays connected: a lost connection is replaced for as long as it takes. Waits for a broker that is
- * not up yet, until `signal` aborts; refused credentials reject at once.
+ * Connects, waiting for the broker until `signal` aborts, and reconnects for ever. Refused credentials reject at once.
  */
 export async function connectBus(options: BusOptions): Promise<Bus> {
   const { url, user, password, name, replicaId = randomReplicaId(), streamReplicas = 1, signal } = options;
@@ -97,7 +96,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
   });
 }
 
-/** What a connection says when it was lost and the call cannot wait for it. */
+/** Throws `unavailable` without a connection. */
 export function assertConnected(bus: Bus): void {
   if (!bus.connected)
     throw ServiceError.of("unavailable", { cause: new Error("not connected to the broker") });

@@ -13,8 +13,8 @@ import { formatTraceparent, requestIdHeader, traceHeader } from "./trace.ts";
 const retryAfterMs = [20, 60, 150];
 
 /**
- * Functions for the methods a service declared to call. They hand on the caller's trace, request id and remaining
- * time, and throw `ServiceError` only: the errors the method declares, or those of `kitErrors`.
+ * A client of the methods that a service declares to call. It passes on trace, request id and remaining time, and
+ * throws `ServiceError` only: the method's declared errors, or those of `kitErrors`.
  */
 export function createClient<const D extends Dependency>(
   bus: Bus,
@@ -128,8 +128,8 @@ function parseAnswer(declaration: MethodDeclaration, bytes: Uint8Array): unknown
 }
 
 /**
- * Rejects at once when the caller gave up. The end of its deadline is left to the request's own timer, which leaves
- * the callee's precise error the time to arrive.
+ * Rejects when the caller gives up. At its deadline the request's own timer rejects, a little later, so that the
+ * callee's error can arrive.
  */
 async function unlessAbandoned(request: Promise<Msg>, signal: AbortSignal): Promise<Msg> {
   let onAbort: (() => void) | undefined;
@@ -160,7 +160,7 @@ function abandoned(signal: AbortSignal): ServiceError {
     : ServiceError.of("unavailable", { cause: signal.reason });
 }
 
-/** Marks an `unavailable` that says nobody has seen the call: only such a call is sent again. */
+/** Errors of calls that no replica received: only those are sent again. */
 const unseen = new WeakSet<ServiceError>();
 
 function nobodyThere(cause: unknown): ServiceError {

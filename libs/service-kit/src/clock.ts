@@ -4,7 +4,7 @@ import { setTimeout as sleepFor } from "node:timers/promises";
 export interface Clock {
   /** Wall-clock time, for what is stored or shown. It may jump. */
   now(): Date;
-  /** Milliseconds since an arbitrary start; never goes back. For measuring and for deadlines. */
+  /** Monotonic milliseconds, for measuring and for deadlines. */
   monotonicMs(): number;
   /** Runs `task` once after `ms`; the returned function cancels it. A pending task keeps no process alive. */
   schedule(ms: number, task: () => void): () => void;

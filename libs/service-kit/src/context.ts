@@ -12,7 +12,7 @@ export interface CallContext {
   /** When the whole of it must have ended. */
   readonly deadline: Deadline;
   /**
-   * Aborts at the deadline, when the caller gives up, and when a shutdown's bound has passed. For every driver call.
+   * Aborts at the deadline, when the caller gives up, and when a shutdown takes too long. Pass it to every driver call.
    */
   readonly signal: AbortSignal;
   readonly trace: TraceContext;
@@ -56,10 +56,7 @@ export interface CallContextOptions {
   readonly clock?: Clock;
 }
 
-/**
- * The context of a call that begins here. Dispose of it when the work is done (`using call = createCallContext(…)`,
- * or `call[Symbol.dispose]()`); one that is forgotten ends by itself at its deadline.
- */
+/** A new call context. Dispose of it when the work is done (`using call = …`); otherwise it ends at its deadline. */
 export function createCallContext(options: CallContextOptions): OpenCallContext {
   const { timeoutMs, trace = startTrace(), requestId, signal: outer, clock = systemClock } = options;
   const controller = new AbortController();

@@ -25,10 +25,7 @@ export interface DeadLetter<Q extends QueueDeclaration> {
   readonly failedAt: Date;
 }
 
-/**
- * Keeps a job that was given up, with its error; the same job twice is one dead letter. Rejects when it is not known
- * to be stored.
- */
+/** Stores a job that was given up, once, with its error. Rejects unless it is stored. */
 export async function storeDeadLetter(
   bus: Bus,
   queue: string,
@@ -43,7 +40,7 @@ export async function storeDeadLetter(
   await stream.publish(deadSubject(queue), message.payload, { headers: wire, msgID });
 }
 
-/** Error text that may stand in a header: one line, at most 1,000 characters. */
+/** Error text for a header: one line, at most 1,000 characters. */
 function headerText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return (
@@ -54,9 +51,7 @@ function headerText(error: unknown): string {
   );
 }
 
-/**
- * Reads a dead letter as its stream keeps it; `job` is null for one of another release, whose jobs looked otherwise.
- */
+/** Reads a stored dead letter; `job` is null when it does not match the schema any more. */
 export function readDeadLetter<Q extends QueueDeclaration>(queue: Q, stored: StoredMsg): DeadLetter<Q> {
   let job: z.output<Q["job"]> | null = null;
   try {

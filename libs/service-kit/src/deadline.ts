@@ -34,8 +34,8 @@ export class Deadline {
 }
 
 /**
- * Milliseconds a received timeout header grants: digits only, capped by the contract, which also fills in for a
- * missing one. Throws `invalid_request` on anything else.
+ * Milliseconds of a received timeout header, at most `capMs`, which is also the default. Throws `invalid_request`
+ * unless it is digits.
  */
 export function parseTimeout(header: string | undefined, capMs: number): number {
   if (header === undefined || header === "") return capMs;

@@ -54,7 +54,7 @@ export const ServiceStats = z.object({
 });
 export type ServiceStats = z.infer<typeof ServiceStats>;
 
-/** What a service tells about itself. */
+/** Content of a service's discovery replies. */
 export interface Announcement {
   readonly description: string;
   /** Empty for a service that answers nothing. */
@@ -69,10 +69,7 @@ export interface Announced {
   withdraw(): void;
 }
 
-/**
- * Answers `$SRV.PING`, `INFO` and `STATS` for this replica after ADR-32, so that `nats micro ls` and a dashboard see
- * it.
- */
+/** Answers `$SRV.PING`, `INFO` and `STATS` for this replica (ADR-32), so that `nats micro ls` lists it. */
 export function announce(bus: Bus, { description, served, elsewhere = [] }: Announcement): Announced {
   const started = new Date().toISOString();
   const who = {

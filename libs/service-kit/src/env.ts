@@ -57,10 +57,7 @@ export function readEnv<S extends z.ZodType>(
   };
 }
 
-/**
- * What a variable must be, to whoever sets it; undefined where zod's own words do. A schema's own message goes before
- * it.
- */
+/** Requirement of a variable in words; undefined where zod's own are good. A schema's own message takes precedence. */
 function requirementOf(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case "invalid_type":
@@ -80,7 +77,7 @@ function requirementOf(issue: z.core.$ZodRawIssue): string | undefined {
   }
 }
 
-/** The environment of this process; when it is wrong, says why on stderr and ends the process with code 1. */
+/** The environment of this process; when it is wrong, prints why to stderr and exits with code 1. */
 export function parseEnv<S extends z.ZodType>(schema: S): z.output<S> {
   const reading = readEnv(schema, process.env);
   if ("env" in reading) return reading.env;

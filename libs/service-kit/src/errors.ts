@@ -82,10 +82,7 @@ export interface EncodedError {
   readonly body: string;
 }
 
-/**
- * The error as it may leave the service: one the method declares or the kit raises; everything else becomes
- * `internal` without a word of its own.
- */
+/** The error that may leave the service: declared by the method or the kit; everything else becomes `internal`. */
 export function sendableError(
   error: ServiceError,
   declared: Readonly<Record<string, ErrorDeclaration>>,

@@ -10,23 +10,23 @@ import { eventSubject, eventsNamed, eventsStream } from "./subjects.ts";
 
 /** How long one request for events waits, in milliseconds; they are handed over as they come. */
 const pollMs = 30_000;
-/** The same for events that are there already: the first ones end it, and a broker that is busy is asked again. */
+/** The same for events that exist already: the first ones end it. */
 const presentMs = 100;
 /** Most events of one request, and most bytes: one event of the broker's `max_payload` must fit. */
 const batchSize = 500;
 const batchBytes = 1_280 * 1024;
 /** How long JetStream may take for one answer, in milliseconds. */
 const answerMs = 1_500;
-/** The broker drops a consumer that nobody has asked for this long, in milliseconds. */
+/** The broker drops a consumer that was not pulled from for this long, in milliseconds. */
 const forgottenAfterMs = 30_000;
-/** Wait before the stream is asked again, in milliseconds. */
+/** Wait before the stream is read again, in milliseconds. */
 const retryMs = 250;
 /** How many times in a row a replay may find nothing where there must be something. */
 const maxFailures = 8;
 
 /** An event as the stream keeps it. */
 export interface StreamedEvent {
-  /** Its place in the stream, the same for all who read it; ascends, other events lie between. */
+  /** Sequence in the stream; ascends, with gaps. */
   readonly sequence: number;
   readonly service: string;
   readonly name: string;
@@ -40,25 +40,21 @@ export interface StreamedEvent {
 export interface StreamPosition {
   /** The last sequence read, or passed. */
   readonly after: number;
-  /** Events behind the position asked for are not kept any more, or the stream is another one. */
+  /** Events after the requested position are gone, or the stream is another one. */
   readonly gap: boolean;
 }
 
 /** What following hands over, in the stream's order. */
 export interface EventFollower {
-  /**
-   * Where it begins: at the start, and again when events were lost. Sequences may be lower than before, where the
-   * stream was made anew.
-   */
+  /** The start, and again after lost events. Sequences begin anew with another stream. */
   began(position: StreamPosition): void;
-  /** Not empty. The next ones are asked for when it has returned. */
+  /** Not empty. The next pull follows its return. */
   events(batch: readonly StreamedEvent[]): void;
 }
 
 /**
- * Follows events from now on, with none missing and none twice: after a lost connection or a lost leader of the
- * stream it goes on behind the last one. Waits for a stream that is not there yet. Resolves when `signal` aborts or
- * the bus is closed.
+ * Follows events from now on, each exactly once, across reconnects and elections. Waits for a missing stream. Resolves
+ * when `signal` aborts or the bus is closed.
  */
 export async function followEvents(
   bus: Bus,
@@ -86,11 +82,11 @@ export async function followEvents(
   }
 }
 
-/** Which kept events to read again. */
+/** Which stored events to read. */
 export interface ReplayOptions {
-  /** The last sequence known; those behind it are read. */
+  /** The last known sequence; reading begins after it. */
   readonly after: number;
-  /** Read up to this one, inclusive, and no further; asked anew before each batch. */
+  /** Last sequence to read, inclusive; evaluated before each batch. */
   readonly until: () => number;
   /** Only events about this, such as a device id; undefined for all. */
   readonly about: string | undefined;
@@ -98,8 +94,8 @@ export interface ReplayOptions {
 }
 
 /**
- * Reads events again that the stream keeps, in its order. The first batch is empty and tells where it begins. Throws
- * `unavailable` when the stream cannot be read.
+ * Reads stored events in order. The first batch is empty and holds the start position. Throws `unavailable` when the
+ * stream cannot be read.
  */
 export async function* replayEvents(
   bus: Bus,
@@ -125,12 +121,12 @@ export async function* replayEvents(
     if (first || reader.start.gap) yield { position: reader.start, events: [] };
     first = false;
     while (position < until()) {
-      // Whatever lies up to the end is no event that was asked for.
+      // The rest of the stream holds no matching event.
       if (reader.pending === 0) return;
       const events = await reader.read(presentMs, signal);
       if (events === null) break;
       if (events.length === 0) {
-        // They come late, or are kept no more: another reader knows.
+        // Late, or no longer stored: a new reader finds out.
         failures++;
         break;
       }
@@ -143,20 +139,17 @@ export async function* replayEvents(
 
 interface EventReader extends AsyncDisposable {
   readonly start: StreamPosition;
-  /** When the stream was made: another one begins to count anew. */
+  /** When the stream was created: another one counts anew. */
   readonly created: string;
-  /** How many events are still to be read, as far as the broker has said. */
+  /** Events left, as last reported by the broker. */
   readonly pending: number;
   /** The next events, none when there are none in time; null when the reader has to be opened again. */
   read(waitMs: number, signal: AbortSignal): Promise<readonly StreamedEvent[] | null>;
-  /**
-   * Hands events over as they come, those that come together in one piece; resolves when the reader has to be opened
-   * again.
-   */
+  /** Passes events on as they arrive; resolves when the reader must be opened again. */
   follow(take: (events: readonly StreamedEvent[]) => void, signal: AbortSignal): Promise<void>;
 }
 
-/** A consumer of its own behind the position; null where the stream is missing or cannot be asked. */
+/** Creates a consumer after the position; null when the stream cannot be read. */
 async function openReader(
   bus: Bus,
   filters: readonly string[],
@@ -199,7 +192,7 @@ function startIn(
   after: number | null,
   resumes: boolean,
 ): StreamPosition {
-  // A stream that never held anything counts from 0.
+  // An empty stream counts from 0.
   const beginning = Math.max(0, first_seq - 1);
   // Another stream than before: all of it is new.
   if (after === null) return resumes ? { after: beginning, gap: true } : { after: last_seq, gap: false };
@@ -230,7 +223,7 @@ function createReader(
       if (!whole || signal.aborted) return null;
       delivered += messages.length;
       left = messages.at(-1)?.pending ?? left;
-      // What came is whole, but what was behind it may be lost.
+      // The received events are complete; what follows may be lost.
       broken = failure !== null;
       return broken && messages.length === 0 ? null : messages.map(streamed);
     },
@@ -260,7 +253,7 @@ function createReader(
       puller.close();
       if (!bus.connected || bus.connection.isClosed()) return;
       const manager = await streamManager(bus, answerMs);
-      // One that is left behind is forgotten by the broker, a little later.
+      // Otherwise the broker drops it after a while.
       await manager.consumers.delete(eventsStream, consumer).catch(() => undefined);
     },
   };

@@ -25,11 +25,11 @@ const publishTimeoutMs = 2_000;
 export interface PublishOptions {
   /** A second publication with the same id within two minutes is not stored again. */
   readonly dedupeId?: string;
-  /** The call that led to the event; its trace goes along and its time bounds the wait. */
+  /** The call that led to the event: its trace is passed on and its deadline bounds the wait. */
   readonly call?: CallContext;
 }
 
-/** Names of the events that are kept, or of the live ones. */
+/** Names of the stored events, or of the live ones. */
 type Names<E extends EventsDeclaration, Live extends boolean> = {
   [N in keyof E["events"] & string]: E["events"][N] extends { readonly live: true }
     ? Live extends true
@@ -55,20 +55,20 @@ type LivePublications<E extends EventsDeclaration> = {
 };
 
 /**
- * One function an event. Each resolves when the stream has stored the event and throws `ServiceError` when that is
- * not known within two seconds.
+ * A function for each event. It resolves when the stream has stored the event, and throws `ServiceError` otherwise
+ * within two seconds.
  */
 export type Publisher<E extends EventsDeclaration> = Publications<E> & {
   /** The same for events whose loss is acceptable: never throws, a loss is logged and counted. */
   readonly bestEffort: Publications<E>;
   /**
-   * One function a live event. It neither throws nor waits: what a slow or lost connection does not take is dropped
-   * and counted.
+   * A function for each live event. It never throws or waits: an event that the connection cannot take is dropped and
+   * counted.
    */
   readonly live: LivePublications<E>;
 };
 
-/** Makes the stream of kept events if it is missing, and functions that publish a service's own events. */
+/** Creates the stream of stored events if it is missing, and the functions that publish a service's events. */
 export async function createPublisher<E extends EventsDeclaration>(
   bus: Bus,
   events: E,
@@ -129,7 +129,7 @@ interface CongestionGauge {
   add(bytes: number): void;
 }
 
-/** Each round trip tells that all which was sent before it has arrived. */
+/** A completed flush means that the broker has received everything sent before it. */
 function createCongestionGauge(bus: Bus): CongestionGauge {
   let waiting = 0;
   let asking = false;
@@ -212,7 +212,7 @@ export interface ReceivedEvent {
   readonly trace: TraceContext;
 }
 
-/** A function for each event that a service declared to hear. */
+/** A handler for each event that a service subscribes to. */
 export type EventHandlers<S extends EventSubscription> = {
   readonly [N in S["names"][number]]: (
     payload: z.output<NonNullable<S["events"]["events"][N]>["schema"]>,
@@ -220,7 +220,7 @@ export type EventHandlers<S extends EventSubscription> = {
   ) => void | Promise<void>;
 };
 
-/** Who gets an event: every replica of the service (`each`), or one of them (`one`). */
+/** Who receives an event: every replica (`each`) or one of them (`one`). */
 export interface SubscribeOptions {
   readonly mode: "each" | "one";
 }
@@ -232,9 +232,8 @@ export interface ActiveSubscription {
 }
 
 /**
- * Listens to another service's events from now on; what was said while disconnected is missed (see
- * `Bus.onReconnect`). An event that does not match its schema and a handler that fails are counted, logged, and
- * disturb nothing else.
+ * Subscribes to another service's events from now on; events while disconnected are missed (`Bus.onReconnect`).
+ * Unreadable events and failed handlers are counted and logged.
  */
 export function subscribe<const S extends EventSubscription>(
   bus: Bus,

@@ -4,8 +4,8 @@ import type { PulledMessage } from "./pull.ts";
 const remembered = 1_000;
 
 /**
- * What one process has of a queue in hand or has finished lately. A broker that was away in between has not heard it,
- * and delivers such a job again.
+ * The jobs that one process has begun or recently finished. A broker that missed the acknowledgement delivers them
+ * again.
  */
 export interface JobDeduplication {
   /** Null for a job that is to be done. */
@@ -39,7 +39,7 @@ export function createJobDeduplication(): JobDeduplication {
   };
 }
 
-/** The time tells apart queues that were made anew. */
+/** The time distinguishes queues of the same name. */
 function idOf({ storedAt, sequence }: PulledMessage): string {
   return `${storedAt.getTime()}-${sequence}`;
 }

@@ -1,10 +1,7 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/**
- * Begins to listen; port 0 takes any free one. Resolves with `http://HOST:PORT`, rejects when the address cannot be
- * had.
- */
+/** Listens; port 0 takes any free one. Resolves with `http://HOST:PORT`; rejects when the address is not available. */
 export async function listen(server: Server, port: number, host: string): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -2,7 +2,7 @@ import { type Logger, type LoggerOptions as PinoOptions, pino } from "pino";
 
 export type { Logger } from "pino";
 
-/** Members that never reach a log line, wherever they stand in the first three levels of a logged object. */
+/** Members that are redacted in the first three levels of a logged object. */
 const secrets = [
   "password",
   "pass",
@@ -19,10 +19,7 @@ const secrets = [
 
 const redactedPaths = secrets.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
-/**
- * Of an error only what says what went wrong, and where: other members, as a driver's, can hold what was to be
- * stored. Messages and stacks are with those of its causes.
- */
+/** Type, message, stack and code of an error: other members, such as a driver's, can hold user data. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
   const { type, message, stack, code } = pino.stdSerializers.err(error);
@@ -51,6 +48,6 @@ export function createLogger({ service, level, replica, destination }: LoggerOpt
     serializers: { err: describeError },
     redact: { paths: redactedPaths, censor: "[redacted]" },
   };
-  // Written at once: with lines waiting, the end of a process whose reader is gone would wait for them without end.
+  // Synchronous: buffered lines would block the exit of a process whose reader is gone.
   return pino(options, destination ?? pino.destination({ dest: 1, sync: true }));
 }

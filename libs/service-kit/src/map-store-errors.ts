@@ -5,8 +5,8 @@ import type { Implementation } from "./implementation.ts";
 type Method = (input: unknown, context: unknown) => Promise<unknown>;
 
 /**
- * The same implementation, whose callers are told `unavailable` (try again) instead of `internal` where a method
- * throws what `isAway` recognises: a store that cannot be reached now, say.
+ * Turns errors of a store that is not available into `unavailable`, so that callers retry instead of getting
+ * `internal`.
  */
 export function mapStoreErrors<C extends ContractDeclaration>(
   implementation: Implementation<C>,

@@ -15,11 +15,11 @@ export interface Metrics {
   readonly busConnected: Gauge<"user">;
   readonly busReconnects: Counter;
   /**
-   * Events told, by `name` and `outcome` (`ok`, `failed`; of live ones also why they were not: `too_large`,
-   * `disconnected`, `congested`).
+   * Published events, by `name` and `outcome` (`ok`, `failed`, and for live ones `too_large`, `disconnected`,
+   * `congested`).
    */
   readonly eventsPublished: Counter<"name" | "outcome">;
-  /** Events heard, by `name` and `outcome` (`ok`, `unreadable`, `failed`). */
+  /** Received events, by `name` and `outcome` (`ok`, `unreadable`, `failed`). */
   readonly eventsHandled: Counter<"name" | "outcome">;
   /** Attempts at queued jobs, by `queue` and `outcome` (`ok`, `failed`, `dead`). */
   readonly jobAttempts: Counter<"queue" | "outcome">;
@@ -30,8 +30,7 @@ export interface Metrics {
 }
 
 /**
- * Gauges of prom-client that are named like counters; the same stands, by type, in `nodejs_active_resources` and its
- * kin.
+ * Gauges of prom-client named like counters; `nodejs_active_resources` and the others have the same content by type.
  */
 const gaugesNamedLikeCounters = [
   "nodejs_active_handles_total",

@@ -11,7 +11,7 @@ export interface OpsServerOptions {
   /** 0: any free one. */
   readonly port: number;
   readonly metrics: Metrics;
-  /** By name; each is asked at each `/readyz`. */
+  /** By name; each runs at each `/readyz`. */
   readonly checks: ReadonlyMap<string, ReadinessCheck>;
   /** Longest wait for one check, in milliseconds. Default 2,000. */
   readonly checkMs?: number;

@@ -11,9 +11,9 @@ export interface Page<T> {
 export interface CutOptions<T> {
   /** Most items of the page. */
   readonly limit: number;
-  /** Cursor that continues behind this item. */
+  /** Cursor of the page after this item. */
   readonly cursorOf: (item: T) => string;
-  /** Whether the store has items behind the candidates. Default: the candidates are all there is. */
+  /** Whether the store has more items than the candidates. Default false. */
   readonly more?: boolean;
   /** Bytes of an item as JSON. Default: measured by encoding it. */
   readonly sizeOf?: (item: T) => number;
@@ -22,8 +22,8 @@ export interface CutOptions<T> {
 }
 
 /**
- * The page that begins with the first candidate: cut by count and by bytes (ADR 19). Ask the store for one item more
- * than `limit`, or set `more`. An item that alone is too large still makes a page of its own.
+ * Cuts the first page by count and by bytes (ADR 19); it has at least one item. Ask the store for `limit` + 1
+ * candidates, or set `more`.
  */
 export function cutPage<T>(candidates: readonly T[], options: CutOptions<T>): Page<T> {
   const { limit, cursorOf, more = false, sizeOf = jsonBytes, maxBytes = MAX_REPLY_BYTES } = options;
@@ -48,7 +48,7 @@ function jsonBytes(item: unknown): number {
 /** A page taken apart without parsing its items. */
 export interface SplitPage {
   readonly next: string | null;
-  /** What stands between the brackets of `items`: JSON values with commas between; empty for none. */
+  /** Content of the array `items`: JSON values with commas between. */
   readonly items: Uint8Array;
 }
 
@@ -56,10 +56,7 @@ const opening = Buffer.from('{"next":');
 const between = Buffer.from(',"items":[');
 const closing = Buffer.from("]}");
 
-/**
- * Takes a `pageOf` reply apart so that its items can be passed on as bytes (ADR 19). Relies on `next` coming first,
- * as its owner serialises it; throws when the bytes are not laid out so.
- */
+/** Splits a `pageOf` reply so that its items can be passed on as bytes (ADR 19). Throws unless `next` comes first. */
 export function splitPage(bytes: Uint8Array): SplitPage {
   const page = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (!page.subarray(0, opening.length).equals(opening)) throw new Error("a page does not begin with `next`");
@@ -74,7 +71,7 @@ export function splitPage(bytes: Uint8Array): SplitPage {
   return { next, items: page.subarray(itemsBegin, itemsEnd) };
 }
 
-/** Index behind the JSON value of `next`: the literal `null`, or a string with its escapes. */
+/** Index after the JSON value of `next`: `null` or a string. */
 function endOfNext(page: Buffer): number {
   const quote = 0x22;
   const backslash = 0x5c;

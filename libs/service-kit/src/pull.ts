@@ -15,13 +15,13 @@ export interface PulledMessage {
   readonly deliveries: number;
   /** When the stream stored it. */
   readonly storedAt: Date;
-  /** How many the stream held for the consumer behind this one when it was delivered. */
+  /** Messages left for the consumer when this one was delivered. */
   readonly pending: number;
   /** Done: not delivered again. Unconfirmed, so a lost one means another delivery. */
   acknowledge(): void;
   /** Not done: delivered again after `delayMs`; with 0 before anything newer. */
   reject(delayMs: number): void;
-  /** Still at work: the consumer's ack_wait begins anew. */
+  /** Restarts the consumer's ack_wait. */
   extend(): void;
 }
 
@@ -37,8 +37,8 @@ export interface PullResult {
 /** How a puller shares its consumer with others. */
 export interface PullerOptions {
   /**
-   * The consumer's priority group of the policy `pinned_client` (ADR-42): all its messages go to one puller, until
-   * that leaves or asks no more. The others find nothing meanwhile, at once and however long they would wait.
+   * The consumer's priority group of policy `pinned_client` (ADR-42): one puller gets all its messages until it leaves
+   * or stops pulling. The others get empty results at once.
    */
   readonly pinnedIn?: string;
 }
@@ -49,10 +49,7 @@ export interface PullRequest {
   readonly expiresMs: number;
   /** Ends as soon as there was anything, instead of waiting for the batch to fill. */
   readonly untilAny?: boolean;
-  /**
-   * The most that the messages may weigh, in bytes, headers included; the request ends before the one that would
-   * exceed it.
-   */
+  /** Most bytes of the messages, headers included. */
   readonly maxBytes?: number;
   /** Takes each message as it comes; the result then holds none. Must not throw. */
   readonly onMessage?: (message: PulledMessage) => void;
@@ -61,13 +58,13 @@ export interface PullRequest {
 /** Asks one consumer for messages, one request at a time. */
 export interface Puller {
   /**
-   * Resolves when the batch is full, `expiresMs` have passed, the consumer refuses, the bus is lost, or `signal`
+   * Resolves when the batch is full, after `expiresMs`, or when the consumer refuses, the bus is lost or `signal`
    * aborts.
    */
   pull(request: PullRequest, signal: AbortSignal): Promise<PullResult>;
   /** Whether the group's messages come here, as far as is known. */
   readonly isPinned: boolean;
-  /** Tells the broker that this puller is at work with what it got, and wants to stay the one. */
+  /** Renews the pin while this puller works. */
   keepPin(): void;
   /** Leaves the group's messages to the next puller that asks. */
   unpin(): Promise<void>;
@@ -75,8 +72,8 @@ export interface Puller {
 }
 
 /**
- * A puller that speaks the pull protocol of ADR-37 itself: the client library asks for the consumer's info first and
- * waits at least a second, and here both the subjects needed and the waits must be exact.
+ * A puller that speaks the pull protocol (ADR-37) itself: the client library asks for the consumer's info first and
+ * waits at least a second.
  */
 export function createPuller(
   bus: Bus,
@@ -95,7 +92,7 @@ export function createPuller(
       if (isDelivery(msg)) pin = msg.headers?.get(pinHeader) || undefined;
       else if (msg.headers?.code === pinMismatch) pin = undefined;
       if (current !== null) current.take(msg);
-      // Left over from a request that was given up: whoever asks next shall have it at once.
+      // Of an abandoned request: redelivered at once.
       else if (isDelivery(msg)) say(msg, "-NAK");
     },
   });
@@ -110,7 +107,7 @@ export function createPuller(
         const replyTo = `${inbox}.${nuid.next()}`;
         const waits = group === undefined || pin !== undefined;
         const beats = waits && expiresMs > 2 * heartbeatMs;
-        /** How many messages there will be, once the broker has said so. */
+        /** How many messages will come, once a status has said so. */
         let expected = batch;
         let outcome: PullFailure | null = null;
         const finish = (failure: PullFailure | null) => {
@@ -210,8 +207,8 @@ function isDelivery(msg: Msg): boolean {
 }
 
 /**
- * `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<timestamp>.<pending>`, which servers to come
- * prefix with `<domain>.<account hash>` and may extend: read from the stream's name on (ADR-15).
+ * `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<timestamp>.<pending>`; newer servers prefix it
+ * with `<domain>.<account hash>` and may extend it (ADR-15).
  */
 function pulled(msg: Msg): PulledMessage {
   const tokens = (msg.reply ?? "").split(".");
@@ -232,7 +229,7 @@ function pulled(msg: Msg): PulledMessage {
   };
 }
 
-/** How much of its batch a request did not get, as the status that ends it says; one that says nothing got nothing. */
+/** How much of the batch a final status says was not delivered; all of it without that header. */
 function undelivered(msg: Msg, batch: number): number {
   const text = msg.headers?.get("Nats-Pending-Messages") ?? "";
   const count = Number(text);
@@ -244,13 +241,13 @@ function say(msg: Msg, word: string): void {
   try {
     msg.respond(word);
   } catch {
-    // Nobody is left to tell.
+    // The connection is closed.
   }
 }
 
 /**
- * Status of ADR-13: 404 and 408 end a request in peace, as does 409 where the batch is complete or the next message
- * would exceed its bytes; 503 says nobody serves the consumer.
+ * Statuses of ADR-13: 404 and 408 end a request without failure, as does 409 for a complete batch or size; 503 is a
+ * missing consumer.
  */
 function failureOf(status: number, description: string): PullFailure | "heartbeat" | null {
   switch (status) {

@@ -9,21 +9,21 @@ import { deadLetterStream, deadSubject, queueStream, queueSubject } from "./subj
 /** How long queueing again waits for the stream's acknowledgement, in milliseconds. */
 const requeueTimeoutMs = 2_000;
 
-/** A part of the dead letters; `next` is the sequence after which the following part begins, null at the end. */
+/** A page of dead letters; `next` is the cursor of the following one, null at the end. */
 export interface DeadLetterPage<Q extends QueueDeclaration> {
   readonly letters: readonly DeadLetter<Q>[];
   readonly next: number | null;
 }
 
-/** A look into a queue, and what can be done about its dead letters. For the service that consumes it. */
+/** State of a queue and its dead letters. For the service that consumes it. */
 export interface QueueAdmin<Q extends QueueDeclaration> {
-  /** Jobs waiting or under way, and dead letters kept. */
+  /** Jobs not finished, and dead letters. */
   count(): Promise<{ readonly pending: number; readonly dead: number }>;
   /** Dead letters, oldest first, after the one of sequence `after`. */
   listDeadLetters(options: { readonly after?: number; readonly limit: number }): Promise<DeadLetterPage<Q>>;
   /**
-   * Queues a dead letter again and forgets it; false when there is none of that sequence. Twice is once, also at the
-   * same time. Throws `unavailable` when it is not known to be queued, or still kept.
+   * Queues a dead letter again, once, and deletes it; false when it does not exist. Throws `unavailable` when either is
+   * uncertain.
    */
   retryDeadLetter(sequence: number): Promise<boolean>;
 }

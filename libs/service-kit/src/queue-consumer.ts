@@ -30,14 +30,14 @@ export interface Attempt extends CallContext {
   readonly queuedAt: Date;
 }
 
-/** Thrown by a handler when no further attempt can help: the job becomes a dead letter at once. */
+/** Thrown by a handler to make the job a dead letter at once. */
 export class UnrecoverableError extends Error {
   override readonly name = "UnrecoverableError";
 }
 
 /** How a queue is consumed. */
 export interface ConsumeOptions {
-  /** Jobs of this process under way at once. Default 1. */
+  /** Concurrent jobs of this process. Default 1. */
   readonly concurrency?: number;
 }
 
@@ -48,10 +48,9 @@ export interface QueueWorker {
 }
 
 /**
- * Works on a queue, sharing its jobs with all replicas. A handler that rejects, or outlasts `attemptMs`, is tried
- * again after the declared waits; then, or at once after an `UnrecoverableError`, the job and its error are kept
- * as a dead letter, stored before the job is taken off the queue. A process that dies leaves its job to another;
- * deaths count as attempts. What ends here while the broker is away is not done again by this process.
+ * Works on a queue, sharing its jobs with all replicas. A handler that rejects or exceeds `attemptMs` is retried after
+ * the declared waits; then, or after an `UnrecoverableError`, the job becomes a dead letter, stored before it leaves
+ * the queue. Another replica takes over the job of a process that dies; that counts as an attempt.
  */
 export async function consumeQueue<Q extends QueueDeclaration>(
   bus: Bus,
@@ -185,8 +184,8 @@ async function attempt<Q extends QueueDeclaration>(
 }
 
 /**
- * Makes the job a dead letter, then takes it off the queue; a crash between the two makes the same one once more.
- * False when neither is known.
+ * Stores the dead letter, then acknowledges the job; a crash between the two repeats both. False when either is
+ * uncertain.
  */
 async function bury(bus: Bus, queue: string, message: PulledMessage, error: unknown): Promise<boolean> {
   try {

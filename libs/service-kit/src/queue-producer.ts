@@ -16,7 +16,7 @@ const enqueueTimeoutMs = 2_000;
 export interface EnqueueOptions {
   /** A second job with the same id within an hour is not queued again. */
   readonly dedupeId?: string;
-  /** The call that led to the job; its trace goes along and its time bounds the wait. */
+  /** The call that led to the job: its trace is passed on and its deadline bounds the wait. */
   readonly call?: CallContext;
 }
 

@@ -35,7 +35,7 @@ export interface StartOptions<S extends ServiceDeclaration, E> {
   readonly log: Logger;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** Aborts when the service begins to stop: for loops and for waits during the start. */
+  /** Aborts when the service begins to stop. */
   readonly signal: AbortSignal;
   /** Adds a check that `/readyz` asks. */
   readonly ready: (name: string, check: ReadinessCheck) => void;
@@ -47,7 +47,7 @@ export interface StartedService<C extends ContractDeclaration | null> {
   readonly implementation: C extends ContractDeclaration ? Implementation<C> : null;
   /** What the service answers in other ways than by its contract, for discovery. */
   readonly elsewhere?: readonly EndpointStats[];
-  /** Asked at each `/readyz`, besides the bus. */
+  /** Checked at each `/readyz`, besides the bus. */
   readonly ready?: ReadinessCheck;
   /** At shutdown, once running calls are done: ends what the service does by itself, such as consuming a queue. */
   readonly stop?: () => Promise<void>;
@@ -62,16 +62,16 @@ export interface ServiceDefinition<S extends ServiceDeclaration, V extends z.Zod
   readonly env: V;
   readonly start: (parts: StartOptions<S, z.output<V>>) => Promise<StartedService<S["serves"]>>;
   /**
-   * Once started, the service stays ready without the broker. For one that a balancer routes to by `/readyz`: the
-   * broker is shared, so all replicas would leave the balancer at once, and nobody would be left to answer 503.
+   * Once started, the service stays ready without the broker: otherwise all replicas of a load-balanced service would
+   * be taken out at once, and nobody would answer 503.
    */
   readonly readyWithoutBroker?: boolean;
 }
 
 /**
- * The life of a service's process: environment, broker, start, serve, ready; on SIGTERM, SIGINT, or when the launcher
- * is gone: readiness red, no new calls, running ones finished within `DRAIN_MS`, store closed, exit 0. A failed start
- * is one line and exit 1, as is an error that nobody caught. Resolves when the service is ready.
+ * Runs a service: environment, broker, start, serve, ready. On SIGTERM, SIGINT or loss of the launcher it drains calls
+ * within `DRAIN_MS`, closes its store and exits with 0. A failed start or an uncaught error exits with 1. Resolves when
+ * the service is ready.
  */
 export async function runService<const S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>(
   definition: ServiceDefinition<S, V>,
@@ -124,7 +124,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       await this.#close().catch(() => undefined);
       process.exit(1);
     }
-    // Told to stop meanwhile: the shutdown is under way, and nobody may hear that this is ready.
+    // Stopped meanwhile: the service must not report itself ready.
     if (this.#stopping.signal.aborted) return;
     this.#checks.delete("started");
     const ops = this.#ops?.url ?? "";
@@ -134,7 +134,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
     flushCompileCache();
   }
 
-  /** Begins the shutdown; further calls change nothing. */
+  /** Begins the shutdown, once. */
   shutDown(why: string): void {
     if (this.#stopping.signal.aborted) return;
     this.#checks.set("stopping", () => false);
@@ -222,7 +222,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       served: this.#served === undefined ? [] : [this.#served],
       ...(started.elsewhere === undefined ? {} : { elsewhere: started.elsewhere }),
     });
-    // The broker knows the subscriptions before anybody is told that the service is ready.
+    // The broker must know the subscriptions before the service reports itself ready.
     await bus.flush();
   }
 
@@ -266,7 +266,7 @@ function credentials(user: string, password: string | undefined): { user?: strin
   return password === undefined ? {} : { user, password };
 }
 
-/** What a launcher that started the process over an IPC channel is told. */
+/** Messages to a launcher that started the process with an IPC channel. */
 export type LauncherMessage =
   | { readonly type: "ready"; readonly ops: string }
   | { readonly type: "failed"; readonly message: string };

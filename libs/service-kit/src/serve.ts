@@ -34,8 +34,8 @@ export interface Served {
   readonly contract: ContractDeclaration;
   readonly endpoints: readonly EndpointStats[];
   /**
-   * Takes no more calls, then waits up to `boundMs` for those that run. What still runs then is aborted and answered
-   * `unavailable`. Returns how many those were.
+   * Takes no more calls and waits up to `boundMs` for running ones; aborts the rest, which end as `unavailable`.
+   * Returns their number.
    */
   drain(boundMs: number): Promise<number>;
 }
@@ -46,8 +46,8 @@ export function defaultInterceptors(bus: Bus): readonly Interceptor[] {
 }
 
 /**
- * Answers the methods of a contract, shared with all replicas of the service. Input and output are checked, each call
- * ends by its deadline, and nothing a handler does reaches the connection's reader.
+ * Serves a contract, shared with all replicas. Input and output are validated, each call ends by its deadline, and no
+ * handler can break the connection.
  */
 export function serve<C extends ContractDeclaration>(
   bus: Bus,
@@ -145,7 +145,7 @@ function checkedCall(
   };
 }
 
-/** Behind a checked input, an `invalid_request` is about a call of this service, not about the one it answers. */
+/** After validation, an `invalid_request` comes from a call that this service made. */
 function asOwnError(error: unknown, declaration: MethodDeclaration): ServiceError {
   const failure = ServiceError.from(error);
   const foreign = failure.reason === "invalid_request" && !Object.hasOwn(declaration.errors, failure.reason);
@@ -212,7 +212,7 @@ function methodContext(
   };
 }
 
-/** Runs `work`, but no longer than until `signal` aborts; whatever a late handler does then is nobody's concern. */
+/** Runs `work` until `signal` aborts; a later result is ignored. */
 function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);

@@ -55,7 +55,7 @@ export async function ensureQueueStream(bus: Bus, queue: string): Promise<void> 
   });
 }
 
-/** The stream of a queue's dead letters; kept 30 days and at most 64 MB, the oldest go first. */
+/** Stream of a queue's dead letters: 30 days, at most 64 MB. */
 export async function ensureDeadLetterStream(bus: Bus, queue: string): Promise<void> {
   await ensureStream(bus, {
     name: deadLetterStream(queue),
@@ -69,15 +69,14 @@ export async function ensureDeadLetterStream(bus: Bus, queue: string): Promise<v
 }
 
 /**
- * Requests to JetStream's API, each with `timeoutMs` for its answer; it asks the account for nothing, so that a user
- * needs no right to its overview. While a stream has no leader, nobody answers for it: ask again soon rather than
- * wait for long.
+ * Requests to JetStream's API with a timeout, without those that need a permission on the account. Without a leader
+ * nobody answers: prefer retries to long timeouts.
  */
 export function streamManager(bus: Bus, timeoutMs = 5_000): Promise<JetStreamManager> {
   return jetstreamManager(bus.connection, { checkAPI: false, timeout: timeoutMs });
 }
 
-/** Whether JetStream said that the stream, consumer or message is not there. */
+/** Whether the stream, consumer or message does not exist. */
 export function isMissing(error: unknown): boolean {
   return (
     error instanceof JetStreamApiError &&
@@ -85,7 +84,7 @@ export function isMissing(error: unknown): boolean {
   );
 }
 
-/** What JetStream says of a stream; null when there is none of that name. */
+/** Info of a stream; null when it does not exist. */
 export async function findStream(
   manager: JetStreamManager,
   name: string,
@@ -99,7 +98,7 @@ export async function findStream(
   }
 }
 
-/** Makes the stream, or changes an existing one to match; harmless when several replicas do so at once. */
+/** Creates or updates a stream; safe in several replicas at once. */
 async function ensureStream(bus: Bus, wanted: WantedStream): Promise<void> {
   const config: WantedStream = { storage: StorageType.File, num_replicas: bus.streamReplicas, ...wanted };
   await onceAvailable(bus, async (manager) => {
@@ -116,7 +115,7 @@ async function ensureStream(bus: Bus, wanted: WantedStream): Promise<void> {
   });
 }
 
-/** Makes the durable consumer, or changes an existing one to match; harmless when several replicas do so at once. */
+/** Creates or updates a durable consumer; safe in several replicas at once. */
 export async function ensureConsumer(
   bus: Bus,
   stream: string,
@@ -135,13 +134,10 @@ export async function ensureConsumer(
 /** JetStream's error code for too few servers to keep the copies; others of the cluster may be on their way up. */
 const noSuitablePeers = 10_005;
 
-/** How long JetStream may take to come up behind a broker that accepts connections already, in milliseconds. */
+/** How long JetStream may take to start after the broker accepts connections, in milliseconds. */
 const availableWithinMs = 30_000;
 
-/**
- * Does `work`, again while JetStream is not up yet, has no leader or too few servers; what it refuses rejects at
- * once.
- */
+/** Repeats `work` while JetStream is starting, has no leader or too few servers; a refusal rejects at once. */
 async function onceAvailable(bus: Bus, work: (manager: JetStreamManager) => Promise<void>): Promise<void> {
   const manager = await streamManager(bus);
   const giveUpAt = systemClock.monotonicMs() + availableWithinMs;

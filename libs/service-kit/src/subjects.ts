@@ -4,8 +4,8 @@ import type { ContractDeclaration, EventDeclaration } from "@devmesh/contracts/c
 const restrictedTerm = /^[A-Za-z0-9_-]{1,128}$/;
 
 /**
- * A token that may stand in a subject. Throws a `TypeError` when `value` could mean another subject: holds a dot,
- * a wildcard, a blank, or nothing at all.
+ * Returns `value` as a token of a subject. Throws a `TypeError` when it holds a dot, a wildcard or a blank, or is
+ * empty.
  */
 export function subjectToken(value: string, role: string): string {
   if (!restrictedTerm.test(value))
@@ -21,13 +21,13 @@ export function methodSubject(
   return `mesh.${subjectToken(contract.service, "service")}.v${contract.version}.${subjectToken(method, "method")}`;
 }
 
-/** All events that are kept, the subject of stream `EVENTS`. */
+/** Subjects of the stream `EVENTS`. */
 export const allEvents = "event.>";
 
-/** How long events of a kind are kept: an hour, or, of live ones, not at all. */
+/** Whether events are stored for an hour, or live. */
 type Keeping = Pick<EventDeclaration, "live">;
 
-/** Where one event is published; `key` says what it is about, such as a device id. */
+/** Subject of one event; `key` is the id of its object, such as a device. */
 export function eventSubject(service: string, name: string, key: string, keeping: Keeping): string {
   return `${eventStem(service, name, keeping)}.${subjectToken(key, "event key")}`;
 }
@@ -65,8 +65,8 @@ export function discoverySubjects(verb: DiscoveryVerb, service: string, id: stri
 }
 
 /**
- * The broker's user of a service in account MESH. nats-server looks a login up among its own users before it asks the
- * auth callout, so these names hold a dot, which no device id does.
+ * A service's user in account MESH. nats-server tries its own users before the auth callout, so the name has a dot,
+ * which no device id has.
  */
 export function meshUser(service: string): string {
   return `${service}.mesh`;

@@ -1,7 +1,7 @@
 import type { Subscription } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
 
-/** Ends a subscription after what it received was handed over; one on a lost connection ends at once. */
+/** Ends a subscription after its received messages were handled; at once without a connection. */
 export async function endSubscription(bus: Bus, subscription: Subscription): Promise<void> {
   if (subscription.isClosed()) return;
   try {

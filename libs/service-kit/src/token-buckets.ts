@@ -27,7 +27,7 @@ export class TokenBuckets {
     this.#options = options;
   }
 
-  /** Buckets kept now. */
+  /** Number of buckets kept. */
   get count(): number {
     return this.#buckets.size;
   }

@@ -6,7 +6,7 @@ export const traceHeader = "traceparent";
 /** Header that carries the request id through the mesh (api.md, Conventions). */
 export const requestIdHeader = "Mesh-Request-Id";
 
-/** Where a call stands in a trace (W3C Trace Context, level 1). */
+/** Position of a call in a trace (W3C Trace Context, level 1). */
 export interface TraceContext {
   /** 32 lower-case hex digits, the same in the whole trace. */
   readonly traceId: string;

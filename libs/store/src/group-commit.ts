@@ -8,8 +8,8 @@ interface Write {
 }
 
 /**
- * Commits the writes of one turn of the event loop together, in the order they came, so that they share one sync to
- * the disk (ADR 13). One that throws is undone alone.
+ * Commits the writes of one turn of the event loop together, in order, with one sync to the disk (ADR 13). A write that
+ * throws is undone alone.
  */
 export class GroupCommit {
   readonly #db: DatabaseSync;

@@ -35,10 +35,8 @@ export interface CollectionDeclaration {
 export interface MongoStore {
   readonly db: Db;
   /**
-   * Runs one call of the driver within the deadline of the call it is made for: hand the signal on to the driver
-   * where that takes one, so that it cuts the work short; where it takes none, the work is left to end by itself.
-   * @throws the signal's reason once it has aborted; {@link StoreUnavailable} when the server cannot be reached or
-   * cannot serve now; else what the driver threw.
+   * Runs a call of the driver until `signal` aborts; pass the signal on where the driver takes one.
+   * @throws the signal's reason; {@link StoreUnavailable} when the server cannot serve now; else the driver's error.
    */
   run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   /** Resolves when the database answers now. @throws StoreUnavailable */
@@ -47,18 +45,15 @@ export interface MongoStore {
 }
 
 /**
- * How long a call looks for a server that takes writes, in milliseconds, before it ends as {@link StoreUnavailable}:
- * callers are to hear of a store that is away before their own deadline passes.
+ * How long a call waits for a primary, in milliseconds, before it ends as {@link StoreUnavailable}: shorter than the
+ * deadlines of callers.
  */
 const serverSelectionMs = 1_500;
 
 /** Between two attempts to connect anew, in milliseconds. */
 const reconnectEveryMs = 500;
 
-/**
- * What a server answers while it cannot do what it is asked, whatever that is; by MongoDB's own names
- * (`error_codes.yml`).
- */
+/** Server errors that do not depend on the request, by MongoDB's names (`error_codes.yml`). */
 const awayCodes: ReadonlySet<number> = new Set(
   Object.values({
     // Not the primary now, or about to end.
@@ -82,7 +77,7 @@ const awayCodes: ReadonlySet<number> = new Set(
     UnsatisfiableWriteConcern: 100,
     NetworkInterfaceExceededTimeLimit: 202,
     SocketException: 9_001,
-    // Was held up, or ended it: by its operator, a lock, a restart between two pages.
+    // Interrupted, or waits too long.
     LockTimeout: 24,
     CursorNotFound: 43,
     MaxTimeMSExpired: 50,
@@ -114,16 +109,16 @@ const awayCodes: ReadonlySet<number> = new Set(
 );
 
 /**
- * What a server on top of PostgreSQL answers to a call that it rolled back for others to go on: `deadlock_detected` and
- * `serialization_failure`, its codes as numbers. MongoDB itself tries such a call again before it answers.
+ * Codes of a server on top of PostgreSQL for a call that it rolled back: `deadlock_detected` and
+ * `serialization_failure`. MongoDB itself retries such a call.
  */
 const rolledBackCodes: ReadonlySet<number> = new Set([16_908_292, 16_777_220]);
 /** How often one call is tried in all when the server rolls it back. */
 const attemptsAtMost = 5;
 
 /**
- * Opens a service's database and creates what is declared and missing. A write has reached the journals of a majority
- * of the servers when it is acknowledged, and what is read can no longer be rolled back (ADR 18).
+ * Opens a service's database and creates its collections' indexes. Writes are journaled by a majority before they are
+ * acknowledged, and reads are never rolled back (ADR 18).
  * @throws StoreUnavailable when no server answers in time.
  */
 export async function openMongo(
@@ -168,7 +163,7 @@ export async function openMongo(
   }
 }
 
-/** Several replicas that start at once may drop it at once. */
+/** Several replicas may drop it at once. */
 async function dropIndex(collection: Collection, name: string): Promise<void> {
   try {
     await collection.dropIndex(name);
@@ -179,10 +174,7 @@ async function dropIndex(collection: Collection, name: string): Promise<void> {
 
 const indexNotFound = 27;
 
-/**
- * Connects a client anew, which its collections stay valid over, whenever it can no longer find its servers by
- * itself.
- */
+/** Reconnects a client that no longer finds its servers; its collections stay valid. */
 function keepConnected(client: MongoClient): { close(): Promise<void> } {
   const closing = new AbortController();
   let reconnecting: Promise<void> | null = null;
@@ -193,7 +185,7 @@ function keepConnected(client: MongoClient): { close(): Promise<void> } {
         await client.connect();
         return;
       } catch {
-        // Calls end as unavailable meanwhile, and say why.
+        // Meanwhile calls end as unavailable, with the cause.
         await sleep(reconnectEveryMs, undefined, { signal: closing.signal }).catch(() => undefined);
       }
     }
@@ -213,10 +205,7 @@ function keepConnected(client: MongoClient): { close(): Promise<void> } {
   };
 }
 
-/**
- * Whether a unique index refused a write: of that name, or, without one, any. Of writes in one batch: whether nothing
- * else kept any of them from being done.
- */
+/** Whether a unique index, of that name or any, refused a write. Of a batch: whether that was the only failure. */
 export function isDuplicateKey(error: unknown, index?: string): boolean {
   if (!(error instanceof MongoServerError) || error.code !== duplicateKey) return false;
   if (error instanceof MongoBulkWriteError) {
@@ -229,8 +218,8 @@ export function isDuplicateKey(error: unknown, index?: string): boolean {
 const duplicateKey = 11_000;
 
 /**
- * By `E11000 duplicate key error collection: <database>.<collection> index: <name> dup key: <key>`, as MongoDB says
- * it, where the key may be anything, or `Index '<name>'`.
+ * From `E11000 duplicate key error collection: <database>.<collection> index: <name> dup key: <key>`, as MongoDB says
+ * it, or `Index '<name>'`.
  */
 function isOf(index: string | undefined, message: string): boolean {
   return index === undefined || / (?:index: |Index ')(?<name>\w+)/.exec(message)?.groups?.name === index;

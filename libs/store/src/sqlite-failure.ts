@@ -4,10 +4,7 @@ export interface SqliteFailure {
   readonly errstr: string;
 }
 
-/**
- * SQLITE_TOOBIG, _CONSTRAINT, _MISMATCH and _RANGE: what was to be written is to blame. Everything else is the
- * store's fault.
- */
+/** SQLITE_TOOBIG, _CONSTRAINT, _MISMATCH and _RANGE are errors of the input, all others of the store. */
 const faultsOfInput = new Set([18, 19, 20, 25]);
 
 /** Whether SQLite failed whatever the input: the disk full or read-only, the file locked or damaged. */

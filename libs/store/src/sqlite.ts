@@ -21,10 +21,9 @@ export interface SqliteStore {
 const memory = ":memory:";
 
 /**
- * Opens a database for writing, brings its schema up to date, and keeps every other process from doing the same:
- * SQLite means one replica of a service (ADR 3). Each commit is synced to the disk, so that it survives a power cut.
- * @throws Error with one clear sentence when another replica holds the store, when the folder cannot be written, when
- * the file is no database or cannot be used, or when the schema is newer than this program.
+ * Opens a database for one writer, the only replica of a service (ADR 3), and migrates its schema. Each commit is
+ * synced to the disk.
+ * @throws Error, one sentence, when another process holds the store, the file cannot be used, or its schema is newer.
  */
 export function openSqlite(path: string, options: SqliteOptions): SqliteStore {
   if (path !== memory) makeFolder(dirname(path));
@@ -58,7 +57,7 @@ function openDatabase(path: string): DatabaseSync {
     return db;
   } catch (cause) {
     db?.close();
-    // SQLite does not say which file it means.
+    // SQLite's message does not name the file.
     const why = typeof cause === "object" && cause !== null && "message" in cause ? cause.message : cause;
     throw new Error(`the store ${path} cannot be opened: ${why}`, { cause });
   }
@@ -85,8 +84,7 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
 }
 
 /**
- * Makes a folder and those above it that are missing. Node's own `recursive` does not come to an end where the system
- * says that a folder is missing and cannot be made, as below `/proc`.
+ * Makes a folder and its parents. Node's own `recursive` never returns where a parent cannot be made, as below `/proc`.
  */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;

@@ -21,9 +21,9 @@ export type StoreUrl = SqliteUrl | MongoUrl;
 const databaseName = /^[A-Za-z0-9_-]{1,63}$/;
 
 /**
- * Parses `STORE_URL`: `sqlite:<path>`, or `mongodb://<hosts>/<database>` and `mongodb+srv://<host>/<database>` with the
- * driver's own options behind.
- * @throws Error that names the forms, never the URL itself, which may hold a password.
+ * Parses `STORE_URL`: `sqlite:<path>`, or `mongodb://<hosts>/<database>` or `mongodb+srv://<host>/<database>` with
+ * driver options.
+ * @throws Error without the URL, which may hold a password.
  */
 export function parseStoreUrl(url: string): StoreUrl {
   const path = /^sqlite:(?:\/\/)?(?<path>.+)$/.exec(url)?.groups?.path;

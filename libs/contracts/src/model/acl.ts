@@ -9,13 +9,13 @@ export const ShadowPointer = z
   .regex(/^(\/([^/~]|~[01])*)+$/, "must be a JSON pointer such as /state/reported/app")
   .meta({ example: "/state/reported/app" });
 
-/** A function of a device, as it may stand in a URL (api.md, RPC). */
+/** Name of a device's function, usable in a URL (api.md, RPC). */
 export const FunctionName = z
   .string()
   .regex(/^[A-Za-z0-9_.:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . : -")
   .meta({ example: "Sys.GetInfo" });
 
-/** The name of a query, as it may stand in a URL (api.md, Device public key and the ACL). */
+/** Name of a query, usable in a URL (api.md, Device public key and the ACL). */
 export const QueryName = z
   .string()
   .regex(/^[A-Za-z0-9_.:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . : -");

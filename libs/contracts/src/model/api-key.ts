@@ -17,7 +17,7 @@ export const secretPattern = /^(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}$/;
 /** Every secret within a text. */
 export const secretsInText = /(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}/g;
 
-/** A master or device key. `id` is not the secret and may stand in URLs. */
+/** A master or device key. `id` is no secret and may be part of URLs. */
 export const ApiKey = z
   .object({
     id: z.string(),

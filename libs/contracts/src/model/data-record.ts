@@ -11,7 +11,7 @@ export const DataRecord = z
     timestamp: Timestamp,
     device_id: DeviceId,
     topic: z.string(),
-    /** The payload as text; base64 where it is not UTF-8, then `encoding` says so. */
+    /** The payload as text; base64 where it is not UTF-8. */
     message: z.string(),
     encoding: z.literal("base64").optional(),
   })

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * A device's id: one level of an MQTT topic and one token of a NATS subject, so the alphabet is closed (api.md,
- * Device). `db` is refused in any case: it is the first level of the data topics.
+ * A device's id: one level of an MQTT topic and one token of a NATS subject (api.md, Device). `db` is the first level
+ * of the data topics, so it is refused.
  */
 export const DeviceId = z
   .string()

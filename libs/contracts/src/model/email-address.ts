@@ -11,9 +11,7 @@ function isEmailAddress(text: string): boolean {
   return localPart.test(text.slice(0, Math.max(at, 0))) && domain.test(text.slice(at + 1));
 }
 
-/**
- * The address with its domain in ASCII (UTS 46), the form in which mail servers know it; itself where that cannot be.
- */
+/** The address with its domain in ASCII (UTS 46), where it has such a form. */
 function withAsciiDomain(text: string): string {
   const at = text.lastIndexOf("@") + 1;
   const name = text.slice(at);
@@ -23,8 +21,7 @@ function withAsciiDomain(text: string): string {
 }
 
 /**
- * An e-mail address as `GET /newcustomer` takes it: blanks around it are trimmed, letters lowered, an international
- * domain turned into its ASCII form. Local parts are ASCII and unquoted, domains are names.
+ * An e-mail address, trimmed, in lower case and with its domain in ASCII. The local part must be ASCII and unquoted.
  */
 export const EmailAddress = z
   .string()

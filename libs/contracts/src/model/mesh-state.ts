@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { Timestamp } from "./time.ts";
 
-/** One process of a service, as it answers `$SRV.STATS` itself (ADR 5); counts begin when it was started. */
+/** One process of a service, as its `$SRV.STATS` reports it (ADR 5). Counts begin at its start. */
 const Replica = z.object({
   /** Unique among all replicas of all services. */
   id: z.string(),
-  /** Semantic version; its first number is that of the service's contract. */
+  /** Semantic version; the first number is the contract's. */
   version: z.string(),
   started: z.string().meta({ format: "date-time", example: "2026-01-31T12:00:00.000Z" }),
   endpoints: z.array(
@@ -16,16 +16,16 @@ const Replica = z.object({
       errors: z.int().min(0),
       /** Mean time of a request, in milliseconds; 0 before the first. */
       mean_ms: z.number().min(0),
-      /** Time of all requests together, in milliseconds: what it grew by tells the mean between two readings. */
+      /** Total time of all requests, in milliseconds. */
       total_ms: z.number().min(0),
     }),
   ),
 });
 
-/** What waits in a queue; null where its owner does not say. */
+/** Length of a queue; null where its owner does not answer. */
 const Waiting = z.int().min(0).nullable();
 
-/** How the mesh does: who runs, and what waits. */
+/** Replicas and queues of the mesh. */
 export const MeshState = z.object({
   timestamp: Timestamp,
   /** In alphabetical order; a service without a replica is not listed. */

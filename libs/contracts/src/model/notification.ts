@@ -49,7 +49,5 @@ export const Throttling = z.object({ why: z.enum(throttleReasons), refused_ms: z
 /** `data` of a frame named `customers`. */
 export const CustomerChange = z.object({ change: z.enum(customerChanges) });
 
-/**
- * `data` of a frame named `gap`: frames may be missing before it, of these names, or of any where `names` is absent.
- */
+/** `data` of a frame named `gap`: frames of these names may be missing before it, or of any where `names` is absent. */
 export const NotificationGap = z.object({ names: z.array(z.string()).optional() });

@@ -2,8 +2,8 @@ import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 import type { PointerTree } from "./pointer-tree.ts";
 
 /**
- * What the pointers cover of a value, with the objects on the way there; undefined when that is nothing. Arrays are
- * whole values: a pointer into one covers nothing of it.
+ * The part of a value that the pointers cover; undefined when there is none. Arrays are whole values: no pointer leads
+ * into one.
  */
 export function cutToPointers(value: Json, { covered, members }: PointerTree): Json | undefined {
   if (covered) return value;

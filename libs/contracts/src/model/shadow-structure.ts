@@ -7,9 +7,8 @@ import type { ViolationList } from "./violation.ts";
 const forbiddenNames: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
 /**
- * Finds in a body with a shadow what no shadow may hold and the schema of the body does not say: a structure that
- * {@link checkStructure} refuses, and presence, which is not written. Needs no checked body; what should be an object
- * and is none is left to the schema.
+ * Checks in a body what the schema of a shadow does not: {@link checkStructure} of each section, and that `online` is
+ * not written. The body may break its schema.
  */
 export function checkShadowOf({ shadow }: { readonly shadow?: unknown }, violations: ViolationList): void {
   if (!isJsonObject(shadow)) return;
@@ -26,9 +25,8 @@ export function checkShadowOf({ shadow }: { readonly shadow?: unknown }, violati
 }
 
 /**
- * Finds what no section of a shadow may hold, in arrays too: more than ten levels (the section itself is level 1,
- * arrays count, scalars are no level), members with a forbidden name, and numbers that JSON cannot write. It never
- * descends further than the limit, so it is the first to walk through what a caller sent.
+ * Finds levels below the tenth (the section is level 1, arrays count), forbidden names, and numbers that JSON cannot
+ * write. It never descends below the limit, so it is safe for any input.
  */
 export function checkStructure(section: Json, pointer: string, violations: ViolationList): void {
   check(section, pointer, 1, violations);

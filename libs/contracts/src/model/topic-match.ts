@@ -1,8 +1,4 @@
-/**
- * A check whether an MQTT topic matches this topic filter, both from their first level on; `temp/#` includes `temp`
- * (MQTT 3.1.1,
- * 4.7). The filter is taken apart once.
- */
+/** Returns a matcher of MQTT topics for this filter; `temp/#` includes `temp` (MQTT 3.1.1, 4.7). */
 export function topicMatcher(filter: string): (topic: string) => boolean {
   const wanted = filter.split("/");
   return (topic) => {

@@ -15,10 +15,7 @@ const tag = "Device access";
 /** The device as its public key sees it: what `acl.read` covers. */
 const VisibleDevice = z.object({ id: DeviceId, shadow: JsonObject }).meta({ id: "VisibleDevice" });
 
-/**
- * What a device's public key is good for (api.md, Device public key and the ACL). Reads and changes are limited by
- * the device's ACL.
- */
+/** What a device's public key may do, limited by the device's ACL (api.md, Device public key and the ACL). */
 export const deviceAccess = defineRoutes({
   readOwnDevice: {
     method: "get",

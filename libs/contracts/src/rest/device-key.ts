@@ -17,10 +17,7 @@ const AppDevice = z
   })
   .meta({ id: "AppDevice" });
 
-/**
- * What a device key is good for, the one of an end customer (api.md, Device key); `GET /data` of the same key is in
- * stored-data.ts.
- */
+/** What a device key may do (api.md, Device key). Its `GET /data` is in stored-data.ts. */
 export const deviceKey = defineRoutes({
   readAppDevice: {
     method: "get",

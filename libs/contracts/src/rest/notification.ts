@@ -36,7 +36,7 @@ const answers = {
   200: { description: "Frames, for as long as it takes.", other: { "text/event-stream": Notification } },
 } as const;
 
-/** What happens, told as it happens (api.md, Notification stream). */
+/** Events of the mesh as they happen (api.md, Notification stream). */
 export const notificationStream = defineRoutes({
   followNotifications: {
     method: "get",

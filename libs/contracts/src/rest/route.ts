@@ -26,8 +26,8 @@ export interface BodyDeclaration {
   /** Whether the caller may send none. */
   readonly optional: boolean;
   /**
-   * Finds what the owner refuses besides, in an object that need not keep the schema: where the schema refuses the body
-   * it is listed too, so that a caller is told of all at once. What keeps the schema is left to the owner.
+   * Finds what the owner would refuse besides the schema. It runs only when the schema refuses the body, so that the
+   * caller gets all violations at once.
    */
   readonly checkBesides?: (body: JsonObject, violations: ViolationList) => void;
 }
@@ -54,8 +54,8 @@ export interface RouteDeclaration {
   readonly answers: Readonly<Record<number, Answer>>;
   readonly calls: readonly Calls[];
   /**
-   * Goes on for as long as the client listens: always, over a WebSocket or as `text/event-stream`; or "on_request",
-   * for a client that accepts `text/event-stream`.
+   * Goes on until the client leaves: always, by WebSocket or `text/event-stream`; or for a client that accepts
+   * `text/event-stream`.
    */
   readonly stream?: true | "on_request";
 }
@@ -65,7 +65,7 @@ export function defineRoutes<const R extends Readonly<Record<string, RouteDeclar
   return routes;
 }
 
-/** Begins the path of every route but those that mails and older clients name without it; the version of the API. */
+/** Prefix of all paths except those in mails and in older clients. */
 export const apiPrefix = "/api/v2";
 
 /** An integer in a query string: digits with an optional minus sign, nothing else. */

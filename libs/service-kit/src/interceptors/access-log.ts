@@ -3,8 +3,8 @@ import type { IncomingCall, Interceptor } from "../interceptor.ts";
 import { requestIdHeader } from "../trace.ts";
 
 /**
- * One line a call: `debug` for answers and declared errors, such as that of a device, `warn` for what the mesh could
- * not deliver, `error` for what went wrong inside, both with the cause. Inputs and answers are never logged.
+ * Logs each call: replies and declared errors at `debug`, undelivered calls at `warn`, internal errors at `error`.
+ * Inputs and replies are never logged.
  */
 export function logCalls(): Interceptor {
   return (next) => async (call) => {

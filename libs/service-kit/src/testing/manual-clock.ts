@@ -5,13 +5,13 @@ interface Task {
   readonly run: () => void;
 }
 
-/** A clock that stands still until a test moves it. */
+/** A clock that a test moves. */
 export class ManualClock implements Clock {
   #elapsedMs = 0;
   readonly #startedAt: number;
   readonly #tasks = new Set<Task>();
 
-  /** `startedAt` is the wall-clock time at which the clock stands first. */
+  /** `startedAt` is the wall-clock time at the start. */
   constructor(startedAt: Date = new Date("2026-01-01T00:00:00.000Z")) {
     this.#startedAt = startedAt.getTime();
   }

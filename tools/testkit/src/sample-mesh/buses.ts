@@ -12,7 +12,7 @@ export interface TestBuses extends AsyncDisposable {
 /** A silent logger, or one that writes when `TEST_LOG` is set. */
 export const testLog = createLogger({ service: "test", level: process.env.TEST_LOG ?? "silent" });
 
-/** Starts a nats-server without users, to which each test connects as whom it likes. */
+/** Starts a nats-server without users. */
 export async function startBuses(options: Parameters<typeof startNatsServer>[0] = {}): Promise<TestBuses> {
   const server = await startNatsServer(options);
   const open: Bus[] = [];
