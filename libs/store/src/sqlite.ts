@@ -83,6 +83,16 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
+/** A store's method made of synchronous work, which is not begun once the signal of the call has aborted. */
+export function unlessAborted<A extends unknown[], R>(
+  work: (...given: A) => R,
+): (...given: [...A, AbortSignal]) => Promise<R> {
+  return async (...given) => {
+    (given.at(-1) as AbortSignal).throwIfAborted();
+    return work(...(given.slice(0, -1) as A));
+  };
+}
+
 /**
  * Makes a folder and its parents. Node's own `recursive` never returns where a parent cannot be made, as below `/proc`.
  */

@@ -4,10 +4,7 @@ import { z } from "zod";
 
 const count = (fallback: number) => z.coerce.number().int().min(1).max(1_000_000).default(fallback);
 
-/**
- * The 32 bytes of a key written as 64 hex digits or as base64; null for anything else, and for one byte 32 times
- * over.
- */
+/** The 32 bytes of 64 hex digits or of base64; null for anything else, and when all bytes are equal. */
 function decodeKey(text: string): Uint8Array | null {
   const hex = /^[0-9a-f]{64}$/i.test(text);
   if (!hex && !/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return null;
@@ -19,7 +16,7 @@ function decodeKey(text: string): Uint8Array | null {
 export const KeysEnv = ServiceEnv.extend({
   /** `sqlite:<path>` or `mongodb://<hosts>/<database>`. */
   STORE_URL: z.string(),
-  /** Seals every secret in the store; without it the store is worthless, so keep it apart from its backups. */
+  /** Encrypts every secret in the store. Keep it apart from the store's backups. */
   KEY_ENCRYPTION_KEY: z.string().transform((text, context) => {
     const key = decodeKey(text.trim());
     if (key !== null) return key;
@@ -38,17 +35,17 @@ export const KeysEnv = ServiceEnv.extend({
       "it must be mk_ and 32 letters or digits",
     )
     .optional(),
-  /** Where a master key is written for the operator, alone in the file; none is written without it. */
+  /** Where a master key is written for the operator; none is written without it. */
   MASTER_KEY_FILE: z.string().min(1).optional(),
-  /** `once`: keys are shown only when they are made. */
+  /** `once`: keys are shown only when they are created. */
   KEYS_REVEAL: z.enum(["always", "once"]).default("always"),
-  /** Invitations mailed to one address within an hour. */
+  /** Invitations to one address within an hour. */
   MAIL_PER_ADDRESS_HOUR: count(3),
-  /** Invitations mailed within an hour for callers of one network address; of IPv6 for one network of 64 bits. */
+  /** Invitations within an hour for callers of one network address; of IPv6, of one /64. */
   MAIL_PER_NETWORK_HOUR: count(10),
-  /** Invitations mailed within an hour in all; a quarter of them to confirmed customers alone. */
+  /** Invitations within an hour in all; a quarter is for confirmed customers. */
   MAIL_PER_HOUR: count(100),
-  /** Failed MQTT logins of one device from one address within a minute, before they are throttled. */
+  /** Failed MQTT logins of one device from one address within a minute before they are throttled. */
   LOGIN_FAILURES_PER_DEVICE_MINUTE: count(10),
   /** The same of all devices from one address; loopback is exempt. */
   LOGIN_FAILURES_PER_ADDRESS_MINUTE: count(100),

@@ -66,7 +66,7 @@ test("a key that somebody writes meanwhile is not replaced, and the next run fin
   });
   const lost = await runJob();
   expect(lost.code).toBe(1);
-  expect(lost.output).toContain("changed by somebody else");
+  expect(lost.output).toContain("changed by another writer");
   expect(heldKey()).toBe("theirs");
   expect((await runJob()).code).toBe(0);
 });

@@ -22,11 +22,12 @@ function apiKey(members: Partial<StoredApiKey> = {}): StoredApiKey {
     id: `key-${String(++made).padStart(6, "0")}`,
     digest: randomBytes(32),
     sealed: randomBytes(60),
-    device: null,
+    device_id: null,
+    epoch: null,
     name: null,
-    createdAt: now,
-    lastUsed: null,
-    expiresAt: null,
+    created_at: now,
+    last_used: null,
+    expires_at: null,
     ...members,
   };
 }
@@ -44,13 +45,13 @@ function customer(members: Partial<StoredCustomer> = {}): StoredCustomer {
   return {
     id,
     email: `${id}@example.com`,
-    tokenDigest: randomBytes(32),
-    sealedToken: randomBytes(60),
+    token_digest: randomBytes(32),
+    token_sealed: randomBytes(60),
     meta: "{}",
-    createdAt: now,
-    updatedAt: now,
-    confirmedAt: null,
-    invitedAt: now,
+    created_at: now,
+    updated_at: now,
+    confirmed_at: null,
+    invited_at: now,
     ...members,
   };
 }
@@ -71,7 +72,7 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
 
     describe("API keys", () => {
       test("are found by digest with all that was stored", async () => {
-        const key = apiKey({ device: { id: "pump-1", epoch: "e" }, name: "Ann's", expiresAt: now + 5 });
+        const key = apiKey({ device_id: "pump-1", epoch: "e", name: "Ann's", expires_at: now + 5 });
         expect(await store.apiKeys.insert(key, signal)).toBe(true);
         const found = await store.apiKeys.findByDigest(key.digest, signal);
         expect(found && { ...found, digest: [...found.digest], sealed: [...found.sealed] }).toEqual({
@@ -109,8 +110,8 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
 
       test("count neither expired master keys nor device keys as the last master key", async () => {
         const master = apiKey();
-        const expired = apiKey({ expiresAt: now });
-        const ofDevice = apiKey({ device: { id: "d", epoch: "e" } });
+        const expired = apiKey({ expires_at: now });
+        const ofDevice = apiKey({ device_id: "d", epoch: "e" });
         for (const key of [master, expired, ofDevice]) await store.apiKeys.insert(key, signal);
         expect(await store.apiKeys.delete(master.id, now, signal)).toBe("last_master_key");
         expect(await store.apiKeys.delete(expired.id, now, signal)).toBe("deleted");
@@ -120,7 +121,7 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
       });
 
       test("made where no master key is valid are one, however many are made at once", async () => {
-        const others = [apiKey({ expiresAt: now }), apiKey({ device: { id: "d", epoch: "e" } })];
+        const others = [apiKey({ expires_at: now }), apiKey({ device_id: "d", epoch: "e" })];
         for (const key of others) await store.apiKeys.insert(key, signal);
         const made = await Promise.all(
           Array.from({ length: 8 }, () => store.apiKeys.insertMasterIfNone(apiKey(), now, signal)),
@@ -136,11 +137,8 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
       test("of a device whose credentials have another epoch are orphans", async () => {
         const issued = credentials("d");
         await store.credentials.issue(issued, signal);
-        const live = apiKey({ device: { id: "d", epoch: issued.epoch } });
-        const orphans = [
-          apiKey({ device: { id: "d", epoch: "old" } }),
-          apiKey({ device: { id: "x", epoch: "e" } }),
-        ];
+        const live = apiKey({ device_id: "d", epoch: issued.epoch });
+        const orphans = [apiKey({ device_id: "d", epoch: "old" }), apiKey({ device_id: "x", epoch: "e" })];
         const master = apiKey();
         for (const key of [live, ...orphans, master]) await store.apiKeys.insert(key, signal);
         expect(await store.apiKeys.listIdsOfDevice("d", signal)).toEqual([live.id, orphans[0]?.id]);
@@ -158,7 +156,7 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
         await store.apiKeys.insert(key, signal);
         const uses = [now + 60_000, now].map((at) => ({ id: key.id, at }));
         await store.apiKeys.recordUses([...uses, { id: "nobody", at: now }], signal);
-        expect((await store.apiKeys.findByDigest(key.digest, signal))?.lastUsed).toBe(now + 60_000);
+        expect((await store.apiKeys.findByDigest(key.digest, signal))?.last_used).toBe(now + 60_000);
       });
     });
 
@@ -276,7 +274,7 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
           Array.from({ length: 5 }, () => store.customers.insert(customer({ email }), signal)),
         );
         expect(stored.filter(Boolean)).toHaveLength(1);
-        expect((await store.customers.recordInvitation(email, now + 9, signal))?.invitedAt).toBe(now + 9);
+        expect((await store.customers.recordInvitation(email, now + 9, signal))?.invited_at).toBe(now + 9);
         expect(await store.customers.recordInvitation("bob@example.com", now, signal)).toBeNull();
       });
 
@@ -284,7 +282,7 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
         const [first, second] = [customer(), customer({ meta: '{"__proto__":1}' })];
         for (const one of [second, first]) await store.customers.insert(one, signal);
         expect((await store.customers.find(second.id, signal))?.meta).toBe('{"__proto__":1}');
-        expect((await store.customers.findByTokenDigest(first.tokenDigest, signal))?.id).toBe(first.id);
+        expect((await store.customers.findByTokenDigest(first.token_digest, signal))?.id).toBe(first.id);
         expect((await store.customers.list(null, 5, signal)).map(({ id }) => id)).toEqual([
           first.id,
           second.id,
@@ -299,7 +297,7 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
         expect(await store.customers.confirm(one.id, now + 1, signal)).toBe(true);
         expect(await store.customers.confirm(one.id, now + 2, signal)).toBe(true);
         expect(await store.customers.confirm("nobody", now, signal)).toBe(false);
-        expect((await store.customers.find(one.id, signal))?.confirmedAt).toBe(now + 1);
+        expect((await store.customers.find(one.id, signal))?.confirmed_at).toBe(now + 1);
         expect(await store.customers.isConfirmed(one.email, signal)).toBe(true);
         expect(await store.customers.isConfirmed("nobody@example.com", signal)).toBe(false);
       });
@@ -308,12 +306,12 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
         const one = customer();
         await store.customers.insert(one, signal);
         const changed = await store.customers.replaceMeta(one.id, '{"a":1}', now + 3, signal);
-        expect(changed).toMatchObject({ meta: '{"a":1}', updatedAt: now + 3, createdAt: now });
+        expect(changed).toMatchObject({ meta: '{"a":1}', updated_at: now + 3, created_at: now });
         expect(await store.customers.replaceMeta("nobody", "{}", now, signal)).toBeNull();
       });
 
       test("go when unconfirmed for too long, and only then", async () => {
-        const kept = [customer({ confirmedAt: now }), customer({ invitedAt: now + 1 })];
+        const kept = [customer({ confirmed_at: now }), customer({ invited_at: now + 1 })];
         const over = [customer(), customer(), customer()];
         for (const one of [...kept, ...over]) await store.customers.insert(one, signal);
         const ofAddress = (email = "") => store.customers.deleteUnconfirmedOf(email, now, signal);

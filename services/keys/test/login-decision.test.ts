@@ -27,10 +27,10 @@ async function world({ random = () => 0, ask = async () => ({}) }: WorldOptions 
     signal,
   );
   const right: MqttLogin = {
-    userName: "d",
+    user: "d",
     password: token,
-    clientId: "d",
-    address: "10.0.0.1",
+    mqttClientId: "d",
+    remoteAddress: "10.0.0.1",
     isMqtt: true,
   };
   return {
@@ -43,8 +43,8 @@ async function world({ random = () => 0, ask = async () => ({}) }: WorldOptions 
   };
 }
 
-const throttled = { admitted: false, refusal: "throttled" };
-const wrong = { admitted: false, refusal: "bad_credentials" };
+const throttled = { deny: "throttled" };
+const wrong = { deny: "bad_credentials" };
 
 describe("an admission", () => {
   test("ends after 22 to 24 hours", async () => {
@@ -54,7 +54,7 @@ describe("an admission", () => {
     ] as const) {
       await using at = await world({ random: () => random });
       const expiresAt = new Date(at.clock.now().getTime() + hours * hourMs);
-      expect(await at.attempt()).toMatchObject({ admitted: true, deviceId: "d", expiresAt });
+      expect(await at.attempt()).toMatchObject({ allow: { deviceId: "d", expiresAt } });
     }
   });
 
@@ -76,8 +76,8 @@ describe("the throttle", () => {
   test("admits a right password whatever number of wrong ones came before, and counts these on", async () => {
     await using at = await world();
     for (let count = 0; count < 10; count++) expect(await at.attempt({ password: "x" })).toEqual(wrong);
-    for (const address of ["10.0.0.1", "10.0.0.2"]) {
-      expect(await at.attempt({ address })).toMatchObject({ admitted: true });
+    for (const remoteAddress of ["10.0.0.1", "10.0.0.2"]) {
+      expect(await at.attempt({ remoteAddress })).toHaveProperty("allow");
     }
     expect(await at.attempt({ password: "x" })).toEqual(throttled);
   });
@@ -99,44 +99,40 @@ describe("the throttle", () => {
   test("counts an address over all devices, wrong user names included, but not loopback", async () => {
     await using at = await world();
     for (let count = 0; count < 100; count++) {
-      expect(await at.attempt({ userName: count % 2 ? "!" : `x${count}` })).not.toEqual(throttled);
+      expect(await at.attempt({ user: count % 2 ? "!" : `x${count}` })).not.toEqual(throttled);
     }
     expect(await at.attempt({ password: "x" })).toEqual(throttled);
-    expect(await at.attempt({ userName: "!" })).toEqual(throttled);
-    expect(await at.attempt()).toMatchObject({ admitted: true });
-    expect(await at.attempt({ password: "x", address: "10.0.0.2" })).toEqual(wrong);
+    expect(await at.attempt({ user: "!" })).toEqual(throttled);
+    expect(await at.attempt()).toHaveProperty("allow");
+    expect(await at.attempt({ password: "x", remoteAddress: "10.0.0.2" })).toEqual(wrong);
     await at.clock.advance(600);
     expect(await at.attempt({ password: "x" })).toEqual(wrong);
-    for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1"]) {
-      for (let count = 0; count < 200; count++) await at.attempt({ userName: `y${count}`, address });
-      expect(await at.attempt({ password: "x", address })).toEqual(wrong);
+    for (const remoteAddress of ["127.0.0.1", "::1", "::ffff:127.0.0.1"]) {
+      for (let count = 0; count < 200; count++) await at.attempt({ user: `y${count}`, remoteAddress });
+      expect(await at.attempt({ password: "x", remoteAddress })).toEqual(wrong);
     }
   });
 
   test("decides logins from where many have failed after all others", async () => {
     await using at = await world();
-    for (let count = 0; count < 100; count++) await at.attempt({ userName: `x${count}` });
+    for (let count = 0; count < 100; count++) await at.attempt({ user: `x${count}` });
     const order: string[] = [];
     const enter = async (name: string, change: Partial<MqttLogin>) => {
-      const { admitted } = await at.attempt(change);
-      if (admitted) order.push(name);
+      if ("allow" in (await at.attempt(change))) order.push(name);
     };
     // As many as are decided at once, then one of each kind.
-    const first = Array.from({ length: 100 }, () => enter("first", { address: "10.0.0.2" }));
+    const first = Array.from({ length: 100 }, () => enter("first", { remoteAddress: "10.0.0.2" }));
     const late = enter("suspect", {});
-    const last = enter("last", { address: "10.0.0.2" });
+    const last = enter("last", { remoteAddress: "10.0.0.2" });
     await Promise.all([...first, late, last]);
     expect(order.slice(-2)).toEqual(["last", "suspect"]);
   });
 
   test("admits a device under three hundred new client ids at once, then under one a second, and always under known ones", async () => {
     await using at = await world();
-    const enter = async (clientId: string) => (await at.attempt({ clientId })).admitted;
+    const enter = async (mqttClientId: string) => "allow" in (await at.attempt({ mqttClientId }));
     for (let n = 0; n < 300; n++) expect(await enter(`d:${n}`)).toBe(true);
-    expect(await at.attempt({ clientId: "d:300" })).toEqual({
-      admitted: false,
-      refusal: "too_many_client_ids",
-    });
+    expect(await at.attempt({ mqttClientId: "d:300" })).toEqual({ deny: "too_many_client_ids" });
     expect(await enter("A".repeat(22))).toBe(false);
     expect(await enter("d:299")).toBe(true);
     await at.clock.advance(1_000);
@@ -147,10 +143,7 @@ describe("the throttle", () => {
   test("counts a foreign client id with a right password as a failure", async () => {
     await using at = await world();
     for (let count = 0; count < 10; count++) {
-      expect(await at.attempt({ clientId: "other" })).toEqual({
-        admitted: false,
-        refusal: "foreign_client_id",
-      });
+      expect(await at.attempt({ mqttClientId: "other" })).toEqual({ deny: "foreign_client_id" });
     }
     expect(await at.attempt({ password: "x" })).toEqual(throttled);
   });
@@ -168,11 +161,11 @@ describe("the gate of ingestion", () => {
       },
     });
     const attempts = await Promise.all([at.attempt(), at.attempt(), at.attempt()]);
-    expect(attempts).toEqual(Array(3).fill({ admitted: false, refusal: "ingestion_not_ready" }));
+    expect(attempts).toEqual(Array(3).fill({ deny: "ingestion_not_ready" }));
     expect(asked).toBe(1);
     expect(await at.store.credentials.revoke("nobody", signal)).toEqual([]);
     ready = true;
-    for (let count = 0; count < 3; count++) expect(await at.attempt()).toMatchObject({ admitted: true });
+    for (let count = 0; count < 3; count++) expect(await at.attempt()).toHaveProperty("allow");
     expect(asked).toBe(2);
     at.gate.close();
     await at.attempt();
@@ -188,5 +181,5 @@ test("a device that is refused for a while is not let in with its right password
   await at.clock.advance(9_999);
   expect(await at.attempt()).toEqual(throttled);
   await at.clock.advance(1);
-  expect(await at.attempt()).toMatchObject({ admitted: true });
+  expect(await at.attempt()).toHaveProperty("allow");
 });

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { apiKeyCollection, apiKeyQueries } from "../src/api-keys/api-key-store.mongodb.ts";
 import { credentialCollection, credentialQueries } from "../src/credentials/credential-store.mongodb.ts";
 import { customerCollection, customerQueries } from "../src/customers/customer-store.mongodb.ts";
-import { mailWindowCollection, mailWindowQueries } from "../src/customers/mail-slot-store.mongodb.ts";
+import { expiredWindows, mailWindowCollection } from "../src/customers/mail-slot-store.mongodb.ts";
 import { openMongoKeyStore } from "../src/store/key-store.mongodb.ts";
 import { keyStoreSuite } from "./key-store.suite.ts";
 
@@ -46,7 +46,7 @@ describeOverMongodb("a key store in MongoDB", (mongodb) => {
     const queries: Record<string, Record<string, readonly object[]>> = {
       [apiKeyCollection.name]: {
         one_of_digest: [apiKeyQueries.byDigest(digest)],
-        _id_: [apiKeyQueries.behind("a")],
+        _id_: [apiKeyQueries.after("a")],
         of_device: [apiKeyQueries.ofDevice("a"), apiKeyQueries.validMasters(1)],
       },
       [credentialCollection.name]: {
@@ -54,12 +54,12 @@ describeOverMongodb("a key store in MongoDB", (mongodb) => {
         one_of_public_key: [credentialQueries.byPublicKey(digest)],
       },
       [customerCollection.name]: {
-        _id_: [customerQueries.behind("a")],
+        _id_: [customerQueries.after("a")],
         one_of_token: [customerQueries.byTokenDigest(digest)],
         one_of_address: [customerQueries.byAddress("a@b")],
         unconfirmed: [customerQueries.unconfirmed(1)],
       },
-      [mailWindowCollection.name]: { by_age: [mailWindowQueries.overBefore(1)] },
+      [mailWindowCollection.name]: { by_age: [expiredWindows(1)] },
     };
     for (const [name, byIndex] of Object.entries(queries)) {
       const collection = db.collection(name);

@@ -130,6 +130,6 @@ describe("the process", () => {
     await first.ended;
     const second = startProcess({ KEY_ENCRYPTION_KEY: randomBytes(32).toString("hex") });
     expect(await second.ended).toEqual([1, null]);
-    expect(second.output()).toContain("KEY_ENCRYPTION_KEY is not the key that this store was sealed with");
+    expect(second.output()).toContain("KEY_ENCRYPTION_KEY is not the key that this store was encrypted with");
   });
 });

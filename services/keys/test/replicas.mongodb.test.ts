@@ -20,11 +20,12 @@ const masterKey = (id: string): StoredApiKey => ({
   id,
   digest: randomBytes(32),
   sealed: randomBytes(60),
-  device: null,
+  device_id: null,
+  epoch: null,
   name: null,
-  createdAt: now,
-  lastUsed: null,
-  expiresAt: null,
+  created_at: now,
+  last_used: null,
+  expires_at: null,
 });
 const secret = () => ({ digest: randomBytes(32), sealed: randomBytes(60) });
 const credentials = (deviceId: string): StoredCredentials => ({

@@ -4,7 +4,7 @@ import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { createSecret } from "../src/api-keys/secret.ts";
-import { createSealer } from "../src/store/encryption.ts";
+import { createEncryption } from "../src/store/encryption.ts";
 import { createIdSource, isSortableId } from "../src/store/sortable-id.ts";
 
 describe("a secret", () => {
@@ -33,46 +33,46 @@ describe("a secret", () => {
   });
 });
 
-describe("a sealed secret", () => {
-  const sealer = createSealer(randomBytes(32));
+describe("an encrypted secret", () => {
+  const encryption = createEncryption(randomBytes(32));
 
   test("opens in its place only", () => {
-    const sealed = sealer.seal("mk_secret", "api_key 1");
-    expect(sealer.open(sealed, "api_key 1")).toBe("mk_secret");
-    expect(() => sealer.open(sealed, "api_key 2")).toThrow();
+    const encrypted = encryption.encrypt("mk_secret", "api_key 1");
+    expect(encryption.decrypt(encrypted, "api_key 1")).toBe("mk_secret");
+    expect(() => encryption.decrypt(encrypted, "api_key 2")).toThrow();
   });
 
   test("comes out as it went in, whatever text and place", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.string({ unit: "grapheme" }), (text, identity) => {
-        expect(sealer.open(sealer.seal(text, identity), identity)).toBe(text);
+        expect(encryption.decrypt(encryption.encrypt(text, identity), identity)).toBe(text);
       }),
     );
   });
 
   test("shows neither its text nor that two texts are equal", () => {
-    const [one, two] = [sealer.seal("mk_secret", "a"), sealer.seal("mk_secret", "a")];
+    const [one, two] = [encryption.encrypt("mk_secret", "a"), encryption.encrypt("mk_secret", "a")];
     expect(Buffer.from(one).includes("mk_secret")).toBe(false);
     expect(Buffer.from(one).equals(two)).toBe(false);
   });
 
   test("is refused when a bit was changed, when cut off, and under another key", () => {
-    const sealed = sealer.seal("mk_secret", "a");
-    for (let at = 0; at < sealed.length; at++) {
-      const changed = Buffer.from(sealed);
+    const encrypted = encryption.encrypt("mk_secret", "a");
+    for (let at = 0; at < encrypted.length; at++) {
+      const changed = Buffer.from(encrypted);
       changed.writeUInt8((changed[at] ?? 0) ^ 1, at);
-      expect(() => sealer.open(changed, "a")).toThrow();
+      expect(() => encryption.decrypt(changed, "a")).toThrow();
     }
-    expect(() => sealer.open(sealed.subarray(0, 20), "a")).toThrow(/unknown form/);
-    expect(() => createSealer(randomBytes(32)).open(sealed, "a")).toThrow(/another encryption key/);
+    expect(() => encryption.decrypt(encrypted.subarray(0, 20), "a")).toThrow(/unknown form/);
+    expect(() => createEncryption(randomBytes(32)).decrypt(encrypted, "a")).toThrow(/another encryption key/);
   });
 
   test("a code is right for its message and its key alone", () => {
-    const code = sealer.authenticate("confirm 1");
-    expect(sealer.isAuthentic("confirm 1", code)).toBe(true);
-    expect(sealer.isAuthentic("confirm 2", code)).toBe(false);
-    expect(sealer.isAuthentic("confirm 1", "")).toBe(false);
-    expect(createSealer(randomBytes(32)).isAuthentic("confirm 1", code)).toBe(false);
+    const code = encryption.authenticate("confirm 1");
+    expect(encryption.isAuthentic("confirm 1", code)).toBe(true);
+    expect(encryption.isAuthentic("confirm 2", code)).toBe(false);
+    expect(encryption.isAuthentic("confirm 1", "")).toBe(false);
+    expect(createEncryption(randomBytes(32)).isAuthentic("confirm 1", code)).toBe(false);
   });
 });
 

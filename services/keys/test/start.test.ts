@@ -90,7 +90,7 @@ describe("at a later start the service", () => {
     await (await startKeysIn(world))[Symbol.asyncDispose]();
     const other = { KEY_ENCRYPTION_KEY: randomBytes(32).toString("hex") };
     await expect(startKeysIn(world, { env: other })).rejects.toThrow(
-      /^KEY_ENCRYPTION_KEY is not the key that this store was sealed with/,
+      /^KEY_ENCRYPTION_KEY is not the key that this store was encrypted with/,
     );
     await (await startKeysIn(world))[Symbol.asyncDispose]();
   });

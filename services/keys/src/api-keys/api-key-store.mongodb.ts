@@ -5,37 +5,18 @@ import { type CredentialDocument, credentialCollection } from "../credentials/cr
 import { bytesAsBuffers } from "../store/bytes.mongodb.ts";
 import type { ApiKeyStore, StoredApiKey } from "./api-key-store.ts";
 
-/** A key as it stands in the database; its `_id` is the key's. */
-interface ApiKeyDocument {
+interface ApiKeyDocument extends Omit<StoredApiKey, "id"> {
   readonly _id: string;
-  readonly digest: Uint8Array;
-  readonly sealed: Uint8Array;
-  /** Null for a master key, and then `epoch` is too. */
-  readonly device_id: string | null;
-  readonly epoch: string | null;
-  readonly name: string | null;
-  readonly created_at: number;
-  readonly last_used: number | null;
-  readonly expires_at: number | null;
-  /** Only on the key that `insertMasterIfNone` stored: of those there is one at most. */
+  /** Only on the key that `insertMasterIfNone` stored; unique. */
   readonly made_at_start?: true;
-  /** Only while a deletion of this master key is under way. */
-  readonly mark?: DeletionMark;
-}
-
-/**
- * Says that a master key may be gone any moment. It counts as none when `until` (Unix ms) is over: whoever set it has
- * died.
- */
-interface DeletionMark {
-  readonly token: string;
-  readonly until: number;
+  /** The lease of a deletion of this master key that is under way; void after `until` (Unix ms). */
+  readonly mark?: { readonly token: string; readonly until: number };
 }
 
 const oneMadeAtStart = "one_made_at_start";
 const oneOfDigest = "one_of_digest";
 
-/** Where master and device keys stand. */
+/** The collection of master and device keys. */
 export const apiKeyCollection = {
   name: "api_keys",
   indexes: [
@@ -50,10 +31,10 @@ export const apiKeyCollection = {
   ],
 } as const satisfies CollectionDeclaration;
 
-/** What the adapter finds keys by, by purpose; exported so that a test can ask the database for the plans. */
+/** The adapter's queries; exported so that a test can check their plans. */
 export const apiKeyQueries = {
   byDigest: (digest: Uint8Array) => ({ digest }),
-  behind: (id: string) => ({ _id: { $gt: id } }),
+  after: (id: string) => ({ _id: { $gt: id } }),
   ofDevice: (deviceId: string) => ({ device_id: deviceId }),
   validMasters: (now: number) => ({
     device_id: null,
@@ -61,11 +42,11 @@ export const apiKeyQueries = {
   }),
 } as const;
 
-/** How long a mark on a master key holds without an end of its deletion, in milliseconds: longer than a call lasts. */
-const markMs = 15_000;
-/** How long a deletion that others are in the way of waits before it looks again, in milliseconds. */
-const lookAgainMs = 10;
-/** Keys that are looked at together when orphans are searched. */
+/** How long the lease of a deletion lasts, in milliseconds: longer than a call. */
+const leaseMs = 15_000;
+/** Delay before a deletion that meets others looks again, in milliseconds. */
+const retryMs = 10;
+/** Keys of one step of the search for orphans. */
 const orphanPage = 1_000;
 
 /** Master and device keys in MongoDB. */
@@ -73,20 +54,17 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
   const keys = db.collection<ApiKeyDocument>(apiKeyCollection.name, bytesAsBuffers);
   const credentials = db.collection<CredentialDocument>(credentialCollection.name, bytesAsBuffers);
 
-  /** Clears a mark if it is still that one. */
-  async function takeBack(id: string, token: string, signal: AbortSignal): Promise<void> {
+  async function release(id: string, token: string, signal: AbortSignal): Promise<void> {
     await run(signal, () => keys.updateOne({ _id: id, "mark.token": token }, { $unset: { mark: 1 } }));
   }
 
   /**
-   * Deletes a master key once another valid one is seen that nobody has marked. Of any number of deletions at the
-   * same time, the one that marked last saw a key that was unmarked after its own mark, and so after all the others':
-   * that key is nobody's to delete on the strength of theirs. Where all valid keys are marked, the deletion of the
-   * lowest id waits and the others let go.
+   * Marks a master key and deletes it once there is another valid key without a mark, which no deletion under way can
+   * remove. Where all valid keys are marked, the deletion of the lowest id waits and the others give up.
    */
   async function deleteMaster(id: string, now: number, signal: AbortSignal) {
     const token = randomUUID();
-    const mark = { token, until: now + markMs };
+    const mark = { token, until: now + leaseMs };
     const { matchedCount } = await run(signal, () =>
       keys.updateOne(
         { _id: id, $or: [{ mark: { $exists: false } }, { "mark.until": { $lte: now } }] },
@@ -100,7 +78,7 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
         keys.findOne({ ...others, mark: { $exists: false } }, { projection: { _id: 1 }, signal }),
       );
       if (unmarked !== null) {
-        // Whoever took the mark for a dead deletion's has cleared it: then the key is to be marked anew.
+        // Without the mark its lease had expired and another deletion cleared it.
         const { deletedCount } = await run(signal, () => keys.deleteOne({ _id: id, "mark.token": token }));
         return deletedCount === 1 ? "deleted" : "in_the_way";
       }
@@ -108,23 +86,21 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
         keys.find(others, { projection: { _id: 1, mark: 1 }, signal }).toArray(),
       );
       if (marked.length === 0) {
-        await takeBack(id, token, signal);
+        await release(id, token, signal);
         return "last_master_key";
       }
       const abandoned = marked.filter((other) => other.mark !== undefined && other.mark.until <= now);
-      for (const { _id, mark: left } of abandoned) await takeBack(_id, left?.token ?? "", signal);
+      for (const { _id, mark: left } of abandoned) await release(_id, left?.token ?? "", signal);
       if (abandoned.length === 0 && marked.some((other) => other.mark !== undefined && other._id < id)) {
-        await takeBack(id, token, signal);
+        await release(id, token, signal);
         return "in_the_way";
       }
-      if (abandoned.length === 0) await pause(lookAgainMs, signal);
+      if (abandoned.length === 0) await pause(retryMs, signal);
     }
   }
 
   return {
-    async insert(key, signal) {
-      return await insert(documentOf(key), signal);
-    },
+    insert: (key, signal) => insert(documentOf(key), signal),
     async insertMasterIfNone(key, now, signal) {
       for (;;) {
         const oldest = await run(signal, () =>
@@ -139,12 +115,9 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
       return found && apiKeyOf(found);
     },
     async list(after, limit, signal) {
+      const query = apiKeyQueries.after(after ?? "");
       const found = await run(signal, () =>
-        keys
-          .find(apiKeyQueries.behind(after ?? ""), { signal })
-          .sort({ _id: 1 })
-          .limit(limit)
-          .toArray(),
+        keys.find(query, { signal }).sort({ _id: 1 }).limit(limit).toArray(),
       );
       return found.map(apiKeyOf);
     },
@@ -158,15 +131,13 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
         }
         const ending = await deleteMaster(id, now, signal);
         if (ending !== "in_the_way") return ending;
-        await pause(lookAgainMs * (2 + 2 * Math.random()), signal);
+        await pause(retryMs * (2 + 2 * Math.random()), signal);
       }
     },
     async listIdsOfDevice(deviceId, signal) {
+      const options = { projection: { _id: 1 }, signal };
       const found = await run(signal, () =>
-        keys
-          .find(apiKeyQueries.ofDevice(deviceId), { projection: { _id: 1 }, signal })
-          .sort({ _id: 1 })
-          .toArray(),
+        keys.find(apiKeyQueries.ofDevice(deviceId), options).sort({ _id: 1 }).toArray(),
       );
       return found.map(({ _id }) => _id);
     },
@@ -174,20 +145,14 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
       if (ids.length === 0) return;
       await run(signal, () => keys.deleteMany({ _id: { $in: [...ids] } }));
     },
-    /**
-     * An epoch never comes back, so a key whose epoch is not that of the credentials read after it is an orphan for
-     * good.
-     */
+    /** An epoch never comes back: a key with another one than the credentials read after it is an orphan for good. */
     async deleteOrphans(signal) {
       let deleted = 0;
       for (let after: string | undefined = ""; after !== undefined; ) {
-        const behind: string = after;
+        const query = apiKeyQueries.after(after);
+        const options = { projection: { device_id: 1, epoch: 1 }, signal };
         const page = await run(signal, () =>
-          keys
-            .find(apiKeyQueries.behind(behind), { projection: { device_id: 1, epoch: 1 }, signal })
-            .sort({ _id: 1 })
-            .limit(orphanPage)
-            .toArray(),
+          keys.find(query, options).sort({ _id: 1 }).limit(orphanPage).toArray(),
         );
         after = page.at(-1)?._id;
         const ofDevices = page.filter(({ device_id }) => device_id !== null);
@@ -208,7 +173,7 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
     },
     async recordUses(uses, signal) {
       if (uses.length === 0) return;
-      // In one order, so that where a batch locks what it writes those of two replicas do not wait for each other.
+      // In one order, so that two replicas do not deadlock where a batch locks what it writes.
       const inOrder = uses.toSorted((a, b) => (a.id < b.id ? -1 : 1));
       const updates = inOrder.map(({ id, at }) => ({
         updateOne: { filter: { _id: id }, update: { $max: { last_used: at } } },
@@ -217,7 +182,6 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
     },
   };
 
-  /** False when there is one of that digest, or another made at the start, already. */
   async function insert(document: ApiKeyDocument, signal: AbortSignal): Promise<boolean> {
     try {
       await run(signal, () => keys.insertOne(document));
@@ -233,31 +197,10 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-function documentOf(key: StoredApiKey): ApiKeyDocument {
-  const { id, digest, sealed, device, name, createdAt, lastUsed, expiresAt } = key;
-  return {
-    _id: id,
-    digest,
-    sealed,
-    device_id: device?.id ?? null,
-    epoch: device?.epoch ?? null,
-    name,
-    created_at: createdAt,
-    last_used: lastUsed,
-    expires_at: expiresAt,
-  };
+function documentOf({ id, ...key }: StoredApiKey): ApiKeyDocument {
+  return { _id: id, ...key };
 }
 
-function apiKeyOf(document: ApiKeyDocument): StoredApiKey {
-  const { _id, digest, sealed, device_id, epoch, name, created_at, last_used, expires_at } = document;
-  return {
-    id: _id,
-    digest,
-    sealed,
-    device: device_id === null || epoch === null ? null : { id: device_id, epoch },
-    name,
-    createdAt: created_at,
-    lastUsed: last_used,
-    expiresAt: expires_at,
-  };
+function apiKeyOf({ _id: id, made_at_start, mark, ...key }: ApiKeyDocument): StoredApiKey {
+  return { id, ...key };
 }

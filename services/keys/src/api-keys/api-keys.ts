@@ -1,39 +1,20 @@
 import type { keys } from "@devmesh/contracts/keys";
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
-import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { cutPage } from "@devmesh/service-kit/page";
-import type { AccountNotices } from "../customers/account-events.ts";
-import type { Sealer } from "../store/encryption.ts";
-import type { KeyStore } from "../store/key-store.ts";
-import { type IdSource, isSortableId } from "../store/sortable-id.ts";
+import type { KeysOptions } from "../keys.ts";
+import type { Encryption } from "../store/encryption.ts";
+import { isSortableId } from "../store/sortable-id.ts";
 import type { StoredApiKey } from "./api-key-store.ts";
-import type { KeyUses } from "./key-uses.ts";
-import type { AnnounceRevoked } from "./revocation.ts";
 import { createSecret, digestSecret } from "./secret.ts";
 
-/** Most keys of one page. */
 const pageLimit = 500;
 
-/** What the use cases of API keys need. */
-export interface ApiKeysDependencies {
-  readonly store: KeyStore;
-  readonly sealer: Sealer;
-  readonly clock: Clock;
-  readonly newId: IdSource;
-  readonly announceRevoked: AnnounceRevoked;
-  readonly notices: AccountNotices;
-  /** Tells of uses that are not written yet. */
-  readonly uses: Pick<KeyUses, "lastOf">;
-  /** Whether a list shows the secrets (`KEYS_REVEAL`). */
-  readonly revealInLists: boolean;
-}
-
-/** Lists, makes and deletes master and device keys (api.md, Keys). */
+/** Lists, creates and deletes master and device keys (api.md, Keys). */
 export function createApiKeys(
-  dependencies: ApiKeysDependencies,
+  options: KeysOptions,
 ): Pick<Implementation<typeof keys>, "listKeys" | "createKey" | "deleteKey"> {
-  const { store, sealer, clock, newId, announceRevoked, notices, uses, revealInLists } = dependencies;
+  const { store, encryption, clock, events, uses, revealInLists } = options;
 
   return {
     async listKeys({ after, limit = pageLimit }, context) {
@@ -41,7 +22,7 @@ export function createApiKeys(
       const wanted = Math.min(limit, pageLimit);
       const stored = await store.apiKeys.list(after ?? null, wanted + 1, context.signal);
       const shown = stored.map((key) =>
-        describe(withLatestUse(key), revealInLists ? openApiKey(sealer, key) : null),
+        describe(withLatestUse(key), revealInLists ? openApiKey(encryption, key) : null),
       );
       return cutPage(shown, { limit: wanted, cursorOf: ({ id }) => id });
     },
@@ -54,31 +35,27 @@ export function createApiKeys(
         return context.fail("key_contradictory");
       }
       const now = clock.now().getTime();
-      const expiresAt = expires_at === null ? null : Date.parse(expires_at);
-      if (expiresAt !== null && expiresAt <= now)
+      const expiry = expires_at === null ? null : Date.parse(expires_at);
+      if (expiry !== null && expiry <= now)
         return context.fail("expiry_past", [{ pointer: "/expires_at", detail: "is in the past" }]);
-      const device = device_id === undefined ? null : await findDevice(device_id, context.signal);
-      if (device_id !== undefined && device === null) return context.fail("device_not_found");
+      const epoch = device_id === undefined ? null : await epochOf(device_id, context.signal);
+      if (device_id !== undefined && epoch === null) return context.fail("device_not_found");
 
-      const id = newId();
-      const secret = createSecret(device === null ? "master" : "device_key");
+      const secret = createSecret(device_id === undefined ? "master" : "device_key");
       const key: StoredApiKey = {
-        id,
-        digest: digestSecret(secret),
-        sealed: sealApiKey(sealer, id, secret),
-        device,
+        ...newApiKey(options, secret),
+        device_id: device_id ?? null,
+        epoch,
         name,
-        createdAt: now,
-        lastUsed: null,
-        expiresAt,
+        expires_at: expiry,
       };
       await store.apiKeys.insert(key, context.signal);
-      // The device may have been revoked since it was looked up. The key stands for nobody then, whatever happens here.
-      if (device !== null && (await findDevice(device.id, context.signal))?.epoch !== device.epoch) {
-        await store.apiKeys.deleteAll([id], context.signal);
+      // The device may have been revoked meanwhile. The key is not valid then, whatever happens here.
+      if (device_id !== undefined && (await epochOf(device_id, context.signal)) !== epoch) {
+        await store.apiKeys.deleteAll([key.id], context.signal);
         return context.fail("device_not_found");
       }
-      await notices.keyChanged(id, "created", context);
+      await events.keyChanged(key.id, "created", context);
       return describe(key, secret);
     },
 
@@ -86,30 +63,43 @@ export function createApiKeys(
       const ending = await store.apiKeys.delete(id, clock.now().getTime(), context.signal);
       if (ending === "not_found") return context.fail("key_not_found");
       if (ending === "last_master_key") return context.fail("last_master_key");
-      await Promise.all([announceRevoked([id], context), notices.keyChanged(id, "deleted", context)]);
+      await Promise.all([events.revoked([id], context), events.keyChanged(id, "deleted", context)]);
       return {};
     },
   };
 
   function withLatestUse(key: StoredApiKey): StoredApiKey {
     const noted = uses.lastOf(key.id);
-    return noted === null || noted <= (key.lastUsed ?? 0) ? key : { ...key, lastUsed: noted };
+    return noted === null || noted <= (key.last_used ?? 0) ? key : { ...key, last_used: noted };
   }
 
-  async function findDevice(id: string, signal: AbortSignal) {
-    const credentials = await store.credentials.find(id, signal);
-    return credentials === null ? null : { id, epoch: credentials.epoch };
+  async function epochOf(deviceId: string, signal: AbortSignal): Promise<string | null> {
+    return (await store.credentials.find(deviceId, signal))?.epoch ?? null;
   }
 }
 
-/** Seals the secret of an API key for its row. */
-export function sealApiKey(sealer: Sealer, id: string, secret: string): Uint8Array {
-  return sealer.seal(secret, identityOf(id));
+/** A master key of this secret that never expires. */
+export function newApiKey(
+  { encryption, clock, newId }: Pick<KeysOptions, "encryption" | "clock" | "newId">,
+  secret: string,
+): StoredApiKey {
+  const id = newId();
+  return {
+    id,
+    digest: digestSecret(secret),
+    sealed: encryption.encrypt(secret, identityOf(id)),
+    device_id: null,
+    epoch: null,
+    name: null,
+    created_at: clock.now().getTime(),
+    last_used: null,
+    expires_at: null,
+  };
 }
 
 /** The secret of a stored API key. */
-export function openApiKey(sealer: Sealer, key: StoredApiKey): string {
-  return sealer.open(key.sealed, identityOf(key.id));
+export function openApiKey(encryption: Encryption, key: StoredApiKey): string {
+  return encryption.decrypt(key.sealed, identityOf(key.id));
 }
 
 function identityOf(id: string): string {
@@ -120,11 +110,11 @@ function describe(key: StoredApiKey, secret: string | null): ApiKey {
   return {
     id: key.id,
     key: secret,
-    access: key.device === null ? "full" : "device",
-    device_id: key.device?.id ?? null,
+    access: key.device_id === null ? "full" : "device",
+    device_id: key.device_id,
     name: key.name,
-    created_at: new Date(key.createdAt).toISOString(),
-    last_used: key.lastUsed === null ? null : new Date(key.lastUsed).toISOString(),
-    expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
+    created_at: new Date(key.created_at).toISOString(),
+    last_used: key.last_used === null ? null : new Date(key.last_used).toISOString(),
+    expires_at: key.expires_at === null ? null : new Date(key.expires_at).toISOString(),
   };
 }

@@ -3,22 +3,22 @@ import type { Logger } from "@devmesh/service-kit/logger";
 import type { ApiKeyStore } from "./api-key-store.ts";
 
 const minuteMs = 60_000;
-/** How long uses are gathered before they are written, in milliseconds; a crash loses as much. */
-const gatherMs = 5_000;
-/** Keys whose minute is remembered, so that a minute is written once. */
+/** How long uses wait before they are written, in milliseconds; a crash loses as many. */
+const writeDelayMs = 5_000;
+/** Keys whose last minute is cached, so that a minute is written once. */
 const rememberedKeys = 10_000;
 
-/** Notes when keys were used, to the minute (api.md, Keys). */
+/** Records when keys were used, to the minute (api.md, Keys). */
 export interface KeyUses {
-  /** Costs no write: what was noted is written together some seconds later. */
+  /** Written in a batch some seconds later. */
   note(keyId: string): void;
-  /** Unix ms of the last use that was noted here, written or not; null where none is remembered. */
+  /** Unix ms of the last use that this process noted, written or not; null when it is not cached. */
   lastOf(keyId: string): number | null;
-  /** Writes what was noted and notes no more. */
+  /** Writes what waits. */
   close(): Promise<void>;
 }
 
-/** Gathers uses in memory and writes them in batches. */
+/** Key uses in memory, written in batches. */
 export function createKeyUses(store: ApiKeyStore, clock: Clock, log: Logger): KeyUses {
   const minutes = new Map<string, number>();
   let waiting = new Map<string, number>();
@@ -27,7 +27,7 @@ export function createKeyUses(store: ApiKeyStore, clock: Clock, log: Logger): Ke
   let closed = false;
 
   function writeSoon(): void {
-    cancel ??= clock.schedule(gatherMs, () => {
+    cancel ??= clock.schedule(writeDelayMs, () => {
       writing = write();
     });
   }
@@ -40,14 +40,9 @@ export function createKeyUses(store: ApiKeyStore, clock: Clock, log: Logger): Ke
     try {
       await store.recordUses(uses, AbortSignal.timeout(minuteMs));
     } catch (error) {
-      if (closed) {
-        log.warn({ err: error, keys: uses.length }, "times of last use were lost");
-        return;
-      }
-      log.warn(
-        { err: error, keys: uses.length },
-        "times of last use could not be written and are tried again",
-      );
+      const subject = { err: error, keys: uses.length };
+      if (closed) return log.warn(subject, "times of last use were lost");
+      log.warn(subject, "times of last use could not be written; retrying");
       for (const { id, at } of uses) if (!waiting.has(id)) waiting.set(id, at);
       writeSoon();
     }

@@ -1,15 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { keyPrefixes } from "@devmesh/contracts/model/api-key";
 
-/** What a secret is for; decides its prefix (api.md, Keys). */
+/** Decides the prefix of a secret (api.md, Keys). */
 export type SecretKind = keyof typeof keyPrefixes;
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const characters = 32;
-/**
- * The largest multiple of 62 that a byte can reach: bytes from here on are thrown away, so that no character is
- * likelier.
- */
+/** Bytes from here on are discarded, so that all characters are equally likely. */
 const unbiasedBelow = 256 - (256 % alphabet.length);
 
 /** A new secret: the prefix of its kind, `_`, and 32 base62 characters (190 bits) from the system's CSPRNG. */
@@ -23,10 +20,7 @@ export function createSecret(kind: SecretKind): string {
   return `${keyPrefixes[kind]}_${text}`;
 }
 
-/**
- * SHA-256 of a secret: what it is looked up by. A secret has 190 random bits, so neither salt nor stretching is
- * needed.
- */
+/** SHA-256 of a secret, to find it by. A secret has 190 random bits, so it needs neither salt nor stretching. */
 export function digestSecret(secret: string): Uint8Array {
   return createHash("sha256").update(secret, "utf8").digest();
 }

@@ -1,31 +1,21 @@
 import type { keys } from "@devmesh/contracts/keys";
 import { keyPrefixes, secretPattern } from "@devmesh/contracts/model/api-key";
-import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { CallOutput, Implementation } from "@devmesh/service-kit/implementation";
-import type { AccountNotices } from "../customers/account-events.ts";
+import { publicKeyId } from "../account-events.ts";
 import { isInvitationOver } from "../customers/invitation.ts";
-import type { KeyStore } from "../store/key-store.ts";
-import type { KeyUses } from "./key-uses.ts";
-import { publicKeyId } from "./revocation.ts";
+import type { KeysOptions } from "../keys.ts";
 import { digestSecret } from "./secret.ts";
 
 type Verified = CallOutput<typeof keys, "verify">;
 
-/** What telling whom a secret stands for needs. */
-export interface VerificationDependencies {
-  readonly store: KeyStore;
-  readonly clock: Clock;
-  readonly uses: KeyUses;
-  readonly notices: AccountNotices;
-}
-
-/** Whom a secret stands for. The prefix decides where it is looked up, the digest finds it. */
-export function createVerification(
-  dependencies: VerificationDependencies,
-): Pick<Implementation<typeof keys>, "verify"> {
-  const { store, clock, uses, notices } = dependencies;
-
+/** Finds the principal of a secret, by its prefix and its digest. */
+export function createVerification({
+  store,
+  clock,
+  uses,
+  events,
+}: KeysOptions): Pick<Implementation<typeof keys>, "verify"> {
   return {
     async verify({ key }, context) {
       return (await find(key, context)) ?? context.fail("key_invalid");
@@ -52,16 +42,17 @@ export function createVerification(
 
   async function findApiKey(digest: Uint8Array, signal: AbortSignal): Promise<Verified | null> {
     const key = await store.apiKeys.findByDigest(digest, signal);
-    if (key === null || (key.expiresAt !== null && key.expiresAt <= clock.now().getTime())) return null;
-    if (key.device !== null) {
-      const credentials = await store.credentials.find(key.device.id, signal);
-      if (credentials?.epoch !== key.device.epoch) return null;
+    if (key === null || (key.expires_at !== null && key.expires_at <= clock.now().getTime())) return null;
+    if (key.device_id !== null) {
+      const credentials = await store.credentials.find(key.device_id, signal);
+      if (credentials?.epoch !== key.epoch) return null;
     }
     uses.note(key.id);
     return {
       key_id: key.id,
-      principal: key.device === null ? { kind: "master" } : { kind: "device_key", device_id: key.device.id },
-      expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
+      principal:
+        key.device_id === null ? { kind: "master" } : { kind: "device_key", device_id: key.device_id },
+      expires_at: key.expires_at === null ? null : new Date(key.expires_at).toISOString(),
     };
   }
 
@@ -75,15 +66,15 @@ export function createVerification(
     };
   }
 
-  /** Who uses the token has read the mail: the first use confirms (api.md, Customers). */
+  /** The first use of the token confirms the address (api.md, Customers). */
   async function findCustomer(digest: Uint8Array, call: CallContext): Promise<Verified | null> {
     const customer = await store.customers.findByTokenDigest(digest, call.signal);
     if (customer === null) return null;
     const now = clock.now().getTime();
-    if (customer.confirmedAt === null) {
+    if (customer.confirmed_at === null) {
       if (isInvitationOver(customer, now)) return null;
       if (!(await store.customers.confirm(customer.id, now, call.signal))) return null;
-      await notices.customerChanged(customer.id, "confirmed", call);
+      await events.customerChanged(customer.id, "confirmed", call);
     }
     return {
       key_id: customer.id,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The environment of the Job that makes the first master key in Kubernetes. */
+/** The environment of the Job. */
 export const BootstrapEnv = z.object({
   /** Name of the Secret, in the namespace of the Job, that gets the key. */
   MASTER_KEY_SECRET: z

@@ -2,9 +2,7 @@ import { parseEnv } from "@devmesh/service-kit/env";
 import { BootstrapEnv } from "./env.ts";
 import { ensureMasterKeySecret } from "./master-key-secret.ts";
 
-// The Job `bootstrap` of k8s/base: makes the first master key. It ends with code 1 when it cannot, and is run again
-// then.
-
+// The Job `bootstrap` of k8s/base. Kubernetes runs it again when it ends with code 1.
 const env = parseEnv(BootstrapEnv);
 try {
   const outcome = await ensureMasterKeySecret(env);

@@ -4,36 +4,33 @@ import { z } from "zod";
 import { createSecret } from "../api-keys/secret.ts";
 import type { BootstrapEnv } from "./env.ts";
 
-/** The member of the Secret that holds the key, which is also the variable it becomes. */
+/** The member of the Secret that holds the key. */
 const member = "MASTER_KEY";
+const timeoutMs = 10_000;
 
-/** Longest wait for the API server, in milliseconds. */
-const answerMs = 10_000;
-
-/** What is read of a Secret; the rest of it goes back as it came. */
+/** The rest of a Secret is written back unchanged. */
 const Secret = z.looseObject({ data: z.record(z.string(), z.string()).nullish() });
 
-/** The Secret of the Job's own namespace, as the API server sees it. */
 interface SecretResource {
   readonly url: string;
   readonly token: string;
 }
 
 /**
- * Writes a new master key into a Secret of Kubernetes that has none; one that is there stays. Of two that write at
- * once the API server takes the first. Throws with one sentence that holds no secret.
+ * Writes a new master key into a Secret of Kubernetes that has none.
+ * @throws Error with one sentence that holds no secret
  */
 export async function ensureMasterKeySecret(env: BootstrapEnv): Promise<"made" | "present"> {
   const resource = await locate(env);
   const answer = await ask(resource, "GET");
   const secret = Secret.safeParse(await answer.json());
-  if (!secret.success) throw new Error("the API server answered something that is no Secret");
+  if (!secret.success) throw new Error("the API server did not return a Secret");
   if (secret.data.data?.[member]) return "present";
   const data = { ...secret.data.data, [member]: Buffer.from(createSecret("master")).toString("base64") };
-  // It names the version that was read, so that a key written meanwhile is not replaced.
+  // It has the resource version that was read, so that a key written meanwhile is not replaced.
   const written = await ask(resource, "PUT", { ...secret.data, data });
   if (written.status !== 409) return "made";
-  throw new Error("the Secret was changed by somebody else at the same time");
+  throw new Error("the Secret was changed by another writer at the same time");
 }
 
 async function locate(env: BootstrapEnv): Promise<SecretResource> {
@@ -53,7 +50,7 @@ async function ask(
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     redirect: "error",
-    signal: AbortSignal.timeout(answerMs),
+    signal: AbortSignal.timeout(timeoutMs),
   }).catch((cause: unknown) => {
     throw new Error("the API server cannot be reached", { cause });
   });

@@ -3,14 +3,13 @@ import { type CollectionDeclaration, isDuplicateKey, type MongoStore } from "@de
 import { bytesAsBuffers } from "../store/bytes.mongodb.ts";
 import type { CredentialStore, StoredCredentials, StoredSecret } from "./credential-store.ts";
 
-/** The credentials of a device as they stand in the database; `_id` is the device's. */
 export interface CredentialDocument {
   readonly _id: string;
-  /** Absent once the credentials are revoked, like the two secrets. */
+  /** Absent once the credentials are revoked, like both secrets. */
   readonly epoch?: string;
   readonly token?: StoredSecret;
   readonly public_key?: StoredSecret;
-  /** The most useful ones first. */
+  /** The most useful first. */
   readonly clients: readonly ClientDocument[];
 }
 
@@ -20,16 +19,13 @@ interface ClientDocument {
   readonly generated: boolean;
 }
 
-/**
- * Where device credentials stand, client ids in the same document: so that a revocation and a login meet in one
- * place.
- */
+/** Device credentials, with client ids in the same document so that a revocation excludes a concurrent login. */
 export const credentialCollection = {
   name: "device_credentials",
   indexes: [{ name: "one_of_public_key", key: { "public_key.digest": 1 }, unique: true, sparse: true }],
 } as const satisfies CollectionDeclaration;
 
-/** What the adapter finds credentials by, by purpose; exported so that a test can ask the database for the plans. */
+/** The adapter's queries; exported so that a test can check their plans. */
 export const credentialQueries = {
   withAccess: (deviceId: string) => ({ _id: deviceId, epoch: { $exists: true } }),
   byPublicKey: (digest: Uint8Array) => ({ "public_key.digest": digest }),
@@ -65,7 +61,7 @@ export function createMongoCredentialStore({ db, run }: MongoStore): CredentialS
         const held = await run(signal, () =>
           devices.findOne({ _id: deviceId }, { projection: { clients: 0 }, signal }),
         );
-        // Forgotten in between: the id is free again.
+        // Null: forgotten in between, so the id is free again.
         if (held !== null) return credentialsOf(held) ?? "revoked";
       }
     },
@@ -108,7 +104,7 @@ export function createMongoCredentialStore({ db, run }: MongoStore): CredentialS
         devices.findOne(credentialQueries.withAccess(deviceId), { projection, signal }),
       );
       if (found?.epoch === undefined || found.token === undefined) return null;
-      // Where nothing matches, the projection leaves the member out.
+      // The projection omits the member when nothing matches.
       const clients: CredentialDocument["clients"] | undefined = found.clients;
       return {
         epoch: found.epoch,
@@ -118,7 +114,7 @@ export function createMongoCredentialStore({ db, run }: MongoStore): CredentialS
     },
     async recordClient({ deviceId, epoch, tokenDigest, clientId, at, generated }, signal) {
       const seen: ClientDocument = { id: clientId, seen_at: at, generated };
-      // `$literal`: what a client sent must not be read as part of the expression.
+      // `$literal`: a client id must not be evaluated as an expression.
       const others = { $filter: { input: "$clients", cond: { $ne: ["$$this.id", { $literal: clientId }] } } };
       const all = { $concatArrays: [[{ $literal: seen }], others] };
       const sorted = { $sortArray: { input: all, sortBy: { generated: 1, seen_at: -1 } } };

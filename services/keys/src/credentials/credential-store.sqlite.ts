@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import { GroupCommit } from "@devmesh/store/group-commit";
-import { inTransaction } from "@devmesh/store/sqlite";
+import { inTransaction, unlessAborted } from "@devmesh/store/sqlite";
 import type { CredentialStore, SeenClient, StoredCredentials } from "./credential-store.ts";
 
 interface Row {
@@ -13,9 +13,9 @@ interface Row {
   readonly public_key_sealed: Uint8Array;
 }
 
-/** A credential store that may hold back client ids for a moment, to write those of many logins in one commit. */
+/** Writes the client ids of concurrent logins in one commit (ADR 13). */
 export interface SqliteCredentialStore extends CredentialStore {
-  /** Writes what is held back. */
+  /** Writes the client ids that wait. */
   flush(): void;
 }
 
@@ -62,44 +62,29 @@ export function createSqliteCredentialStore(db: DatabaseSync): SqliteCredentialS
 
   return {
     flush: () => commits.flush(),
-    async issue(credentials, signal) {
-      signal.throwIfAborted();
-      const { deviceId, epoch, token, publicKey } = credentials;
+    issue: unlessAborted(({ deviceId, epoch, token, publicKey }) => {
       insert.run(deviceId, epoch, token.digest, token.sealed, publicKey.digest, publicKey.sealed);
       return credentialsOf(find.get(deviceId)) ?? "revoked";
-    },
-    async find(deviceId, signal) {
-      signal.throwIfAborted();
-      return credentialsOf(find.get(deviceId));
-    },
-    async findByPublicKey(digest, signal) {
-      signal.throwIfAborted();
+    }),
+    find: unlessAborted((deviceId) => credentialsOf(find.get(deviceId))),
+    findByPublicKey: unlessAborted((digest) => {
       const row = findByPublicKey.get(digest);
       return row === undefined ? null : { deviceId: row.device_id as string };
-    },
-    async isKnown(deviceId, signal) {
-      signal.throwIfAborted();
-      return find.get(deviceId) !== undefined;
-    },
-    async replace(deviceId, epoch, secrets, signal) {
-      signal.throwIfAborted();
+    }),
+    isKnown: unlessAborted((deviceId) => find.get(deviceId) !== undefined),
+    replace: unlessAborted((deviceId, epoch, secrets) => {
       const [statement, { digest, sealed }] =
         "token" in secrets ? [replaceToken, secrets.token] : [replacePublicKey, secrets.publicKey];
       return statement.run(digest, sealed, deviceId, epoch).changes === 1;
-    },
-    async revoke(deviceId, signal) {
-      signal.throwIfAborted();
-      return inTransaction(db, () => {
+    }),
+    revoke: unlessAborted((deviceId) =>
+      inTransaction(db, () => {
         revoke.run(deviceId);
         return clientIds.all(deviceId).map(({ client_id }) => client_id as string);
-      });
-    },
-    async forget(deviceId, signal) {
-      signal.throwIfAborted();
-      forget.run(deviceId);
-    },
-    async findLogin(deviceId, clientId, signal) {
-      signal.throwIfAborted();
+      }),
+    ),
+    forget: unlessAborted((deviceId) => void forget.run(deviceId)),
+    findLogin: unlessAborted((deviceId, clientId) => {
       const row = findLogin.get(clientId, deviceId);
       if (row === undefined) return null;
       return {
@@ -107,7 +92,7 @@ export function createSqliteCredentialStore(db: DatabaseSync): SqliteCredentialS
         tokenDigest: row.token_digest as Uint8Array,
         clientSeenAt: row.seen_at as number | null,
       };
-    },
+    }),
     recordClient: (client, signal) => commits.run(() => record(client), signal),
   };
 }

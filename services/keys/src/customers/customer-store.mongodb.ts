@@ -2,22 +2,11 @@ import { type CollectionDeclaration, isDuplicateKey, type MongoStore } from "@de
 import { bytesAsBuffers } from "../store/bytes.mongodb.ts";
 import type { CustomerStore, StoredCustomer } from "./customer-store.ts";
 
-/** A customer as it stands in the database; its `_id` is the customer's. */
-interface CustomerDocument {
-  readonly _id: string;
-  readonly email: string;
-  readonly token_digest: Uint8Array;
-  readonly token_sealed: Uint8Array;
-  readonly meta: string;
-  readonly created_at: number;
-  readonly updated_at: number;
-  readonly confirmed_at: number | null;
-  readonly invited_at: number;
-}
+type CustomerDocument = { readonly _id: string } & Omit<StoredCustomer, "id">;
 
 const oneOfAddress = "one_of_address";
 
-/** Where customers stand. */
+/** The collection of customers. */
 export const customerCollection = {
   name: "customers",
   indexes: [
@@ -27,17 +16,12 @@ export const customerCollection = {
   ],
 } as const satisfies CollectionDeclaration;
 
-/** What the adapter finds customers by, by purpose; exported so that a test can ask the database for the plans. */
+/** The adapter's queries; exported so that a test can check their plans. */
 export const customerQueries = {
   byTokenDigest: (digest: Uint8Array) => ({ token_digest: digest }),
   byAddress: (email: string) => ({ email }),
-  behind: (id: string) => ({ _id: { $gt: id } }),
+  after: (id: string) => ({ _id: { $gt: id } }),
   unconfirmed: (invitedUntil: number) => ({ confirmed_at: null, invited_at: { $lte: invitedUntil } }),
-  unconfirmedOf: (email: string, invitedUntil: number) => ({
-    email,
-    confirmed_at: null,
-    invited_at: { $lte: invitedUntil },
-  }),
 } as const;
 
 /** Customers in MongoDB. */
@@ -45,9 +29,9 @@ export function createMongoCustomerStore({ db, run }: MongoStore): CustomerStore
   const customers = db.collection<CustomerDocument>(customerCollection.name, bytesAsBuffers);
 
   return {
-    async insert(customer, signal) {
+    async insert({ id, ...customer }, signal) {
       try {
-        await run(signal, () => customers.insertOne(documentOf(customer)));
+        await run(signal, () => customers.insertOne({ _id: id, ...customer }));
         return true;
       } catch (error) {
         if (isDuplicateKey(error, oneOfAddress)) return false;
@@ -55,29 +39,21 @@ export function createMongoCustomerStore({ db, run }: MongoStore): CustomerStore
       }
     },
     async find(id, signal) {
-      const found = await run(signal, () => customers.findOne({ _id: id }, { signal }));
-      return found && customerOf(found);
+      return customerOf(await run(signal, () => customers.findOne({ _id: id }, { signal })));
     },
     async findByTokenDigest(digest, signal) {
-      const found = await run(signal, () =>
-        customers.findOne(customerQueries.byTokenDigest(digest), { signal }),
-      );
-      return found && customerOf(found);
+      const query = customerQueries.byTokenDigest(digest);
+      return customerOf(await run(signal, () => customers.findOne(query, { signal })));
     },
     async recordInvitation(email, at, signal) {
-      const invited = await run(signal, () =>
-        customers.findOneAndUpdate(
-          customerQueries.byAddress(email),
-          { $set: { invited_at: at } },
-          { returnDocument: "after" },
-        ),
-      );
-      return invited && customerOf(invited);
+      const update = { $set: { invited_at: at } };
+      const options = { returnDocument: "after" } as const;
+      const query = customerQueries.byAddress(email);
+      return customerOf(await run(signal, () => customers.findOneAndUpdate(query, update, options)));
     },
     async isConfirmed(email, signal) {
-      const found = await run(signal, () =>
-        customers.findOne(customerQueries.byAddress(email), { projection: { confirmed_at: 1 }, signal }),
-      );
+      const options = { projection: { confirmed_at: 1 }, signal };
+      const found = await run(signal, () => customers.findOne(customerQueries.byAddress(email), options));
       return found !== null && found.confirmed_at !== null;
     },
     async confirm(id, at, signal) {
@@ -87,70 +63,37 @@ export function createMongoCustomerStore({ db, run }: MongoStore): CustomerStore
       return matchedCount === 1;
     },
     async replaceMeta(id, meta, at, signal) {
-      const changed = await run(signal, () =>
-        customers.findOneAndUpdate(
-          { _id: id },
-          { $set: { meta, updated_at: at } },
-          { returnDocument: "after" },
-        ),
-      );
-      return changed && customerOf(changed);
+      const update = { $set: { meta, updated_at: at } };
+      const options = { returnDocument: "after" } as const;
+      return customerOf(await run(signal, () => customers.findOneAndUpdate({ _id: id }, update, options)));
     },
     async list(after, limit, signal) {
+      const query = customerQueries.after(after ?? "");
       const found = await run(signal, () =>
-        customers
-          .find(customerQueries.behind(after ?? ""), { signal })
-          .sort({ _id: 1 })
-          .limit(limit)
-          .toArray(),
+        customers.find(query, { signal }).sort({ _id: 1 }).limit(limit).toArray(),
       );
-      return found.map(customerOf);
+      return found.flatMap((document) => customerOf(document) ?? []);
     },
     async delete(id, signal) {
       const { deletedCount } = await run(signal, () => customers.deleteOne({ _id: id }));
       return deletedCount === 1;
     },
-    async deleteUnconfirmed(invitedUntil, signal) {
-      return deleteOne(customerQueries.unconfirmed(invitedUntil), signal);
-    },
-    async deleteUnconfirmedOf(email, invitedUntil, signal) {
-      return deleteOne(customerQueries.unconfirmedOf(email, invitedUntil), signal);
-    },
+    deleteUnconfirmed: (invitedUntil, signal) => deleteOne(customerQueries.unconfirmed(invitedUntil), signal),
+    deleteUnconfirmedOf: (email, invitedUntil, signal) =>
+      deleteOne({ email, ...customerQueries.unconfirmed(invitedUntil) }, signal),
   };
 
   async function deleteOne(
-    which: ReturnType<(typeof customerQueries)["unconfirmed" | "unconfirmedOf"]>,
+    query: ReturnType<typeof customerQueries.unconfirmed> & { readonly email?: string },
     signal: AbortSignal,
   ): Promise<string | null> {
-    const deleted = await run(signal, () => customers.findOneAndDelete(which, { projection: { _id: 1 } }));
+    const deleted = await run(signal, () => customers.findOneAndDelete(query, { projection: { _id: 1 } }));
     return deleted?._id ?? null;
   }
 }
 
-function documentOf(customer: StoredCustomer): CustomerDocument {
-  return {
-    _id: customer.id,
-    email: customer.email,
-    token_digest: customer.tokenDigest,
-    token_sealed: customer.sealedToken,
-    meta: customer.meta,
-    created_at: customer.createdAt,
-    updated_at: customer.updatedAt,
-    confirmed_at: customer.confirmedAt,
-    invited_at: customer.invitedAt,
-  };
-}
-
-function customerOf(document: CustomerDocument): StoredCustomer {
-  return {
-    id: document._id,
-    email: document.email,
-    tokenDigest: document.token_digest,
-    sealedToken: document.token_sealed,
-    meta: document.meta,
-    createdAt: document.created_at,
-    updatedAt: document.updated_at,
-    confirmedAt: document.confirmed_at,
-    invitedAt: document.invited_at,
-  };
+function customerOf(document: CustomerDocument | null): StoredCustomer | null {
+  if (document === null) return null;
+  const { _id: id, ...customer } = document;
+  return { id, ...customer };
 }

@@ -1,43 +1,39 @@
-/** A customer as it is stored. Times are Unix milliseconds. */
+/** A customer as it is stored, by the names of its columns. Times are Unix milliseconds. */
 export interface StoredCustomer {
   /** Ascends in the order of creation, over several replicas as exactly as their clocks agree. */
   readonly id: string;
   /** Unique. */
   readonly email: string;
   /** SHA-256 of the access token; unique. */
-  readonly tokenDigest: Uint8Array;
-  /** The access token, sealed for this row. */
-  readonly sealedToken: Uint8Array;
-  /** Compact JSON: a store that knows documents would change the meaning of some member names. */
+  readonly token_digest: Uint8Array;
+  /** The access token, encrypted for this row. */
+  readonly token_sealed: Uint8Array;
+  /** Compact JSON: a store of documents would change the meaning of some member names. */
   readonly meta: string;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  readonly confirmedAt: number | null;
-  /** When the last invitation was asked for. */
-  readonly invitedAt: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly confirmed_at: number | null;
+  /** When the last invitation was requested. */
+  readonly invited_at: number;
 }
 
-/** Where customers are kept. Asks of a store unique keys and atomic writes of one document, no more. */
+/** Customers. Needs unique keys and atomic writes of one document, no more (ADR 3). */
 export interface CustomerStore {
-  /** Stores a new customer; false, and nothing stored, when the address has one already. */
+  /** False, and nothing stored, when the address has a customer already. */
   insert(customer: StoredCustomer, signal: AbortSignal): Promise<boolean>;
   find(id: string, signal: AbortSignal): Promise<StoredCustomer | null>;
   findByTokenDigest(digest: Uint8Array, signal: AbortSignal): Promise<StoredCustomer | null>;
-  /** Notes another invitation of the address; null when it has no customer. */
+  /** Sets `invited_at`; null when the address has no customer. */
   recordInvitation(email: string, at: number, signal: AbortSignal): Promise<StoredCustomer | null>;
-  /** Whether the address has a customer who confirmed it. */
   isConfirmed(email: string, signal: AbortSignal): Promise<boolean>;
-  /** Sets the time of confirmation if there is none; false when there is no such customer. */
+  /** Sets `confirmed_at` if it is null; false when there is no such customer. */
   confirm(id: string, at: number, signal: AbortSignal): Promise<boolean>;
-  /** Replaces `meta`; answers the customer after it, null when there is none. */
+  /** Returns the changed customer, null when there is none. */
   replaceMeta(id: string, meta: string, at: number, signal: AbortSignal): Promise<StoredCustomer | null>;
-  /** Customers in ascending order of id, behind `after`, at most `limit`. */
+  /** Customers in ascending order of id, after the id `after`, at most `limit`. */
   list(after: string | null, limit: number, signal: AbortSignal): Promise<StoredCustomer[]>;
   delete(id: string, signal: AbortSignal): Promise<boolean>;
-  /**
-   * Deletes one customer that was never confirmed and last invited at that time or before; answers its id, null when
-   * there is none.
-   */
+  /** Deletes one customer that never confirmed and was last invited at `invitedUntil` or before; returns its id. */
   deleteUnconfirmed(invitedUntil: number, signal: AbortSignal): Promise<string | null>;
   /** The same for the customer of one address. */
   deleteUnconfirmedOf(email: string, invitedUntil: number, signal: AbortSignal): Promise<string | null>;

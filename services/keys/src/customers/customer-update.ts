@@ -3,16 +3,13 @@ import { isDeeperThan, isJsonObject, type JsonObject, maxJsonDepth } from "@devm
 import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 import { type Violation, ViolationList } from "@devmesh/contracts/model/violation";
 
-/** The new `meta` as compact JSON, or why the posted object is refused. */
+/** The new `meta` as compact JSON, or why the body is rejected. */
 export type CustomerUpdate =
   | { readonly meta: string }
   | { readonly violations: readonly Violation[] }
   | { readonly tooLarge: true };
 
-/**
- * Reads a posted customer (api.md, Customers): the whole object may come back, `meta` replaces the
- * old one, every other member must be what it was.
- */
+/** Checks a posted customer (api.md, Customers): `meta` replaces the old one, other members must be unchanged. */
 export function readCustomerUpdate(customer: Customer, body: JsonObject): CustomerUpdate {
   const known = new Map<string, unknown>(Object.entries(customer));
   const violations = new ViolationList();

@@ -1,18 +1,12 @@
 import type { keys } from "@devmesh/contracts/keys";
-import type { mailQueue } from "@devmesh/contracts/mailer";
 import type { Customer, ListedCustomer } from "@devmesh/contracts/model/customer";
 import type { JsonObject } from "@devmesh/contracts/model/json";
-import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { cutPage } from "@devmesh/service-kit/page";
-import type { Producer } from "@devmesh/service-kit/queue-producer";
-import type { AnnounceRevoked } from "../api-keys/revocation.ts";
 import { createSecret, digestSecret } from "../api-keys/secret.ts";
-import type { Sealer } from "../store/encryption.ts";
-import type { KeyStore } from "../store/key-store.ts";
-import { type IdSource, isSortableId } from "../store/sortable-id.ts";
-import type { AccountNotices } from "./account-events.ts";
+import type { KeysOptions } from "../keys.ts";
+import { isSortableId } from "../store/sortable-id.ts";
 import type { StoredCustomer } from "./customer-store.ts";
 import { readCustomerUpdate } from "./customer-update.ts";
 import {
@@ -22,26 +16,12 @@ import {
   isInvitationOver,
   readConfirmation,
 } from "./invitation.ts";
-import type { TakeMailSlot } from "./mail-allowance.ts";
 
-/** Most customers of one page; bytes cut it shorter. */
 const pageLimit = 500;
 
-/** What the use cases of customers need. */
-export interface CustomersDependencies {
-  readonly store: KeyStore;
-  readonly sealer: Sealer;
-  readonly clock: Clock;
-  readonly newId: IdSource;
-  readonly mail: Producer<typeof mailQueue>;
-  readonly takeMailSlot: TakeMailSlot;
-  readonly announceRevoked: AnnounceRevoked;
-  readonly notices: AccountNotices;
-}
-
-/** Invites customers, confirms them, and keeps what they store about themselves (api.md, Customers). */
+/** Invites customers, confirms them and stores their data (api.md, Customers). */
 export function createCustomers(
-  dependencies: CustomersDependencies,
+  options: KeysOptions,
 ): Pick<
   Implementation<typeof keys>,
   | "invite"
@@ -52,13 +32,13 @@ export function createCustomers(
   | "listCustomers"
   | "deleteCustomer"
 > {
-  const { store, sealer, clock, newId, mail, takeMailSlot, announceRevoked, notices } = dependencies;
+  const { store, encryption, clock, newId, mail, takeMailSlot, events } = options;
   const now = () => clock.now().getTime();
 
   return {
     /**
-     * A known and an unknown address take the same steps, so that neither answer nor time distinguishes them while
-     * there is room for both. When the process dies between store and queue, the next invitation finds the customer.
+     * A known and an unknown address take the same steps, so that neither the answer nor its time distinguishes them.
+     * After a crash between store and queue the next invitation finds the customer.
      */
     async invite({ email, network = "unknown" }, context) {
       const isCustomer = await store.customers.isConfirmed(email, context.signal);
@@ -71,7 +51,7 @@ export function createCustomers(
         await slot.giveBack(context.signal);
         throw error;
       }
-      await notices.customerChanged(customer.id, "invited", context);
+      await events.customerChanged(customer.id, "invited", context);
       return {};
     },
 
@@ -80,20 +60,20 @@ export function createCustomers(
       return {
         email: customer.email,
         token: openToken(customer),
-        confirmation: confirmationOf(sealer, customer),
+        confirmation: confirmationOf(encryption, customer),
         expires_at: new Date(invitationEnd(customer)).toISOString(),
       };
     },
 
     async confirmCustomer({ confirmation }, context) {
-      const id = readConfirmation(sealer, confirmation) ?? context.fail("confirmation_invalid");
+      const id = readConfirmation(encryption, confirmation) ?? context.fail("confirmation_invalid");
       const customer =
         (await store.customers.find(id, context.signal)) ?? context.fail("confirmation_invalid");
       const at = now();
       if (invitationEnd(customer) <= at) return context.fail("confirmation_invalid");
       if (!(await store.customers.confirm(id, at, context.signal)))
         return context.fail("confirmation_invalid");
-      await notices.customerChanged(id, "confirmed", context);
+      await events.customerChanged(id, "confirmed", context);
       return { email: customer.email };
     },
 
@@ -108,7 +88,7 @@ export function createCustomers(
       if ("tooLarge" in update) return context.fail("meta_too_large");
       const updated = await store.customers.replaceMeta(customer_id, update.meta, now(), context.signal);
       if (updated === null) return context.fail("customer_not_found");
-      await notices.customerChanged(customer_id, "updated", context);
+      await events.customerChanged(customer_id, "updated", context);
       return describe(updated);
     },
 
@@ -132,8 +112,8 @@ export function createCustomers(
       if (!(await store.customers.delete(customer_id, context.signal)))
         return context.fail("customer_not_found");
       await Promise.all([
-        announceRevoked([customer_id], context),
-        notices.customerChanged(customer_id, "deleted", context),
+        events.revoked([customer_id], context),
+        events.customerChanged(customer_id, "deleted", context),
       ]);
       return {};
     },
@@ -144,33 +124,33 @@ export function createCustomers(
     return customer === null || isInvitationOver(customer, now()) ? null : customer;
   }
 
-  /** Of several first invitations of an address at the same time one stores the customer, the others find it. */
+  /** Of several first invitations of an address at a time one stores the customer, the others find it. */
   async function findOrAdd(email: string, call: CallContext): Promise<StoredCustomer> {
     const { signal } = call;
     const at = now();
     const over = await store.customers.deleteUnconfirmedOf(email, at - invitationMs, signal);
-    if (over !== null) await notices.customerChanged(over, "deleted", call);
+    if (over !== null) await events.customerChanged(over, "deleted", call);
     const id = newId();
     const token = createSecret("customer");
     const added: StoredCustomer = {
       id,
       email,
-      tokenDigest: digestSecret(token),
-      sealedToken: sealer.seal(token, identityOf(id)),
+      token_digest: digestSecret(token),
+      token_sealed: encryption.encrypt(token, identityOf(id)),
       meta: "{}",
-      createdAt: at,
-      updatedAt: at,
-      confirmedAt: null,
-      invitedAt: at,
+      created_at: at,
+      updated_at: at,
+      confirmed_at: null,
+      invited_at: at,
     };
     if (await store.customers.insert(added, signal)) return added;
     const known = await store.customers.recordInvitation(email, at, signal);
-    // Deleted in between: the address is free again.
+    // Null: deleted in between, so the address is free again.
     return known ?? (await findOrAdd(email, call));
   }
 
   function openToken(customer: StoredCustomer): string {
-    return sealer.open(customer.sealedToken, identityOf(customer.id));
+    return encryption.decrypt(customer.token_sealed, identityOf(customer.id));
   }
 
   function describe(customer: StoredCustomer): Customer {
@@ -188,8 +168,8 @@ function describeWithoutToken(customer: StoredCustomer): ListedCustomer {
     id: customer.id,
     email: customer.email,
     meta: JSON.parse(customer.meta) as JsonObject,
-    created_at: new Date(customer.createdAt).toISOString(),
-    updated_at: new Date(customer.updatedAt).toISOString(),
-    confirmed_at: customer.confirmedAt === null ? null : new Date(customer.confirmedAt).toISOString(),
+    created_at: new Date(customer.created_at).toISOString(),
+    updated_at: new Date(customer.updated_at).toISOString(),
+    confirmed_at: customer.confirmed_at === null ? null : new Date(customer.confirmed_at).toISOString(),
   };
 }

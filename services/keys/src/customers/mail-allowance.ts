@@ -1,31 +1,31 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import { Counter, type Metrics } from "@devmesh/service-kit/metrics";
 import { digestSecret } from "../api-keys/secret.ts";
-import type { Sealer } from "../store/encryption.ts";
-import type { MailSlotStore } from "./mail-slot-store.ts";
+import type { Encryption } from "../store/encryption.ts";
 
-/** The window over which mails are counted, in milliseconds. It slides: any hour counts, not the hours of the clock. */
+/** The sliding window over which mails are counted, in milliseconds. */
 export const mailWindowMs = 60 * 60 * 1000;
 
-/** How many mails an hour may leave. */
-interface MailLimits {
-  readonly perAddress: number;
-  readonly perNetwork: number;
-  readonly total: number;
+/** When mails were sent, by window; kept so that limits hold over restarts. Times are Unix milliseconds. */
+export interface MailSlotStore {
+  /** Takes a slot of a window at `now` if fewer than `limit` were taken after `since`; atomic. */
+  take(window: string, limit: number, since: number, now: number, signal: AbortSignal): Promise<boolean>;
+  /** Gives one slot back that was taken at `takenAt`. */
+  giveBack(window: string, takenAt: number, signal: AbortSignal): Promise<void>;
+  /** Drops what was taken before that time. */
+  prune(before: number, signal: AbortSignal): Promise<void>;
 }
 
-/** A mail that is asked for. */
 interface MailRequest {
   readonly email: string;
-  /** Where the caller is. */
+  /** The caller's network. */
   readonly network: string;
   /** Whether a customer has confirmed the address. */
   readonly isCustomer: boolean;
 }
 
-/** A mail that may be sent. */
 interface MailSlot {
-  /** Gives it back when the mail could not even be queued. */
+  /** For a mail that could not be queued. */
   giveBack(signal: AbortSignal): Promise<void>;
 }
 
@@ -35,14 +35,15 @@ export type TakeMailSlot = (request: MailRequest, signal: AbortSignal) => Promis
 interface MailAllowanceOptions {
   readonly store: MailSlotStore;
   readonly clock: Clock;
-  readonly sealer: Sealer;
+  readonly encryption: Encryption;
   readonly registry: Metrics["registry"];
-  readonly limits: MailLimits;
+  /** Mails an hour. */
+  readonly limits: { readonly perAddress: number; readonly perNetwork: number; readonly total: number };
 }
 
-/** Counts in the store, so that a restart opens no second allowance. */
+/** Limits the mails of an hour. */
 export function createMailAllowance(options: MailAllowanceOptions): TakeMailSlot {
-  const { store, clock, sealer, registry, limits } = options;
+  const { store, clock, encryption, registry, limits } = options;
   const invitations = new Counter({
     name: "devmesh_invitations_total",
     help: "Invitations asked for, by what became of them.",
@@ -55,19 +56,19 @@ export function createMailAllowance(options: MailAllowanceOptions): TakeMailSlot
   return async ({ email, network, isCustomer }, signal) => {
     const now = clock.now().getTime();
     const windows = [
-      // The narrowest first: whoever hammers one address must not use up what is there for all.
+      // The narrowest first: requests for one address must not use up the total.
       {
         bound: "address",
         name: `address ${Buffer.from(digestSecret(email)).toString("base64url")}`,
         limit: limits.perAddress,
       },
-      // Keyed, since a plain digest of an IPv4 address is undone by trying all of them.
+      // Keyed, since all IPv4 addresses can be tried against a plain digest.
       {
         bound: "network",
-        name: `network ${sealer.authenticate(`mails of network ${network}`)}`,
+        name: `network ${encryption.authenticate(`mails of network ${network}`)}`,
         limit: limits.perNetwork,
       },
-      // One of two kinds, so that neither takes more steps.
+      // Both kinds take the same steps, so that the time does not distinguish them.
       isCustomer
         ? { bound: "customers", name: "customers", limit: limits.total }
         : { bound: "strangers", name: "strangers", limit: forStrangers },

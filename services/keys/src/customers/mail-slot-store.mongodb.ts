@@ -1,25 +1,25 @@
 import { type CollectionDeclaration, isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
-import type { MailSlotStore } from "./mail-slot-store.ts";
+import type { MailSlotStore } from "./mail-allowance.ts";
 
-/** A window as it stands in the database; `_id` is its name. */
 interface MailWindowDocument {
+  /** The window's name. */
   readonly _id: string;
-  /** When its slots were taken; 0 for one that was given back. What no longer counts goes with the next one taken. */
+  /** When its slots were taken; 0 for one that was given back. The next one taken removes those that expired. */
   readonly taken: readonly number[];
-  /** Not before any of `taken`: the whole window may go once this is over. */
+  /** The latest of `taken`, or later: the whole window may go once this has expired. */
   readonly last_taken: number;
 }
 
-/** Where mail slots stand. */
+/** The collection of mail slots. */
 export const mailWindowCollection = {
   name: "mail_windows",
   indexes: [{ name: "by_age", key: { last_taken: 1 } }],
 } as const satisfies CollectionDeclaration;
 
-/** What the adapter finds windows by, by purpose; exported so that a test can ask the database for the plans. */
-export const mailWindowQueries = {
-  overBefore: (before: number) => ({ last_taken: { $lt: before } }),
-} as const;
+/** The adapter's query; exported so that a test can check its plan. */
+export function expiredWindows(before: number) {
+  return { last_taken: { $lt: before } };
+}
 
 /** Mail slots in MongoDB. */
 export function createMongoMailSlotStore({ db, run }: MongoStore): MailSlotStore {
@@ -44,7 +44,7 @@ export function createMongoMailSlotStore({ db, run }: MongoStore): MailSlotStore
         },
       ];
       for (;;) {
-        // What was there before tells what the database decided: it counted the same.
+        // The document before the update shows what the database decided: it counted the same.
         const before = await run(signal, () =>
           windows.findOneAndUpdate({ _id: window }, update, { returnDocument: "before" }),
         );
@@ -56,14 +56,11 @@ export function createMongoMailSlotStore({ db, run }: MongoStore): MailSlotStore
       await run(signal, () => windows.updateOne({ _id: window, taken: takenAt }, { $set: { "taken.$": 0 } }));
     },
     async prune(before, signal) {
-      await run(signal, () => windows.deleteMany(mailWindowQueries.overBefore(before)));
+      await run(signal, () => windows.deleteMany(expiredWindows(before)));
     },
   };
 
-  /**
-   * Makes a window that is not there yet: apart from taking, since an upsert that meets another does not tell what
-   * was before.
-   */
+  /** Separate from taking: an upsert that meets another one does not return the document before it. */
   async function open(window: string, now: number, signal: AbortSignal): Promise<void> {
     try {
       await run(signal, () => windows.insertOne({ _id: window, taken: [], last_taken: now }));

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { MailSlotStore } from "./mail-slot-store.ts";
+import { unlessAborted } from "@devmesh/store/sqlite";
+import type { MailSlotStore } from "./mail-allowance.ts";
 
 /** Mail slots in the tables of `key-store.sqlite.ts`. */
 export function createSqliteMailSlotStore(db: DatabaseSync): MailSlotStore {
@@ -12,17 +13,8 @@ export function createSqliteMailSlotStore(db: DatabaseSync): MailSlotStore {
   const prune = db.prepare("DELETE FROM mail_slot WHERE taken_at < ?");
 
   return {
-    async take(window, limit, since, now, signal) {
-      signal.throwIfAborted();
-      return take.run(window, now, since, limit).changes === 1;
-    },
-    async giveBack(window, takenAt, signal) {
-      signal.throwIfAborted();
-      giveBack.run(window, takenAt);
-    },
-    async prune(before, signal) {
-      signal.throwIfAborted();
-      prune.run(before);
-    },
+    take: unlessAborted((window, limit, since, now) => take.run(window, now, since, limit).changes === 1),
+    giveBack: unlessAborted((window, takenAt) => void giveBack.run(window, takenAt)),
+    prune: unlessAborted((before) => void prune.run(before)),
   };
 }

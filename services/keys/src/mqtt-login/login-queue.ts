@@ -1,19 +1,16 @@
-/** Logins that are decided at once; those of one moment share a commit of the store. */
+/** Logins decided at a time; they share a commit of the store. */
 const atOnce = 100;
-/** Logins that wait for their turn, and of those from where many have just failed. */
+/** Limits of the two queues. */
 const maxWaiting = 10_000;
 const maxSuspect = 1_000;
 
-/** Bounds the logins that are decided at once; the others wait. */
+/** A semaphore with two priorities, each with a bounded queue. */
 export interface LoginQueue {
-  /**
-   * Resolves when it is this login's turn, with the function that ends it, or with null when too many wait. A suspect
-   * login waits for all that are not.
-   */
+  /** Resolves with the function that releases the permit; null when too many wait. Suspect logins come last. */
   enter(suspect: boolean): Promise<(() => void) | null>;
 }
 
-/** A queue in the memory of this process. */
+/** Queues logins in memory. */
 export function createLoginQueue(): LoginQueue {
   const trusted: (() => void)[] = [];
   const suspects: (() => void)[] = [];

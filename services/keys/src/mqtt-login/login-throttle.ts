@@ -4,7 +4,7 @@ import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 /** Buckets of each kind kept in memory. */
 const maxBuckets = 10_000;
 
-/** New client ids that a device may log in under: 300 at once, and 60 more each minute. */
+/** New client ids of a device: a burst of 300, and 60 more each minute. */
 const newClientIds = { size: 300, refill: 60, everyMs: 60_000, maxBuckets } as const;
 
 /** Failed logins within a minute before a device, or an address, is throttled. */
@@ -14,33 +14,30 @@ export interface LoginLimits {
 }
 
 /**
- * Counts failed logins (api.md, MQTT), and right ones under ever new client ids, each of which may leave a session in
- * the broker. A device is counted for each address apart; attempts that were throttled do not count as failed.
+ * Limits failed logins (api.md, MQTT), and logins under new client ids, each of which may leave a session in the
+ * broker. Failures count for each device and address; throttled attempts do not count.
  */
 export interface LoginThrottle {
-  /** Whether an attempt has its turn with all others; `deviceId` is null when the user name is none. */
+  /** Whether an attempt is not throttled; `deviceId` is null when the user name is none. */
   admits(deviceId: string | null, address: string): boolean;
-  /** Counts a failed login; `deviceId` is null when the user name is none. */
   recordFailure(deviceId: string | null, address: string): void;
-  /**
-   * Refuses all logins of a device for so many milliseconds from now on, or for longer if that was asked for before.
-   */
+  /** Refuses all logins of a device for so many milliseconds, or until an earlier refusal ends. */
   refuse(deviceId: string, forMs: number): void;
-  /** Whether logins of the device are refused now, with the right password, too. */
+  /** Whether logins of the device are refused, also with the right password. */
   isRefused(deviceId: string): boolean;
-  /** Whether the device may log in under one client id more that it has not used before; counts it if so. */
+  /** Whether the device may use one more new client id; counts it if so. */
   admitsNewClientId(deviceId: string): boolean;
 }
 
-/** Counts in the memory of this process. */
+/** Counts in memory. */
 export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThrottle {
   const perMinute = (size: number) => new TokenBuckets({ size, refill: size, everyMs: 60_000, maxBuckets });
   const devices = perMinute(limits.perDevice);
   const addresses = perMinute(limits.perAddress);
   const newcomers = new TokenBuckets(newClientIds);
-  /** Once a device's allowance is used up, one attempt a second is not throttled. */
+  /** Once a device's allowance is used up, one attempt a second is admitted. */
   const retries = new TokenBuckets({ size: 1, refill: 1, maxBuckets });
-  /** Devices that are refused, with the end of it in monotonic milliseconds. */
+  /** The end of each refusal in monotonic milliseconds. */
   const refused = new Map<string, number>();
 
   return {

@@ -1,21 +1,10 @@
-/** Subjects that are allowed, except those denied; what stands in neither is denied. */
-interface SubjectRules {
-  readonly allow: readonly string[];
-  readonly deny: readonly string[];
-}
-
-/** What a device may do in account DEVICES, in NATS subjects. */
-export interface MqttPermissions {
-  readonly publish: SubjectRules;
-  readonly subscribe: SubjectRules;
-}
+import type { DeviceGrant } from "@devmesh/device-broker/auth-callout";
 
 /**
- * The topics of one device (api.md, MQTT): everything else is denied. QoS 1 and 2, retained messages and kept
- * sessions need no right to the broker's own `$MQTT` subjects. `deviceId` must have passed its pattern: it becomes
- * part of subjects.
+ * The topics of one device as NATS subjects (api.md, MQTT). QoS 1 and 2, retained messages and persistent sessions need
+ * no permission for the broker's own `$MQTT` subjects. `deviceId` must have passed its pattern.
  */
-export function mqttPermissions(deviceId: string): MqttPermissions {
+export function mqttPermissions(deviceId: string): Pick<DeviceGrant, "publish" | "subscribe"> {
   return {
     publish: {
       allow: [

@@ -1,5 +1,2 @@
-/**
- * How this service's collections are opened: bytes come as the driver's own `Binary` otherwise, which is no
- * `Uint8Array`. They go in as they are.
- */
+/** Options of this service's collections: without them bytes are read as `Binary`, which is no `Uint8Array`. */
 export const bytesAsBuffers = { promoteBuffers: true } as const;

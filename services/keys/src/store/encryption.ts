@@ -6,6 +6,7 @@ import {
   randomBytes,
   timingSafeEqual,
 } from "node:crypto";
+import type { KeyStore } from "./key-store.ts";
 
 const formatVersion = 1;
 const keyIdBytes = 4;
@@ -14,51 +15,48 @@ const tagBytes = 16;
 const headerBytes = 1 + keyIdBytes + nonceBytes;
 
 /**
- * Keeps secrets unreadable in the store (AES-256-GCM) and derives what need not be stored.
- * Sealed form: version (1 byte), id of the key (4), nonce (12), tag (16), ciphertext.
+ * Encryption of secrets in the store (AES-256-GCM), and codes that need not be stored.
+ * Encrypted form: version (1 byte), id of the key (4), nonce (12), tag (16), ciphertext.
  */
-export interface Sealer {
-  /** Encrypts `plaintext` for one place of the store; `identity` names that place and is authenticated with it. */
-  seal(plaintext: string, identity: string): Uint8Array;
-  /**
-   * Decrypts what was sealed for `identity`.
-   * @throws Error when it was sealed with another key, for another place, or was changed.
-   */
-  open(sealed: Uint8Array, identity: string): string;
-  /** A code (HMAC-SHA-256, base64url) that only the holder of the encryption key can make for `message`. */
+export interface Encryption {
+  /** Encrypts `plaintext` for one row of the store; `identity` names the row and is authenticated with it. */
+  encrypt(plaintext: string, identity: string): Uint8Array;
+  /** @throws Error when it was encrypted with another key or for another row, or was changed. */
+  decrypt(encrypted: Uint8Array, identity: string): string;
+  /** The code of a message (HMAC-SHA-256, base64url), which only the holder of the encryption key can make. */
   authenticate(message: string): string;
   /** Whether `code` is that of `message`, compared in constant time. */
   isAuthentic(message: string, code: string): boolean;
 }
 
-/** Makes the sealer of one 32-byte key; each purpose has a key of its own, derived by HKDF. */
-export function createSealer(encryptionKey: Uint8Array): Sealer {
+/** Encryption by one 32-byte key, from which HKDF derives a key for each purpose. */
+export function createEncryption(encryptionKey: Uint8Array): Encryption {
   if (encryptionKey.length !== 32) throw new RangeError("an encryption key has 32 bytes");
   const derive = (purpose: string, bytes: number) =>
     Buffer.from(hkdfSync("sha256", encryptionKey, "", `devmesh keys ${purpose}`, bytes));
-  const sealingKey = derive("sealing", 32);
+  const secretKey = derive("sealing", 32);
   const keyId = derive("key id", keyIdBytes);
   const confirmationKey = derive("confirmation", 32);
 
   const codeOf = (message: string) => createHmac("sha256", confirmationKey).update(message, "utf8").digest();
   return {
-    seal(plaintext, identity) {
+    encrypt(plaintext, identity) {
       const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv("aes-256-gcm", sealingKey, nonce).setAAD(Buffer.from(identity, "utf8"));
+      const cipher = createCipheriv("aes-256-gcm", secretKey, nonce).setAAD(Buffer.from(identity, "utf8"));
       const ciphertext = Buffer.concat([cipher.update(plaintext, "utf8"), cipher.final()]);
       return Buffer.concat([Buffer.of(formatVersion), keyId, nonce, cipher.getAuthTag(), ciphertext]);
     },
-    open(sealed, identity) {
-      const bytes = Buffer.from(sealed);
+    decrypt(encrypted, identity) {
+      const bytes = Buffer.from(encrypted);
       if (bytes.length < headerBytes + tagBytes || bytes[0] !== formatVersion) {
-        throw new Error("a sealed secret has an unknown form");
+        throw new Error("an encrypted secret has an unknown form");
       }
       if (!bytes.subarray(1, 1 + keyIdBytes).equals(keyId)) {
-        throw new Error("a secret was sealed with another encryption key");
+        throw new Error("a secret was encrypted with another encryption key");
       }
       const nonce = bytes.subarray(1 + keyIdBytes, headerBytes);
       const tag = bytes.subarray(headerBytes, headerBytes + tagBytes);
-      const decipher = createDecipheriv("aes-256-gcm", sealingKey, nonce, { authTagLength: tagBytes })
+      const decipher = createDecipheriv("aes-256-gcm", secretKey, nonce, { authTagLength: tagBytes })
         .setAAD(Buffer.from(identity, "utf8"))
         .setAuthTag(tag);
       const ciphertext = bytes.subarray(headerBytes + tagBytes);
@@ -71,4 +69,24 @@ export function createSealer(encryptionKey: Uint8Array): Sealer {
       return given.length === expected.length && timingSafeEqual(given, expected);
     },
   };
+}
+
+const checkName = "encryption_key_check";
+
+/** @throws Error with one clear sentence when the store, by a value of its first start, has another encryption key. */
+export async function checkEncryptionKey(
+  store: KeyStore,
+  encryption: Encryption,
+  signal: AbortSignal,
+): Promise<void> {
+  const value = encryption.encrypt("devmesh", checkName);
+  const stored = await store.putSettingIfAbsent(checkName, value, signal);
+  try {
+    encryption.decrypt(stored, checkName);
+  } catch (cause) {
+    throw new Error(
+      "KEY_ENCRYPTION_KEY is not the key that this store was encrypted with: set the former one, its secrets cannot be read otherwise",
+      { cause },
+    );
+  }
 }

@@ -14,10 +14,7 @@ interface SettingDocument {
 
 const collections = [apiKeyCollection, credentialCollection, customerCollection, mailWindowCollection];
 
-/**
- * Opens the store in a MongoDB database, which all replicas of the service share.
- * @throws StoreUnavailable when no server answers in time.
- */
+/** Opens the store that all replicas share. @throws StoreUnavailable when no server answers in time */
 export async function openMongoKeyStore(url: MongoUrl, signal: AbortSignal): Promise<KeyStore> {
   const store = await openMongo(url, collections, signal);
   const settings = store.db.collection<SettingDocument>("settings", bytesAsBuffers);
@@ -34,9 +31,9 @@ export async function openMongoKeyStore(url: MongoUrl, signal: AbortSignal): Pro
         } catch (error) {
           if (!isDuplicateKey(error)) throw error;
         }
-        const standing = await store.run(signal, () => settings.findOne({ _id: name }, { signal }));
-        // One that stands is never removed, but a primary that has just been elected may not tell it yet.
-        if (standing !== null) return standing.value;
+        const stored = await store.run(signal, () => settings.findOne({ _id: name }, { signal }));
+        // It is never removed, but a primary that was just elected may not return it yet.
+        if (stored !== null) return stored.value;
       }
     },
     ping: (signal) => store.ping(signal),

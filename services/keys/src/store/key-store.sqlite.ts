@@ -1,4 +1,4 @@
-import { openSqlite } from "@devmesh/store/sqlite";
+import { openSqlite, unlessAborted } from "@devmesh/store/sqlite";
 import { createSqliteApiKeyStore } from "../api-keys/api-key-store.sqlite.ts";
 import { createSqliteCredentialStore } from "../credentials/credential-store.sqlite.ts";
 import { createSqliteCustomerStore } from "../customers/customer-store.sqlite.ts";
@@ -29,7 +29,7 @@ const migrations = [
 
   CREATE TABLE device_credentials (
     device_id TEXT PRIMARY KEY,
-    -- NULL once the credentials are revoked, like the four columns behind it.
+    -- NULL once the credentials are revoked, like the four columns after it.
     epoch TEXT,
     token_digest BLOB UNIQUE,
     token_sealed BLOB,
@@ -67,11 +67,7 @@ const migrations = [
   `,
 ] as const;
 
-/**
- * Opens the store in a SQLite database; each commit is on the disk before it is answered, since a key that was handed
- * out and a revocation must outlive a power cut.
- * @throws Error with one clear sentence when another replica holds it, or the folder cannot be written.
- */
+/** Opens the store. @throws Error with one clear sentence when another replica holds it or it cannot be written */
 export function openSqliteKeyStore(path: string): KeyStore {
   const { db, close } = openSqlite(path, { migrations });
   const insertSetting = db.prepare("INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING");
@@ -82,15 +78,11 @@ export function openSqliteKeyStore(path: string): KeyStore {
     credentials,
     customers: createSqliteCustomerStore(db),
     mailSlots: createSqliteMailSlotStore(db),
-    async putSettingIfAbsent(name, value, signal) {
-      signal.throwIfAborted();
+    putSettingIfAbsent: unlessAborted((name, value) => {
       insertSetting.run(name, value);
       return readSetting.get(name)?.value as Uint8Array;
-    },
-    async ping(signal) {
-      signal.throwIfAborted();
-      readSetting.get("");
-    },
+    }),
+    ping: unlessAborted(() => void readSetting.get("")),
     async close() {
       credentials.flush();
       close();

@@ -1,18 +1,18 @@
 import type { ApiKeyStore } from "../api-keys/api-key-store.ts";
 import type { CredentialStore } from "../credentials/credential-store.ts";
 import type { CustomerStore } from "../customers/customer-store.ts";
-import type { MailSlotStore } from "../customers/mail-slot-store.ts";
+import type { MailSlotStore } from "../customers/mail-allowance.ts";
 
-/** All that this service keeps. */
+/** The store of this service. */
 export interface KeyStore {
   readonly apiKeys: ApiKeyStore;
   readonly credentials: CredentialStore;
   readonly customers: CustomerStore;
   readonly mailSlots: MailSlotStore;
-  /** Stores the value under a name that has none; answers the one that stands after it. */
+  /** Stores the value under a name that has none; returns the stored one. */
   putSettingIfAbsent(name: string, value: Uint8Array, signal: AbortSignal): Promise<Uint8Array>;
-  /** Resolves when the store can be read now. */
+  /** Resolves when the store can be read. */
   ping(signal: AbortSignal): Promise<void>;
-  /** Releases the store; no call may follow. */
+  /** No call may follow. */
   close(): Promise<void>;
 }

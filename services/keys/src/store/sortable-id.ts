@@ -3,14 +3,11 @@ import type { Clock } from "@devmesh/service-kit/clock";
 
 const pattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** Makes ids whose text order is the order of their making. */
-export type IdSource = () => string;
-
 /**
- * A source of UUIDs version 7 (RFC 9562), with a counter behind the milliseconds, so that those of one source always
- * ascend, also within a millisecond and when the clock goes back.
+ * A source of UUIDs version 7 (RFC 9562) with a counter after the milliseconds: they always ascend, also within a
+ * millisecond and when the clock goes back.
  */
-export function createIdSource(clock: Clock): IdSource {
+export function createIdSource(clock: Clock): () => string {
   let lastMs = 0;
   let counter = 0;
   return () => {
@@ -31,7 +28,7 @@ export function createIdSource(clock: Clock): IdSource {
   };
 }
 
-/** Whether a text has the form of such an id; what a caller sends as a cursor is checked by it. */
+/** Whether a text has the form of such an id; checks cursors. */
 export function isSortableId(text: string): boolean {
   return pattern.test(text);
 }
