@@ -4,8 +4,8 @@ import type { Logger } from "@devmesh/service-kit/logger";
 import { retry } from "@devmesh/service-kit/retry";
 
 /**
- * Work that no call waits for. It ends when `signal` aborts, at the stop of the service; what must be done all the
- * same has a mark in the store and is taken up at the next start.
+ * Work that no call waits for. It ends when `signal` aborts, at the stop of the service; operations in the store are
+ * resumed at the next start.
  */
 export class Background {
   readonly clock: Clock;

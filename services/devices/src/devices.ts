@@ -1,52 +1,32 @@
 import type { devices } from "@devmesh/contracts/devices";
-import type { mesh } from "@devmesh/contracts/mesh";
-import type { Clock } from "@devmesh/service-kit/clock";
-import type { Clients, Implementation } from "@devmesh/service-kit/implementation";
-import { concerns } from "./acl/principal-rights.ts";
-import type { Background } from "./background.ts";
+import type { Implementation } from "@devmesh/service-kit/implementation";
+import { mayAccess } from "./acl/principal-rights.ts";
 import { createDeviceDeletion } from "./deletion/device-deletion.ts";
-import { takeUpLeftovers } from "./deletion/recovery.ts";
-import type { DeviceConnections } from "./presence/device-connections.ts";
+import { startRecovery } from "./deletion/recovery.ts";
+import type { DevicesOptions } from "./devices-options.ts";
 import { createDeviceCreation } from "./registry/device-creation.ts";
-import type { DeviceNotices } from "./registry/device-events.ts";
 import { createListDevices } from "./registry/device-list.ts";
 import { createPatchDevice } from "./registry/device-patch.ts";
-import { describeDeviceFor, type Presence } from "./registry/device-view.ts";
+import { describeDeviceFor } from "./registry/device-view.ts";
 import { etagOf } from "./registry/etag.ts";
 import { createTokenRotation } from "./registry/token-rotation.ts";
 import { describeDelta } from "./shadow/describe-shadow.ts";
-import type { DeviceStore } from "./store/device-store.ts";
 
-type Others = Clients<(typeof mesh)["devices"]["calls"]>;
-
-/** What the use cases need; none of it is owned by them. */
-export interface DevicesDeps {
-  readonly store: DeviceStore;
-  readonly keys: Others["keys"];
-  readonly data: Others["data"];
-  readonly rpcBridge: Others["rpc-bridge"];
-  readonly connections: DeviceConnections;
-  readonly presence: Presence;
-  readonly notices: DeviceNotices;
-  readonly background: Background;
-  readonly clock: Clock;
-}
-
-/** The registry's use cases. Takes up at once, in the background, what a crash left half-done. */
-export function createDevices(deps: DevicesDeps): Implementation<typeof devices> {
-  const { store, keys, presence, connections } = deps;
-  const creation = createDeviceCreation(deps);
-  const deletion = createDeviceDeletion(deps);
-  const rotation = createTokenRotation(deps);
-  takeUpLeftovers({ ...deps, creation, deletion, rotation });
+/** The registry's use cases. Resumes in the background what a crash left half-done. */
+export function createDevices(options: DevicesOptions): Implementation<typeof devices> {
+  const { store, keys, presence, connections } = options;
+  const creation = createDeviceCreation(options);
+  const deletion = createDeviceDeletion(options);
+  const rotation = createTokenRotation(options);
+  startRecovery({ ...options, creation, deletion, rotation });
 
   return {
-    listDevices: createListDevices(deps),
+    listDevices: createListDevices(options),
     createDevice: creation.createDevice,
-    patchDevice: createPatchDevice(deps),
+    patchDevice: createPatchDevice(options),
 
     async readDevice({ id, principal }, ctx) {
-      const device = concerns(principal, id) ? await store.find(id, ctx.signal) : null;
+      const device = mayAccess(principal, id) ? await store.find(id, ctx.signal) : null;
       if (device === null) return ctx.fail("device_not_found");
       return { etag: etagOf(device), device: describeDeviceFor(principal, device, presence) };
     },

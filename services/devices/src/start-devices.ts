@@ -4,22 +4,24 @@ import { subscribe } from "@devmesh/service-kit/events";
 import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
 import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
+import { parseStoreUrl } from "@devmesh/store/store-url";
 import { Background } from "./background.ts";
 import { createDevices } from "./devices.ts";
 import type { DevicesEnv } from "./env.ts";
 import { createBrokerConnections } from "./presence/broker-connections.ts";
 import { startThrottling } from "./presence/device-throttle.ts";
-import { registerPresenceMetrics } from "./presence/presence-metrics.ts";
-import { watchPresence } from "./presence/presence-watch.ts";
-import { createDeviceNotices } from "./registry/device-events.ts";
-import { openDeviceStore } from "./store/open-device-store.ts";
+import { registerPresenceMetrics, watchPresence } from "./presence/presence-watch.ts";
+import { createDeviceEventPublisher } from "./registry/device-events.ts";
+import { openMongoDeviceStore } from "./store/device-store.mongodb.ts";
+import { createSqliteDeviceStore } from "./store/device-store.sqlite.ts";
+import type { DeviceStore } from "./store/device-store.ts";
 
 type Declaration = typeof mesh.devices;
 
-/** How long the store may take to show that it is there, in milliseconds. */
+/** How long a readiness check of the store may take, in milliseconds. */
 const readinessTimeoutMs = 1_000;
 
-/** Opens the store, learns from the broker which devices are connected, and takes up what a crash left half-done. */
+/** Opens the store, reads from the broker which devices are connected, and resumes what a crash left half-done. */
 export async function startDevices(
   parts: StartOptions<Declaration, DevicesEnv>,
 ): Promise<StartedService<Declaration["serves"]>> {
@@ -29,17 +31,17 @@ export async function startDevices(
   const connections = createBrokerConnections(bus);
   const presence = await watchPresence({ store, connections, publisher, background, clock });
   registerPresenceMetrics(metrics.registry, presence);
-  const notices = createDeviceNotices(publisher, clock);
+  const events = createDeviceEventPublisher(publisher, clock);
   const throttle = startThrottling({
     connections,
-    notices,
+    events,
     limits: { messagesPerSecond: env.DEVICE_RATE_MESSAGES, bytesPerSecond: env.DEVICE_RATE_BYTES },
     registry: metrics.registry,
     background,
     clock,
     log,
   });
-  const hoarders = subscribe(
+  const hoarding = subscribe(
     bus,
     { events: rpcEvents, names: ["hoarding"] },
     { hoarding: ({ id }) => throttle(id, "storage") },
@@ -52,7 +54,7 @@ export async function startDevices(
     rpcBridge: clients["rpc-bridge"],
     connections,
     presence,
-    notices,
+    events,
     background,
     clock,
   });
@@ -60,7 +62,7 @@ export async function startDevices(
     implementation: mapStoreErrors(implementation, isStoreUnavailable),
     ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
     async stop() {
-      await hoarders.stop();
+      await hoarding.stop();
       await presence.stop().catch((error: unknown) => {
         log.warn({ err: error }, "the last changes of presence were not stored");
       });
@@ -68,4 +70,10 @@ export async function startDevices(
     },
     close: () => store.close(),
   };
+}
+
+/** The store that `STORE_URL` names. Rejects with one clear sentence when it cannot be opened. */
+export async function openDeviceStore(storeUrl: string, signal: AbortSignal): Promise<DeviceStore> {
+  const url = parseStoreUrl(storeUrl);
+  return url.kind === "mongodb" ? await openMongoDeviceStore(url, signal) : createSqliteDeviceStore(url.path);
 }

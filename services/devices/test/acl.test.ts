@@ -7,10 +7,10 @@ import type { Principal } from "@devmesh/contracts/principal";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { checkWrite } from "../src/acl/check-write.ts";
-import { concerns, unwritableMembers } from "../src/acl/principal-rights.ts";
+import { mayAccess, unwritableMembers } from "../src/acl/principal-rights.ts";
 import { describeDeviceFor, type Presence } from "../src/registry/device-view.ts";
-import { pointerInto } from "../src/registry/json-pointer.ts";
-import { mergePatch } from "../src/shadow/merge-patch.ts";
+import { pointerInto } from "../src/registry/json-member.ts";
+import { mergePatch } from "../src/shadow/apply-patch.ts";
 import { emptyShadow, type StoredShadow } from "../src/shadow/stored-shadow.ts";
 import type { StoredDevice } from "../src/store/device-store.ts";
 import {
@@ -219,11 +219,11 @@ describe("writing with other keys", () => {
     ]);
   });
 
-  test("a master key writes whatever the body's rules allow; a customer key concerns no device", () => {
+  test("a master key writes whatever the body's rules allow; a customer key mayAccess no device", () => {
     expect(unwritable({ kind: "master" }, { anything: 1 })).toEqual([]);
-    expect(concerns({ kind: "master" }, "d")).toBe(true);
-    expect(concerns({ kind: "customer", customer_id: "d" }, "d")).toBe(false);
-    expect([concerns(publicKey, "d"), concerns(publicKey, "D"), concerns(device, "e")]).toEqual([
+    expect(mayAccess({ kind: "master" }, "d")).toBe(true);
+    expect(mayAccess({ kind: "customer", customer_id: "d" }, "d")).toBe(false);
+    expect([mayAccess(publicKey, "d"), mayAccess(publicKey, "D"), mayAccess(device, "e")]).toEqual([
       true,
       false,
       false,

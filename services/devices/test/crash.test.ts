@@ -2,12 +2,12 @@ import { ServiceError } from "@devmesh/service-kit/errors";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { call, type MeshAround, type ServiceLife, startMeshAround } from "./devices-fixture.ts";
+import { call, type ServiceLife, startTestMesh, type TestMesh } from "./devices-fixture.ts";
 
-let mesh: MeshAround;
+let mesh: TestMesh;
 let life: ServiceLife;
 beforeEach(async () => {
-  mesh = await startMeshAround();
+  mesh = await startTestMesh();
   life = await mesh.start();
 });
 afterEach(async () => {
@@ -22,11 +22,12 @@ const reasonOf = (answer: Promise<unknown>) =>
   );
 const create = (id: string) => mesh.devices.createDevice({ id }, call());
 const drop = (id: string, timeoutMs = 5_000) => mesh.devices.deleteDevice({ id }, call(timeoutMs));
-const deletedEvents = () => mesh.heard.filter(({ name }) => name === "deleted").map(({ id }) => id);
-const cleanedUp = async () => (await marks()).length === 0;
-const marks = async () => (await life.store.listMarked(signal)).map(({ mark }) => mark.kind);
+const deletedEvents = () => mesh.received.filter(({ name }) => name === "deleted").map(({ id }) => id);
+const cleanedUp = async () => (await operations()).length === 0;
+const operations = async () =>
+  (await life.store.listOperations(signal)).map(({ operation }) => operation.kind);
 
-/** The process dies when a stand-in gets to this point, and the next one is started. Answers whether that one runs. */
+/** The process dies when a fake gets to this point, and the next one is started. Answers whether that one runs. */
 function crashAt(point: string): () => boolean {
   let failure: unknown;
   let runs = false;
@@ -146,11 +147,11 @@ describe("deleting a device", () => {
     ["wipe", ["data.purgeDevice pump", "rpc-bridge.wipeDevice pump [pump:1]", "data.admitDevice pump"]],
     ["purge", ["data.purgeDevice pump", "data.admitDevice pump"]],
   ] as const)(
-    "a mark of a release that wiped before it purged is finished from “%s” on",
+    "an operation of a release that wiped before it purged is finished from “%s” on",
     async (step, expected) => {
       await create("pump");
       mesh.calls.length = 0;
-      const mark = {
+      const operation = {
         kind: "deleting",
         step,
         event_id: "an event",
@@ -158,13 +159,13 @@ describe("deleting a device", () => {
         token: "a replica of an earlier release",
         claimed_until: 0,
       } as const;
-      await life.store.mark("pump", [null], mark, signal);
+      await life.store.beginOperation("pump", [null], operation, signal);
       await mesh.until(cleanedUp);
       expect(mesh.calls).toEqual([...expected, "keys.forgetDevice pump"]);
     },
   );
 
-  test("when keys cannot be reached the caller is told, and the device is deleted all the same", async () => {
+  test("when keys cannot be reached the call fails, and the device is deleted nevertheless", async () => {
     await create("pump");
     let away = true;
     mesh.onCall = (name) => {
@@ -236,7 +237,7 @@ describe("deleting a device", () => {
     expect(await mesh.kept("deleted", "pump")).toBe(1);
   });
 
-  test("a mark whose claim has not run out is left to its holder, and taken over when it has", async () => {
+  test("an operation whose lease has not run out is left to its holder, and taken over when it has", async () => {
     await create("pump");
     const claimed_until = mesh.clock.now().getTime() + 60_000;
     const held = {
@@ -247,29 +248,29 @@ describe("deleting a device", () => {
       token: "another replica",
       claimed_until,
     } as const;
-    await life.store.mark("pump", [null], held, signal);
+    await life.store.beginOperation("pump", [null], held, signal);
     for (let second = 0; second < 59; second++) await mesh.clock.advance(1_000);
     expect(mesh.calls.filter((name) => name.startsWith("rpc-bridge"))).toEqual([]);
     await mesh.until(cleanedUp);
     expect(mesh.calls).toContain("rpc-bridge.wipeDevice pump [pump:1]");
   });
 
-  test("a deletion whose mark was taken over stops where it is", async () => {
+  test("a deletion whose operation was taken over stops where it is", async () => {
     await create("pump");
     await drop("pump");
-    const [marked] = await life.store.listMarked(signal);
-    if (!marked) throw new Error("no mark");
+    const [pending] = await life.store.listOperations(signal);
+    if (!pending) throw new Error("no operation");
     const claimed_until = mesh.clock.now().getTime() + 600_000;
-    await life.store.replaceMark(
+    await life.store.replaceOperation(
       "pump",
-      marked.mark.token,
-      { ...marked.mark, token: "another", claimed_until },
+      pending.operation.token,
+      { ...pending.operation, token: "another", claimed_until },
       signal,
     );
     mesh.calls.length = 0;
     for (let second = 0; second < 30; second++) await mesh.clock.advance(1_000);
     expect(mesh.calls).toEqual([]);
-    expect(await marks()).toEqual(["deleting"]);
+    expect(await operations()).toEqual(["deleting"]);
   });
 });
 
@@ -280,7 +281,7 @@ describe("creating a device", () => {
       const restarted = crashAt(point);
       void reasonOf(mesh.devices.createDevice({ id: "pump" }, call(500)));
       await mesh.until(restarted);
-      await mesh.until(async () => (await marks()).length === 0);
+      await mesh.until(async () => (await operations()).length === 0);
       expect(mesh.calls).toEqual(
         expect.arrayContaining(["keys.revokeDevice pump", "keys.forgetDevice pump"]),
       );
@@ -299,7 +300,7 @@ describe("creating a device", () => {
       throw new StoreUnavailable("the answer was lost");
     };
     expect(await reasonOf(create("pump"))).not.toBe("answered");
-    await eventually(async () => (await marks()).length === 0);
+    await eventually(async () => (await operations()).length === 0);
     expect(await create("pump")).toMatchObject({ id: "pump" });
   });
 
@@ -310,14 +311,14 @@ describe("creating a device", () => {
     });
     mesh.onCall = (name) => (name.startsWith("keys.issueCredentials") ? held : undefined);
     const creating = create("pump");
-    await mesh.until(async () => (await marks()).length === 1);
+    await mesh.until(async () => (await operations()).length === 1);
     expect(await reasonOf(create("pump"))).toBe("device_exists");
     expect(await reasonOf(mesh.devices.readPresence({ id: "pump" }, call()))).toBe("device_not_found");
     expect(await reasonOf(drop("pump"))).toBe("device_not_found");
     expect((await mesh.devices.listDevices({}, call())).items).toEqual([]);
     release();
     expect(await creating).toMatchObject({ id: "pump" });
-    expect(await marks()).toEqual([]);
+    expect(await operations()).toEqual([]);
   });
 });
 
@@ -330,8 +331,8 @@ describe("rotating a token", () => {
     expect(mesh.broker.closed).toEqual([first]);
     expect(await mesh.devices.readCredentials({ id: "pump" }, call())).toMatchObject(next);
     const late = mesh.broker.login("pump", { acceptedMs: mesh.clock.monotonicMs() - 1 });
-    expect(await marks()).toEqual(["rotating"]);
-    await mesh.until(async () => (await marks()).length === 0);
+    expect(await operations()).toEqual(["rotating"]);
+    await mesh.until(async () => (await operations()).length === 0);
     expect(mesh.broker.closed).toEqual([first, late]);
     const { device } = await mesh.devices.readDevice({ id: "pump", principal: { kind: "master" } }, call());
     expect(device).toMatchObject({ id: "pump", shadow: { version: 0 } });
@@ -374,22 +375,22 @@ describe("rotating a token", () => {
       const restarted = crashAt(point);
       void reasonOf(mesh.devices.rotateToken({ id: "pump" }, call(500)));
       await mesh.until(restarted);
-      await mesh.until(async () => (await marks()).length === 0);
+      await mesh.until(async () => (await operations()).length === 0);
       expect(mesh.broker.closed).toContain(open);
       expect(mesh.broker.wills).toEqual([]);
       expect(await mesh.devices.readPresence({ id: "pump" }, call())).toMatchObject({ online: false });
     },
   );
 
-  test("a second rotation while the first is being finished keeps its own mark", async () => {
+  test("a second rotation while the first is being finished keeps its own operation", async () => {
     await create("pump");
     await mesh.devices.rotateToken({ id: "pump" }, call());
     for (let second = 0; second < 4; second++) await mesh.clock.advance(1_000);
     await mesh.devices.rotateToken({ id: "pump" }, call());
     for (let second = 0; second < 3; second++) await mesh.clock.advance(1_000);
-    expect(await marks()).toEqual(["rotating"]);
+    expect(await operations()).toEqual(["rotating"]);
     const late = mesh.broker.login("pump", { acceptedMs: 0 });
-    await mesh.until(async () => (await marks()).length === 0);
+    await mesh.until(async () => (await operations()).length === 0);
     expect(mesh.broker.closed).toEqual([late]);
   });
 
@@ -397,7 +398,7 @@ describe("rotating a token", () => {
     await create("pump");
     await mesh.devices.rotateToken({ id: "pump" }, call());
     await drop("pump");
-    expect(await marks()).toEqual(["deleting"]);
+    expect(await operations()).toEqual(["deleting"]);
     await mesh.until(cleanedUp);
     expect(deletedEvents()).toEqual(["pump"]);
   });
@@ -415,7 +416,7 @@ describe("after a restart", () => {
       call(),
     );
     mesh.broker.login("pump");
-    await mesh.until(() => mesh.heard.some(({ name }) => name === "online"));
+    await mesh.until(() => mesh.received.some(({ name }) => name === "online"));
     const read = () => mesh.devices.readDevice({ id: "pump", principal: { kind: "master" } }, call());
     const before = await read();
     await mesh.until(async () => (await life.store.listOnline(signal)).length === 1);
@@ -425,17 +426,17 @@ describe("after a restart", () => {
     expect(after.etag).toBe(before.etag);
     expect(after.device).toMatchObject({ online: true, name: "n", shadow: before.device.shadow });
     for (let second = 0; second < 5; second++) await mesh.clock.advance(1_000);
-    expect(mesh.heard.filter(({ name }) => name === "online")).toHaveLength(1);
+    expect(mesh.received.filter(({ name }) => name === "online")).toHaveLength(1);
   });
 
-  test("a device that went while the service was away is told to be offline", async () => {
+  test("a device that went while the service was away is published as offline", async () => {
     await create("pump");
     const connection = mesh.broker.login("pump");
     await mesh.until(async () => (await life.store.listOnline(signal)).length === 1);
     await life.crash();
     mesh.broker.leave(connection);
     life = await mesh.start();
-    await mesh.until(() => mesh.heard.some(({ name, id }) => name === "offline" && id === "pump"));
+    await mesh.until(() => mesh.received.some(({ name, id }) => name === "offline" && id === "pump"));
     expect(await mesh.devices.readPresence({ id: "pump" }, call())).toEqual({ online: false });
   });
 });

@@ -20,16 +20,16 @@ const context = (): PatchContext => ({
 
 /** Two replicas of the service over one store. */
 function replicas(store: DeviceStore) {
-  const told: number[] = [];
-  const notices = {
+  const published: number[] = [];
+  const events = {
     created: async () => undefined,
     deleted: async () => undefined,
     throttled: async () => undefined,
-    updated: async (device: { shadow: { version: number } }) => void told.push(device.shadow.version),
+    updated: async (device: { shadow: { version: number } }) => void published.push(device.shadow.version),
   };
   const presence = { isOnline: () => false, lastSeen: () => null };
-  const replica = () => createPatchDevice({ store, presence, notices, clock: systemClock });
-  return { told, one: replica(), other: replica() };
+  const replica = () => createPatchDevice({ store, presence, events, clock: systemClock });
+  return { published, one: replica(), other: replica() };
 }
 
 const write = (patch: ReturnType<typeof createPatchDevice>, member: string, version?: number) =>
@@ -47,12 +47,12 @@ const write = (patch: ReturnType<typeof createPatchDevice>, member: string, vers
 test("two replicas that write one device at once lose nothing of each other", async () => {
   const store = createSqliteDeviceStore(":memory:");
   await store.insert(newDevice("a"), null, context().signal);
-  const { one, other, told } = replicas(store);
+  const { one, other, published } = replicas(store);
   const members = Array.from({ length: 50 }, (_, at) => at);
   await Promise.all(members.flatMap((at) => [write(one, `one${at}`), write(other, `other${at}`)]));
   const { shadow } = (await store.find("a", context().signal)) ?? {};
   expect([shadow?.version, Object.keys(shadow?.desired ?? {}).length]).toEqual([100, 100]);
-  expect(told.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
+  expect(published.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
   await store.close();
 });
 
@@ -66,7 +66,7 @@ test("of two replicas' writes with the same version one is accepted", async () =
   await store.close();
 });
 
-test("what an earlier device of the same id said is not written; what this one says is, by a broker whose clock is behind", async () => {
+test("what an earlier device of the same id said is not written; what this one says is, by a broker whose clock lags", async () => {
   const store = createSqliteDeviceStore(":memory:");
   const device = newDevice("a");
   await store.insert(device, null, context().signal);
@@ -92,13 +92,13 @@ test("a device that is deleted between the check and the write is not written", 
   const store = createSqliteDeviceStore(":memory:");
   await store.insert(newDevice("a"), null, context().signal);
   const replace: DeviceStore["replace"] = async (device, revision, signal) => {
-    const claim = { token: "t", claimed_until: 0 };
-    const mark = { kind: "deleting", ...claim, step: "revoke", event_id: "e", client_ids: [] } as const;
-    await store.mark("a", [null], mark, signal);
+    const lease = { token: "t", claimed_until: 0 };
+    const operation = { kind: "deleting", ...lease, step: "revoke", event_id: "e", client_ids: [] } as const;
+    await store.beginOperation("a", [null], operation, signal);
     return await store.replace(device, revision, signal);
   };
-  const { one, told } = replicas({ ...store, replace });
+  const { one, published } = replicas({ ...store, replace });
   await expect(write(one, "x")).rejects.toThrow("device_not_found");
-  expect(told).toEqual([]);
+  expect(published).toEqual([]);
   await store.close();
 });

@@ -1,7 +1,12 @@
 import { defaultAcl } from "@devmesh/contracts/model/acl";
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import type { CreatingMark, DeletingMark, Mark, RotatingMark } from "../src/deletion/pending-operation.ts";
+import type {
+  PendingCreation,
+  PendingDeletion,
+  PendingOperation,
+  PendingRotation,
+} from "../src/deletion/pending-operation.ts";
 import { emptyShadow } from "../src/shadow/stored-shadow.ts";
 import type { DeviceStore, NewDeviceDocument } from "../src/store/device-store.ts";
 
@@ -34,9 +39,9 @@ export async function walkDevices(store: DeviceStore): Promise<string[]> {
   return walked;
 }
 
-const creating: CreatingMark = { kind: "creating", token: "c", claimed_until: 5 };
-const rotating: RotatingMark = { kind: "rotating", token: "r", claimed_until: 6 };
-const deleting: DeletingMark = {
+const creating: PendingCreation = { kind: "creating", token: "c", claimed_until: 5 };
+const rotating: PendingRotation = { kind: "rotating", token: "r", claimed_until: 6 };
+const deleting: PendingDeletion = {
   kind: "deleting",
   event_id: "event",
   token: "d",
@@ -60,8 +65,8 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       await place.remove();
     });
 
-    const insert = (device: NewDeviceDocument, mark: Mark | null = null) =>
-      store.insert(device, mark, signal);
+    const insert = (device: NewDeviceDocument, operation: PendingOperation | null = null) =>
+      store.insert(device, operation, signal);
     const listIds = async (listing: { after?: string; filter?: string; limit?: number } = {}) =>
       ((await store.list({ limit: 100, ...listing }, signal)) ?? []).map(({ id }) => id);
 
@@ -77,7 +82,7 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       expect([await store.has("pump", signal), await store.has("other", signal)]).toEqual([true, false]);
     });
 
-    test("an id is taken once, told apart by what became of its owner", async () => {
+    test("an id is taken once, and the state of its owner decides the outcome", async () => {
       await insert(newDevice("a"));
       await insert(newDevice("b"), creating);
       await insert(newDevice("c"), deleting);
@@ -114,19 +119,19 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       expect((await store.find("a", signal))?.revision).toBe(2);
     });
 
-    test("a list is in the order of creation and goes on behind a position, whatever is inserted or removed", async () => {
+    test("a list is in the order of creation and continues after a position, whatever is inserted or removed", async () => {
       for (const id of ["z", "m", "a", "k"]) await insert(newDevice(id));
       const first = (await store.list({ limit: 2 }, signal)) ?? [];
       expect(first.map(({ id }) => id)).toEqual(["z", "m"]);
       const after = first.at(-1)?.position ?? "";
-      await store.mark("m", [null], deleting, signal);
+      await store.beginOperation("m", [null], deleting, signal);
       await store.remove("m", "d", signal);
       await insert(newDevice("b"));
       expect(await listIds({ after })).toEqual(["a", "k", "b"]);
       expect(await listIds({ after: (await store.find("b", signal))?.position ?? "" })).toEqual([]);
     });
 
-    test("what is no position is told", async () => {
+    test("an invalid position is reported", async () => {
       for (const after of ["x", "-1", "1e3", "", " 1", "9".repeat(400), "'; DROP TABLE devices"]) {
         expect(await store.list({ after, limit: 1 }, signal)).toBeNull();
       }
@@ -170,7 +175,7 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       expect(found.map(({ id }) => id).sort()).toEqual(["a", "c"]);
     });
 
-    test("a device marked creating or deleting is hidden, a rotating one is not", async () => {
+    test("a device pending creating or deleting is hidden, a rotating one is not", async () => {
       await insert(newDevice("a"), creating);
       await insert(newDevice("b"), deleting);
       await insert(newDevice("c"), rotating);
@@ -184,43 +189,43 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       expect(await store.replace(newDevice("c"), 1, signal)).toBe(true);
     });
 
-    test("a mark is set only on a device in one of the given states", async () => {
+    test("an operation is set only on a device in one of the given states", async () => {
       await insert(newDevice("a"));
-      expect(await store.mark("a", ["rotating"], deleting, signal)).toBe(false);
-      expect(await store.mark("a", [null, "rotating"], rotating, signal)).toBe(true);
-      expect(await store.mark("a", [null, "rotating"], deleting, signal)).toBe(true);
-      expect(await store.mark("a", [null, "rotating"], deleting, signal)).toBe(false);
-      expect(await store.mark("none", [null], deleting, signal)).toBe(false);
-      expect(await store.listMarked(signal)).toEqual([{ id: "a", mark: deleting }]);
+      expect(await store.beginOperation("a", ["rotating"], deleting, signal)).toBe(false);
+      expect(await store.beginOperation("a", [null, "rotating"], rotating, signal)).toBe(true);
+      expect(await store.beginOperation("a", [null, "rotating"], deleting, signal)).toBe(true);
+      expect(await store.beginOperation("a", [null, "rotating"], deleting, signal)).toBe(false);
+      expect(await store.beginOperation("none", [null], deleting, signal)).toBe(false);
+      expect(await store.listOperations(signal)).toEqual([{ id: "a", operation: deleting }]);
     });
 
-    test("a mark belongs to whoever knows its token, also after a reopening", async () => {
+    test("an operation belongs to the holder of its token, also after a reopening", async () => {
       await insert(newDevice("a"), deleting);
       const next = { ...deleting, step: "purge", token: "e" } as const;
-      expect(await store.replaceMark("a", "wrong", next, signal)).toBe(false);
-      expect(await store.replaceMark("a", "d", next, signal)).toBe(true);
-      expect(await store.replaceMark("a", "d", null, signal)).toBe(false);
+      expect(await store.replaceOperation("a", "wrong", next, signal)).toBe(false);
+      expect(await store.replaceOperation("a", "d", next, signal)).toBe(true);
+      expect(await store.replaceOperation("a", "d", null, signal)).toBe(false);
       await store.close();
       store = await place.open();
-      expect(await store.listMarked(signal)).toEqual([{ id: "a", mark: next }]);
+      expect(await store.listOperations(signal)).toEqual([{ id: "a", operation: next }]);
       expect(await store.remove("a", "d", signal)).toBe(false);
       expect(await store.remove("a", "e", signal)).toBe(true);
-      expect(await store.listMarked(signal)).toEqual([]);
+      expect(await store.listOperations(signal)).toEqual([]);
       expect(await insert(newDevice("a"))).toBe("inserted");
     });
 
-    test("clearing the mark of a new device shows it, and marks step no revision", async () => {
+    test("clearing the operation of a new device shows it, and operations step no revision", async () => {
       await insert(newDevice("a"), creating);
-      expect(await store.replaceMark("a", "c", null, signal)).toBe(true);
+      expect(await store.replaceOperation("a", "c", null, signal)).toBe(true);
       expect(await store.find("a", signal)).toMatchObject({ id: "a", revision: 1 });
-      expect(await store.listMarked(signal)).toEqual([]);
+      expect(await store.listOperations(signal)).toEqual([]);
     });
 
     test("a later device of the same id has another position and nothing of the old one", async () => {
       await insert(newDevice("a", { name: "old", tags: { labels: ["old"] } }));
       await store.recordPresence([{ id: "a", online: true, seen_at: 9 }], signal);
       const old = await store.find("a", signal);
-      await store.mark("a", [null], deleting, signal);
+      await store.beginOperation("a", [null], deleting, signal);
       await store.remove("a", "d", signal);
       await insert(newDevice("a"));
       const later = await store.find("a", signal);

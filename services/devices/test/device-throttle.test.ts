@@ -6,7 +6,7 @@ import { Registry } from "prom-client";
 import { Background } from "../src/background.ts";
 import { startThrottling, type ThrottleDevice } from "../src/presence/device-throttle.ts";
 import { TrafficMeter } from "../src/presence/traffic-meter.ts";
-import { BrokerStandIn } from "./fake-broker.ts";
+import { FakeBroker } from "./fake-broker.ts";
 
 const limits = { messagesPerSecond: 100, bytesPerSecond: 10_000 };
 
@@ -67,20 +67,20 @@ describe("the meter of what devices send", () => {
 
 describe("a device that does too much", () => {
   let clock: ManualClock;
-  let broker: BrokerStandIn;
+  let broker: FakeBroker;
   let stopping: AbortController;
   let throttle: ThrottleDevice;
-  const told: { id: string; why: string; refused_ms: number }[] = [];
+  const published: { id: string; why: string; refused_ms: number }[] = [];
 
   beforeEach(() => {
     clock = new ManualClock();
-    broker = new BrokerStandIn(clock);
+    broker = new FakeBroker(clock);
     stopping = new AbortController();
-    told.length = 0;
+    published.length = 0;
     const log = createLogger({ service: "test", level: "silent" });
     throttle = startThrottling({
       connections: broker,
-      notices: { throttled: async (id, throttling) => void told.push({ id, ...throttling }) },
+      events: { throttled: async (id, throttling) => void published.push({ id, ...throttling }) },
       limits,
       registry: new Registry(),
       background: new Background({ clock, signal: stopping.signal, log }),
@@ -92,15 +92,15 @@ describe("a device that does too much", () => {
 
   test("has its connections closed, after the event that refuses its logins, and nobody else's", async () => {
     const [own] = [broker.login("a"), broker.login("b")];
-    let toldBefore = 0;
+    let publishedBefore = 0;
     broker.whileListing = () => {
-      toldBefore = told.length;
+      publishedBefore = published.length;
     };
     throttle("a", "storage");
     await eventually(() => broker.closed.length > 0);
     expect(broker.closed).toEqual([own]);
-    expect(toldBefore).toBe(1);
-    expect(told).toEqual([{ id: "a", why: "storage", refused_ms: 10_000 }]);
+    expect(publishedBefore).toBe(1);
+    expect(published).toEqual([{ id: "a", why: "storage", refused_ms: 10_000 }]);
   });
 
   test("is refused for longer each time, up to ten minutes, and as at first after a quiet hour", async () => {
@@ -109,14 +109,14 @@ describe("a device that does too much", () => {
       throttle("a", "messages");
       // Refused already: nothing more happens.
       throttle("a", "messages");
-      await eventually(() => told.length === n + 1);
-      refusals.push((told[n]?.refused_ms ?? 0) / 1_000);
-      await clock.advance(told[n]?.refused_ms ?? 0);
+      await eventually(() => published.length === n + 1);
+      refusals.push((published[n]?.refused_ms ?? 0) / 1_000);
+      await clock.advance(published[n]?.refused_ms ?? 0);
     }
     expect(refusals).toEqual([10, 20, 40, 80, 160, 320, 600, 600]);
     await clock.advance(3_600_000);
     throttle("a", "messages");
-    await eventually(() => told.length === 9);
-    expect(told[8]?.refused_ms).toBe(10_000);
+    await eventually(() => published.length === 9);
+    expect(published[8]?.refused_ms).toBe(10_000);
   });
 });

@@ -21,16 +21,16 @@ import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { Background } from "../src/background.ts";
 import { createDevices } from "../src/devices.ts";
 import { watchPresence } from "../src/presence/presence-watch.ts";
-import { createDeviceNotices } from "../src/registry/device-events.ts";
+import { createDeviceEventPublisher } from "../src/registry/device-events.ts";
+import { openDeviceStore } from "../src/start-devices.ts";
 import type { DeviceStore } from "../src/store/device-store.ts";
-import { openDeviceStore } from "../src/store/open-device-store.ts";
-import { BrokerStandIn } from "./fake-broker.ts";
+import { FakeBroker } from "./fake-broker.ts";
 import { onlyThese } from "./fake-contract.ts";
 
 const log = createLogger({ service: "test", level: process.env.TEST_LOG ?? "silent" });
 
-/** An event as the mesh heard it. */
-interface Heard {
+/** An event as the mesh received it. */
+interface ReceivedEvent {
   readonly name: string;
   readonly id: string;
   readonly payload: unknown;
@@ -43,21 +43,21 @@ export interface ServiceLife {
   crash(): Promise<void>;
 }
 
-/** A real nats-server, the service under test, and stand-ins for the contracts it calls. */
-export interface MeshAround extends AsyncDisposable {
-  readonly broker: BrokerStandIn;
+/** A real nats-server, the service under test, and fakes of the contracts it calls. */
+export interface TestMesh extends AsyncDisposable {
+  readonly broker: FakeBroker;
   readonly clock: ManualClock;
   readonly devices: Client<typeof devices>;
-  /** Calls that the stand-ins answered, as `keys.revokeDevice pump`, in order. */
+  /** Calls that the fakes answered, as `keys.revokeDevice pump`, in order. */
   readonly calls: string[];
-  readonly heard: Heard[];
-  /** How many events of that name about a device the mesh's stream keeps, from which clients are told. */
+  readonly received: ReceivedEvent[];
+  /** How many events of that name about a device the mesh's stream keeps. */
   kept(name: "online" | "offline" | "deleted", id: string): Promise<number>;
-  /** Devices that the keys stand-in holds credentials for. */
+  /** Devices for which the fake of `keys` has credentials. */
   readonly credentials: Map<string, { token: string; public_key: string }>;
   /** Client ids by device, as logins left them. */
   readonly clientIds: Map<string, string[]>;
-  /** Runs before a stand-in does its work and, as `after …`, before it answers; a throw becomes the answer. */
+  /** Runs before a fake does its work and, as `after …`, before it answers; a throw becomes the answer. */
   onCall: (call: string) => void | Promise<void>;
   /** Starts the service, or one more replica of it where one runs. */
   start(): Promise<ServiceLife>;
@@ -66,7 +66,7 @@ export interface MeshAround extends AsyncDisposable {
 }
 
 /** `storeUrl`: where devices are kept, unless in a SQLite file that goes with the mesh. */
-export async function startMeshAround(options: { readonly storeUrl?: string } = {}): Promise<MeshAround> {
+export async function startTestMesh(options: { readonly storeUrl?: string } = {}): Promise<TestMesh> {
   const server = await startNatsServer({ jetstream: true });
   const folder = await tempFolder();
   const buses: Bus[] = [];
@@ -77,11 +77,11 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
   };
   const lives = new Set<ServiceLife>();
   const clock = new ManualClock();
-  const broker = new BrokerStandIn(clock);
+  const broker = new FakeBroker(clock);
   const outer = await connect("outer");
   let issued = 0;
 
-  const mesh: MeshAround = {
+  const mesh: TestMesh = {
     broker,
     clock,
     devices: createClient(
@@ -89,7 +89,7 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
       calls(devices, Object.keys(devices.methods) as (keyof typeof devices.methods)[]),
     ),
     calls: [],
-    heard: [],
+    received: [],
     async kept(name, id) {
       const subject = eventSubject("devices", name, id, {});
       const asked = JSON.stringify({ subjects_filter: subject });
@@ -118,7 +118,7 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
         rpcBridge: createClient(bus, toRpcBridge),
         connections,
         presence,
-        notices: createDeviceNotices(publisher, clock),
+        events: createDeviceEventPublisher(publisher, clock),
         background,
         clock,
       });
@@ -159,7 +159,7 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
 
   /**
    * Lets the calls under way come to their answers: of what was sent before its ping, the broker's pong comes last.
-   * On a busy machine the clock, which stands still meanwhile, would otherwise outrun them.
+   * On a busy machine the manual clock would otherwise outrun them.
    */
   async function settleCalls(): Promise<void> {
     for (let round = 0; round < 2; round++) {
@@ -171,7 +171,7 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
     }
   }
 
-  async function standIn<T>(call: string, work: () => T): Promise<T> {
+  async function fake<T>(call: string, work: () => T): Promise<T> {
     await mesh.onCall(call);
     mesh.calls.push(call);
     const answer = work();
@@ -191,31 +191,31 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
     keys,
     onlyThese(keys, {
       issueCredentials: ({ device_id }) =>
-        standIn(`keys.issueCredentials ${device_id}`, () => {
+        fake(`keys.issueCredentials ${device_id}`, () => {
           mesh.credentials.set(device_id, newCredentials());
           return credentialsOf(device_id);
         }),
       readCredentials: ({ device_id }) =>
-        standIn(`keys.readCredentials ${device_id}`, () => credentialsOf(device_id)),
+        fake(`keys.readCredentials ${device_id}`, () => credentialsOf(device_id)),
       rotateToken: ({ device_id }) =>
-        standIn(`keys.rotateToken ${device_id}`, () => {
+        fake(`keys.rotateToken ${device_id}`, () => {
           const { token } = newCredentials();
           mesh.credentials.set(device_id, { ...credentialsOf(device_id), token });
           return { token };
         }),
       rotatePublicKey: ({ device_id }) =>
-        standIn(`keys.rotatePublicKey ${device_id}`, () => {
+        fake(`keys.rotatePublicKey ${device_id}`, () => {
           const { public_key } = newCredentials();
           mesh.credentials.set(device_id, { ...credentialsOf(device_id), public_key });
           return { public_key };
         }),
       revokeDevice: ({ device_id }) =>
-        standIn(`keys.revokeDevice ${device_id}`, () => {
+        fake(`keys.revokeDevice ${device_id}`, () => {
           mesh.credentials.delete(device_id);
           return { client_ids: mesh.clientIds.get(device_id) ?? [] };
         }),
       forgetDevice: ({ device_id }) =>
-        standIn(`keys.forgetDevice ${device_id}`, () => {
+        fake(`keys.forgetDevice ${device_id}`, () => {
           mesh.clientIds.delete(device_id);
           return {};
         }),
@@ -225,8 +225,8 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
     peers,
     data,
     onlyThese(data, {
-      purgeDevice: ({ device_id }) => standIn(`data.purgeDevice ${device_id}`, () => ({})),
-      admitDevice: ({ device_id }) => standIn(`data.admitDevice ${device_id}`, () => ({})),
+      purgeDevice: ({ device_id }) => fake(`data.purgeDevice ${device_id}`, () => ({})),
+      admitDevice: ({ device_id }) => fake(`data.admitDevice ${device_id}`, () => ({})),
     }),
   );
   serve(
@@ -239,22 +239,22 @@ export async function startMeshAround(options: { readonly storeUrl?: string } = 
         return {};
       },
       wipeDevice: ({ device_id, client_ids }) =>
-        standIn(`rpc-bridge.wipeDevice ${device_id} [${client_ids}]`, () => ({})),
+        fake(`rpc-bridge.wipeDevice ${device_id} [${client_ids}]`, () => ({})),
     }),
   );
   await createPublisher(peers, deviceEvents);
-  const hear = (name: string) => (payload: { id: string }) =>
-    void mesh.heard.push({ name, id: payload.id, payload });
+  const record = (name: string) => (payload: { id: string }) =>
+    void mesh.received.push({ name, id: payload.id, payload });
   const names = ["online", "offline", "created", "deleted", "updated"] as const;
   subscribe(
     outer,
     subscribesTo(deviceEvents, names),
     {
-      online: hear("online"),
-      offline: hear("offline"),
-      created: hear("created"),
-      deleted: hear("deleted"),
-      updated: hear("updated"),
+      online: record("online"),
+      offline: record("offline"),
+      created: record("created"),
+      deleted: record("deleted"),
+      updated: record("updated"),
     },
     { mode: "each" },
   );

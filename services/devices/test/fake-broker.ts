@@ -1,28 +1,27 @@
+import type { DeviceConnections } from "@devmesh/device-broker/connections";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type {
+  BrokerConnections,
+  ConnectionKey,
   ConnectionListener,
-  DeviceConnection,
-  DeviceConnections,
-  ListedConnections,
-  OpenConnection,
-} from "../src/presence/device-connections.ts";
+} from "../src/presence/broker-connections.ts";
 
 interface Accepted {
-  readonly connection: DeviceConnection;
+  readonly connection: ConnectionKey;
   readonly mqttClientId: string;
   readonly acceptedMs: number;
 }
 
 /** The broker's side of device connections, moved by the test. */
-export class BrokerStandIn implements DeviceConnections {
+export class FakeBroker implements BrokerConnections {
   /** By number, with the time at which each was accepted. */
   readonly #open = new Map<number, Accepted>();
   /** Servers that answer a listing. */
   readonly servers = new Set(["S1", "S2"]);
   /** Connections that were closed, also those that were gone. */
-  readonly closed: DeviceConnection[] = [];
+  readonly closed: ConnectionKey[] = [];
   /** Those of them whose wills were published. */
-  readonly wills: DeviceConnection[] = [];
+  readonly wills: ConnectionKey[] = [];
   /** Runs while a listing is under way, after its content is fixed. */
   whileListing: () => void | Promise<void> = () => undefined;
   readonly #listeners = new Set<ConnectionListener>();
@@ -33,7 +32,7 @@ export class BrokerStandIn implements DeviceConnections {
     this.#clock = clock;
   }
 
-  get open(): DeviceConnection[] {
+  get open(): ConnectionKey[] {
     return [...this.#open.values()].map(({ connection }) => connection);
   }
 
@@ -42,7 +41,7 @@ export class BrokerStandIn implements DeviceConnections {
     return async () => void this.#listeners.delete(listener);
   }
 
-  async list(_call: unknown, deviceId?: string): Promise<ListedConnections<OpenConnection>> {
+  async list(_call: unknown, deviceId?: string): Promise<DeviceConnections> {
     const connections = [...this.#open.values()]
       .filter(({ connection }) => deviceId === undefined || connection.deviceId === deviceId)
       .map(({ connection, mqttClientId, acceptedMs }) => ({
@@ -55,7 +54,7 @@ export class BrokerStandIn implements DeviceConnections {
     return { servers: [...this.servers], connections };
   }
 
-  async close(listed: DeviceConnection): Promise<void> {
+  async close(listed: ConnectionKey): Promise<void> {
     const { connection } = this.#open.get(listed.connectionId) ?? { connection: listed };
     this.wills.push(connection);
     this.#close(connection);
@@ -67,30 +66,30 @@ export class BrokerStandIn implements DeviceConnections {
       if (connection.deviceId === deviceId && clientIds.includes(mqttClientId)) this.#close(connection);
   }
 
-  #close(connection: DeviceConnection): void {
+  #close(connection: ConnectionKey): void {
     this.closed.push(connection);
     this.leave(connection);
   }
 
-  /** A device logs in; `heard` tells whether services are told. */
+  /** A device logs in; `published`: services get an event. */
   login(
     deviceId: string,
-    { heard = true, serverId = "S1", acceptedMs = this.#clock.monotonicMs() } = {},
-  ): DeviceConnection {
+    { published = true, serverId = "S1", acceptedMs = this.#clock.monotonicMs() } = {},
+  ): ConnectionKey {
     const connectionId = ++this.#numbers;
     const connection = { deviceId, serverId, connectionId };
     this.#open.set(connectionId, { connection, mqttClientId: `${deviceId}:${connectionId}`, acceptedMs });
-    if (heard) for (const listener of this.#listeners) listener.connected(connection);
+    if (published) for (const listener of this.#listeners) listener.connected(connection);
     return connection;
   }
 
-  leave(connection: DeviceConnection, { heard = true } = {}): void {
-    if (!this.#open.delete(connection.connectionId) || !heard) return;
+  leave(connection: ConnectionKey, { published = true } = {}): void {
+    if (!this.#open.delete(connection.connectionId) || !published) return;
     for (const listener of this.#listeners) listener.disconnected(connection);
   }
 
-  /** The broker as one process of the service sees it; `end` when that has died: it hears nothing any more. */
-  forOneLife(): DeviceConnections & { end(): void } {
+  /** The broker as one process of the service sees it; `end` when that has died: it gets no more events. */
+  forOneLife(): BrokerConnections & { end(): void } {
     const mine = new Set<ConnectionListener>();
     return {
       follow: (listener) => {

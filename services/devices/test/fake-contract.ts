@@ -9,7 +9,7 @@ export function onlyThese<C extends ContractDeclaration>(
   const others = Object.keys(contract.methods).map((method) => [
     method,
     async () => {
-      throw new Error(`${method} has no stand-in`);
+      throw new Error(`${method} has no fake`);
     },
   ]);
   return { ...Object.fromEntries(others), ...methods };

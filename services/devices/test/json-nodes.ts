@@ -85,7 +85,7 @@ const { object } = fc.letrec<{ tree: Json; object: JsonObject }>((tie) => ({
 /** Merge patches: nulls anywhere. */
 export const anyPatch: fc.Arbitrary<JsonObject> = object;
 
-/** Objects as they can be stored: a null stands inside arrays only. */
+/** Objects as they can be stored: null occurs inside arrays only. */
 export const anyDocument: fc.Arbitrary<JsonObject> = object.map((value) => withoutNulls(value));
 
 /** Pointers into such objects. */

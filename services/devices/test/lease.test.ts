@@ -1,39 +1,39 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { expect, test } from "@jest/globals";
-import { holdClaim, newClaim } from "../src/deletion/lease.ts";
+import { keepLease, newLease } from "../src/deletion/lease.ts";
 
-test("a claim that is held is renewed well before it ends, until it is released", async () => {
+test("a lease that is held is renewed well before it ends, until it is released", async () => {
   const clock = new ManualClock();
-  const { claimed_until } = newClaim(clock);
+  const { claimed_until } = newLease(clock);
   const renewedAt: number[] = [];
-  const claim = holdClaim(clock, async () => {
+  const lease = keepLease(clock, async () => {
     renewedAt.push(clock.now().getTime());
     return true;
   });
   for (let second = 0; second < 30; second++) await clock.advance(1_000);
   expect(renewedAt.length).toBeGreaterThan(5);
   expect(renewedAt[1]).toBeLessThan(claimed_until - 5_000);
-  await claim.release();
+  await lease.release();
   const { length } = renewedAt;
   await clock.advance(60_000);
   expect(renewedAt).toHaveLength(length);
   expect(clock.pending).toBe(0);
 });
 
-test("a failed renewal is followed by another, a lost claim by none", async () => {
+test("a failed renewal is followed by another, a lost lease by none", async () => {
   const clock = new ManualClock();
   const outcomes = [() => Promise.reject(new Error("store away")), async () => true, async () => false];
   let renewals = 0;
-  const claim = holdClaim(clock, () => (outcomes[renewals++] as () => Promise<boolean>)());
+  const lease = keepLease(clock, () => (outcomes[renewals++] as () => Promise<boolean>)());
   for (let second = 0; second < 60; second++) await clock.advance(1_000);
   expect(renewals).toBe(3);
-  await claim.release();
+  await lease.release();
 });
 
-test("who releases a claim waits for the renewal under way", async () => {
+test("who releases a lease waits for the renewal under way", async () => {
   const clock = new ManualClock();
   let finish: (renewed: boolean) => void = () => undefined;
-  const claim = holdClaim(
+  const lease = keepLease(
     clock,
     () =>
       new Promise((resolve) => {
@@ -42,7 +42,7 @@ test("who releases a claim waits for the renewal under way", async () => {
   );
   await clock.advance(5_000);
   let released = false;
-  const releasing = claim.release().then(() => {
+  const releasing = lease.release().then(() => {
     released = true;
   });
   await Promise.resolve();

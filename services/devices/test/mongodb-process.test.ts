@@ -8,9 +8,9 @@ import { startTcpProxy, type TcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import {
   call,
-  type ProcessAround,
+  type ProcessFixture,
   type RunningService,
-  startProcessAround,
+  startProcessFixture,
   startService,
 } from "./process-fixture.ts";
 
@@ -23,32 +23,32 @@ const reasonOf = (answer: Promise<unknown>) =>
   );
 
 describeOverMongodb("processes of the service over MongoDB", (mongodb) => {
-  let around: ProcessAround;
+  let fixture: ProcessFixture;
   let database: TestDatabase;
   let proxy: TcpProxy;
   const running: RunningService[] = [];
   const start = async (storeUrl: string) => {
-    const service = await startService(around.environment(storeUrl));
+    const service = await startService(fixture.environment(storeUrl));
     running.push(service);
     return service;
   };
   beforeEach(async () => {
-    around = await startProcessAround();
+    fixture = await startProcessFixture();
     database = mongodb().newDatabase();
     proxy = await startTcpProxy(mongodb().port);
   });
   afterEach(async () => {
     for (const service of running.splice(0)) await service.kill();
-    await around[Symbol.asyncDispose]();
+    await fixture[Symbol.asyncDispose]();
     await proxy.close();
     await database[Symbol.asyncDispose]();
   });
-  const read = (id: string) => around.devices.readDevice({ id, principal }, call());
+  const read = (id: string) => fixture.devices.readDevice({ id, principal }, call());
 
-  test("a store that goes away is told, and all that waited is made up for when it is back", async () => {
+  test("an absent store is reported, and waiting work continues when it is back", async () => {
     const service = await start(database.storeUrlBehind(proxy.port));
-    const { token } = await around.devices.createDevice({ id: "pump" }, call());
-    const device = await connectMqttDevice({ url: around.broker.mqttUrl, id: "pump", token });
+    const { token } = await fixture.devices.createDevice({ id: "pump" }, call());
+    const device = await connectMqttDevice({ url: fixture.broker.mqttUrl, id: "pump", token });
     await eventually(async () => (await read("pump")).device.online);
     expect((await service.readiness()).status).toBe(200);
 
@@ -60,10 +60,10 @@ describeOverMongodb("processes of the service over MongoDB", (mongodb) => {
     await device.leave();
     const answers = [
       read("pump"),
-      around.devices.listDevices({}, call()),
-      around.devices.createDevice({ id: "fan" }, call()),
-      around.devices.deleteDevice({ id: "pump" }, call()),
-      around.devices.patchDevice({ id: "pump", principal, patch: { name: "n" } }, call()),
+      fixture.devices.listDevices({}, call()),
+      fixture.devices.createDevice({ id: "fan" }, call()),
+      fixture.devices.deleteDevice({ id: "pump" }, call()),
+      fixture.devices.patchDevice({ id: "pump", principal, patch: { name: "n" } }, call()),
     ];
     const reasons = await Promise.all(answers.map(reasonOf));
     expect(reasons).toEqual(answers.map(() => "unavailable"));
@@ -77,34 +77,34 @@ describeOverMongodb("processes of the service over MongoDB", (mongodb) => {
     await service.stop();
     await start(database.storeUrl);
     expect(Date.parse(String((await read("pump")).device.last_seen))).toBeGreaterThanOrEqual(leftAt - 1_000);
-    expect(await around.devices.createDevice({ id: "fan" }, call())).toMatchObject({ id: "fan" });
+    expect(await fixture.devices.createDevice({ id: "fan" }, call())).toMatchObject({ id: "fan" });
   });
 
   test("a process ends orderly although its store is away", async () => {
     const service = await start(database.storeUrlBehind(proxy.port));
-    const { token } = await around.devices.createDevice({ id: "pump" }, call());
+    const { token } = await fixture.devices.createDevice({ id: "pump" }, call());
     proxy.cut();
-    const device = await connectMqttDevice({ url: around.broker.mqttUrl, id: "pump", token });
+    const device = await connectMqttDevice({ url: fixture.broker.mqttUrl, id: "pump", token });
     await device.leave();
     expect(await service.stop()).toBe(0);
   });
 
   test("a deletion in the middle of which its process is killed is finished by the other process", async () => {
     const first = await start(database.storeUrl);
-    await around.devices.createDevice({ id: "pump" }, call());
+    await fixture.devices.createDevice({ id: "pump" }, call());
     const wiping = Promise.withResolvers<void>();
-    around.onWipe = async () => {
-      around.onWipe = () => undefined;
+    fixture.onWipe = async () => {
+      fixture.onWipe = () => undefined;
       await start(database.storeUrl);
       await first.kill();
       wiping.resolve();
     };
-    await around.devices.deleteDevice({ id: "pump" }, call());
+    await fixture.devices.deleteDevice({ id: "pump" }, call());
     await wiping.promise;
-    expect(await reasonOf(around.devices.createDevice({ id: "pump" }, call()))).toBe("device_being_deleted");
-    // The claim of the dead process lasts 15 s.
+    expect(await reasonOf(fixture.devices.createDevice({ id: "pump" }, call()))).toBe("device_being_deleted");
+    // The lease of the dead process lasts 15 s.
     const created = await eventually(
-      () => around.devices.createDevice({ id: "pump" }, call()).catch(() => null),
+      () => fixture.devices.createDevice({ id: "pump" }, call()).catch(() => null),
       { withinMs: 70_000, everyMs: 500 },
     );
     expect(created).toMatchObject({ id: "pump", online: false, shadow: { version: 0 } });

@@ -3,18 +3,18 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { call, type MeshAround, type ServiceLife, startMeshAround } from "./devices-fixture.ts";
+import { call, type ServiceLife, startTestMesh, type TestMesh } from "./devices-fixture.ts";
 
 const { signal } = new AbortController();
 const principal: Principal = { kind: "master" };
 
 describeOverMongodb("two replicas of devices on one database", (mongodb) => {
   let database: TestDatabase;
-  let mesh: MeshAround;
+  let mesh: TestMesh;
   let first: ServiceLife;
   beforeEach(async () => {
     database = mongodb().newDatabase();
-    mesh = await startMeshAround({ storeUrl: database.storeUrl });
+    mesh = await startTestMesh({ storeUrl: database.storeUrl });
     first = await mesh.start();
   });
   afterEach(async () => {
@@ -23,7 +23,7 @@ describeOverMongodb("two replicas of devices on one database", (mongodb) => {
   });
 
   const create = (id: string) => mesh.devices.createDevice({ id }, call());
-  const heardOf = (id: string) => mesh.heard.filter((one) => one.id === id).map(({ name }) => name);
+  const heardOf = (id: string) => mesh.received.filter((one) => one.id === id).map(({ name }) => name);
   const isOnline = async (id: string) => (await mesh.devices.readPresence({ id }, call())).online;
   const wait = async (ms: number) => {
     for (let waited = 0; waited < ms; waited += 250) await mesh.clock.advance(250);
@@ -47,7 +47,7 @@ describeOverMongodb("two replicas of devices on one database", (mongodb) => {
     expect([version, Object.keys(state.desired).length]).toEqual([100, 100]);
   });
 
-  test("both know who is connected, and each change is told once", async () => {
+  test("both know who is connected, and each change is published once", async () => {
     const second = await mesh.start();
     await create("pump");
     const connection = mesh.broker.login("pump");
@@ -64,7 +64,7 @@ describeOverMongodb("two replicas of devices on one database", (mongodb) => {
     }
   });
 
-  test("a replica that comes later tells nothing again, and the one that is left goes on telling", async () => {
+  test("a replica that starts later publishes nothing again, and the remaining one goes on publishing", async () => {
     await create("pump");
     await create("fan");
     const connection = mesh.broker.login("pump");
@@ -100,7 +100,7 @@ describeOverMongodb("two replicas of devices on one database", (mongodb) => {
     };
     void mesh.devices.deleteDevice({ id: "pump" }, call(500)).catch(() => undefined);
     await mesh.until(() => died);
-    // Held by the dead one until its claim runs out.
+    // Held by the dead one until its lease runs out.
     expect(await create("pump").catch(({ reason }) => reason)).toBe("device_being_deleted");
     const again = await mesh.until(() => create("pump").catch(() => null));
     expect(again).toMatchObject({ id: "pump", shadow: { version: 0 } });

@@ -4,14 +4,14 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { readQueryPlan } from "@devmesh/testkit/query-plan";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import type { Mark } from "../src/deletion/pending-operation.ts";
+import type { PendingOperation } from "../src/deletion/pending-operation.ts";
 import { deviceCollection, deviceQueries, openMongoDeviceStore } from "../src/store/device-store.mongodb.ts";
 import type { DeviceStore } from "../src/store/device-store.ts";
 import { describeDeviceStore, newDevice, walkDevices } from "./device-store.suite.ts";
 
 const { signal } = new AbortController();
 
-const heldBy = (token: string): Mark => ({ kind: "rotating", token, claimed_until: 5 });
+const heldBy = (token: string): PendingOperation => ({ kind: "rotating", token, claimed_until: 5 });
 const urlOf = (database: TestDatabase) => parseStoreUrl(database.storeUrl) as MongoUrl;
 
 describeOverMongodb("devices in MongoDB", (mongodb) => {
@@ -50,7 +50,7 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
     const queries = {
       _id_: [deviceQueries.visible("a"), deviceQueries.visibleAmong(["a", "b"])],
       one_of_position: [
-        deviceQueries.behind(1_000),
+        deviceQueries.after(1_000),
         deviceQueries.between(1_000, 1_100),
         { ...deviceQueries.between(1_000, 1_100), ...deviceQueries.matching("x") },
       ],
@@ -71,7 +71,7 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
     const ids = Array.from({ length: 50_000 }, (_, at) => `device-${at}`);
     const rows = ids.map((id, at) => ({
       _id: id as never,
-      // Half of all positions are those of devices that are gone.
+      // Half of all positions belong to deleted devices.
       position: 2 * at + 1,
       labels: [`l${id}`],
       hidden: false,
@@ -103,7 +103,7 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
     expect(places).toEqual([...new Set(places)].sort((a, b) => a - b));
   });
 
-  test("positions go on behind the devices when their counter was lost", async () => {
+  test("positions continue after the devices when their counter was lost", async () => {
     const store = await openStore();
     for (const id of ["a", "b"]) await store.insert(newDevice(id), null, signal);
     const { db, close } = await openMongo(urlOf(database), [], signal);
@@ -136,13 +136,13 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
     expect(Object.keys(device?.shadow.desired ?? {})).toHaveLength(100);
   });
 
-  test("a mark that two replicas want to take over goes to one of them", async () => {
+  test("an operation that two replicas want to take over goes to one of them", async () => {
     const replicas = [await openStore(), await openStore()];
     for (let round = 0; round < 20; round++) {
       const id = `device-${round}`;
       await replicas[0]?.insert(newDevice(id), heldBy("left"), signal);
       const taken = await Promise.all(
-        replicas.map((store, at) => store.replaceMark(id, "left", heldBy(`by-${at}`), signal)),
+        replicas.map((store, at) => store.replaceOperation(id, "left", heldBy(`by-${at}`), signal)),
       );
       expect(taken.filter(Boolean)).toHaveLength(1);
       const removed = await Promise.all(replicas.map((store, at) => store.remove(id, `by-${at}`, signal)));

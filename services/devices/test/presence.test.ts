@@ -1,19 +1,19 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { DeviceConnection } from "../src/presence/device-connections.ts";
+import type { ConnectionKey } from "../src/presence/broker-connections.ts";
 import { offlineAfterMs, PresenceSets } from "../src/presence/presence.ts";
 
-const connection = (connectionId: number, deviceId = "d", serverId = "S1"): DeviceConnection => ({
+const connection = (connectionId: number, deviceId = "d", serverId = "S1"): ConnectionKey => ({
   deviceId,
   serverId,
   connectionId,
 });
-const listing = (connections: DeviceConnection[], servers = ["S1"]) => ({ connections, servers });
-const listAll = (sets: PresenceSets, listed: DeviceConnection[], now: number, servers = ["S1"]) =>
+const listing = (connections: ConnectionKey[], servers = ["S1"]) => ({ connections, servers });
+const listAll = (sets: PresenceSets, listed: ConnectionKey[], now: number, servers = ["S1"]) =>
   sets.reconcile(listing(listed, servers), sets.beginListing(), now, 0);
 
 describe("presence as sets of connections", () => {
-  test("the first connection is told, a further one is not, and the last one gone is told two seconds later", () => {
+  test("the first connection is published, a further one is not, and the end of the last one two seconds later", () => {
     const sets = new PresenceSets();
     expect(sets.connected(connection(1), 10)).toEqual([
       { kind: "online", deviceId: "d", connection: "S1/1", seenAt: 10 },
@@ -30,7 +30,7 @@ describe("presence as sets of connections", () => {
     expect(sets.nextDueAt).toBeNull();
   });
 
-  test("a device that has gone was seen until then, also before that is told", () => {
+  test("a device that has gone was seen until then, also before that is published", () => {
     const sets = new PresenceSets();
     sets.connected(connection(1), 10);
     expect([sets.departedAt("d"), sets.devicesOnline, sets.connections]).toEqual([null, 1, 1]);
@@ -40,7 +40,7 @@ describe("presence as sets of connections", () => {
     expect(sets.departedAt("d")).toBeNull();
   });
 
-  test("a takeover, a quick return and a login that fails at once tell nothing", () => {
+  test("a takeover, a quick return and a login that fails at once publish nothing", () => {
     const sets = new PresenceSets();
     sets.connected(connection(1), 0);
     expect(sets.connected(connection(2, "d", "S2"), 1)).toEqual([]);
@@ -51,7 +51,7 @@ describe("presence as sets of connections", () => {
     expect([sets.nextDueAt, sets.takeDue(99_999)]).toEqual([null, []]);
   });
 
-  test("an end that is heard before its beginning leaves no connection behind", () => {
+  test("an end that comes before its beginning leaves no connection", () => {
     const sets = new PresenceSets();
     sets.disconnected(connection(1), 0);
     expect(sets.connected(connection(1), 5)).toEqual([]);
@@ -66,7 +66,7 @@ describe("presence as sets of connections", () => {
     expect(sets.isOnline("d")).toBe(true);
   });
 
-  test("a listing adds what was not heard of and drops what two in a row do not name", () => {
+  test("a listing adds unknown connections and drops what two in a row do not name", () => {
     const sets = new PresenceSets();
     sets.connected(connection(1, "killed"), 0);
     expect(listAll(sets, [connection(2, "quiet")], 10)).toEqual({
@@ -91,7 +91,7 @@ describe("presence as sets of connections", () => {
     expect(sets.isOnline("d")).toBe(false);
   });
 
-  test("a connection that was thought lost and turns up again is told anew, not as the notice before", () => {
+  test("a connection that was thought lost and turns up again is published anew, not under the earlier id", () => {
     const sets = new PresenceSets();
     const first = sets.connected(connection(1), 0);
     listAll(sets, [], 1);
@@ -133,7 +133,7 @@ describe("presence as sets of connections", () => {
     expect(sets.isOnline("d")).toBe(false);
   });
 
-  test("devices told online before the start are told offline when no server lists them, others are not told again", () => {
+  test("devices online before the start are published offline when no server lists them, others are not published again", () => {
     const sets = new PresenceSets(["gone", "still"]);
     expect(listAll(sets, [connection(1, "still")], 0).changes).toEqual([]);
     expect(sets.takeDue(offlineAfterMs)).toEqual([
@@ -142,7 +142,7 @@ describe("presence as sets of connections", () => {
     expect(sets.connected(connection(2, "gone"), 9_999)).toHaveLength(1);
   });
 
-  test("whatever happens in whatever order, what is told alternates and ends with the truth", () => {
+  test("whatever happens in whatever order, what is published alternates and ends with the truth", () => {
     const step = fc.record({
       kind: fc.constantFrom("connect", "disconnect", "list", "wait"),
       number: fc.integer({ min: 0, max: 5 }),
@@ -152,16 +152,16 @@ describe("presence as sets of connections", () => {
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const sets = new PresenceSets();
         const open = new Map<number, string>();
-        const told: Record<string, string[]> = { a: [], b: [] };
-        const tell = (changes: readonly { kind: string; deviceId: string }[]) => {
-          for (const { kind, deviceId } of changes) told[deviceId]?.push(kind);
+        const published: Record<string, string[]> = { a: [], b: [] };
+        const publish = (changes: readonly { kind: string; deviceId: string }[]) => {
+          for (const { kind, deviceId } of changes) published[deviceId]?.push(kind);
         };
         let now = 0;
         for (const [at, { kind, number, device }] of steps.entries()) {
           now += kind === "wait" ? 3_000 : 10;
           if (kind === "connect") {
             open.set(at, device);
-            tell(sets.connected(connection(at, device), now));
+            publish(sets.connected(connection(at, device), now));
           } else if (kind === "disconnect") {
             const ended = [...open.keys()][number];
             if (ended !== undefined) {
@@ -169,7 +169,7 @@ describe("presence as sets of connections", () => {
               open.delete(ended);
             }
           } else if (kind === "list") {
-            tell(
+            publish(
               listAll(
                 sets,
                 [...open].map(([n, deviceId]) => connection(n, deviceId)),
@@ -177,15 +177,15 @@ describe("presence as sets of connections", () => {
               ).changes,
             );
           }
-          tell(sets.takeDue(now));
+          publish(sets.takeDue(now));
         }
-        tell(sets.takeDue(now + offlineAfterMs));
+        publish(sets.takeDue(now + offlineAfterMs));
         for (const device of ["a", "b"]) {
           const online = [...open.values()].includes(device);
           expect(sets.isOnline(device)).toBe(online);
-          const expected = told[device]?.map((_, at) => (at % 2 === 0 ? "online" : "offline"));
-          expect(told[device]).toEqual(expected);
-          expect(told[device]?.at(-1) ?? "offline").toBe(online ? "online" : "offline");
+          const expected = published[device]?.map((_, at) => (at % 2 === 0 ? "online" : "offline"));
+          expect(published[device]).toEqual(expected);
+          expect(published[device]?.at(-1) ?? "offline").toBe(online ? "online" : "offline");
         }
       }),
       { numRuns: 500 },

@@ -31,10 +31,10 @@ const methods = [
 ] as const;
 
 /**
- * The mesh's real broker with stand-ins for the contracts that the service calls; devices log in with what was issued
+ * The mesh's real broker with fakes of the contracts that the service calls; devices log in with what was issued
  * to them.
  */
-export interface ProcessAround extends AsyncDisposable {
+export interface ProcessFixture extends AsyncDisposable {
   readonly broker: TestBroker;
   /** The service's contract, called as the gateway does. */
   readonly devices: Client<typeof devices, (typeof methods)[number]>;
@@ -42,12 +42,12 @@ export interface ProcessAround extends AsyncDisposable {
   readonly wiped: string[][];
   /** Runs before a device's sessions are wiped. */
   onWipe: () => void | Promise<void>;
-  /** The environment of a process of the service; its store is a SQLite file unless told. */
+  /** The environment of a process of the service; its store is a SQLite file by default. */
   environment(storeUrl?: string): Record<string, string>;
 }
 
-/** Starts a broker with stand-ins for all that a process of `devices` talks to. */
-export async function startProcessAround(): Promise<ProcessAround> {
+/** Starts a broker with fakes of all that a process of `devices` talks to. */
+export async function startProcessFixture(): Promise<ProcessFixture> {
   const broker = await startBroker();
   const folder = await tempFolder();
   const buses: Bus[] = [];
@@ -64,7 +64,7 @@ export async function startProcessAround(): Promise<ProcessAround> {
     tokens.set(device_id, token);
     return { token, public_key: `pk_${token.slice(3)}` };
   };
-  const around: ProcessAround = {
+  const fixture: ProcessFixture = {
     broker,
     devices: createClient(await connect("gateway"), calls(devices, methods)),
     wiped: [],
@@ -115,21 +115,21 @@ export async function startProcessAround(): Promise<ProcessAround> {
     rpcBridge,
     onlyThese(rpcBridge, {
       wipeDevice: async ({ client_ids }) => {
-        await around.onWipe();
-        around.wiped.push(client_ids);
+        await fixture.onWipe();
+        fixture.wiped.push(client_ids);
         return {};
       },
     }),
   );
   await Promise.all(buses.map((bus) => bus.flush()));
-  return around;
+  return fixture;
 }
 
 /** A process of the service that said it is ready. */
 export interface RunningService {
   /** What it measures, in the text form of Prometheus. */
   metrics(): Promise<string>;
-  /** Status of `/readyz`, and how long it took to be told, in milliseconds. */
+  /** Status of `/readyz`, and how long the answer took, in milliseconds. */
   readiness(): Promise<{ readonly status: number; readonly tookMs: number }>;
   /** Asks it to end; answers its exit code. */
   stop(): Promise<number | null>;

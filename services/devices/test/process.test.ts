@@ -7,9 +7,9 @@ import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import {
   call,
-  type ProcessAround,
+  type ProcessFixture,
   type RunningService,
-  startProcessAround,
+  startProcessFixture,
   startService,
 } from "./process-fixture.ts";
 
@@ -18,66 +18,66 @@ const master: Principal = { kind: "master" };
 
 /** The service as it is started for real: its own process, its own broker user, real MQTT connections. */
 describe("the process of the service", () => {
-  let around: ProcessAround;
+  let fixture: ProcessFixture;
   let service: RunningService;
   beforeAll(async () => {
-    around = await startProcessAround();
-    service = await startService(around.environment());
+    fixture = await startProcessFixture();
+    service = await startService(fixture.environment());
   });
   afterAll(async () => {
     await service.stop();
-    await around[Symbol.asyncDispose]();
+    await fixture[Symbol.asyncDispose]();
   });
 
   const isOnline = async (id: string) =>
-    (await around.devices.readDevice({ id, principal: master }, call())).device.online;
+    (await fixture.devices.readDevice({ id, principal: master }, call())).device.online;
 
   test("follows a device's MQTT connections, over its own restart too", async () => {
-    const { token } = await around.devices.createDevice({ id: "pump" }, call());
+    const { token } = await fixture.devices.createDevice({ id: "pump" }, call());
     expect(await isOnline("pump")).toBe(false);
-    const device = await connectMqttDevice({ url: around.broker.mqttUrl, id: "pump", token });
+    const device = await connectMqttDevice({ url: fixture.broker.mqttUrl, id: "pump", token });
     await eventually(() => isOnline("pump"));
     await service.stop();
-    service = await startService(around.environment());
+    service = await startService(fixture.environment());
     expect(await isOnline("pump")).toBe(true);
     expect(await service.metrics()).toMatch(/^devmesh_devices_online 1$/m);
     const beforeLeaving = Date.now();
     await device.leave();
     await eventually(async () => !(await isOnline("pump")));
-    const { device: left } = await around.devices.readDevice({ id: "pump", principal: master }, call());
+    const { device: left } = await fixture.devices.readDevice({ id: "pump", principal: master }, call());
     expect(Date.parse(String(left.last_seen))).toBeGreaterThanOrEqual(beforeLeaving - 1);
     expect(await service.metrics()).toMatch(/^devmesh_devices_online 0$/m);
   });
 
   test("rotating the token ends the connection before the answer", async () => {
-    const { token } = await around.devices.createDevice({ id: "fan" }, call());
-    const device = await connectMqttDevice({ url: around.broker.mqttUrl, id: "fan", token });
+    const { token } = await fixture.devices.createDevice({ id: "fan" }, call());
+    const device = await connectMqttDevice({ url: fixture.broker.mqttUrl, id: "fan", token });
     const closed = device.closed();
-    const next = await around.devices.rotateToken({ id: "fan" }, call());
+    const next = await fixture.devices.rotateToken({ id: "fan" }, call());
     await closed;
-    await expect(connectMqttDevice({ url: around.broker.mqttUrl, id: "fan", token })).rejects.toThrow();
-    const again = await connectMqttDevice({ url: around.broker.mqttUrl, id: "fan", token: next.token });
+    await expect(connectMqttDevice({ url: fixture.broker.mqttUrl, id: "fan", token })).rejects.toThrow();
+    const again = await connectMqttDevice({ url: fixture.broker.mqttUrl, id: "fan", token: next.token });
     // Closed once more six seconds later, since it might have been a login with the old token.
     await again.closed();
   });
 
   test("deleting ends the connection and frees the id within thirty seconds", async () => {
-    const { token } = await around.devices.createDevice({ id: "lamp" }, call());
-    const device = await connectMqttDevice({ url: around.broker.mqttUrl, id: "lamp", token });
+    const { token } = await fixture.devices.createDevice({ id: "lamp" }, call());
+    const device = await connectMqttDevice({ url: fixture.broker.mqttUrl, id: "lamp", token });
     const closed = device.closed();
-    await around.devices.deleteDevice({ id: "lamp" }, call());
+    await fixture.devices.deleteDevice({ id: "lamp" }, call());
     await closed;
     const created = await eventually(
-      async () => around.devices.createDevice({ id: "lamp" }, call()).catch(() => null),
+      async () => fixture.devices.createDevice({ id: "lamp" }, call()).catch(() => null),
       { withinMs: 25_000 },
     );
     expect(created).toMatchObject({ id: "lamp", online: false, last_seen: null });
-    expect(around.wiped).toEqual([["lamp"]]);
+    expect(fixture.wiped).toEqual([["lamp"]]);
   });
 
   test("a second process is refused the store in one sentence, and the first ends orderly", async () => {
     const second = spawn(process.execPath, [main], {
-      env: around.environment(),
+      env: fixture.environment(),
       stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";
@@ -87,8 +87,8 @@ describe("the process of the service", () => {
     expect((await once(second, "exit"))[0]).toBe(1);
     expect(output).toContain("runs as one replica");
     expect(await service.stop()).toBe(0);
-    service = await startService(around.environment());
-    expect((await around.devices.listDevices({}, call())).items.map(({ id }) => id)).toEqual([
+    service = await startService(fixture.environment());
+    expect((await fixture.devices.listDevices({}, call())).items.map(({ id }) => id)).toEqual([
       "pump",
       "fan",
       "lamp",

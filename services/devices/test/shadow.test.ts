@@ -4,11 +4,8 @@ import { checkStructure } from "@devmesh/contracts/model/shadow-structure";
 import { ViolationList } from "@devmesh/contracts/model/violation";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { applyPatch, writesShadow } from "../src/shadow/apply-patch.ts";
-import { deltaMetadata, deltaOf } from "../src/shadow/delta.ts";
-import { describeDelta, describeShadow } from "../src/shadow/describe-shadow.ts";
-import { mergePatch } from "../src/shadow/merge-patch.ts";
-import { checkSectionSizes } from "../src/shadow/section-size.ts";
+import { applyPatch, checkSectionSizes, mergePatch, writesShadow } from "../src/shadow/apply-patch.ts";
+import { deltaMetadata, deltaOf, describeDelta, describeShadow } from "../src/shadow/describe-shadow.ts";
 import { emptyShadow, type StoredShadow } from "../src/shadow/stored-shadow.ts";
 import {
   anyDocument,
@@ -22,7 +19,7 @@ import {
   pathText,
 } from "./json-nodes.ts";
 
-/** RFC 7396 told over sets of paths: parents first, each node of the patch clears and sets what is at its path. */
+/** RFC 7396 over sets of paths: parents first, each node of the patch clears and sets what is at its path. */
 function mergeNodes(nodes: Nodes, times: Map<string, number>, patch: JsonObject, now: number): void {
   const changes = [...nodesOf(patch)].sort(([one], [other]) => pathOf(one).length - pathOf(other).length);
   for (const [path, change] of changes) {
@@ -44,7 +41,7 @@ function metadataOf(times: Map<string, number>): JsonObject {
   return objectOf(new Map(leaves));
 }
 
-/** The delta told over sets of paths: leaves that differ, and objects in whose place a leaf is reported. */
+/** The delta over sets of paths: leaves that differ, and objects in whose place a leaf is reported. */
 function deltaNodes(desired: Nodes, reported: Nodes): Nodes {
   return new Map(
     [...desired].filter(([path, wanted]) => {
@@ -110,7 +107,7 @@ describe("the arithmetic of shadows, against a second statement of its rules", (
     );
   });
 
-  test("any delta is what the rules say, and its metadata is that of its leaves", () => {
+  test("any delta is what the rules say, with the metadata of its leaves", () => {
     fc.assert(
       fc.property(anyDocument, anyDocument, (desired, reported) => {
         const expected = deltaNodes(nodesOf(desired), nodesOf(reported));

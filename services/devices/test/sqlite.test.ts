@@ -31,8 +31,8 @@ test("every query finds its rows by an index or in the order of the list", async
     "has",
     "replace",
     "recordPresence",
-    "mark",
-    "replaceMark",
+    "beginOperation",
+    "replaceOperation",
     "remove",
   ]) {
     expect([purpose, plans[purpose]]).toEqual([
@@ -47,7 +47,7 @@ test("every query finds its rows by an index or in the order of the list", async
     ]);
   }
   expect(plans.replaceDocument).toContain("USING INTEGER PRIMARY KEY (rowid=?)");
-  expect(plans.listMarked).toContain("devices_marked");
+  expect(plans.listOperations).toContain("devices_marked");
   expect(plans.listOnline).toContain("devices_online");
   for (const plan of Object.values(plans)) expect(plan).not.toContain("TEMP B-TREE");
 });

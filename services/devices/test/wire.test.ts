@@ -3,20 +3,20 @@ import type { JsonObject } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { call, type MeshAround, startMeshAround } from "./devices-fixture.ts";
+import { call, startTestMesh, type TestMesh } from "./devices-fixture.ts";
 
 const master = { kind: "master" } as Principal;
 
-let mesh: MeshAround;
+let mesh: TestMesh;
 beforeAll(async () => {
-  mesh = await startMeshAround();
+  mesh = await startTestMesh();
   await mesh.start();
 });
 afterAll(async () => {
   await mesh[Symbol.asyncDispose]();
 });
 
-const create = (body: Parameters<MeshAround["devices"]["createDevice"]>[0] = {}) =>
+const create = (body: Parameters<TestMesh["devices"]["createDevice"]>[0] = {}) =>
   mesh.devices.createDevice(body, call());
 const read = (id: string, principal = master) => mesh.devices.readDevice({ id, principal }, call());
 const patch = (
@@ -36,8 +36,8 @@ const failure = async (answer: Promise<unknown>) => {
   if (!(error instanceof ServiceError)) throw error;
   return { code: error.code, reason: error.reason, details: error.details };
 };
-const heard = (name: string, id: string) =>
-  mesh.heard.filter((event) => event.name === name && event.id === id);
+const received = (name: string, id: string) =>
+  mesh.received.filter((event) => event.name === name && event.id === id);
 
 describe("creating", () => {
   test("a device without a body gets an id, the default ACL, an empty shadow and its secrets", async () => {
@@ -59,8 +59,8 @@ describe("creating", () => {
       ...mesh.credentials.get(device.id),
     });
     expect((await read(device.id)).device).not.toHaveProperty("token");
-    await mesh.until(() => heard("created", device.id).length === 1);
-    expect(JSON.stringify(heard("created", device.id))).not.toMatch(/dt_|pk_/);
+    await mesh.until(() => received("created", device.id).length === 1);
+    expect(JSON.stringify(received("created", device.id))).not.toMatch(/dt_|pk_/);
   });
 
   test("a device is made with name, ACL and shadow, whose write is the first version", async () => {
@@ -120,7 +120,7 @@ describe("creating", () => {
 });
 
 describe("patching", () => {
-  test("name, ACL and shadow change together, are told, and give another tag", async () => {
+  test("name, ACL and shadow change together, are published, and change the tag", async () => {
     await create({ id: "p1" });
     const before = await read("p1");
     const { device, etag } = await patch("p1", {
@@ -132,11 +132,11 @@ describe("patching", () => {
     expect(etag).not.toBe(before.etag);
     expect(etag).toMatch(/^"[^"]+"$/);
     expect(await read("p1")).toEqual({ device, etag });
-    await mesh.until(() => heard("updated", "p1").length === 1);
-    expect(heard("updated", "p1")[0]?.payload).toMatchObject({ device });
+    await mesh.until(() => received("updated", "p1").length === 1);
+    expect(received("updated", "p1")[0]?.payload).toMatchObject({ device });
   });
 
-  test("a patch that writes nothing steps nothing and tells nothing", async () => {
+  test("a patch that writes nothing increments nothing and publishes nothing", async () => {
     await create({ id: "p2", name: "n" });
     const { etag } = await read("p2");
     for (const nothing of [
@@ -150,11 +150,11 @@ describe("patching", () => {
     }
     await patch("p2", { name: "m" });
     expect((await read("p2")).device).toMatchObject({ name: "m", shadow: { version: 0 } });
-    await mesh.until(() => heard("updated", "p2").length > 0);
-    expect(heard("updated", "p2")).toHaveLength(1);
+    await mesh.until(() => received("updated", "p2").length > 0);
+    expect(received("updated", "p2")).toHaveLength(1);
   });
 
-  test("a version that is not the shadow's is a conflict that tells the version; the right one is accepted once", async () => {
+  test("a version that is not the shadow's is a conflict that names the version; the right one is accepted once", async () => {
     await create({ id: "p3" });
     const write = (version: number) =>
       patch("p3", { shadow: { state: { desired: { a: version } }, version } });
@@ -258,7 +258,7 @@ describe("patching", () => {
     const bytes = Buffer.byteLength(JSON.stringify(device));
     expect(bytes).toBeGreaterThan(440_000);
     expect(bytes).toBeLessThan(512 * 1024);
-    await mesh.until(() => heard("updated", "full-up").length === 2);
+    await mesh.until(() => received("updated", "full-up").length === 2);
     expect((await mesh.devices.listDevices({ filter: "full-up" }, call())).items).toHaveLength(1);
   });
 
@@ -326,7 +326,7 @@ describe("reading", () => {
   test("functions and queries are authorised as the ACL names them", async () => {
     const query = { topic: "temp/#", limit: 5 };
     await create({ id: "r2", acl: { ...defaultAcl, rpc: ["Sys.GetInfo"], queries: { temps: query } } });
-    const authorize = (action: Parameters<MeshAround["devices"]["authorize"]>[0]["action"], id = "r2") =>
+    const authorize = (action: Parameters<TestMesh["devices"]["authorize"]>[0]["action"], id = "r2") =>
       mesh.devices.authorize({ id, action }, call());
     expect(await authorize({ kind: "rpc", func: "Sys.GetInfo" })).toEqual({ query: null });
     expect(await authorize({ kind: "query", name: "temps" })).toEqual({ query });
@@ -363,9 +363,9 @@ describe("reading", () => {
 });
 
 describe("listing", () => {
-  const list = (input: Parameters<MeshAround["devices"]["listDevices"]>[0] = {}) =>
+  const list = (input: Parameters<TestMesh["devices"]["listDevices"]>[0] = {}) =>
     mesh.devices.listDevices(input, call());
-  const listAll = async (input: Parameters<MeshAround["devices"]["listDevices"]>[0] = {}) => {
+  const listAll = async (input: Parameters<TestMesh["devices"]["listDevices"]>[0] = {}) => {
     const ids: string[] = [];
     let pages = 0;
     for (let after: string | null | undefined; after !== null; pages++) {
@@ -421,10 +421,10 @@ test("the client ids of a device's connections are listed, and no other device's
 });
 
 describe("presence", () => {
-  test("online is told at once, offline two seconds after the last connection went, and last_seen stays", async () => {
+  test("online is published at once, offline two seconds after the last connection went, and last_seen stays", async () => {
     await create({ id: "w1" });
     const first = mesh.broker.login("w1");
-    await mesh.until(() => heard("online", "w1").length === 1);
+    await mesh.until(() => received("online", "w1").length === 1);
     expect(await mesh.devices.readPresence({ id: "w1" }, call())).toEqual({ online: true });
     const second = mesh.broker.login("w1");
     mesh.broker.leave(first);
@@ -432,37 +432,37 @@ describe("presence", () => {
     const went = mesh.clock.now().toISOString();
     expect(await mesh.devices.readPresence({ id: "w1" }, call())).toEqual({ online: false });
     await mesh.clock.advance(1_900);
-    expect(heard("offline", "w1")).toEqual([]);
-    await mesh.until(() => heard("offline", "w1").length === 1);
+    expect(received("offline", "w1")).toEqual([]);
+    await mesh.until(() => received("offline", "w1").length === 1);
     await mesh.until(async () => (await read("w1")).device.last_seen === went);
   });
 
-  test("a connection of an id that is no device is not told", async () => {
+  test("a connection of an id that is no device is not published", async () => {
     mesh.broker.login("nobody");
     await create({ id: "w2" });
     mesh.broker.login("w2");
-    await mesh.until(() => heard("online", "w2").length === 1);
-    expect(heard("online", "nobody")).toEqual([]);
+    await mesh.until(() => received("online", "w2").length === 1);
+    expect(received("online", "nobody")).toEqual([]);
   });
 
-  test("a connection that nobody heard of is found, and one that a killed server took along is dropped", async () => {
+  test("a connection that nobody received of is found, and one that a killed server took along is dropped", async () => {
     await create({ id: "w3" });
-    const silent = mesh.broker.login("w3", { heard: false });
-    await mesh.until(() => heard("online", "w3").length === 1);
-    mesh.broker.leave(silent, { heard: false });
-    await mesh.until(() => heard("offline", "w3").length === 1);
-    mesh.broker.login("w3", { heard: false });
+    const silent = mesh.broker.login("w3", { published: false });
+    await mesh.until(() => received("online", "w3").length === 1);
+    mesh.broker.leave(silent, { published: false });
+    await mesh.until(() => received("offline", "w3").length === 1);
+    mesh.broker.login("w3", { published: false });
     mesh.broker.reconnect();
-    await mesh.until(() => heard("online", "w3").length === 2);
+    await mesh.until(() => received("online", "w3").length === 2);
   });
 
   test("a connection opened while the listing runs is not taken for a lost one", async () => {
     await create({ id: "w4" });
     mesh.broker.whileListing = () => void mesh.broker.login("w4");
     mesh.broker.reconnect();
-    await mesh.until(() => heard("online", "w4").length === 1);
+    await mesh.until(() => received("online", "w4").length === 1);
     mesh.broker.whileListing = () => undefined;
     for (let second = 0; second < 65; second++) await mesh.clock.advance(1_000);
-    expect(heard("offline", "w4")).toEqual([]);
+    expect(received("offline", "w4")).toEqual([]);
   });
 });

@@ -1,14 +1,12 @@
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 import type { PointerTree } from "@devmesh/contracts/model/pointer-tree";
 import type { ViolationList } from "@devmesh/contracts/model/violation";
-import { ownMember } from "../registry/json-member.ts";
-import { pointerInto } from "../registry/json-pointer.ts";
+import { ownMember, pointerInto } from "../registry/json-member.ts";
 
 /**
- * Finds each member of a merge patch whose effect on `present` would reach outside the pointers: a member that none of
- * them covers or leads to; null or a value where a pointer leads further down, since that replaces what others own; an
- * object where a scalar or an array stands, for the same reason; and an object that would be made on the way without
- * any covered value in it. Needs no checked patch: it descends no further than the pointers do.
+ * Finds each member of a merge patch that would change `present` outside the pointers: a member that no pointer covers
+ * or leads to, a value where a pointer leads further down, an object in the place of a scalar or an array, and a new
+ * object without a covered value. The patch may be unchecked: the recursion goes no deeper than the pointers.
  */
 export function checkWrite(
   change: Json,
@@ -32,7 +30,7 @@ export function checkWrite(
   }
 }
 
-/** Whether merging the change into nothing leaves at least one covered value. */
+/** Whether the change sets at least one covered value. */
 function setsCovered(change: Json, { covered, members }: PointerTree): boolean {
   if (covered) return change !== null;
   if (!isJsonObject(change)) return false;

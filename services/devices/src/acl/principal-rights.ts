@@ -3,7 +3,7 @@ import type { JsonObject } from "@devmesh/contracts/model/json";
 import { type PointerTree, pointerTree } from "@devmesh/contracts/model/pointer-tree";
 import { ViolationList } from "@devmesh/contracts/model/violation";
 import type { Principal } from "@devmesh/contracts/principal";
-import { pointerInto } from "../registry/json-pointer.ts";
+import { pointerInto } from "../registry/json-member.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
 import { checkWrite } from "./check-write.ts";
 
@@ -14,49 +14,39 @@ const stateSections = ["/state/desired", "/state/reported"];
 /** What a device reads of itself: all but the tags, which are never sent to it (api.md, Device). */
 const deviceSections = ["/state", "/metadata", "/version", "/timestamp"];
 
-/**
- * Whether a key of this principal concerns the device at all. A master key concerns every device, a customer key
- * none.
- */
-export function concerns(principal: Principal, deviceId: string): boolean {
+/** Whether the principal may access the device at all: a master key every one, a customer key none. */
+export function mayAccess(principal: Principal, deviceId: string): boolean {
   if (principal.kind === "master") return true;
   return principal.kind !== "customer" && principal.device_id === deviceId;
 }
 
 /** The parts of the shadow that a principal reads; null for all of the device. */
 export function readableParts(principal: Principal, acl: Acl): PointerTree | null {
-  switch (principal.kind) {
-    case "master":
-      return null;
-    case "device_key":
-      return pointerTree(appSections);
-    case "public_key":
-      return pointerTree(acl.read);
-    case "device":
-      return pointerTree(deviceSections);
-    case "customer":
-      return pointerTree([]);
-  }
+  return partsOf(principal, acl.read, deviceSections);
 }
 
-function writableParts(principal: Principal, acl: Acl): PointerTree | null {
-  switch (principal.kind) {
+function partsOf(
+  { kind }: Principal,
+  ofPublicKey: readonly string[],
+  ofDevice: readonly string[],
+): PointerTree | null {
+  switch (kind) {
     case "master":
       return null;
     case "device_key":
       return pointerTree(appSections);
     case "public_key":
-      return pointerTree(acl.write);
+      return pointerTree(ofPublicKey);
     case "device":
-      return pointerTree(stateSections);
+      return pointerTree(ofDevice);
     case "customer":
       return pointerTree([]);
   }
 }
 
 /**
- * JSON pointers to the members of a body that the principal may not write; none when it may write all. Every principal
- * may name `shadow.version`: it changes nothing, it only makes the write conditional.
+ * JSON pointers to the members of a body that the principal may not write. Every principal may name `shadow.version`,
+ * which only makes the write conditional.
  */
 export function unwritableMembers(
   principal: Principal,
@@ -64,7 +54,7 @@ export function unwritableMembers(
   patch: JsonObject,
   { desired, reported, tags }: StoredShadow,
 ): string[] {
-  const shadowTree = writableParts(principal, acl);
+  const shadowTree = partsOf(principal, acl.write, stateSections);
   if (shadowTree === null) return [];
   const violations = new ViolationList();
   const present = { shadow: { state: { desired, reported }, tags, version: 0 } };

@@ -1,33 +1,30 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "@devmesh/service-kit/clock";
 
-/**
- * How long a claim on a mark lasts without renewal, in milliseconds: so much later another replica takes up the work
- * of one that died, at the earliest.
- */
-const claimMs = 15_000;
+/** How long a lease lasts without renewal, in milliseconds; then another replica may take the operation over. */
+const leaseMs = 15_000;
 
-/** How often the claim on work that takes longer is renewed, in milliseconds. */
+/** How often a kept lease is renewed, in milliseconds. */
 const renewEveryMs = 4_000;
 
-/** A claim that nobody else holds. */
-export function newClaim(clock: Clock) {
-  return { token: randomUUID(), ...renewedClaim(clock) };
+/** A lease with a token of its own. */
+export function newLease(clock: Clock) {
+  return { token: randomUUID(), ...renewedLease(clock) };
 }
 
-/** The end of a claim that is renewed now. */
-export function renewedClaim(clock: Clock) {
-  return { claimed_until: clock.now().getTime() + claimMs };
+/** The expiry of a lease that is renewed now. */
+export function renewedLease(clock: Clock) {
+  return { claimed_until: clock.now().getTime() + leaseMs };
 }
 
-/** A claim that is kept up beside some work. */
-export interface HeldClaim {
-  /** Resolves when no renewal is under way and none comes any more. */
+/** A lease that is renewed in the background. */
+export interface HeldLease {
+  /** Resolves when no renewal is running any more. */
   release(): Promise<void>;
 }
 
-/** Renews a claim until it is released or lost; a renewal that fails is followed by the next. */
-export function holdClaim(clock: Clock, renew: () => Promise<boolean>): HeldClaim {
+/** Renews a lease until it is released or lost; a renewal that fails is followed by the next. */
+export function keepLease(clock: Clock, renew: () => Promise<boolean>): HeldLease {
   const released = new AbortController();
   const renewing = (async () => {
     while (!released.signal.aborted) {

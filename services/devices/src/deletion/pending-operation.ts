@@ -1,42 +1,39 @@
 /**
- * What is left to do for a device, kept with it so that it is done after a crash too. A device has one mark at most.
- * Whoever works on a mark holds a claim on it: `token` is theirs alone and changes hands by compare-and-set, and when
- * `claimed_until` (Unix ms) has passed anyone may take the work over.
+ * What is left to do for a device, stored with it so that it survives a crash. A device has at most one operation. Who
+ * works on it holds a lease: `token` changes by compare-and-set, and after `claimed_until` (Unix ms) anyone may take it.
  */
-export type Mark = CreatingMark | DeletingMark | RotatingMark;
-export type MarkKind = Mark["kind"];
+export type PendingOperation = PendingCreation | PendingDeletion | PendingRotation;
+export type OperationKind = PendingOperation["kind"];
 
-interface Claim {
+interface Lease {
   readonly token: string;
   readonly claimed_until: number;
 }
 
-/** The device has no credentials yet and is not seen by anyone. */
-export interface CreatingMark extends Claim {
+/** The device has no credentials yet and is hidden. */
+export interface PendingCreation extends Lease {
   readonly kind: "creating";
 }
 
-/** The device is gone for everyone; its id is refused until the clean-up is through. */
-export interface DeletingMark extends Claim {
+/** The device is hidden for good; its id is refused until the clean-up ends. */
+export interface PendingDeletion extends Lease {
   readonly kind: "deleting";
-  /** What is to be done next; all before it is done. */
+  /** The next step; all before it are done. */
   readonly step: DeletionStep;
-  /** Id of the event `deleted`, the same when a crash has it published twice. */
+  /** Id of the event `deleted`: a crash may have it published twice. */
   readonly event_id: string;
-  /** MQTT client ids it ever logged in with, as far as known. */
+  /** MQTT client ids that it logged in with, as far as known. */
   readonly client_ids: readonly string[];
 }
 
-/**
- * The token is being replaced; connections made with the old one are still to be closed. The device is seen as ever.
- */
-export interface RotatingMark extends Claim {
+/** The token is being replaced; connections made with the old one must be closed. The device stays visible. */
+export interface PendingRotation extends Lease {
   readonly kind: "rotating";
 }
 
 /**
- * The clean-up of a deleted device: each step, which may be done twice, and the next one. `purge` comes only in marks
- * of an earlier release, whose `wipe` did not purge.
+ * The idempotent steps of a deletion, each with the next one. `purge` comes only from an earlier release, whose `wipe`
+ * did not purge.
  */
 export const nextStep = {
   revoke: "close_again",

@@ -1,15 +1,41 @@
 import { DeviceId } from "@devmesh/contracts/model/device-id";
+import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import {
   closeDeviceConnection,
+  type DeviceConnection,
+  type DeviceConnections,
   listDeviceConnections,
   watchDeviceConnections,
 } from "@devmesh/device-broker/connections";
 import type { Bus } from "@devmesh/service-kit/bus";
-import type { DeviceConnection, DeviceConnections } from "./device-connections.ts";
+import type { CallContext } from "@devmesh/service-kit/context";
+import type { Client } from "@devmesh/service-kit/implementation";
 
-/** Connections in the broker's account DEVICES. Those of services that talk MQTT there, too, are left out. */
-export function createBrokerConnections(bus: Bus): DeviceConnections {
-  const isDevice = ({ deviceId }: DeviceConnection) => DeviceId.safeParse(deviceId).success;
+/** Names one MQTT connection of a device. */
+export type ConnectionKey = Pick<DeviceConnection, "deviceId" | "serverId" | "connectionId">;
+
+/** Handlers for connections as they open and end. They must not throw. */
+export interface ConnectionListener {
+  connected(connection: ConnectionKey): void;
+  /** May come before the connection's `connected`; never comes for a killed server. */
+  disconnected(connection: ConnectionKey): void;
+  /** Earlier changes may have been missed. */
+  missed(): void;
+}
+
+/** The connections of devices to all servers of the broker. */
+export interface BrokerConnections {
+  /** Reports connections from now on, until the returned function is called. */
+  follow(listener: ConnectionListener): () => Promise<void>;
+  /** Open connections: those of one device, or all of them. */
+  list(call: CallContext, deviceId?: string): Promise<DeviceConnections>;
+  /** Closes a connection; one that is gone already is no error. */
+  close(connection: ConnectionKey, call: CallContext): Promise<void>;
+}
+
+/** Connections in the broker's account DEVICES, without those of services that use MQTT there. */
+export function createBrokerConnections(bus: Bus): BrokerConnections {
+  const isDevice = ({ deviceId }: ConnectionKey) => DeviceId.safeParse(deviceId).success;
   return {
     follow(listener) {
       const ignoreReconnects = bus.onReconnect(() => listener.missed());
@@ -38,3 +64,37 @@ export function createBrokerConnections(bus: Bus): DeviceConnections {
     },
   };
 }
+
+/** What {@link closeConnections} needs. */
+interface ClosingOptions {
+  readonly connections: BrokerConnections;
+  readonly rpcBridge: Pick<Client<typeof rpcBridge>, "endSessions">;
+}
+
+/**
+ * Closes the connections that a device has now, except those younger than `minAgeMs`. The bridge takes their sessions
+ * over, since the broker publishes the will of a connection that it closes on request.
+ */
+export async function closeConnections(
+  { connections, rpcBridge }: ClosingOptions,
+  deviceId: string,
+  call: CallContext,
+  minAgeMs = 0,
+): Promise<void> {
+  const listed = await connections.list(call, deviceId);
+  const old = listed.connections.filter(({ ageMs }) => ageMs >= minAgeMs);
+  if (old.length === 0) return;
+  const client_ids = old.map(({ mqttClientId }) => mqttClientId);
+  try {
+    await rpcBridge.endSessions({ device_id: deviceId, client_ids }, call);
+  } catch {
+    // Access has to end even though wills are published now.
+    await Promise.all(old.map((connection) => connections.close(connection, call)));
+  }
+}
+
+/**
+ * Milliseconds after which connections are closed a second time: a login that was being checked when the device lost
+ * its access may succeed after the first time.
+ */
+export const closeAgainAfterMs = 6_000;

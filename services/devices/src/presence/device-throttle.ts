@@ -1,55 +1,47 @@
 import type { Throttling } from "@devmesh/contracts/model/notification";
-import type { Clock } from "@devmesh/service-kit/clock";
+import type { OpenDeviceConnection } from "@devmesh/device-broker/connections";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { Counter, type Registry } from "prom-client";
 import type { z } from "zod";
-import type { Background } from "../background.ts";
-import type { DeviceNotices } from "../registry/device-events.ts";
-import type { DeviceConnections, OpenConnection } from "./device-connections.ts";
+import type { DevicesOptions } from "../devices-options.ts";
+import type { DeviceEventPublisher } from "../registry/device-events.ts";
 import { type TrafficLimits, TrafficMeter } from "./traffic-meter.ts";
 
-/** What throttling needs. */
-export interface ThrottleDeps {
-  readonly connections: DeviceConnections;
-  readonly notices: Pick<DeviceNotices, "throttled">;
+interface ThrottlingOptions extends Pick<DevicesOptions, "connections" | "background" | "clock"> {
+  readonly events: Pick<DeviceEventPublisher, "throttled">;
   readonly limits: TrafficLimits;
   readonly registry: Registry;
-  readonly background: Background;
-  readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * Closes a device that does too much and refuses its logins for a while, so that only that one loses. Returns at
- * once. `known` are connections of the device that were listed already.
+ * Disconnects a device that exceeds its limits and refuses its logins for a while. Returns at once. `known`: connections
+ * of the device that are listed already.
  */
 export type ThrottleDevice = (
   deviceId: string,
   why: z.infer<typeof Throttling>["why"],
-  known?: readonly OpenConnection[],
+  known?: readonly OpenDeviceConnection[],
 ) => void;
 
-/** How long logins are refused, in milliseconds: doubled each time, and the first again after a quiet hour. */
+/** How long logins are refused, in milliseconds: doubled each time, reset after an hour without excess. */
 const refusal = { firstMs: 10_000, longestMs: 600_000, forgottenAfterMs: 3_600_000 } as const;
 
-/** Devices whose last refusal is remembered; beyond it the one refused longest ago begins again with the first. */
+/** Devices whose last refusal is remembered; beyond it the oldest refusal is forgotten. */
 const maxRemembered = 10_000;
 
-/**
- * How often connections are listed, in milliseconds: once for each thousand of them, since an answer has 600 bytes
- * for each.
- */
+/** Interval of listings, in milliseconds: it grows with the connections, since each is 600 bytes of the answer. */
 const listEvery = { leastMs: 200, msPerConnection: 1 } as const;
 
 const callTimeoutMs = 10_000;
 
-/** Milliseconds after which connections are closed again: a login that was being checked may come through. */
+/** Milliseconds after which connections are closed again: a login that was being checked may succeed. */
 const closeAgainAfterMs = 2_000;
 
-/** Watches what devices send from now on, until the background ends, and throttles those that send too much. */
-export function startThrottling(deps: ThrottleDeps): ThrottleDevice {
-  const { connections, notices, limits, registry, background, clock, log } = deps;
+/** Meters what devices send until the background ends, and throttles those that send too much. */
+export function startThrottling(options: ThrottlingOptions): ThrottleDevice {
+  const { connections, events, limits, registry, background, clock, log } = options;
   const refused = new Map<string, { readonly ms: number; readonly untilMs: number }>();
   const count = new Counter({
     name: "devmesh_devices_throttled_total",
@@ -75,7 +67,7 @@ export function startThrottling(deps: ThrottleDeps): ThrottleDevice {
   const close = (deviceId: string) =>
     background.retry("closing the connections of a throttled device", callTimeoutMs, async (call) => {
       const listed = await connections.list(call, deviceId);
-      // Closed by the broker, which unlike a takeover leaves the sessions of the device and what waits in them.
+      // Unlike a takeover this keeps the sessions of the device and their queues.
       await Promise.all(listed.connections.map((connection) => connections.close(connection, call)));
     });
 
@@ -84,15 +76,15 @@ export function startThrottling(deps: ThrottleDeps): ThrottleDevice {
     if (refusedMs === null) return;
     count.inc({ why });
     log.warn({ device_id: deviceId, why, refused_ms: refusedMs }, "a device is kept out of the broker");
-    // At once: publishing and listing take long while a flood lasts.
+    // At once: publishing and listing are slow during a flood.
     background.run("closing the listed connections of a throttled device", async () => {
       using call = createCallContext({ timeoutMs: callTimeoutMs, signal: background.signal, clock });
       await Promise.all(known.map((connection) => connections.close(connection, call)));
     });
     background.run("throttling a device", async () => {
-      // Published before they are closed, so that `keys` refuses the device when it comes back at once.
+      // Published first, so that `keys` refuses the device when it reconnects.
       await background.retry("publishing that a device is throttled", callTimeoutMs, (call) =>
-        notices.throttled(deviceId, { why, refused_ms: refusedMs }, call),
+        events.throttled(deviceId, { why, refused_ms: refusedMs }, call),
       );
       await close(deviceId);
       await clock.sleep(closeAgainAfterMs, background.signal);

@@ -1,86 +1,108 @@
 import type { deviceEvents } from "@devmesh/contracts/devices";
-import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
-import type { Background } from "../background.ts";
+import { Gauge, type Registry } from "prom-client";
+import type { DevicesOptions } from "../devices-options.ts";
 import type { Presence } from "../registry/device-view.ts";
-import type { DeviceStore, PresenceReport } from "../store/device-store.ts";
-import type { DeviceConnection, DeviceConnections } from "./device-connections.ts";
+import type { PresenceReport } from "../store/device-store.ts";
+import type { ConnectionKey } from "./broker-connections.ts";
 import { type PresenceChange, PresenceSets } from "./presence.ts";
 
-/** What keeping up presence needs. */
-export interface PresenceDeps {
-  readonly store: DeviceStore;
-  readonly connections: DeviceConnections;
+interface PresenceWatchOptions
+  extends Pick<DevicesOptions, "store" | "connections" | "background" | "clock"> {
   readonly publisher: Publisher<typeof deviceEvents>;
-  readonly background: Background;
-  readonly clock: Clock;
 }
 
 /** How often all servers are asked for their connections, in milliseconds. */
 const reconcileEveryMs = 30_000;
-/** After this many milliseconds they are asked again when a known connection was not listed. */
+/** The same after a listing that missed a known connection. */
 const askAgainAfterMs = 1_000;
-/** How long reports for the store are collected, in milliseconds: a crash loses no more than these. */
+/** How long reports are collected before they are stored, in milliseconds: a crash loses these. */
 const recordEveryMs = 1_000;
-/** Reports that the store takes at once. */
+/** Reports stored at once. */
 const recordedAtOnce = 1_000;
 const callTimeoutMs = 10_000;
 
-/** Notices that are under way at once: a thousand devices that come back together must not run into timeouts. */
-const lanes = 128;
+/** Events published at once: a thousand devices that reconnect together must not cause timeouts. */
+const maxPublishing = 128;
 
-/** Presence that is being kept up. */
+/** Presence of all devices, kept up to date. */
 export interface PresenceWatch extends Presence {
   /** Devices with at least one open connection. */
   readonly devicesOnline: number;
   /** Open connections of all devices. */
   readonly connections: number;
-  /** Ends it and stores what is still to be stored. */
+  /** Stores the last reports. */
   stop(): Promise<void>;
 }
 
 /**
- * Keeps presence in memory, tells `online` and `offline`, and has the store remember both. Resolves when the
- * connections that exist now are known; until then a device could wrongly seem offline, so nothing is to be served.
+ * Keeps presence in memory, publishes `online` and `offline`, and records both in the store. Resolves when the current
+ * connections are known: before that, devices could wrongly seem offline.
  */
-export async function watchPresence(deps: PresenceDeps): Promise<PresenceWatch> {
-  const { background } = deps;
-  const told = await background.retry("reading presence", callTimeoutMs, ({ signal }) =>
-    deps.store.listOnline(signal),
+export async function watchPresence(options: PresenceWatchOptions): Promise<PresenceWatch> {
+  const { background } = options;
+  const online = await background.retry("reading presence", callTimeoutMs, ({ signal }) =>
+    options.store.listOnline(signal),
   );
-  const watch = new Watch(deps, told);
+  const watch = new Watch(options, online);
   await watch.start();
   return watch;
 }
 
+/** Registers gauges of what presence knows. Each replica knows of all devices: take their largest value, not the sum. */
+export function registerPresenceMetrics(
+  registry: Registry,
+  presence: Pick<PresenceWatch, "devicesOnline" | "connections">,
+): void {
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  gauge(
+    "devmesh_devices_online",
+    "Devices with at least one open MQTT connection.",
+    () => presence.devicesOnline,
+  );
+  gauge(
+    "devmesh_devices_mqtt_connections",
+    "Open MQTT connections of all devices.",
+    () => presence.connections,
+  );
+}
+
 class Watch implements PresenceWatch {
-  readonly #deps: PresenceDeps;
+  readonly #options: PresenceWatchOptions;
   readonly #sets: PresenceSets;
   readonly #startedAt: number;
   readonly #startedMonotonic: number;
-  /** When each online device was last heard to connect. */
+  /** When each online device connected last. */
   readonly #connectedAt = new Map<string, number>();
-  /** What the store does not know yet. */
+  /** Not stored yet. */
   #reports = new Map<string, PresenceReport>();
-  readonly #notices = new KeyedQueue();
+  readonly #publishing = new KeyedQueue();
   #lastListedAt = 0;
   #cancelDue: (() => void) | null = null;
   #recording = false;
   #reconciling: Promise<void> | null = null;
   #unfollow: (() => Promise<void>) | null = null;
 
-  constructor(deps: PresenceDeps, told: readonly string[]) {
-    this.#deps = deps;
-    this.#sets = new PresenceSets(told);
-    this.#startedAt = deps.clock.now().getTime();
-    this.#startedMonotonic = deps.clock.monotonicMs();
+  constructor(options: PresenceWatchOptions, publishedOnline: readonly string[]) {
+    this.#options = options;
+    this.#sets = new PresenceSets(publishedOnline);
+    this.#startedAt = options.clock.now().getTime();
+    this.#startedMonotonic = options.clock.monotonicMs();
   }
 
   async start(): Promise<void> {
-    const { background, clock, connections } = this.#deps;
-    // Heard before asked: nothing that happens in between is lost.
+    const { background, clock, connections } = this.#options;
+    // Subscribed before the first listing: nothing in between is lost.
     this.#unfollow = connections.follow({
       connected: (connection) => this.#connected(connection),
       disconnected: (connection) => {
@@ -106,7 +128,7 @@ class Watch implements PresenceWatch {
     const connectedAt = this.#connectedAt.get(id);
     if (connectedAt !== undefined && this.#sets.isOnline(id))
       return Math.max(connectedAt, this.#lastListedAt);
-    // Gone, and not told so yet: it was seen until then, not only when it connected.
+    // Disconnected, and not published as offline yet.
     const departedAt = this.#sets.departedAt(id);
     if (departedAt !== null && departedAt > 0) return departedAt;
     return this.#reports.get(id)?.seen_at ?? connectedAt ?? null;
@@ -126,18 +148,18 @@ class Watch implements PresenceWatch {
     await this.#record(AbortSignal.timeout(callTimeoutMs));
   }
 
-  /** Wall-clock milliseconds that do not jump when the machine's clock is set. */
+  /** Wall-clock milliseconds that ignore changes of the machine's clock. */
   #now(): number {
-    return this.#startedAt + (this.#deps.clock.monotonicMs() - this.#startedMonotonic);
+    return this.#startedAt + (this.#options.clock.monotonicMs() - this.#startedMonotonic);
   }
 
-  #connected(connection: DeviceConnection): void {
+  #connected(connection: ConnectionKey): void {
     const now = this.#now();
     this.#connectedAt.set(connection.deviceId, now);
-    this.#tell(this.#sets.connected(connection, now));
+    this.#publishAll(this.#sets.connected(connection, now));
   }
 
-  /** One at a time: a listing asked for while one runs is that one and another behind it. */
+  /** One at a time: a request during a listing causes another one afterwards. */
   async #reconcile(): Promise<void> {
     while (this.#reconciling !== null) await this.#reconciling;
     this.#reconciling = this.#listUntilCertain().finally(() => {
@@ -147,13 +169,13 @@ class Watch implements PresenceWatch {
   }
 
   async #listUntilCertain(): Promise<void> {
-    const { background, clock } = this.#deps;
+    const { background, clock } = this.#options;
     while ((await this.#list()) > 0) await clock.sleep(askAgainAfterMs, background.signal);
   }
 
-  /** Answers how many known connections were not listed but may still exist. */
+  /** Returns how many known connections were not listed but may still exist. */
   async #list(): Promise<number> {
-    const { background, connections } = this.#deps;
+    const { background, connections } = this.#options;
     const [listed, begun] = await background.retry("listing connections", callTimeoutMs, async (call) => {
       const begun = this.#sets.beginListing();
       return [await connections.list(call), begun] as const;
@@ -164,7 +186,7 @@ class Watch implements PresenceWatch {
     for (const { deviceId } of listed.connections) {
       if (!this.#connectedAt.has(deviceId)) this.#connectedAt.set(deviceId, now);
     }
-    this.#tell(changes);
+    this.#publishAll(changes);
     this.#awaitDue();
     return missing;
   }
@@ -173,23 +195,23 @@ class Watch implements PresenceWatch {
     if (this.#cancelDue !== null) return;
     const dueAt = this.#sets.nextDueAt;
     if (dueAt === null) return;
-    this.#cancelDue = this.#deps.clock.schedule(Math.max(0, dueAt - this.#now()), () => {
+    this.#cancelDue = this.#options.clock.schedule(Math.max(0, dueAt - this.#now()), () => {
       this.#cancelDue = null;
       const changes = this.#sets.takeDue(this.#now());
       for (const { deviceId } of changes) this.#connectedAt.delete(deviceId);
-      this.#tell(changes);
+      this.#publishAll(changes);
       this.#awaitDue();
     });
   }
 
-  #tell(changes: readonly PresenceChange[]): void {
-    const { background } = this.#deps;
+  #publishAll(changes: readonly PresenceChange[]): void {
+    const { background } = this.#options;
     for (const change of changes) {
       const { kind, deviceId, seenAt } = change;
       this.#reports.set(deviceId, { id: deviceId, online: kind === "online", seen_at: Math.floor(seenAt) });
-      background.run("telling a change of presence", () =>
-        this.#notices.run(laneOf(deviceId), () =>
-          background.retry("telling a change of presence", callTimeoutMs, (call) =>
+      background.run("publishing a change of presence", () =>
+        this.#publishing.run(queueOf(deviceId), () =>
+          background.retry("publishing a change of presence", callTimeoutMs, (call) =>
             this.#publish(change, call),
           ),
         ),
@@ -198,9 +220,9 @@ class Watch implements PresenceWatch {
     if (changes.length > 0) this.#recordSoon();
   }
 
-  /** Replicas hear of the same connections; the event's id lets the bus keep one of their notices. */
+  /** Every replica publishes each change; the bus keeps one event of the same id. */
   async #publish({ kind, deviceId, connection }: PresenceChange, call: CallContext): Promise<void> {
-    const { store, publisher, clock } = this.#deps;
+    const { store, publisher, clock } = this.#options;
     if (!(await store.has(deviceId, call.signal))) return;
     const about = { id: deviceId, timestamp: clock.now().toISOString() };
     const dedupeId = `${kind}/${deviceId}/${connection ?? "unseen"}`;
@@ -210,7 +232,7 @@ class Watch implements PresenceWatch {
   #recordSoon(): void {
     if (this.#recording) return;
     this.#recording = true;
-    const { background, clock } = this.#deps;
+    const { background, clock } = this.#options;
     background.run("recording presence", async () => {
       try {
         await clock.sleep(recordEveryMs, background.signal);
@@ -224,10 +246,10 @@ class Watch implements PresenceWatch {
 
   async #record(signal: AbortSignal): Promise<void> {
     const reports = [...this.#reports.values()];
-    // In portions: what one attempt has no time for is left to the next.
+    // In portions: the next attempt continues after a timeout.
     for (let from = 0; from < reports.length; from += recordedAtOnce) {
       const portion = reports.slice(from, from + recordedAtOnce);
-      await this.#deps.store.recordPresence(portion, signal);
+      await this.#options.store.recordPresence(portion, signal);
       for (const report of portion) {
         if (this.#reports.get(report.id) === report) this.#reports.delete(report.id);
       }
@@ -235,9 +257,9 @@ class Watch implements PresenceWatch {
   }
 }
 
-/** Notices of one device stand in one lane, so that they are told in their order. */
-function laneOf(deviceId: string): string {
+/** Events of one device go through one queue, so that they keep their order. */
+function queueOf(deviceId: string): string {
   let sum = 0;
-  for (let at = 0; at < deviceId.length; at++) sum = (31 * sum + deviceId.charCodeAt(at)) % lanes;
+  for (let at = 0; at < deviceId.length; at++) sum = (31 * sum + deviceId.charCodeAt(at)) % maxPublishing;
   return String(sum);
 }

@@ -1,27 +1,23 @@
-import type { DeviceConnection, ListedConnections } from "./device-connections.ts";
+import type { ConnectionKey } from "./broker-connections.ts";
 
-/** Milliseconds for which a device without a connection is not yet told to be offline (api.md, Notification stream). */
+/** Milliseconds without a connection after which a device counts as offline (api.md, Notification stream). */
 export const offlineAfterMs = 2_000;
 /** Milliseconds for which an ended connection is remembered: longer than any listing of connections takes. */
 const rememberEndedMs = 60_000;
-/**
- * Milliseconds for which a connection that listings missed is remembered: longer than the bus takes two notices with
- * one id for the same.
- */
+/** Milliseconds for which a missed connection is remembered: longer than the bus deduplicates events by id. */
 const rememberMissedMs = 150_000;
-/** Listings in a row that must miss a connection before it counts as gone: one alone may have been cut short. */
+/** Listings in a row that must miss a connection before it counts as gone: one may be incomplete. */
 const missesUntilGone = 2;
-/** The same for connections of a server that did not answer: it may be slow rather than dead. */
+/** The same for connections of a server that did not answer: it may be slow. */
 const missesUntilServerGone = 3;
 
-/** What is to be told about a device. */
+/** A change to publish. */
 export interface PresenceChange {
   readonly kind: "online" | "offline";
   readonly deviceId: string;
   /**
-   * The connection that decided: the first of an online device, the last of an offline one; null when this process
-   * never saw it. The same in every replica, so that their notices of one change are known for one; different when a
-   * connection that was thought lost turns up again.
+   * The first connection of an online device, the last of an offline one; null when this process never saw it. It is
+   * the same in every replica, which deduplicates their events, unless a missed connection appears again.
    */
   readonly connection: string | null;
   /** When the device was last known to be connected, on the caller's time scale. */
@@ -31,44 +27,43 @@ export interface PresenceChange {
 interface OpenConnection {
   readonly deviceId: string;
   readonly serverId: string;
-  /** What a change that it decides is told under. */
-  readonly noticeId: string;
-  /** Place among all that was ever opened here; tells whether a listing could know it. */
+  /** Id of the change that it causes. */
+  readonly eventId: string;
+  /** Sequence number; shows whether a listing could contain it. */
   readonly opened: number;
   misses: number;
 }
 
-interface Departure {
+interface PendingOffline {
   readonly dueAt: number;
   readonly connection: string | null;
   readonly seenAt: number;
 }
 
-/** A listing of connections that has begun; connections opened after that are none of its business. */
+/** A listing that has begun; it says nothing about connections opened later. */
 export interface BegunListing {
   readonly openedBefore: number;
 }
 
 /**
- * Which devices are connected: for each the set of its connections, kept from what servers say as it happens and from
- * listings now and then. It waits for nothing and tells nothing: each method answers what is to be told. Times are
- * milliseconds on a scale of the caller's that never goes back.
+ * The set of connections of each device, kept from the servers' events and from listings. Pure: methods return the
+ * changes to publish. Times are milliseconds of a monotonic scale.
  */
 export class PresenceSets {
   readonly #open = new Map<string, OpenConnection>();
   readonly #byDevice = new Map<string, Set<string>>();
-  /** Ended connections by the time at which they are forgotten, in that order. */
+  /** Ended connections with the time at which they are forgotten, in that order. */
   readonly #ended = new Map<string, number>();
-  /** Connections that listings missed, likewise. */
+  /** Missed connections, likewise. */
   readonly #missed = new Map<string, number>();
-  readonly #toldOnline: Set<string>;
-  /** Devices without a connection that are still told to be online, in the order in which they are due. */
-  readonly #departures = new Map<string, Departure>();
+  readonly #publishedOnline: Set<string>;
+  /** Devices without a connection that are still published as online, in the order in which they are due. */
+  readonly #pendingOffline = new Map<string, PendingOffline>();
   #opened = 0;
 
-  /** `toldOnline`: the devices that were told to be online last, before this process started. */
-  constructor(toldOnline: Iterable<string> = []) {
-    this.#toldOnline = new Set(toldOnline);
+  /** `publishedOnline`: devices whose last published state, before this process started, is online. */
+  constructor(publishedOnline: Iterable<string> = []) {
+    this.#publishedOnline = new Set(publishedOnline);
   }
 
   /** Whether the device has at least one open connection. */
@@ -76,9 +71,9 @@ export class PresenceSets {
     return this.#byDevice.has(deviceId);
   }
 
-  /** When the last connection of a device went that is still told to be online; null if there is no such moment. */
+  /** When a device still published as online lost its last connection; null for others. */
   departedAt(deviceId: string): number | null {
-    return this.#departures.get(deviceId)?.seenAt ?? null;
+    return this.#pendingOffline.get(deviceId)?.seenAt ?? null;
   }
 
   /** Devices with at least one open connection. */
@@ -91,15 +86,15 @@ export class PresenceSets {
     return this.#open.size;
   }
 
-  connected(connection: DeviceConnection, now: number): PresenceChange[] {
+  connected(connection: ConnectionKey, now: number): PresenceChange[] {
     this.#forget(now);
     const key = keyOf(connection);
-    // Its end was heard first: the two come from the same server, but may overtake each other on the way.
+    // Its end came first: the two events may overtake each other.
     if (this.#ended.has(key)) return [];
     return this.#add(key, connection, now);
   }
 
-  disconnected(connection: DeviceConnection, now: number): void {
+  disconnected(connection: ConnectionKey, now: number): void {
     this.#forget(now);
     const key = keyOf(connection);
     this.#ended.delete(key);
@@ -107,18 +102,17 @@ export class PresenceSets {
     this.#remove(key, now, now);
   }
 
-  /** To be called before servers are asked for their connections; its answer goes to `reconcile`. */
+  /** Call before asking the servers; the result goes to `reconcile`. */
   beginListing(): BegunListing {
     return { openedBefore: this.#opened };
   }
 
   /**
-   * Takes in what the servers listed: adds what was not heard of, and drops what listings in a row do not name (two of
-   * its own server, or three that its server did not answer), since a killed server says nothing. `missing` counts
-   * what is on the way to that. `lastListedAt`: when the listing before this one was taken in.
+   * Adds listed connections that are unknown, and drops those missing from several listings in a row, since a killed
+   * server sends no events. `missing` counts those not dropped yet. `lastListedAt`: time of the listing before.
    */
   reconcile(
-    listed: ListedConnections,
+    listed: { readonly servers: readonly string[]; readonly connections: readonly ConnectionKey[] },
     { openedBefore }: BegunListing,
     now: number,
     lastListedAt: number,
@@ -145,42 +139,42 @@ export class PresenceSets {
         this.#remove(key, now, lastListedAt);
       }
     }
-    for (const deviceId of this.#toldOnline) {
-      if (this.#byDevice.has(deviceId) || this.#departures.has(deviceId)) continue;
-      this.#departures.set(deviceId, { dueAt: now + offlineAfterMs, connection: null, seenAt: 0 });
+    for (const deviceId of this.#publishedOnline) {
+      if (this.#byDevice.has(deviceId) || this.#pendingOffline.has(deviceId)) continue;
+      this.#pendingOffline.set(deviceId, { dueAt: now + offlineAfterMs, connection: null, seenAt: 0 });
     }
     return { changes, missing };
   }
 
-  /** Devices that have been without a connection for long enough to say so. */
+  /** Devices that are offline now. */
   takeDue(now: number): PresenceChange[] {
     const changes: PresenceChange[] = [];
-    for (const [deviceId, { dueAt, connection, seenAt }] of this.#departures) {
+    for (const [deviceId, { dueAt, connection, seenAt }] of this.#pendingOffline) {
       if (dueAt > now) break;
-      this.#departures.delete(deviceId);
-      this.#toldOnline.delete(deviceId);
+      this.#pendingOffline.delete(deviceId);
+      this.#publishedOnline.delete(deviceId);
       changes.push({ kind: "offline", deviceId, connection, seenAt });
     }
     return changes;
   }
 
-  /** When `takeDue` has something to take next; null when nothing is under way. */
+  /** When `takeDue` returns something next; null for never. */
   get nextDueAt(): number | null {
-    for (const { dueAt } of this.#departures.values()) return dueAt;
+    for (const { dueAt } of this.#pendingOffline.values()) return dueAt;
     return null;
   }
 
-  #add(key: string, { deviceId, serverId }: DeviceConnection, now: number): PresenceChange[] {
+  #add(key: string, { deviceId, serverId }: ConnectionKey, now: number): PresenceChange[] {
     if (this.#open.has(key)) return [];
-    const noticeId = this.#missed.delete(key) ? `${key}@${now}` : key;
-    this.#open.set(key, { deviceId, serverId, noticeId, opened: this.#opened++, misses: 0 });
+    const eventId = this.#missed.delete(key) ? `${key}@${now}` : key;
+    this.#open.set(key, { deviceId, serverId, eventId, opened: this.#opened++, misses: 0 });
     const connections = this.#byDevice.get(deviceId);
     if (connections === undefined) this.#byDevice.set(deviceId, new Set([key]));
     else connections.add(key);
-    this.#departures.delete(deviceId);
-    if (this.#toldOnline.has(deviceId)) return [];
-    this.#toldOnline.add(deviceId);
-    return [{ kind: "online", deviceId, connection: noticeId, seenAt: now }];
+    this.#pendingOffline.delete(deviceId);
+    if (this.#publishedOnline.has(deviceId)) return [];
+    this.#publishedOnline.add(deviceId);
+    return [{ kind: "online", deviceId, connection: eventId, seenAt: now }];
   }
 
   #remove(key: string, now: number, seenAt: number): void {
@@ -191,7 +185,11 @@ export class PresenceSets {
     connections?.delete(key);
     if (connections === undefined || connections.size > 0) return;
     this.#byDevice.delete(open.deviceId);
-    this.#departures.set(open.deviceId, { dueAt: now + offlineAfterMs, connection: open.noticeId, seenAt });
+    this.#pendingOffline.set(open.deviceId, {
+      dueAt: now + offlineAfterMs,
+      connection: open.eventId,
+      seenAt,
+    });
   }
 
   #forget(now: number): void {
@@ -204,6 +202,6 @@ export class PresenceSets {
   }
 }
 
-function keyOf({ serverId, connectionId }: DeviceConnection): string {
+function keyOf({ serverId, connectionId }: ConnectionKey): string {
   return `${serverId}/${connectionId}`;
 }

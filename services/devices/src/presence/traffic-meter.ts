@@ -1,18 +1,20 @@
-import type { ListedConnections, OpenConnection, Received } from "./device-connections.ts";
+import type { DeviceConnections, OpenDeviceConnection } from "@devmesh/device-broker/connections";
 
-/** What one device may send, over all its connections. */
+type Received = OpenDeviceConnection["received"];
+
+/** Limits of one device over all its connections. */
 export interface TrafficLimits {
   readonly messagesPerSecond: number;
   readonly bytesPerSecond: number;
 }
 
-/** A device that sent more than it may. */
+/** A device that exceeded a limit. */
 export interface Excess {
   readonly deviceId: string;
   readonly why: "messages" | "bytes";
 }
 
-/** A device may use up the allowance of so many seconds at once. */
+/** Burst size, in seconds of the limit. */
 const burstSeconds = 10;
 
 interface Level extends Received {
@@ -20,9 +22,8 @@ interface Level extends Received {
 }
 
 /**
- * What devices send, metered from the counters in listings of connections: a leaky bucket for each device. Times are
- * monotonic milliseconds. It knows the counters of open connections and the levels of devices that sent something
- * lately.
+ * Meters what devices send by the counters in listings of connections: a leaky bucket for each device. Times are
+ * monotonic milliseconds.
  */
 export class TrafficMeter {
   readonly #limits: TrafficLimits;
@@ -35,12 +36,12 @@ export class TrafficMeter {
     this.#limits = limits;
   }
 
-  /** Takes a listing made at `now`. What was sent before the first listing does not count. */
-  take({ servers, connections }: ListedConnections<OpenConnection>, now: number): readonly Excess[] {
+  /** Takes a listing made at `now`. Traffic before the first listing does not count. */
+  take({ servers, connections }: DeviceConnections, now: number): readonly Excess[] {
     const since = this.#listedAt ?? now;
     const first = this.#listedAt === null;
     this.#listedAt = now;
-    // Counters of a server that did not answer are kept: they go on from there.
+    // Counters of a server that did not answer continue at its next answer.
     const seen = new Map([...this.#seen].filter(([server]) => !servers.includes(server)));
     const sent = new Map<string, Received>();
     for (const { deviceId, serverId, connectionId, received } of connections) {

@@ -6,7 +6,7 @@ import { checkShadowOf } from "@devmesh/contracts/model/shadow-structure";
 import { ViolationList } from "@devmesh/contracts/model/violation";
 import { violationsOf } from "@devmesh/service-kit/errors";
 
-/** Bytes of compact JSON of an ACL: with it and the sections at their limits a device still fits into one reply. */
+/** Bytes of compact JSON of an ACL: a device at all its limits still fits into one reply. */
 const aclBytes = 32_768;
 
 /** Members of a shadow that the service computes, by their pointer in a body. */
@@ -16,7 +16,7 @@ const computed: ReadonlySet<string> = new Set([
   "/shadow/timestamp",
 ]);
 
-/** A body that keeps all rules, or everything in it that breaks one. */
+/** A valid body, or all its violations. */
 export type CheckedBody = { readonly patch: DevicePatch } | { readonly violations: ViolationList };
 
 /** Checks the body of `POST /devices/:id` against all rules that need no stored device. */
@@ -33,7 +33,7 @@ export function checkPatchBody(body: JsonObject): CheckedBody {
   return parsed.success && !violations.any ? { patch: parsed.data } : { violations };
 }
 
-/** Checks what the schema of a new device leaves open. */
+/** Checks the rules that the schema of a new device does not express. */
 export function checkNewDevice(body: {
   readonly acl?: Acl | undefined;
   readonly shadow?: ShadowPatch | undefined;

@@ -1,56 +1,42 @@
 import { randomInt } from "node:crypto";
 import type { devices } from "@devmesh/contracts/devices";
-import type { keys } from "@devmesh/contracts/keys";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
 import { ViolationList } from "@devmesh/contracts/model/violation";
-import type { Clock } from "@devmesh/service-kit/clock";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import type { Client, Implementation } from "@devmesh/service-kit/implementation";
-import type { Background } from "../background.ts";
-import { newClaim, renewedClaim } from "../deletion/lease.ts";
-import type { CreatingMark } from "../deletion/pending-operation.ts";
-import { applyPatch, writesShadow } from "../shadow/apply-patch.ts";
-import { checkSectionSizes } from "../shadow/section-size.ts";
+import type { Implementation } from "@devmesh/service-kit/implementation";
+import { newLease, renewedLease } from "../deletion/lease.ts";
+import type { PendingCreation } from "../deletion/pending-operation.ts";
+import type { DevicesOptions } from "../devices-options.ts";
+import { applyPatch, checkSectionSizes, writesShadow } from "../shadow/apply-patch.ts";
 import { emptyShadow } from "../shadow/stored-shadow.ts";
-import type { DeviceStore, NewDeviceDocument, StoredDevice } from "../store/device-store.ts";
+import type { NewDeviceDocument, StoredDevice } from "../store/device-store.ts";
 import { checkNewDevice } from "./body-check.ts";
-import type { DeviceNotices } from "./device-events.ts";
-import { describeDevice, type Presence } from "./device-view.ts";
-
-/** What creating a device needs. */
-export interface CreationDeps {
-  readonly store: DeviceStore;
-  readonly keys: Pick<Client<typeof keys>, "issueCredentials" | "revokeDevice" | "forgetDevice">;
-  readonly presence: Presence;
-  readonly notices: DeviceNotices;
-  readonly background: Background;
-  readonly clock: Clock;
-}
+import { describeDevice } from "./device-view.ts";
 
 /** Milliseconds for one attempt to undo a creation. */
 const undoTimeoutMs = 10_000;
 
-/** Creating devices, and undoing creations that did not come through. */
+/** Creates devices, and undoes creations that failed. */
 export interface DeviceCreation {
   readonly createDevice: Implementation<typeof devices>["createDevice"];
-  /** Revokes what the keys service may have issued and removes the device; the mark must be claimed by the caller. */
-  undo(id: string, mark: CreatingMark): Promise<void>;
+  /** Revokes what `keys` may have issued and removes the device; the caller holds the lease. */
+  undo(id: string, operation: PendingCreation): Promise<void>;
 }
 
 /**
- * A device is stored hidden, gets its credentials, and is shown. When the process dies in between, its mark is found
- * later and the creation undone: nobody has seen the credentials.
+ * A device is stored hidden, gets its credentials, and becomes visible. If the process dies in between, recovery undoes
+ * the creation: nobody has seen the credentials.
  */
-export function createDeviceCreation(deps: CreationDeps): DeviceCreation {
-  const { store, keys, presence, notices, background, clock } = deps;
+export function createDeviceCreation(options: DevicesOptions): DeviceCreation {
+  const { store, keys, presence, events, background, clock } = options;
 
-  async function undo(id: string, mark: CreatingMark): Promise<void> {
+  async function undo(id: string, operation: PendingCreation): Promise<void> {
     await background.retry("undoing the creation of a device", undoTimeoutMs, async (call) => {
-      const renewed = { ...mark, ...renewedClaim(clock) };
-      if (!(await store.replaceMark(id, mark.token, renewed, call.signal))) return;
+      const renewed = { ...operation, ...renewedLease(clock) };
+      if (!(await store.replaceOperation(id, operation.token, renewed, call.signal))) return;
       await keys.revokeDevice({ device_id: id }, call);
       await keys.forgetDevice({ device_id: id }, call);
-      await store.remove(id, mark.token, call.signal);
+      await store.remove(id, operation.token, call.signal);
     });
   }
 
@@ -68,10 +54,10 @@ export function createDeviceCreation(deps: CreationDeps): DeviceCreation {
 
       const { id = generateId(), name = null, acl = defaultAcl } = body;
       const device: NewDeviceDocument = { id, name, acl, shadow, created_at };
-      const mark: CreatingMark = { kind: "creating", ...newClaim(clock) };
-      const undoLater = () => background.run("undoing the creation of a device", () => undo(id, mark));
-      const outcome = await store.insert(device, mark, ctx.signal).catch((error: unknown) => {
-        // It may have been stored all the same.
+      const operation: PendingCreation = { kind: "creating", ...newLease(clock) };
+      const undoLater = () => background.run("undoing the creation of a device", () => undo(id, operation));
+      const outcome = await store.insert(device, operation, ctx.signal).catch((error: unknown) => {
+        // The device may be stored nevertheless.
         undoLater();
         throw error;
       });
@@ -79,14 +65,14 @@ export function createDeviceCreation(deps: CreationDeps): DeviceCreation {
       if (outcome === "being_deleted") return ctx.fail("device_being_deleted");
       try {
         const credentials = await keys.issueCredentials({ device_id: id }, ctx);
-        if (!(await store.replaceMark(id, mark.token, null, ctx.signal))) {
+        if (!(await store.replaceOperation(id, operation.token, null, ctx.signal))) {
           throw ServiceError.of("unavailable", {
             cause: new Error("the creation took too long and was undone"),
           });
         }
         const stored: StoredDevice = { ...device, revision: 1, position: "", last_seen: null };
         const described = describeDevice(stored, presence);
-        await notices.created(described, ctx);
+        await events.created(described, ctx);
         return { ...described, ...credentials };
       } catch (error) {
         undoLater();
@@ -99,7 +85,7 @@ export function createDeviceCreation(deps: CreationDeps): DeviceCreation {
 
 const idAlphabet = "abcdefghijkmnpqrstuvwxyz23456789";
 
-/** 16 characters that are told apart when read aloud; 80 bits, so that two never meet. */
+/** 16 characters that are easy to read aloud; 80 bits, so that ids never collide. */
 function generateId(): string {
   return Array.from({ length: 16 }, () => idAlphabet[randomInt(idAlphabet.length)]).join("");
 }

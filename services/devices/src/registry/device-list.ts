@@ -3,21 +3,16 @@ import type { devices } from "@devmesh/contracts/devices";
 import type { Device } from "@devmesh/contracts/model/device";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { cutPage } from "@devmesh/service-kit/page";
-import type { DeviceStore, ListedDevice } from "../store/device-store.ts";
-import { describeDevice, type Presence } from "./device-view.ts";
+import type { DevicesOptions } from "../devices-options.ts";
+import type { ListedDevice } from "../store/device-store.ts";
+import { describeDevice } from "./device-view.ts";
 
-/** Devices that one look into the list names; their documents are read in smaller portions. */
+/** Devices listed at once; their documents are read in smaller portions. */
 const idsAtOnce = 1_000;
 /** Documents read at once: few enough that the largest ones still fit into memory easily. */
 const documentsAtOnce = 50;
 /** Bytes of documents after which a page is full; the reply's own limit cuts more exactly. */
 const pageBytes = 480 * 1024;
-
-/** What listing devices needs. */
-export interface ListDeps {
-  readonly store: DeviceStore;
-  readonly presence: Presence;
-}
 
 interface Candidate {
   readonly position: string;
@@ -32,7 +27,7 @@ interface Candidate {
 export function createListDevices({
   store,
   presence,
-}: ListDeps): Implementation<typeof devices>["listDevices"] {
+}: Pick<DevicesOptions, "store" | "presence">): Implementation<typeof devices>["listDevices"] {
   return async ({ limit = Number.POSITIVE_INFINITY, after, online, filter }, ctx) => {
     const { signal } = ctx;
     const isWanted = ({ id }: ListedDevice) => online === undefined || presence.isOnline(id) === online;
@@ -49,14 +44,14 @@ export function createListDevices({
       cursor = listed.at(-1)?.position;
       const wanted = listed.filter(isWanted);
       for (let from = 0; from < wanted.length && !isFull(); from += documentsAtOnce) {
-        // One more than the limit tells whether the page is the last one.
+        // One more than the limit shows whether the page is the last one.
         const portion = wanted.slice(from, from + Math.min(documentsAtOnce, limit + 1 - candidates.length));
         for (const candidate of await read(portion, signal)) {
           candidates.push(candidate);
           bytes += candidate.bytes;
         }
       }
-      // The store may answer without leaving this turn; other calls are let in between.
+      // The store may answer synchronously: other calls get their turn.
       await nextTurn();
     }
 
@@ -69,7 +64,7 @@ export function createListDevices({
     return { next, items: items.map(({ device }) => device) };
   };
 
-  /** The documents of a portion in its order, without those that went meanwhile. */
+  /** The documents of a portion in its order, without devices deleted meanwhile. */
   async function read(portion: readonly ListedDevice[], signal: AbortSignal): Promise<Candidate[]> {
     const found = await store.findAll(
       portion.map(({ id }) => id),

@@ -2,40 +2,35 @@ import { isDeepStrictEqual } from "node:util";
 import type { devices } from "@devmesh/contracts/devices";
 import type { DevicePatch } from "@devmesh/contracts/model/device";
 import { ViolationList } from "@devmesh/contracts/model/violation";
-import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
-import { concerns, unwritableMembers } from "../acl/principal-rights.ts";
-import { applyPatch, writesShadow } from "../shadow/apply-patch.ts";
-import { checkSectionSizes } from "../shadow/section-size.ts";
-import type { DeviceStore, StoredDevice } from "../store/device-store.ts";
+import { mayAccess, unwritableMembers } from "../acl/principal-rights.ts";
+import type { DevicesOptions } from "../devices-options.ts";
+import { applyPatch, checkSectionSizes, writesShadow } from "../shadow/apply-patch.ts";
+import type { StoredDevice } from "../store/device-store.ts";
 import { checkPatchBody } from "./body-check.ts";
-import type { DeviceNotices } from "./device-events.ts";
-import { describeDevice, describeDeviceFor, type Presence } from "./device-view.ts";
+import { describeDevice, describeDeviceFor } from "./device-view.ts";
 import { etagOf, matchesEtag } from "./etag.ts";
 
-/** What changing a device needs. */
-export interface PatchDeps {
-  readonly store: DeviceStore;
-  readonly presence: Presence;
-  readonly notices: DeviceNotices;
-  readonly clock: Clock;
-}
-
 /**
- * Checks rights, then the body, then versions, then sizes, and applies all of the patch or nothing. Writes on one
- * device stand in line in this process; against other processes the store compares revisions, and a write that lost
- * is checked and applied anew.
+ * Checks rights, body, versions and sizes in this order, and applies all of the patch or nothing. Writes to one device
+ * are queued in this process; a write that loses against another process is checked and applied again.
  */
-export function createPatchDevice(deps: PatchDeps): Implementation<typeof devices>["patchDevice"] {
-  const { store, presence, notices, clock } = deps;
+export function createPatchDevice({
+  store,
+  presence,
+  events,
+  clock,
+}: Pick<DevicesOptions, "store" | "presence" | "events" | "clock">): Implementation<
+  typeof devices
+>["patchDevice"] {
   const writers = new KeyedQueue();
 
   return ({ id, principal, patch: body, if_match, taken_at }, ctx) =>
     writers.run(id, async () => {
       const checked = checkPatchBody(body);
       for (;;) {
-        const device = concerns(principal, id) ? await store.find(id, ctx.signal) : null;
+        const device = mayAccess(principal, id) ? await store.find(id, ctx.signal) : null;
         if (device === null || isOfEarlierDevice(taken_at, device)) return ctx.fail("device_not_found");
 
         const pointers = unwritableMembers(principal, device.acl, body, device.shadow);
@@ -56,24 +51,24 @@ export function createPatchDevice(deps: PatchDeps): Implementation<typeof device
         if (oversized.any) return ctx.fail("shadow_too_large", oversized.list);
 
         if (!(await store.replace(changed, device.revision, ctx.signal))) continue;
-        await notices.updated(describeDevice(changed, presence), ctx);
+        await events.updated(describeDevice(changed, presence), ctx);
         return { etag: etagOf(changed), device: describeDeviceFor(principal, changed, presence) };
       }
     });
 }
 
 /**
- * By how much the broker's clock may be behind ours, in milliseconds. An id is free again 6 s after its device lost
- * its access at the earliest (`closeAgainAfterMs`), so nothing that device said is taken for the new one's.
+ * How far the broker's clock may lag, in milliseconds. An id is free again 6 s after its device lost its access at the
+ * earliest (`closeAgainAfterMs`), so a message of that device is never applied to the new one.
  */
 const clockSkewMs = 2_000;
 
-/** Whether a message was still under way when the device it came from was deleted and its id given to this one. */
+/** Whether an earlier, deleted device of this id sent the message. */
 function isOfEarlierDevice(takenAt: string | undefined, device: StoredDevice): boolean {
   return takenAt !== undefined && Date.parse(takenAt) < device.created_at - clockSkewMs;
 }
 
-/** The device after the patch, one revision on; itself when the patch writes no shadow and changes nothing else. */
+/** The device after the patch, at the next revision; itself when the patch writes no shadow and changes nothing. */
 function changeDevice(device: StoredDevice, patch: DevicePatch, timestamp: number): StoredDevice {
   const { name = device.name, acl = device.acl } = patch;
   const shadow =

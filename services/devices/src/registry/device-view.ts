@@ -6,11 +6,11 @@ import { readableParts } from "../acl/principal-rights.ts";
 import { describeShadow } from "../shadow/describe-shadow.ts";
 import type { StoredDevice } from "../store/device-store.ts";
 
-/** What is known about the connections of devices. */
+/** The known connections of devices. */
 export interface Presence {
   /** Whether the device has at least one open MQTT connection. */
   isOnline(id: string): boolean;
-  /** Unix ms at which it was last known to be connected; null when this process does not know of any time. */
+  /** Unix ms at which it was last known to be connected; null when this process knows none. */
   lastSeen(id: string): number | null;
 }
 
@@ -24,7 +24,7 @@ export function describeDevice(device: StoredDevice, presence: Presence): Device
     name,
     acl,
     online,
-    // An earlier time is that of an earlier device of the same id.
+    // An earlier time belongs to an earlier device of this id.
     last_seen: seen < created_at || seen === 0 ? null : new Date(seen).toISOString(),
     created_at: new Date(created_at).toISOString(),
     shadow: describeShadow(shadow, online),
@@ -32,9 +32,8 @@ export function describeDevice(device: StoredDevice, presence: Presence): Device
 }
 
 /**
- * A device as the principal may see it: a master key all of it; the others `id` and the readable parts of the shadow,
- * a side with nothing readable absent (api.md, Device public key and the ACL). For a device key both sides stand,
- * with `app: {}` where there is none.
+ * A device as the principal may see it: all of it for a master key; otherwise `id` and the readable parts of the shadow
+ * (api.md, Device public key and the ACL). A device key always gets both sides, with `app: {}` where there is none.
  */
 export function describeDeviceFor(
   principal: Principal,

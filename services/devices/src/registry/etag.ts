@@ -1,9 +1,6 @@
 import type { StoredDevice } from "../store/device-store.ts";
 
-/**
- * The strong entity tag of a device: another one after each change of name, ACL or shadow, and for each later device
- * of its id.
- */
+/** The strong entity tag of a device: it changes with name, ACL, shadow, and a later device of the same id. */
 export function etagOf({ position, revision }: Pick<StoredDevice, "position" | "revision">): string {
   return `"${position}.${revision}"`;
 }
@@ -14,6 +11,6 @@ export function etagOf({ position, revision }: Pick<StoredDevice, "position" | "
  */
 export function matchesEtag(ifMatch: string, etag: string): boolean {
   if (ifMatch.trim() === "*") return true;
-  // Our own tags hold no comma, so cutting at commas can lose foreign tags only.
+  // Our own tags contain no comma.
   return ifMatch.split(",").some((tag) => tag.trim() === etag);
 }

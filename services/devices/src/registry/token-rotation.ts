@@ -1,72 +1,59 @@
-import type { keys } from "@devmesh/contracts/keys";
-import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/context";
-import type { Client } from "@devmesh/service-kit/implementation";
-import type { Background } from "../background.ts";
-import { newClaim } from "../deletion/lease.ts";
-import type { RotatingMark } from "../deletion/pending-operation.ts";
-import { type ClosingDeps, closeAgainAfterMs, closeConnections } from "../presence/device-connections.ts";
-import type { DeviceStore } from "../store/device-store.ts";
-
-/** What rotating a token needs. */
-export interface RotationDeps extends ClosingDeps {
-  readonly store: DeviceStore;
-  readonly keys: Pick<Client<typeof keys>, "rotateToken">;
-  readonly background: Background;
-  readonly clock: Clock;
-}
+import { newLease } from "../deletion/lease.ts";
+import type { PendingRotation } from "../deletion/pending-operation.ts";
+import type { DevicesOptions } from "../devices-options.ts";
+import { closeAgainAfterMs, closeConnections } from "../presence/broker-connections.ts";
 
 /** Milliseconds for one attempt to close a device's connections. */
 const closeTimeoutMs = 15_000;
 
-/** Replacing the MQTT password of devices. */
+/** Replaces the MQTT password of devices. */
 export interface TokenRotation {
-  /** The new token, once the old one is dead and its connections are closed; null when there is no such device. */
+  /** The new token, once the old one is invalid and its connections are closed; null when there is no such device. */
   begin(id: string, call: CallContext): Promise<{ readonly token: string } | null>;
   /**
-   * Closes the connections that the device has now, again after a while those of them that came through late, and
-   * clears the mark; the caller must have claimed it.
+   * Closes the connections that the device has now, once more after {@link closeAgainAfterMs}, and ends the operation;
+   * the caller holds the lease.
    */
-  finish(id: string, mark: RotatingMark): Promise<void>;
+  finish(id: string, operation: PendingRotation): Promise<void>;
 }
 
 /**
- * The mark is set before the token changes: a process that dies after the change left connections open that the old
- * token made, and whoever finds the mark closes them. At worst a device is made to log in once more.
+ * The operation is stored before the token changes. If the process dies after the change, recovery closes the connections
+ * made with the old token; at worst a device logs in once more.
  */
-export function createTokenRotation(deps: RotationDeps): TokenRotation {
-  const { store, keys, background, clock } = deps;
+export function createTokenRotation(options: DevicesOptions): TokenRotation {
+  const { store, keys, background, clock } = options;
 
   /**
-   * Spares connections that the broker accepted after `changedMs` (monotonic): their logins were checked against the
-   * new token. It compares durations, so the broker's clock may differ from ours; while the time is not known, all
-   * are closed.
+   * Keeps connections that the broker accepted after `changedMs` (monotonic): they used the new token. It compares
+   * durations because the broker's clock may differ; without `changedMs` all are closed.
    */
   const close = (id: string, changedMs: number | undefined, call: CallContext) =>
-    closeConnections(deps, id, call, changedMs === undefined ? 0 : clock.monotonicMs() - changedMs);
+    closeConnections(options, id, call, changedMs === undefined ? 0 : clock.monotonicMs() - changedMs);
 
   const closeInBackground = (id: string, changedMs?: number) =>
     background.retry("closing the connections of a device", closeTimeoutMs, (call) =>
       close(id, changedMs, call),
     );
 
-  async function closeAgainLater(id: string, mark: RotatingMark, changedMs?: number): Promise<void> {
+  async function closeAgainLater(id: string, operation: PendingRotation, changedMs?: number): Promise<void> {
     await clock.sleep(closeAgainAfterMs, background.signal);
     await closeInBackground(id, changedMs);
-    await background.retry("clearing a mark", closeTimeoutMs, (call) =>
-      store.replaceMark(id, mark.token, null, call.signal),
+    await background.retry("ending a rotation", closeTimeoutMs, (call) =>
+      store.replaceOperation(id, operation.token, null, call.signal),
     );
   }
 
-  async function finish(id: string, mark: RotatingMark, changedMs?: number): Promise<void> {
+  async function finish(id: string, operation: PendingRotation, changedMs?: number): Promise<void> {
     await closeInBackground(id, changedMs);
-    await closeAgainLater(id, mark, changedMs);
+    await closeAgainLater(id, operation, changedMs);
   }
 
   return {
     async begin(id, call) {
-      const mark: RotatingMark = { kind: "rotating", ...newClaim(clock) };
-      if (!(await store.mark(id, [null, "rotating"], mark, call.signal))) return null;
+      const operation: PendingRotation = { kind: "rotating", ...newLease(clock) };
+      if (!(await store.beginOperation(id, [null, "rotating"], operation, call.signal))) return null;
       let changedMs: number | undefined;
       let rest = finish;
       try {
@@ -76,11 +63,11 @@ export function createTokenRotation(deps: RotationDeps): TokenRotation {
           await close(id, changedMs, call);
           rest = closeAgainLater;
         } catch {
-          // The token is new and must reach the caller; the background goes on closing until it succeeds.
+          // The new token must reach the caller; closing continues in the background.
         }
         return { token };
       } finally {
-        background.run("the end of a token's rotation", () => rest(id, mark, changedMs));
+        background.run("the end of a token's rotation", () => rest(id, operation, changedMs));
       }
     },
     finish,

@@ -1,19 +1,18 @@
 import type { JsonObject } from "@devmesh/contracts/model/json";
 
-/** A shadow as it is stored: without what is computed when it is read (`delta`, `reported.online`). */
+/** A shadow as it is stored: without the computed `delta` and `reported.online`. */
 export interface StoredShadow {
   readonly desired: JsonObject;
   readonly reported: JsonObject;
   /** A `{timestamp}` (Unix ms) in the place of each leaf of the state, and nothing else. */
   readonly metadata: { readonly desired: JsonObject; readonly reported: JsonObject };
   readonly tags: JsonObject;
-  /** 0 before the first write; each accepted write steps it by one. */
+  /** 0 before the first write; each accepted write increments it. */
   readonly version: number;
   /** Unix ms of the last accepted write; of the creation before the first one. */
   readonly timestamp: number;
 }
 
-/** The shadow of a device that nobody has written yet. */
 export function emptyShadow(timestamp: number): StoredShadow {
   return {
     desired: {},

@@ -5,13 +5,12 @@ import {
   openMongo,
 } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
-import type { Mark, MarkKind } from "../deletion/pending-operation.ts";
-import { labelsOf } from "../registry/labels.ts";
-import type { DeviceDocument, DeviceStore, StoredDevice } from "./device-store.ts";
+import type { OperationKind, PendingOperation } from "../deletion/pending-operation.ts";
+import { type DeviceDocument, type DeviceStore, labelsOf, type StoredDevice } from "./device-store.ts";
 
 /**
- * A device as it stands in the database, all of it in one document, so that each write is one compare-and-set. ACL
- * and shadow are compact JSON: a document would take some members that their owner named for something else.
+ * A device as one document, so that each write is one compare-and-set. ACL and shadow are compact JSON: as documents
+ * their owner's member names could be taken for operators.
  */
 interface DeviceRow {
   /** The device's id. */
@@ -22,17 +21,17 @@ interface DeviceRow {
   readonly revision: number;
   readonly created_at: number;
   readonly last_seen: number | null;
-  /** Whether it was last told to be online. */
+  /** The last published presence. */
   readonly online: boolean;
-  /** Whether its mark hides it. */
+  /** Whether its pending operation hides it. */
   readonly hidden: boolean;
-  /** Absent where there is none. */
-  readonly mark?: Mark;
+  /** The pending operation; absent where there is none. */
+  readonly mark?: PendingOperation;
   readonly acl: string;
   readonly shadow: string;
 }
 
-/** The last position that was given away; there is one. */
+/** The last assigned position; one document. */
 interface Counter {
   readonly _id: "device_position";
   readonly last: number;
@@ -40,7 +39,6 @@ interface Counter {
 
 const oneOfPosition = "one_of_position";
 
-/** Where devices stand. */
 export const deviceCollection = {
   name: "devices",
   indexes: [
@@ -50,26 +48,26 @@ export const deviceCollection = {
   ],
 } as const satisfies CollectionDeclaration;
 
-const markKinds: readonly MarkKind[] = ["creating", "deleting", "rotating"];
+const operationKinds: readonly OperationKind[] = ["creating", "deleting", "rotating"];
 
-/** What the adapter finds devices by, by purpose; exported so that a test can ask the database for the plans. */
+/** Filters by purpose; exported so that a test can ask the database for the plans. */
 export const deviceQueries = {
   visible: (id: string) => ({ _id: id, hidden: false }),
   visibleAmong: (ids: readonly string[]) => ({ _id: { $in: [...ids] }, hidden: false }),
-  behind: (position: number) => ({ position: { $gt: position }, hidden: false }),
+  after: (position: number) => ({ position: { $gt: position }, hidden: false }),
   between: (position: number, last: number) => ({ position: { $gt: position, $lte: last }, hidden: false }),
-  /** Beside one of the two above. */
+  /** Combined with one of the two above. */
   matching: (filter: string) => {
     const substring = { $regex: literally(filter) };
     return { $or: [{ _id: substring }, { name: substring }, { labels: substring }] };
   },
   online: () => ({ online: true }),
-  marked: () => ({ "mark.kind": { $in: [...markKinds] } }),
+  marked: () => ({ "mark.kind": { $in: [...operationKinds] } }),
 } as const;
 
 /** Reports of presence that are written together. */
 const reportsAtOnce = 200;
-/** Positions that the database looks through at first for the matches of a filter. */
+/** Positions in the first portion of a filtered list. */
 const filteredAtOnce = 5_000;
 
 /**
@@ -84,7 +82,7 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
   const devices = db.collection<DeviceRow>(deviceCollection.name);
   const counters = db.collection<Counter>("counters");
 
-  /** Ascends over all replicas. One that no device gets in the end is left out. */
+  /** Ascends over all replicas; unused positions are skipped. */
   async function nextPosition(signal: AbortSignal): Promise<number> {
     const _id = "device_position";
     for (;;) {
@@ -99,9 +97,8 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
   }
 
   /**
-   * Places behind `after` in ascending order. The positions are walked in portions, so that a database that sorts
-   * what it found has little to sort, and a call that is given up leaves little work behind; they grow, for stretches
-   * where few devices are left.
+   * Positions after `after` in ascending order. Portions keep the database's sort and an aborted call cheap; they grow
+   * because old stretches have few devices left.
    */
   async function listPlaces(
     condition: object,
@@ -114,7 +111,7 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
     for (let width = portion; ; width *= 2) {
       const until = from + width;
       const isLast = until >= (counted?.last ?? 0);
-      const between = isLast ? deviceQueries.behind(from) : deviceQueries.between(from, until);
+      const between = isLast ? deviceQueries.after(from) : deviceQueries.between(from, until);
       const found = await run(signal, () =>
         devices
           .find({ ...between, ...condition }, { projection: { position: 1 }, signal })
@@ -131,9 +128,9 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
   return {
     exclusive: false,
 
-    async insert(device, mark, signal) {
+    async insert(device, operation, signal) {
       for (;;) {
-        const row = rowOf(device, mark, await nextPosition(signal));
+        const row = rowOf(device, operation, await nextPosition(signal));
         try {
           await run(signal, () => devices.insertOne(row));
           return "inserted";
@@ -188,8 +185,7 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
     },
 
     async recordPresence(reports, signal) {
-      // Every replica writes much the same: in one order, so that where a batch locks what it writes none waits for
-      // the other.
+      // Every replica writes nearly the same devices: one order avoids deadlocks.
       const inOrder = reports.toSorted((a, b) => (a.id < b.id ? -1 : 1));
       for (let from = 0; from < inOrder.length; from += reportsAtOnce) {
         const updates = inOrder.slice(from, from + reportsAtOnce).map(({ id, online, seen_at }) => ({
@@ -206,18 +202,21 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
       return rows.map(({ _id }) => _id);
     },
 
-    async mark(id, from, mark, signal) {
+    async beginOperation(id, from, operation, signal) {
       const { matchedCount } = await run(signal, () =>
-        devices.updateOne({ _id: id, "mark.kind": { $in: [...from] } }, { $set: markMembers(mark) }),
+        devices.updateOne(
+          { _id: id, "mark.kind": { $in: [...from] } },
+          { $set: operationMembers(operation) },
+        ),
       );
       return matchedCount === 1;
     },
 
-    async replaceMark(id, token, mark, signal) {
+    async replaceOperation(id, token, operation, signal) {
       const change =
-        mark === null
+        operation === null
           ? { $set: { hidden: false }, $unset: { mark: 1 } as const }
-          : { $set: markMembers(mark) };
+          : { $set: operationMembers(operation) };
       const { matchedCount } = await run(signal, () =>
         devices.updateOne({ _id: id, "mark.token": token }, change),
       );
@@ -229,11 +228,11 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
       return deletedCount === 1;
     },
 
-    async listMarked(signal) {
+    async listOperations(signal) {
       const rows = await run(signal, () =>
         devices.find(deviceQueries.marked(), { projection: { mark: 1 }, signal }).toArray(),
       );
-      return rows.flatMap(({ _id, mark }) => (mark === undefined ? [] : [{ id: _id, mark }]));
+      return rows.flatMap(({ _id, mark }) => (mark === undefined ? [] : [{ id: _id, operation: mark }]));
     },
 
     ping,
@@ -241,7 +240,7 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
   };
 }
 
-/** A regular expression that finds `text` as it is, a NUL included, which the pattern itself cannot hold. */
+/** A regular expression for exactly `text`, NUL included, which a pattern cannot contain. */
 function literally(text: string): string {
   return text.replace(
     /[^A-Za-z0-9\u0080-\uffff]/g,
@@ -251,7 +250,7 @@ function literally(text: string): string {
 
 function rowOf(
   device: DeviceDocument & { created_at: number },
-  mark: Mark | null,
+  operation: PendingOperation | null,
   position: number,
 ): DeviceRow {
   return {
@@ -262,19 +261,20 @@ function rowOf(
     last_seen: null,
     online: false,
     ...documentMembers(device),
-    ...(mark === null ? { hidden: false } : markMembers(mark)),
+    ...(operation === null ? { hidden: false } : operationMembers(operation)),
   };
 }
 
-function documentMembers({ name, acl, shadow }: DeviceDocument) {
-  return { name, labels: labelsOf(shadow.tags), acl: JSON.stringify(acl), shadow: JSON.stringify(shadow) };
+function documentMembers(device: DeviceDocument) {
+  const { name, acl, shadow } = device;
+  return { name, labels: labelsOf(device), acl: JSON.stringify(acl), shadow: JSON.stringify(shadow) };
 }
 
-function markMembers(mark: Mark) {
-  return { hidden: mark.kind !== "rotating", mark };
+function operationMembers(operation: PendingOperation) {
+  return { hidden: operation.kind !== "rotating", mark: operation };
 }
 
-/** Only this adapter writes the collection, so its own JSON is trusted. */
+/** Trusts the JSON: only this adapter writes the collection. */
 function storedDevice(row: DeviceRow): StoredDevice {
   return {
     id: row._id,

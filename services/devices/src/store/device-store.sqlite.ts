@@ -1,13 +1,18 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroupCommit } from "@devmesh/store/group-commit";
 import { type Migration, openSqlite } from "@devmesh/store/sqlite";
-import type { Mark } from "../deletion/pending-operation.ts";
-import { labelsOf } from "../registry/labels.ts";
-import type { DeviceDocument, DeviceStore, ListedDevice, StoredDevice } from "./device-store.ts";
+import type { PendingOperation } from "../deletion/pending-operation.ts";
+import {
+  type DeviceDocument,
+  type DeviceStore,
+  type ListedDevice,
+  labelsOf,
+  type StoredDevice,
+} from "./device-store.ts";
 
 /**
- * Documents stand in a table of their own: a scan for a filter and an update of presence touch narrow rows only.
- * `mark_kind` and `mark_token` repeat what the JSON of `mark` holds, to be compared.
+ * Documents have a table of their own: a filter and an update of presence touch narrow rows only. `mark` is the JSON of
+ * the pending operation; `mark_kind` and `mark_token` repeat its members for comparison.
  */
 const migrations: readonly Migration[] = [
   `
@@ -56,12 +61,12 @@ export const deviceQueries = {
   recordPresence: `UPDATE devices SET online = :online, last_seen = max(coalesce(last_seen, 0), :seen_at)
     WHERE id = :id`,
   listOnline: "SELECT id FROM devices WHERE online = 1",
-  mark: `UPDATE devices SET hidden = :hidden, mark_kind = :mark_kind, mark_token = :mark_token, mark = :mark
+  beginOperation: `UPDATE devices SET hidden = :hidden, mark_kind = :mark_kind, mark_token = :mark_token, mark = :mark
     WHERE id = :id AND coalesce(mark_kind, '') IN (SELECT value FROM json_each(:from))`,
-  replaceMark: `UPDATE devices SET hidden = :hidden, mark_kind = :mark_kind, mark_token = :next_token, mark = :mark
+  replaceOperation: `UPDATE devices SET hidden = :hidden, mark_kind = :mark_kind, mark_token = :next_token, mark = :mark
     WHERE id = :id AND mark_token = :token`,
   remove: "DELETE FROM devices WHERE id = ? AND mark_token = ?",
-  listMarked: "SELECT id, mark FROM devices WHERE mark IS NOT NULL",
+  listOperations: "SELECT id, mark FROM devices WHERE mark IS NOT NULL",
 } as const;
 
 type Queries = { readonly [Q in keyof typeof deviceQueries]: StatementSync };
@@ -79,7 +84,7 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
   return {
     exclusive: true,
 
-    insert(device, mark, signal) {
+    insert(device, operation, signal) {
       return commits.run(() => {
         const owner = queries.owner.get(device.id);
         if (owner) return owner.mark_kind === "deleting" ? "being_deleted" : "exists";
@@ -90,7 +95,7 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
           name,
           labels,
           created_at,
-          ...markColumns(mark),
+          ...operationColumns(operation),
         });
         queries.insertDocument.run(
           lastInsertRowid,
@@ -157,18 +162,18 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       return queries.listOnline.all().map((row) => row.id as string);
     },
 
-    mark(id, from, mark, signal) {
+    beginOperation(id, from, operation, signal) {
       const kinds = JSON.stringify(from.map((kind) => kind ?? ""));
       return commits.run(
-        () => queries.mark.run({ id, from: kinds, ...markColumns(mark) }).changes === 1,
+        () => queries.beginOperation.run({ id, from: kinds, ...operationColumns(operation) }).changes === 1,
         signal,
       );
     },
 
-    replaceMark(id, token, mark, signal) {
-      const { mark_token: next_token, ...columns } = markColumns(mark);
+    replaceOperation(id, token, operation, signal) {
+      const { mark_token: next_token, ...columns } = operationColumns(operation);
       return commits.run(
-        () => queries.replaceMark.run({ id, token, next_token, ...columns }).changes === 1,
+        () => queries.replaceOperation.run({ id, token, next_token, ...columns }).changes === 1,
         signal,
       );
     },
@@ -177,11 +182,11 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       return commits.run(() => queries.remove.run(id, token).changes === 1, signal);
     },
 
-    async listMarked(signal) {
+    async listOperations(signal) {
       signal.throwIfAborted();
-      return queries.listMarked.all().map((row) => ({
+      return queries.listOperations.all().map((row) => ({
         id: row.id as string,
-        mark: JSON.parse(row.mark as string) as Mark,
+        operation: JSON.parse(row.mark as string) as PendingOperation,
       }));
     },
 
@@ -202,21 +207,21 @@ function prepareAll(db: DatabaseSync): Queries {
   return Object.fromEntries(prepared) as Queries;
 }
 
-function labelsColumn({ shadow }: DeviceDocument): string | null {
-  const labels = labelsOf(shadow.tags);
+function labelsColumn(device: DeviceDocument): string | null {
+  const labels = labelsOf(device);
   return labels.length === 0 ? null : JSON.stringify(labels);
 }
 
-function markColumns(mark: Mark | null) {
+function operationColumns(operation: PendingOperation | null) {
   return {
-    hidden: mark?.kind === "creating" || mark?.kind === "deleting" ? 1 : 0,
-    mark_kind: mark?.kind ?? null,
-    mark_token: mark?.token ?? null,
-    mark: mark === null ? null : JSON.stringify(mark),
+    hidden: operation !== null && operation.kind !== "rotating" ? 1 : 0,
+    mark_kind: operation?.kind ?? null,
+    mark_token: operation?.token ?? null,
+    mark: operation === null ? null : JSON.stringify(operation),
   };
 }
 
-/** Only this adapter writes the table, so its own JSON is trusted. */
+/** Trusts the JSON: only this adapter writes the table. */
 function storedDevice(row: Record<string, unknown>): StoredDevice {
   return {
     id: row.id as string,

@@ -1,5 +1,6 @@
 import type { Acl } from "@devmesh/contracts/model/acl";
-import type { Mark, MarkKind } from "../deletion/pending-operation.ts";
+import type { OperationKind, PendingOperation } from "../deletion/pending-operation.ts";
+import { ownMember } from "../registry/json-member.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
 
 /** What its owner writes of a device. */
@@ -18,7 +19,7 @@ export interface NewDeviceDocument extends DeviceDocument {
 
 /** A device as it is stored. */
 export interface StoredDevice extends NewDeviceDocument {
-  /** 1 at the creation; each `replace` steps it. Presence and marks do not. */
+  /** 1 at the creation; each `replace` increments it. Presence and operations do not. */
   readonly revision: number;
   /** Place in the order of creation: unlike that of any other device, also one of the same id. Of `A-Za-z0-9._-`. */
   readonly position: string;
@@ -31,66 +32,82 @@ export type ListedDevice = Pick<StoredDevice, "id" | "position">;
 
 /** What is being listed. */
 interface DeviceListing {
-  /** Only devices behind this position. It may be that of a device which is gone. */
+  /** Only devices after this position; its device may be deleted. */
   readonly after?: string;
   /** Only devices with this substring, case-sensitive, in id, name or a label. */
   readonly filter?: string;
-  /** The most that is answered, at least 1. */
+  /** At least 1. */
   readonly limit: number;
 }
 
-/** What has become known about a device's connections. */
+/** A change of a device's presence. */
 export interface PresenceReport {
   readonly id: string;
-  /** What was last told about it, `online` or `offline`. */
+  /** The last published state. */
   readonly online: boolean;
-  /** Unix ms; an earlier time than the stored one changes nothing. */
+  /** Unix ms; never replaces a later time. */
   readonly seen_at: number;
 }
 
-/** A device on which work was begun and not ended. */
-export interface MarkedDevice {
+/** A device and its pending operation. */
+export interface DeviceOperation {
   readonly id: string;
-  readonly mark: Mark;
+  readonly operation: PendingOperation;
 }
 
 /**
- * Devices as documents. It may assume of a database no more than unique ids and an atomic compare-and-set on one
- * document: neither transactions nor change streams. A device marked `creating` or `deleting` is hidden: only the
- * methods about marks know it. A write has reached the disk when its promise resolves, except that of presence.
+ * Devices as documents. The port requires of a database only unique ids and compare-and-set on one document. A pending
+ * creation or deletion hides a device from all methods but those about operations. Writes are durable when they
+ * resolve, except presence.
  */
 export interface DeviceStore {
-  /** Whether this process alone writes it, so that every mark found at its start was left over by a crash. */
+  /** Whether this process alone writes: every operation found at its start was then left by a crash. */
   readonly exclusive: boolean;
-  /** Stores a new device with its mark; nothing when there is one of that id, hidden or not, whose mark then tells. */
-  insert(device: NewDeviceDocument, mark: Mark | null, signal: AbortSignal): Promise<InsertOutcome>;
-  /** The device of that id; null when there is none or it is hidden. */
+  /** Stores a new device with its operation; `exists` also for a hidden device that is being created. */
+  insert(
+    device: NewDeviceDocument,
+    operation: PendingOperation | null,
+    signal: AbortSignal,
+  ): Promise<"inserted" | "exists" | "being_deleted">;
+  /** Null when there is none or it is hidden. */
   find(id: string, signal: AbortSignal): Promise<StoredDevice | null>;
   /** Whether `find` would find it, without reading its document. */
   has(id: string, signal: AbortSignal): Promise<boolean>;
-  /** Replaces the document if it still has that revision and is not hidden; answers whether it did. */
+  /** Replaces the document of a visible device at this revision; false when there is none. */
   replace(device: DeviceDocument, revision: number, signal: AbortSignal): Promise<boolean>;
-  /** Devices in the order of their creation, those not hidden; null when `after` is not a position. */
+  /** Visible devices in the order of their creation; null when `after` is not a position. */
   list(listing: DeviceListing, signal: AbortSignal): Promise<ListedDevice[] | null>;
-  /** The devices of these ids that exist and are not hidden, in any order. */
+  /** The visible devices of these ids, in any order. */
   findAll(ids: readonly string[], signal: AbortSignal): Promise<StoredDevice[]>;
-  /** Takes in what became known about presence, of devices that exist. A crash soon after may lose it. */
+  /** Ignores devices that do not exist. A crash soon after may lose it. */
   recordPresence(reports: readonly PresenceReport[], signal: AbortSignal): Promise<void>;
   /** Ids of the devices last recorded as online. */
   listOnline(signal: AbortSignal): Promise<string[]>;
-  /** Marks a device whose mark is now one of `from` (null: it has none); answers whether it did. */
-  mark(id: string, from: readonly (MarkKind | null)[], mark: Mark, signal: AbortSignal): Promise<boolean>;
-  /** Replaces, or with null clears, the mark that holds `token`; false when that is no longer the device's mark. */
-  replaceMark(id: string, token: string, mark: Mark | null, signal: AbortSignal): Promise<boolean>;
-  /** Removes the device whose mark holds `token`; false when that is no longer the device's mark. */
+  /** Sets the operation of a device whose current one is of a kind in `from` (null: none); false otherwise. */
+  beginOperation(
+    id: string,
+    from: readonly (OperationKind | null)[],
+    operation: PendingOperation,
+    signal: AbortSignal,
+  ): Promise<boolean>;
+  /** Replaces, or with null ends, the operation that holds `token`; false when the device has another. */
+  replaceOperation(
+    id: string,
+    token: string,
+    operation: PendingOperation | null,
+    signal: AbortSignal,
+  ): Promise<boolean>;
+  /** Removes the device whose operation holds `token`; false when there is none. */
   remove(id: string, token: string, signal: AbortSignal): Promise<boolean>;
-  /** Every marked device. */
-  listMarked(signal: AbortSignal): Promise<MarkedDevice[]>;
+  listOperations(signal: AbortSignal): Promise<DeviceOperation[]>;
   /** Resolves when the store can be read now. */
   ping(signal: AbortSignal): Promise<void>;
-  /** Ends the work under way and lets go of the database. */
   close(): Promise<void>;
 }
 
-/** What came of an insertion; `exists` also for a device that is marked `creating`. */
-type InsertOutcome = "inserted" | "exists" | "being_deleted";
+/** The labels of a device: the strings of `tags.labels`, which older clients write as a single string. */
+export function labelsOf({ shadow }: DeviceDocument): string[] {
+  const labels = ownMember(shadow.tags, "labels");
+  if (typeof labels === "string") return [labels];
+  return Array.isArray(labels) ? labels.filter((label) => typeof label === "string") : [];
+}
