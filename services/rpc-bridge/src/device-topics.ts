@@ -3,8 +3,8 @@ import { canarySubjects, mqttStreamPrefix } from "@devmesh/device-broker/broker-
 import type { SessionRecord } from "@devmesh/device-broker/persistent-sessions";
 
 /**
- * The topics between the bridge and one device (api.md, MQTT). The only place where the bridge builds a topic; the id
- * must have been checked by the pattern of {@link DeviceId}.
+ * The topics between the bridge and one device (api.md, MQTT); the only place where the bridge builds a topic. The id
+ * must be a {@link DeviceId}.
  */
 export const deviceTopics = {
   calls: (id: string) => `${id}/rpc`,
@@ -14,10 +14,10 @@ export const deviceTopics = {
   updateRejected: (id: string) => `${id}/shadow/update/rejected`,
 };
 
-/** The bridge publishes here at QoS 1, as a device would, to see whether the broker stores it. */
+/** The bridge publishes here at QoS 1, as a device would, to check that the broker stores it. */
 export const canaryTopic = canarySubjects["rpc-bridge"].slice(mqttStreamPrefix.length).replaceAll(".", "/");
 
-/** Topics of a device's RPC replies to one replica: what mDash firmware answers on, and what Mongoose OS does. */
+/** Topics of a device's RPC replies to one replica: of mDash firmware, and of Mongoose OS. */
 export function replyTopics(deviceId: string, replica: string): string[] {
   return [`${deviceId}/r/rpc`, `${replySource(deviceId, replica)}/rpc`];
 }
@@ -27,25 +27,22 @@ export function replySource(deviceId: string, replica: string): string {
   return `${deviceId}/r/${replica}`;
 }
 
-/** The NATS subject of a topic whose levels hold no dot and are not empty, which is true of all in this module. */
+/** The NATS subject of a topic of this module: its levels contain no dot and are not empty. */
 export function subjectOf(topic: string): string {
   return topic.replaceAll("/", ".");
 }
 
-/** What a device may say to the mesh, apart from RPC replies and data. */
+/** What a device may publish, except RPC replies and data. */
 export type DeviceTopic =
   | { readonly kind: "shadow_update"; readonly deviceId: string }
   | { readonly kind: "shadow_get"; readonly deviceId: string }
-  /** `name` is what stands behind `ID/event/`: one level or more, none of them empty. */
+  /** `name` follows `ID/event/`: one level or more, none of them empty. */
   | { readonly kind: "event"; readonly deviceId: string; readonly name: string };
 
-/** The longest event name that is passed on, in characters. */
+/** In characters. */
 const maxEventName = 256;
 
-/**
- * Reads the levels of a topic a device published to; null for one that no device may use or that holds a wildcard of
- * the broker's own alphabet: to MQTT, `*` and `>` are letters like any other.
- */
+/** Parses the levels of a topic; null if no device may use it, or for a NATS wildcard, a plain letter in MQTT. */
 export function parseDeviceTopic(topicLevels: readonly string[]): DeviceTopic | null {
   const [deviceId = "", ...levels] = topicLevels;
   if (!isDeviceId(deviceId) || levels.some(isUnsafeLevel)) return null;
@@ -57,7 +54,6 @@ export function parseDeviceTopic(topicLevels: readonly string[]): DeviceTopic | 
   return name.length > maxEventName ? null : { kind: "event", deviceId, name };
 }
 
-/** Whether a device may have this id. */
 export function isDeviceId(level: string): boolean {
   return DeviceId.safeParse(level).success;
 }
@@ -71,10 +67,7 @@ export function isClientIdOf(deviceId: string, clientId: string): boolean {
   return clientId === deviceId || (clientId.startsWith(`${deviceId}:`) && clientIdSuffix.test(clientId));
 }
 
-/**
- * Whether the broker may have made the client id up, for a client that sent none. A client may send one of this form,
- * too, and keep a session by it.
- */
+/** Whether the broker may have generated the client id. A client may send one of this form, too. */
 export function isGeneratedClientId(clientId: string): boolean {
   return /^[0-9A-Za-z]{22}$/.test(clientId);
 }

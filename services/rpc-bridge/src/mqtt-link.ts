@@ -4,25 +4,20 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { connect, type MqttClient } from "mqtt";
 
-/** How the bridge logs in to the broker's MQTT listener: as a static user of account DEVICES, past the auth callout. */
+/** Login to the broker's MQTT listeners as a static user of account DEVICES, without the auth callout. */
 export interface BrokerLogin {
-  /** `mqtt://host:port` or `mqtts://`, at least one: the listeners of a cluster's servers, of which any will do. */
+  /** `mqtt://host:port` or `mqtts://` of one server or of those of a cluster; at least one. */
   readonly urls: readonly string[];
   readonly user: string;
   readonly password: string;
-  /**
-   * PEM file of the one certificate to accept, whatever host it names; otherwise one for the host of each of `urls`.
-   */
+  /** PEM file of the one certificate to accept, whatever host it names. */
   readonly tlsCert?: string | undefined;
 }
 
 /** What {@link openMqttLink} needs. */
 export interface MqttLinkOptions {
   readonly login: BrokerLogin;
-  /**
-   * Must differ between processes and be no device's client id, or one would take over the other's session: begin it
-   * with a character that no device id begins with.
-   */
+  /** Unique, and no client id of a device: begin it with a character that no device id begins with. */
   readonly clientId: string;
   /** After each login. Must not throw. */
   readonly onConnect?: () => void;
@@ -30,19 +25,15 @@ export interface MqttLinkOptions {
   readonly log: Logger;
 }
 
-/**
- * A connection to one of the broker's MQTT listeners that is replaced whenever it is lost, by one to the next
- * listener.
- */
+/** A connection to one of the broker's MQTT listeners; a lost one is replaced by one to the next listener. */
 export interface MqttLink {
   /** Whether messages reach the broker now. */
   readonly connected: boolean;
   /** Resolves at the first login. Rejects when the link is closed before. */
   readonly ready: Promise<void>;
   /**
-   * Publishes at QoS 1 and resolves when the broker has acknowledged, which for a retained message means stored.
-   * Rejects when the connection is lost before: whether it arrived is then not known, and it is not sent again.
-   * At QoS 0 it resolves once the message is sent; an acknowledgement of a later one covers it.
+   * At QoS 1 it resolves when the broker has acknowledged, which for a retained message means stored, and rejects when
+   * the connection is lost: the message is not sent again. At QoS 0 it resolves once the message is sent.
    */
   publish(
     topic: string,
@@ -53,16 +44,13 @@ export interface MqttLink {
   close(options?: { readonly force?: boolean }): Promise<void>;
 }
 
-/** Wait before a lost connection is replaced, in milliseconds; jittered by half. */
+/** Wait before a reconnect, in milliseconds; jittered by half. */
 const reconnectAfterMs = 500;
 
-/**
- * How long a login may take, in milliseconds. A server of a cluster that begins one while its streams have no leader
- * never answers it; the next one, begun after the election, is answered at once.
- */
-const loginMs = 2_500;
+/** Timeout of a login, in milliseconds. A server whose streams have no leader never answers it. */
+const loginTimeoutMs = 2_500;
 
-/** Opens a link; it is not connected yet. A refused login is logged and tried again. */
+/** Opens a link, which connects in the background. */
 export function openMqttLink(options: MqttLinkOptions): MqttLink {
   const { login, clientId, clock, log } = options;
   const ready = Promise.withResolvers<void>();
@@ -71,7 +59,7 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
   let connected = false;
   let closed = false;
   let cancelReconnect: () => void = () => undefined;
-  /** Begins anywhere, so that replicas and their links spread over the servers. */
+  /** Starts at random, so that replicas spread over the servers. */
   let turn = Math.floor(Math.random() * login.urls.length);
 
   function connectLater(): void {
@@ -84,7 +72,7 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
     try {
       connection = connectMqtt(login, url, clientId);
     } catch (error) {
-      // The file of the certificate may be missing for the moment of its renewal.
+      // The certificate file may be missing during its renewal.
       log.warn({ err: error, client_id: clientId, url }, "MQTT connection failed");
       connectLater();
       return;
@@ -131,8 +119,8 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
 }
 
 /**
- * One connection, to the listener at `url`, that begins without a session and is not replaced when lost. Small
- * packets leave at once (TCP_NODELAY): otherwise each acknowledgement costs 40 ms. The caller listens to its `error`.
+ * One connection with a clean session and without reconnects; the caller must handle its `error`. Without TCP_NODELAY
+ * each acknowledgement would cost 40 ms.
  */
 export function connectMqtt(
   { user, password, tlsCert }: Omit<BrokerLogin, "urls">,
@@ -147,7 +135,7 @@ export function connectMqtt(
     clientId,
     clean: true,
     keepalive: 30,
-    connectTimeout: loginMs,
+    connectTimeout: loginTimeoutMs,
     reconnectPeriod: 0,
     resubscribe: false,
     queueQoSZero: false,

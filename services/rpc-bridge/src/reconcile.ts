@@ -5,8 +5,8 @@ import type { DevicesClient } from "./devices-client.ts";
 import { withRetries } from "./retry.ts";
 import type { DeltaPublisher } from "./shadow/shadow-delta.ts";
 
-/** What {@link createMissedChanges} needs. */
-export interface MissedChangesOptions {
+/** What {@link createReconciliation} needs. */
+interface ReconciliationOptions {
   readonly devices: Pick<DevicesClient, "listDevices">;
   readonly deltas: Pick<DeltaPublisher, "refresh">;
   readonly clock: Clock;
@@ -15,34 +15,26 @@ export interface MissedChangesOptions {
   readonly signal: AbortSignal;
 }
 
-/** Changes of shadows that nobody told, because nobody was there to hear of them. */
-export interface MissedChanges {
-  /**
-   * Has the deltas of all connected devices brought up to date, and after a while once more; those of the others are
-   * when they connect. Returns at once; asked for again while it is at work, it begins once more.
-   */
-  makeUp(): void;
-  /** Resolves when nothing is under way. */
-  idle(): Promise<void>;
-}
-
 /**
- * When to look once more, in milliseconds: nobody tells that a device connected that was told to be online before all
- * of the mesh restarted, and that is back before it was told to be offline.
+ * Delay of the second refresh, in milliseconds: a device that reconnects before it counts as offline causes no event
+ * `online`.
  */
-const onceMoreAfterMs = 5_000;
+const repeatAfterMs = 5_000;
 
 /** How long one page of devices may take, in milliseconds. */
-const pageMs = 10_000;
+const pageTimeoutMs = 10_000;
 
-/** Nothing is under way at first. */
-export function createMissedChanges(options: MissedChangesOptions): MissedChanges {
+/**
+ * Returns a function that refreshes the deltas of all connected devices, and once more after a while: the bridge may
+ * have missed changes. Other devices get theirs when they connect. A call during a run causes another run.
+ */
+export function createReconciliation(options: ReconciliationOptions): () => void {
   const { devices, deltas, clock, log, signal } = options;
   let wanted = false;
-  let working: Promise<void> | null = null;
+  let running = false;
 
   async function listPage(after: string | null) {
-    using call = createCallContext({ timeoutMs: pageMs, signal, clock });
+    using call = createCallContext({ timeoutMs: pageTimeoutMs, signal, clock });
     return await devices.listDevices({ online: true, ...(after === null ? {} : { after }) }, call);
   }
 
@@ -59,27 +51,23 @@ export function createMissedChanges(options: MissedChangesOptions): MissedChange
     } while (after !== null);
   }
 
-  async function work(): Promise<void> {
+  async function run(): Promise<void> {
+    running = true;
     while (wanted && !signal.aborted) {
       wanted = false;
       try {
         await refreshConnected();
-        await clock.sleep(onceMoreAfterMs, signal);
+        await clock.sleep(repeatAfterMs, signal);
         await refreshConnected();
       } catch (error) {
-        if (!signal.aborted) log.error({ err: error }, "changes of shadows that were missed stay untold");
+        if (!signal.aborted) log.error({ err: error }, "missed changes of shadows could not be published");
       }
     }
-    working = null;
+    running = false;
   }
 
-  return {
-    makeUp() {
-      wanted = true;
-      working ??= work();
-    },
-    async idle() {
-      await working;
-    },
+  return () => {
+    wanted = true;
+    if (!running) void run();
   };
 }

@@ -3,7 +3,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import type { Context } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { Implementation } from "@devmesh/service-kit/implementation";
-import type { Ingestion } from "./broker-housekeeping/device-streams.ts";
+import type { DeviceStreams } from "./broker-housekeeping/device-streams.ts";
 import type { EndSessions, WipeDevice } from "./broker-housekeeping/wipe-device.ts";
 import type { CallOutcome, Calls } from "./calls/calls.ts";
 import type { DeviceLink, DeviceLinkOptions } from "./calls/device-link.ts";
@@ -21,30 +21,27 @@ export interface RpcBridgeOptions {
   readonly devices: Pick<DevicesClient, "readPresence">;
   readonly link: DeviceLink;
   readonly publisher: Publisher<typeof rpcEvents>;
-  readonly ingestion: Ingestion;
+  readonly streams: DeviceStreams;
   readonly endSessions: EndSessions;
   readonly wipe: WipeDevice;
   readonly metrics: BridgeMetrics;
   readonly clock: Clock;
-  /** Messages of devices that the broker keeps for the bridge; rejects while it cannot be asked. */
+  /** Messages that the broker stores for the bridge; rejects while it cannot be asked. */
   readonly backlog: () => Promise<number>;
-  /** One level of the topic that this replica's answers come on. */
+  /** Topic level of the replies to this replica. */
   readonly replica: string;
   readonly maxFrameBytes: number;
 }
 
-/** `rpc.in` events on their way to their stream at one time; beyond it, calls go untold rather than wait. */
+/** `rpc_in` events being published at one time; beyond it, they are dropped, so that calls never wait. */
 const maxCallEvents = 1_000;
 
-/** What an answer that says "not yet" is left to reach its caller, in milliseconds. */
-const answerMs = 200;
+/** Time that an answer "not yet" has to reach its caller, in milliseconds. */
+const answerMarginMs = 200;
 
-/**
- * Device calls, the clean-up of a deleted device's traces in the broker, and whether the broker keeps what devices
- * say.
- */
+/** The use cases of the contract. */
 export function createRpcBridge(options: RpcBridgeOptions): Bridge {
-  const { calls, devices, link, ingestion, endSessions, wipe, metrics, clock, replica, maxFrameBytes } =
+  const { calls, devices, link, streams, endSessions, wipe, metrics, clock, replica, maxFrameBytes } =
     options;
   let callEvents = 0;
 
@@ -52,7 +49,10 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
     return (await devices.readPresence({ id: deviceId }, context)).online;
   }
 
-  function tellCall(event: Parameters<Publisher<typeof rpcEvents>["rpc_in"]>[0], context: CallMethod): void {
+  function publishCall(
+    event: Parameters<Publisher<typeof rpcEvents>["rpc_in"]>[0],
+    context: CallMethod,
+  ): void {
     if (callEvents >= maxCallEvents) {
       metrics.callEventsDropped.inc();
       return;
@@ -70,13 +70,16 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
         const given = params === undefined ? {} : { params };
         const request = { id: call.id, src: replySource(device_id, replica), method, ...given };
         const frame = encodeRequest(request, maxFrameBytes) ?? context.fail("frame_too_large");
-        // The call's own time runs already: it also bounds the wait for a registry that hangs.
+        // The call's timeout also bounds the wait for `devices`.
         const online = await Promise.race([isOnline(device_id, context), call.outcome]);
         if (online === false) return context.fail("device_offline");
         if (online === true) {
           replies = link.awaitReplies(device_id);
           if (!link.send(deviceTopics.calls(device_id), frame)) return context.fail("broker_unreachable");
-          tellCall({ id: device_id, timestamp: clock.now().toISOString(), func: method, ...given }, context);
+          publishCall(
+            { id: device_id, timestamp: clock.now().toISOString(), func: method, ...given },
+            context,
+          );
         }
         return { result: resultOf(await call.outcome, context) };
       } finally {
@@ -93,9 +96,9 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
       return {};
     },
     async awaitIngestion(_input, context) {
-      // A little before the caller's time is over, so that it hears why.
-      const waitMs = Math.max(0, context.deadline.remainingMs() - answerMs);
-      return (await ingestion.untilReady(waitMs)) ? {} : context.fail("ingestion_not_ready");
+      // Ends before the caller's deadline, so that it gets the reason.
+      const waitMs = Math.max(0, context.deadline.remainingMs() - answerMarginMs);
+      return (await streams.untilReady(waitMs)) ? {} : context.fail("ingestion_not_ready");
     },
     async readBacklog(_input, context) {
       return { waiting: await options.backlog().catch(() => context.fail("backlog_unknown")) };
@@ -125,12 +128,12 @@ function resultOf(outcome: CallOutcome, context: CallMethod) {
 }
 
 /**
- * Hands replies to the calls that wait for them. A reply counts only if it comes on a topic of the device that was
- * asked (api.md, MQTT): the broker lets a device publish below its own id alone.
+ * Settles calls with their replies. A reply counts only on a topic of the called device (api.md, MQTT), which alone may
+ * publish there.
  */
 export function replyHandler(calls: Calls, metrics: BridgeMetrics): DeviceLinkOptions["onReply"] {
   return (deviceId, payload) => {
-    // The calls have ended and the subscription has not yet.
+    // The subscription outlives the calls for a moment.
     if (!calls.isWaitingFor(deviceId)) return metrics.repliesIgnored.inc({ why: "unexpected" });
     const reply = parseReply(payload);
     if (reply === null) return metrics.repliesIgnored.inc({ why: "unreadable" });

@@ -6,35 +6,34 @@ import { createCallContext } from "@devmesh/service-kit/context";
 import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
 import { devicesUser } from "@devmesh/service-kit/subjects";
 import { createBrokerStorage } from "./broker-housekeeping/broker-storage.ts";
-import { createIngestion } from "./broker-housekeeping/device-streams.ts";
-import { limitKeptSessions } from "./broker-housekeeping/session-limit.ts";
-import { keepBrokerRoom } from "./broker-housekeeping/storage-quota.ts";
+import { createDeviceStreams } from "./broker-housekeeping/device-streams.ts";
+import { limitPersistentSessions } from "./broker-housekeeping/session-limit.ts";
+import { enforceStorageQuota } from "./broker-housekeeping/storage-quota.ts";
 import { createEndSessions, createWipeDevice } from "./broker-housekeeping/wipe-device.ts";
 import { createCalls } from "./calls/calls.ts";
 import { createDeviceLink } from "./calls/device-link.ts";
-import { departureHandler } from "./departures.ts";
-import { hearRegistry } from "./device-event-handlers.ts";
+import { handleDeviceEvents } from "./device-event-handlers.ts";
 import { canaryTopic } from "./device-topics.ts";
 import type { RpcBridgeEnv } from "./env.ts";
 import { createDeviceMessages } from "./events/device-messages.ts";
-import { startDeviceIntake } from "./events/device-subscriptions.ts";
+import { subscribeToDevices } from "./events/device-subscriptions.ts";
 import { createBridgeMetrics } from "./metrics.ts";
 import { openMqttLink } from "./mqtt-link.ts";
-import { createMissedChanges } from "./reconcile.ts";
+import { createReconciliation } from "./reconcile.ts";
 import { createRpcBridge, replyHandler } from "./rpc-bridge.ts";
 import { createDeviceShadows } from "./shadow/device-shadows.ts";
 import { createDeltaPublisher } from "./shadow/shadow-delta.ts";
 
 type Declaration = (typeof mesh)["rpc-bridge"];
 
-/** How long before the end of a drain the calls that still wait are told so, in milliseconds. */
-const farewellMs = 1_000;
+/** How long before the end of a drain the remaining calls end, in milliseconds. */
+const drainMarginMs = 1_000;
 
 /** How long `devices` may take to list the connections of a device, in milliseconds. */
-const connectionsMs = 5_000;
+const connectionsTimeoutMs = 5_000;
 
-/** How often a start that waits says so, in milliseconds. */
-const noticeMs = 5_000;
+/** Interval of log lines while the start waits, in milliseconds. */
+const waitLogMs = 5_000;
 
 /** Connects the bridge to devices and to the mesh. */
 export async function startRpcBridge(
@@ -54,7 +53,7 @@ export async function startRpcBridge(
 
   const calls = createCalls({ clock, maxInFlight: env.RPC_MAX_IN_FLIGHT });
   const metrics = createBridgeMetrics(parts.metrics.registry, () => calls.size);
-  const ingestion = createIngestion({
+  const streams = createDeviceStreams({
     provisionStreams: () =>
       provisionDeviceStreams(devicesBus, { maxBytes: env.DEVICE_STREAM_MAX_BYTES, signal: life.signal }),
     ...common,
@@ -65,9 +64,9 @@ export async function startRpcBridge(
     ...common,
     login,
     clientId: `_rpc-bridge-${replica}`,
-    onConnect: ingestion.provision,
+    onConnect: streams.provision,
   });
-  // Of its own: the broker closes a connection whose publication it cannot store.
+  // Separate: the broker closes a connection whose publication it cannot store.
   const canaryLink = openMqttLink({ ...common, login, clientId: `_rpc-bridge-${replica}-canary` });
   const deltas = createDeltaPublisher({ ...common, devices, link: mqttLink });
   const shadows = createDeviceShadows({ clock, log, devices, link: deviceLink });
@@ -90,14 +89,14 @@ export async function startRpcBridge(
     log,
     endSessions,
     link: mqttLink,
-    ...storage,
+    storage,
     forget: deltas.forget,
   });
 
   ready("mqtt", () => mqttLink.connected);
-  ready("ingestion", () => ingestion.ready);
+  ready("ingestion", () => streams.ready);
   await mqttLink.ready;
-  while (!stopping.aborted && !(await ingestion.untilReady(noticeMs)))
+  while (!stopping.aborted && !(await streams.untilReady(waitLogMs)))
     log.info("waiting for the broker's streams");
 
   const canary = watchBrokerStorage({
@@ -111,12 +110,12 @@ export async function startRpcBridge(
 
   const reportHoarding = (id: string) =>
     void publisher.live.hoarding({ id, timestamp: clock.now().toISOString() });
-  const room = keepBrokerRoom({ ...common, ...storage, reportHoarding, metrics });
-  const sessionLimit = limitKeptSessions({
+  const storageQuota = enforceStorageQuota({ ...common, storage, reportHoarding, metrics });
+  const sessionLimit = limitPersistentSessions({
     ...common,
     bus: devicesBus,
     async connectedClientIds(id) {
-      using call = createCallContext({ timeoutMs: connectionsMs, signal: life.signal, clock });
+      using call = createCallContext({ timeoutMs: connectionsTimeoutMs, signal: life.signal, clock });
       return (await devices.readConnections({ id }, call)).client_ids;
     },
     endSessions,
@@ -124,20 +123,18 @@ export async function startRpcBridge(
     metrics,
   });
 
-  const endCalls = departureHandler({ calls, devices, clock, signal: life.signal });
-  const heard = hearRegistry({ bus, endCalls, deltas });
+  const deviceEvents = handleDeviceEvents({ ...common, bus, calls, devices, deltas });
 
-  // Heard before asked: nothing that changes in between is lost.
-  const missed = createMissedChanges({ ...common, devices, deltas });
+  // Subscribed before it asks: no change in between is lost.
+  const reconcile = createReconciliation({ ...common, devices, deltas });
   await bus.flush();
-  missed.makeUp();
-  const ignoreReconnects = bus.onReconnect(missed.makeUp);
+  reconcile();
+  const ignoreReconnects = bus.onReconnect(reconcile);
 
-  const intake = startDeviceIntake({ bus: devicesBus, messages, stopping, signal: life.signal });
+  const deviceMessages = subscribeToDevices({ bus: devicesBus, messages, stopping, signal: life.signal });
 
-  // While it drains, other replicas take the new calls. Most of those in flight are answered soon; the rest is told
-  // in time that it has to be made again, which beats a connection that is cut.
-  const endLongCalls = () => void clock.schedule(Math.max(0, env.DRAIN_MS - farewellMs), calls.endAll);
+  // During a drain most calls in flight get their answer; the others fail in time to be retried on another replica.
+  const endLongCalls = () => void clock.schedule(Math.max(0, env.DRAIN_MS - drainMarginMs), calls.endAll);
   stopping.addEventListener("abort", endLongCalls, { once: true });
 
   return {
@@ -146,7 +143,7 @@ export async function startRpcBridge(
       devices,
       link: deviceLink,
       publisher,
-      ingestion,
+      streams,
       endSessions,
       wipe,
       metrics,
@@ -158,14 +155,14 @@ export async function startRpcBridge(
     async stop() {
       calls.endAll();
       ignoreReconnects();
-      const ended = Promise.all([intake.stop(), heard.stop()]).then(deltas.idle);
-      await Promise.race([ended, clock.sleep(farewellMs)]);
+      const ended = Promise.all([deviceMessages.stop(), deviceEvents.stop()]).then(deltas.idle);
+      await Promise.race([ended, clock.sleep(drainMarginMs)]);
       life.abort(new Error("the bridge is stopping"));
-      await Promise.race([ended, clock.sleep(farewellMs)]);
+      await Promise.race([ended, clock.sleep(drainMarginMs)]);
     },
     async close() {
       const canaryClosed = canary.ended.then(() => canaryLink.close({ force: true }));
-      await Promise.all([mqttLink.close(), canaryClosed, room, sessionLimit]);
+      await Promise.all([mqttLink.close(), canaryClosed, storageQuota, sessionLimit]);
     },
   };
 }

@@ -18,16 +18,16 @@ import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-serv
 import { allowingStoreRetained } from "@devmesh/testkit/retained-messages";
 import type { IClientOptions } from "mqtt";
 import type { BrokerLogin } from "../src/mqtt-link.ts";
-import { type RegistryStandIn, startRegistryStandIn } from "./fake-registry.ts";
+import { type FakeRegistry, startFakeRegistry } from "./fake-registry.ts";
 
 /** Of each user of the broker, and of each device. */
 export const password = "for-tests-only";
 
-/** A broker with the mesh's users, device logins, the registry's stand-in, and a caller of the bridge. */
+/** A broker with the mesh's users, device logins, a fake registry, and a caller of the bridge. */
 export interface TestMesh extends AsyncDisposable {
   readonly broker: TestNatsServer;
-  readonly registry: RegistryStandIn;
-  /** A connection that may hear the bridge's events. */
+  readonly registry: FakeRegistry;
+  /** A connection that may subscribe to the bridge's events. */
   readonly tester: Bus;
   readonly bridge: Pick<
     Client<typeof rpcBridge>,
@@ -55,7 +55,7 @@ export interface BridgeProcess extends AsyncDisposable {
   readonly exited: Promise<number | null>;
 }
 
-/** The mesh with one service more: it calls the bridge in the place of all its callers, and hears its events. */
+/** The mesh with one service more: it calls the bridge in the place of all its callers, and subscribes to its events. */
 const testedMesh = {
   ...mesh,
   tester: defineService({
@@ -92,7 +92,7 @@ export async function startTestMesh(): Promise<TestMesh> {
   answerAuthCallout(keys, { issuerSeed: issuer.seed }, async (request) =>
     request.password === password ? { allow: grantOf(request.user) } : { deny: "wrong password" },
   );
-  const registry = await startRegistryStandIn(login("devices"));
+  const registry = await startFakeRegistry(login("devices"));
   const tester = await connectBus(login("tester"));
   const [dependency] = testedMesh.tester.calls;
   const bridge = createClient(tester, dependency);

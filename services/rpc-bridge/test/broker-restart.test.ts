@@ -24,7 +24,7 @@ async function answeringDevice(): Promise<MqttDevice> {
   return device;
 }
 
-test("after a restart of the broker the bridge calls devices and hears them as before", async () => {
+test("after a restart of the broker the bridge calls devices and gets their answers as before", async () => {
   const before = await answeringDevice();
   expect(await mesh.call({ device_id: "pump" })).toBe("here");
   await before.publish("pump/shadow/update", { state: { reported: { n: 1 } } }, 1);

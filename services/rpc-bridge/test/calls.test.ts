@@ -101,7 +101,7 @@ describe("calls in flight", () => {
     expect(calls.open("valve", 1_000)).not.toBeNull();
   });
 
-  test("an abandoned one leaves no timer behind and is not settled by a reply", async () => {
+  test("an abandoned one leaves no timer and is not settled by a reply", async () => {
     const { calls, clock } = table();
     const call = open(calls, "pump");
     call.abandon();

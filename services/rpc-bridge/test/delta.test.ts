@@ -83,12 +83,12 @@ describe("the delta of a shadow", () => {
     shadow.desired = { on: true };
     await mesh.registry.events.online({ id: "heater", timestamp: now() });
     await eventually(() => bodies(device).at(-1)?.version === 2);
-    // Nothing new, and a sign that it was looked at: the next change comes right behind.
+    // Nothing new: the next change is the next message.
     await mesh.registry.events.online({ id: "heater", timestamp: now() });
     shadow.version = 3;
     await mesh.registry.tellUpdated("heater");
     await eventually(() => bodies(device).at(-1)?.version === 3);
-    // Each may have been told once more since.
+    // Each may have been published once more since.
     expect([...new Set(bodies(device).map(({ version }) => version))]).toEqual([1, 2, 3]);
   });
 
@@ -192,7 +192,7 @@ describe("the delta of a shadow", () => {
       await mesh.registry.tellUpdated("fan");
     }
     await eventually(() => bodies(device).at(-1)?.version === 1_100);
-    // The replica that was behind may have put an older one in its place, which it replaces in turn.
+    // A slower replica may have published an older one, which it then replaces.
     await eventually(async () => {
       device.forget();
       await device.subscribe("fan/shadow/delta");

@@ -8,7 +8,7 @@ test("a device answers below its own id, to one replica or to all", () => {
 const levels = (topic: string) => topic.split("/");
 
 describe("the topic of a device message", () => {
-  test("tells what the device says", () => {
+  test("recognises what the device publishes", () => {
     expect(parseDeviceTopic(levels("pump/shadow/update"))).toEqual({
       kind: "shadow_update",
       deviceId: "pump",

@@ -34,7 +34,7 @@ describe("a bridge that is stopped", () => {
     expect(await second.end("SIGTERM")).toBe(0);
   });
 
-  test("tells the calls that still wait near the end of the drain that it restarts", async () => {
+  test("ends the calls that still wait near the end of the drain with bridge_restarting", async () => {
     await using bridge = await startBridge(mesh, { DRAIN_MS: "1500" });
     await using device = await mesh.connect("pump");
     await device.subscribe("pump/rpc");

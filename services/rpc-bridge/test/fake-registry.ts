@@ -9,7 +9,7 @@ import { createPublisher, type Publisher } from "@devmesh/service-kit/events";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { type Served, serve } from "@devmesh/service-kit/serve";
 
-/** One device as the stand-in keeps it. */
+/** One device of the fake. */
 interface KnownDevice {
   online: boolean;
   desired: JsonObject;
@@ -20,16 +20,16 @@ interface KnownDevice {
 }
 
 /** The part of the registry's contract that the bridge calls, over a map in memory. */
-export interface RegistryStandIn extends AsyncDisposable {
+export interface FakeRegistry extends AsyncDisposable {
   readonly known: Map<string, KnownDevice>;
   /** Patches in the order in which they were applied. */
   readonly patches: JsonObject[];
   /** With each patch: when the broker took the message that asks for it. */
   readonly takenAt: (string | undefined)[];
   readonly events: Publisher<typeof deviceEvents>;
-  /** A device with an empty shadow; told by no event. */
+  /** A device with an empty shadow; without an event. */
   add(id: string, device?: Partial<KnownDevice>): KnownDevice;
-  /** Tells that the shadow changed, as the registry does after a write. */
+  /** Publishes that the shadow changed, as `devices` does after a write. */
   tellUpdated(id: string): Promise<void>;
   /** Runs before each patch is applied and may throw or wait. */
   beforePatch: (id: string) => void | Promise<void>;
@@ -45,15 +45,13 @@ export interface RegistryStandIn extends AsyncDisposable {
 }
 
 /** Serves the contract of `devices` from memory. */
-export async function startRegistryStandIn(
-  connection: Parameters<typeof connectBus>[0],
-): Promise<RegistryStandIn> {
+export async function startFakeRegistry(connection: Parameters<typeof connectBus>[0]): Promise<FakeRegistry> {
   const bus: Bus = await connectBus(connection);
   const events = await createPublisher(bus, deviceEvents);
   const known = new Map<string, KnownDevice>();
   const patches: JsonObject[] = [];
   const takenAt: (string | undefined)[] = [];
-  const notServed = async () => Promise.reject(new Error("the stand-in does not serve this"));
+  const notServed = async () => Promise.reject(new Error("the fake does not serve this"));
 
   const find = (id: string): KnownDevice => {
     const device = known.get(id);
@@ -101,11 +99,11 @@ export async function startRegistryStandIn(
     authorize: notServed,
     readAccess: notServed,
     async readPresence({ id }) {
-      await standIn.beforePresence(id);
+      await fake.beforePresence(id);
       return { online: find(id).online };
     },
     async readConnections({ id }) {
-      return { client_ids: [...(await standIn.connectedClientIds(id))] };
+      return { client_ids: [...(await fake.connectedClientIds(id))] };
     },
     async readDevice({ id }) {
       return { etag: '"1"', device: view(id) };
@@ -117,7 +115,7 @@ export async function startRegistryStandIn(
     async patchDevice({ id, principal, patch, taken_at }, context) {
       if (principal.kind !== "device" || principal.device_id !== id)
         return context.fail("not_writable", { pointers: [""] });
-      await standIn.beforePatch(id);
+      await fake.beforePatch(id);
       const device = find(id);
       const shadow = isJsonObject(patch.shadow) ? patch.shadow : {};
       if (shadow.tags !== undefined) return context.fail("not_writable", { pointers: ["/shadow/tags"] });
@@ -138,8 +136,8 @@ export async function startRegistryStandIn(
       device.timestamp = Date.now();
       patches.push(patch);
       takenAt.push(taken_at);
-      await standIn.tellUpdated(id);
-      await standIn.afterPatch(id);
+      await fake.tellUpdated(id);
+      await fake.afterPatch(id);
       return { etag: '"1"', device: view(id) };
     },
   };
@@ -147,7 +145,7 @@ export async function startRegistryStandIn(
   let served: Served | null = serve(bus, devices, implementation);
   await bus.flush();
 
-  const standIn: RegistryStandIn = {
+  const fake: FakeRegistry = {
     known,
     patches,
     takenAt,
@@ -188,7 +186,7 @@ export async function startRegistryStandIn(
       await bus.close();
     },
   };
-  return standIn;
+  return fake;
 }
 
 function merged(section: JsonObject, patch: Json | undefined): JsonObject {

@@ -8,7 +8,7 @@ import { replyHandler } from "../src/rpc-bridge.ts";
 test("a reply of a device that owes none is counted and not read", async () => {
   const calls = createCalls({ clock: new ManualClock(), maxInFlight: 10 });
   const metrics = createBridgeMetrics(createMetrics().registry, () => calls.size);
-  const hear = replyHandler(calls, metrics);
+  const handle = replyHandler(calls, metrics);
   const ignored = async (why: string) => {
     const { values } = await metrics.repliesIgnored.get();
     return values.find(({ labels }) => labels.why === why)?.value ?? 0;
@@ -16,12 +16,12 @@ test("a reply of a device that owes none is counted and not read", async () => {
   const unreadable = Buffer.from("not JSON");
 
   const call = calls.open("pump", 1_000);
-  hear("valve", unreadable);
+  handle("valve", unreadable);
   expect(await ignored("unexpected")).toBe(1);
-  hear("pump", unreadable);
+  handle("pump", unreadable);
   expect(await ignored("unreadable")).toBe(1);
-  hear("pump", Buffer.from(JSON.stringify({ id: call?.id, result: 1 })));
+  handle("pump", Buffer.from(JSON.stringify({ id: call?.id, result: 1 })));
   expect(await call?.outcome).toEqual({ kind: "result", result: 1 });
-  hear("pump", Buffer.from(JSON.stringify({ id: call?.id, result: 2 })));
+  handle("pump", Buffer.from(JSON.stringify({ id: call?.id, result: 2 })));
   expect(await ignored("unexpected")).toBe(2);
 });

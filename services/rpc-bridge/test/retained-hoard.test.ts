@@ -32,10 +32,12 @@ test("a wipe clears retained messages page by page, and goes on where one that w
   const cutOff = new AbortController();
   let pages = 0;
   const wipe = createWipeDevice({
-    ...createBrokerStorage({ bus, link, streamBytes: 1_000_000, signal }),
-    async retainedTopics(id) {
-      if (++pages === 3) cutOff.abort(new Error("cut off"));
-      return await listRetainedTopics(bus, id, page);
+    storage: {
+      ...createBrokerStorage({ bus, link, streamBytes: 1_000_000, signal }),
+      async retainedTopics(id) {
+        if (++pages === 3) cutOff.abort(new Error("cut off"));
+        return await listRetainedTopics(bus, id, page);
+      },
     },
     endSessions: createEndSessions(login),
     link,

@@ -165,7 +165,7 @@ describe("a device call", () => {
   });
 
   test.each<[string, (frame: RpcFrame) => string | Buffer]>([
-    ["no JSON behind its id", ({ id }) => `{"id":${id},"result":nan}`],
+    ["no JSON after its id", ({ id }) => `{"id":${id},"result":nan}`],
     ["an error without code", ({ id }) => JSON.stringify({ id, error: "stuck" })],
     ["more than the mesh can carry", ({ id }) => JSON.stringify({ id, result: "x".repeat(600_000) })],
     [
@@ -192,7 +192,7 @@ describe("a device call", () => {
     expect(device.messages).toHaveLength(1);
   });
 
-  test("ends as device_offline as soon as presence tells that the device went", async () => {
+  test("ends as device_offline as soon as presence shows that the device went", async () => {
     const device = await answering("pump", () => null);
     const call = failing(mesh.call({ device_id: "pump" }));
     await device.awaitMessage("pump/rpc");
@@ -303,19 +303,19 @@ describe("a device call", () => {
     expect(device.messages.filter(({ topic }) => topic === "pump/rpc")).toHaveLength(1);
   });
 
-  test("is told as the event rpc_in, with its params", async () => {
-    const told: object[] = [];
+  test("is published as the event rpc_in, with its params", async () => {
+    const events: object[] = [];
     const listening = subscribe(
       mesh.tester,
       { events: rpcEvents, names: ["rpc_in"] },
-      { rpc_in: (event) => void told.push(event) },
+      { rpc_in: (event) => void events.push(event) },
       { mode: "each" },
     );
     await mesh.tester.flush();
     await answering("pump", () => ({ result: true }));
     await mesh.call({ device_id: "pump", method: "Fan.Set", params: [1] });
-    await eventually(() => told.length > 0);
-    expect(told).toMatchObject([{ id: "pump", func: "Fan.Set", params: [1] }]);
+    await eventually(() => events.length > 0);
+    expect(events).toMatchObject([{ id: "pump", func: "Fan.Set", params: [1] }]);
     await listening.stop();
   });
 });

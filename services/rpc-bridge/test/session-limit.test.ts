@@ -43,7 +43,7 @@ async function leaveSession(id: string, clientId: string): Promise<void> {
   await device.leave();
 }
 
-/** Client ids of the kept sessions of a device, the one that changed longest ago first. */
+/** Client ids of the persistent sessions of a device, the one that changed longest ago first. */
 async function keptSessions(id: string): Promise<string[]> {
   const clientIds: string[] = [];
   for await (const session of readSessions(devicesBus, 1, ofThisTest.signal))

@@ -49,7 +49,7 @@ function answersOf({ messages }: MqttDevice): Answer[] {
     .map(({ topic, payload }) => ({ kind: topic.split("/").at(-1), ...JSON.parse(payload) }) as Answer);
 }
 
-/** Waits for as many answers: what a test leaves unheard, a later one of the same device id would hear. */
+/** Waits for as many answers: a later test of the same device id would receive those left. */
 async function awaitAnswers(device: MqttDevice, count: number): Promise<Answer[]> {
   return await eventually(() => {
     const answers = answersOf(device);
@@ -80,7 +80,7 @@ describe("a shadow update of a device", () => {
       timestamp,
       clientToken: "t-1",
     });
-    // Another one behind it: what came twice would have come before.
+    // Another one follows: a duplicate would have come before it.
     await answerTo(device, reported(1), qos);
     expect(mesh.registry.patches).toHaveLength(2);
   });
@@ -135,7 +135,7 @@ describe("a shadow update of a device", () => {
     expect(mesh.registry.patches).toEqual([]);
   });
 
-  test("of a device that is no more is dropped without an answer, which a later device of that id could hear", async () => {
+  test("of a deleted device is dropped without an answer, which a later device of that id could receive", async () => {
     const device = await connect("pump");
     const known = mesh.registry.known.get("pump");
     mesh.registry.known.delete("pump");
@@ -166,7 +166,7 @@ describe("a shadow update of a device", () => {
     });
   });
 
-  test("changes the delta, which the device hears", async () => {
+  test("changes the delta, which the device receives", async () => {
     mesh.registry.add("pump", { desired: { speed: 3 } });
     const device = await connect("pump");
     await device.subscribe("pump/shadow/delta", 1);
@@ -253,7 +253,7 @@ describe("a shadow update of a device", () => {
     const device = await connect("pump");
     mesh.registry.afterPatch = () => {
       mesh.registry.afterPatch = () => undefined;
-      throw new Error("a defect behind the write");
+      throw new Error("a defect after the write");
     };
     expect(await answerTo(device, { ...reported(5), version: 1, clientToken: "once" })).toMatchObject({
       kind: "accepted",
@@ -299,12 +299,12 @@ describe("a device that asks for its shadow", () => {
 });
 
 describe("an event of a device", () => {
-  test("appears as rpc_out with what stood behind ID/event/, at each QoS once", async () => {
-    const told: { name: string }[] = [];
+  test("appears as rpc_out with what follows ID/event/, at each QoS once", async () => {
+    const events: { name: string }[] = [];
     const listening = subscribe(
       mesh.tester,
       { events: rpcEvents, names: ["rpc_out"] },
-      { rpc_out: (event) => void told.push(event) },
+      { rpc_out: (event) => void events.push(event) },
       { mode: "each" },
     );
     await mesh.tester.flush();
@@ -316,8 +316,8 @@ describe("an event of a device", () => {
     await device.publish("pump/event/door/open", { by: "ann" }, 1);
     await device.publish("pump/event/v1.2", "null", 2);
     await device.publish("pump/event/level", "0", 0);
-    await eventually(() => told.length === 3);
-    expect(told.toSorted((a, b) => a.name.localeCompare(b.name))).toMatchObject([
+    await eventually(() => events.length === 3);
+    expect(events.toSorted((a, b) => a.name.localeCompare(b.name))).toMatchObject([
       { id: "pump", name: "door/open", payload: { by: "ann" } },
       { id: "pump", name: "level", payload: 0 },
       { id: "pump", name: "v1.2", payload: null },

@@ -103,7 +103,7 @@ describe("wiping a device", () => {
       "db/pump/deep/er",
       "pump/shadow/delta",
     ];
-    for (const topic of retained) await writer.publish(topic, "left behind", 1, true);
+    for (const topic of retained) await writer.publish(topic, "left over", 1, true);
     const neighbour = await mesh.connect("pump2");
     await neighbour.publish("pump2/status", "stays", 1, true);
     const valve = await mesh.connect("valve");
@@ -207,7 +207,7 @@ describe("wiping a device", () => {
     await later.leave();
   });
 
-  test("leaves no delta of the device behind when one was on its way", async () => {
+  test("leaves no delta of the device when one was on its way", async () => {
     mesh.registry.add("valve", { desired: { on: true } });
     await mesh.registry.tellUpdated("valve");
     mesh.registry.known.delete("valve");

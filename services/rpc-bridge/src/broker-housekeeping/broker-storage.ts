@@ -1,53 +1,71 @@
 import { readSessions } from "@devmesh/device-broker/persistent-sessions";
 import { dropQos2Backlog, dropQos2Messages } from "@devmesh/device-broker/qos2-inbox";
-import { findRetainedHoard, listRetainedTopics } from "@devmesh/device-broker/retained-messages";
-import { dropSessionBacklog, findMessageHoard } from "@devmesh/device-broker/session-backlog";
+import {
+  findRetainedHoard,
+  listRetainedTopics,
+  type RetainedTopics,
+} from "@devmesh/device-broker/retained-messages";
+import {
+  type DroppedBacklog,
+  dropSessionBacklog,
+  findMessageHoard,
+} from "@devmesh/device-broker/session-backlog";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { deviceOfSession, deviceTopics } from "../device-topics.ts";
 import type { MqttLink } from "../mqtt-link.ts";
-import { clearRetainedMessages } from "./clear-retained-messages.ts";
-import type { BrokerRoomOptions } from "./storage-quota.ts";
-import type { WipeDeviceOptions } from "./wipe-device.ts";
 
 /**
- * The part of `DEVICE_STREAM_MAX_BYTES` beyond which what waits for kept sessions alone is dropped. Retained
- * messages, and those at QoS 2 that were never released, which the broker stores apart, may take as much each.
+ * The part of `DEVICE_STREAM_MAX_BYTES` that messages for persistent sessions alone may take. Retained messages and
+ * unreleased ones at QoS 2, which the broker stores apart, may take as much each.
  */
 const deviceShare = 0.5;
 
 /** Retained messages of one device beyond which they are cleared: nats-server keeps each topic in its memory. */
 const maxRetainedMessages = 10_000;
 
-/** Retained messages of a hoarder that are cleared before the broker is asked again. */
+/** Retained messages cleared before the broker is asked again. */
 const clearedAtOnce = 10_000;
 
-/** What the broker stores of devices: looked up, and taken away. */
-type BrokerStorage = Pick<WipeDeviceOptions, "keptSessions" | "retainedTopics" | "dropHeld"> &
-  Pick<BrokerRoomOptions, "dropBacklog" | "findMessageHoard" | "findRetainedHoard" | "clearRetained">;
+/** Reads and removes what the broker stores for devices. */
+export interface BrokerStorage {
+  /** Client ids under which the broker keeps a session of the device; slow, it reads all sessions. */
+  persistentSessions(deviceId: string, signal: AbortSignal): Promise<readonly string[]>;
+  /** Topics below `ID/` and `db/ID/` with a retained message, one page of them. */
+  retainedTopics(deviceId: string): Promise<RetainedTopics>;
+  /** Drops what the device published at QoS 2 and never released, under any of its client ids. */
+  dropUnreleased(deviceId: string, clientIds: Iterable<string>): Promise<void>;
+  /** Drops what waits only for persistent sessions, or for its release at QoS 2, beyond the quota. */
+  dropBacklog(): Promise<readonly DroppedBacklog[]>;
+  /** The device with most messages that services have not handled, beyond the quota. */
+  findMessageHoard(): Promise<string | null>;
+  /** The device with most retained messages, beyond the quota. */
+  findRetainedHoard(): Promise<string | null>;
+  /** Clears retained messages that a device published itself; returns how many. */
+  clearRetained(deviceId: string): Promise<number>;
+}
 
 /** What {@link createBrokerStorage} needs. */
-export interface BrokerStorageOptions {
+interface BrokerStorageOptions {
   /** Connection to account DEVICES. */
   readonly bus: Bus;
   /** Clears retained messages. */
   readonly link: Pick<MqttLink, "publish">;
-  /** What the broker keeps of acknowledged messages, in bytes: `DEVICE_STREAM_MAX_BYTES`. */
+  /** `DEVICE_STREAM_MAX_BYTES`. */
   readonly streamBytes: number;
   readonly signal: AbortSignal;
 }
 
-/** The storage of the broker that `bus` and `link` lead to. */
 export function createBrokerStorage({ bus, link, streamBytes, signal }: BrokerStorageOptions): BrokerStorage {
   const maxBytes = streamBytes * deviceShare;
   return {
-    async keptSessions(deviceId, asked) {
+    async persistentSessions(deviceId, asked) {
       const clientIds: string[] = [];
       for await (const session of readSessions(bus, 1, asked))
         if (!session.clean && deviceOfSession(session) === deviceId) clientIds.push(session.clientId);
       return clientIds;
     },
     retainedTopics: (deviceId) => listRetainedTopics(bus, deviceId),
-    dropHeld: (deviceId, clientIds) => dropQos2Messages(bus, deviceId, clientIds),
+    dropUnreleased: (deviceId, clientIds) => dropQos2Messages(bus, deviceId, clientIds),
     async dropBacklog() {
       const ofSessions = await dropSessionBacklog(bus, { maxBytes, signal });
       const unreleased = await dropQos2Backlog(bus, maxBytes);
@@ -62,4 +80,28 @@ export function createBrokerStorage({ bus, link, streamBytes, signal }: BrokerSt
       return own.length;
     },
   };
+}
+
+/** Publications in flight at one time: deltas of other devices use the same connection. */
+const batchSize = 128;
+
+/**
+ * Clears retained messages by empty ones at QoS 0; the acknowledgement of the last one of a batch covers all. Below
+ * `db/` all are at QoS 1: `data` dates a QoS 0 message by its arrival, after which a new device of the id may exist.
+ */
+export async function clearRetainedMessages(
+  link: Pick<MqttLink, "publish">,
+  topics: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (let at = 0; at < topics.length; at += batchSize) {
+    signal.throwIfAborted();
+    const batch = topics.slice(at, at + batchSize);
+    await Promise.all(
+      batch.map((topic, index) => {
+        const qos = index === batch.length - 1 || topic.startsWith("db/") ? 1 : 0;
+        return link.publish(topic, "", { retain: true, qos });
+      }),
+    );
+  }
 }

@@ -1,21 +1,19 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
 
-/** Whether the broker keeps what devices publish: its streams have their limits, their durable consumers exist. */
-export interface Ingestion {
+/** The streams and durable consumers of the broker that store what devices publish. */
+export interface DeviceStreams {
+  /** Whether they are set up. */
   readonly ready: boolean;
-  /**
-   * Sets the streams up, again after each login to the broker: it may be another one, or an emptied one. Returns at
-   * once.
-   */
+  /** Sets them up; to be repeated after each login, since the broker may be a new one. Returns at once. */
   provision(): void;
-  /** True as soon as it is ready; false when it is not after `waitMs`. */
+  /** True as soon as they are ready; false after `waitMs`. */
   untilReady(waitMs: number): Promise<boolean>;
 }
 
-/** What {@link createIngestion} needs. */
-export interface IngestionOptions {
-  /** Sets the streams up; doing it twice changes nothing. */
+/** What {@link createDeviceStreams} needs. */
+interface DeviceStreamsOptions {
+  /** Idempotent. */
   readonly provisionStreams: () => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -27,7 +25,8 @@ export interface IngestionOptions {
 const retryAfterMs = 500;
 
 /** Not ready before the first `provision`. */
-export function createIngestion({ provisionStreams, clock, log, signal }: IngestionOptions): Ingestion {
+export function createDeviceStreams(options: DeviceStreamsOptions): DeviceStreams {
+  const { provisionStreams, clock, log, signal } = options;
   let round = 0;
   let ready = false;
   const waiting = new Set<() => void>();

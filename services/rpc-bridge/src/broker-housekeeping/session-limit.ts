@@ -7,14 +7,14 @@ import { deviceOfSession, isDeviceId } from "../device-topics.ts";
 import type { BridgeMetrics } from "../metrics.ts";
 import type { EndSessions } from "./wipe-device.ts";
 
-/** What {@link limitKeptSessions} needs. */
-export interface KeptSessionLimitOptions {
+/** What {@link limitPersistentSessions} needs. */
+interface SessionLimitOptions {
   /** Connection to account DEVICES. */
   readonly bus: Bus;
   /** Client ids that the device is connected with now. */
   readonly connectedClientIds: (deviceId: string) => Promise<readonly string[]>;
   readonly endSessions: EndSessions;
-  /** How long a session is kept at least while its client is away, in hours. */
+  /** Least lifetime of a session without a client, in hours. */
   readonly keptHours: number;
   readonly metrics: Pick<BridgeMetrics, "sessionsEnded">;
   readonly clock: Clock;
@@ -23,51 +23,51 @@ export interface KeptSessionLimitOptions {
   readonly signal: AbortSignal;
 }
 
-/** Kept sessions that a device may have; each holds up to 16 consumers in the memory of nats-server. */
-const maxKeptSessions = 10;
+/** Persistent sessions of a device; each has up to 16 consumers in the memory of nats-server. */
+const maxPersistentSessions = 10;
 
-/** How often new and changed records are read, in milliseconds. */
-const lookEveryMs = 5_000;
+/** Interval of checks, which read new and changed records, in milliseconds. */
+const checkEveryMs = 5_000;
 
-/** How often all records are read, in milliseconds: a restored stream may count from lower sequences. */
-const fullLookEveryMs = 3_600_000;
+/** Interval of reading all records, in milliseconds: a restored stream may have lower sequences. */
+const fullReadEveryMs = 3_600_000;
 
-/** Devices with expired sessions that are handled in one look, so that devices with too many do not wait long. */
+/** Devices with expired sessions handled in one check, so that devices with too many do not wait long. */
 const maxExpiringDevices = 20;
 
-/** Sessions that are ended side by side. */
+/** Sessions ended in parallel. */
 const endedAtOnce = 8;
 
 /**
- * Ends kept sessions beyond {@link maxKeptSessions} of a device and those whose client has been away for too long.
- * Resolves when `signal` aborts.
+ * Ends persistent sessions beyond {@link maxPersistentSessions} of a device and expired ones. Resolves when `signal`
+ * aborts.
  */
-export async function limitKeptSessions(options: KeptSessionLimitOptions): Promise<void> {
+export async function limitPersistentSessions(options: SessionLimitOptions): Promise<void> {
   const { clock, log, signal } = options;
-  const look = createSessionCheck(options);
+  const check = createSessionCheck(options);
   while (!signal.aborted) {
     try {
-      await look();
+      await check();
     } catch (error) {
-      if (!signal.aborted) log.warn({ err: error }, "kept MQTT sessions could not be read");
+      if (!signal.aborted) log.warn({ err: error }, "persistent MQTT sessions could not be read");
     }
-    await clock.sleep(lookEveryMs, signal).catch(() => undefined);
+    await clock.sleep(checkEveryMs, signal).catch(() => undefined);
   }
 }
 
-/** One look at all kept sessions; it rejects when the broker cannot be asked for them. */
-export function createSessionCheck(options: KeptSessionLimitOptions): () => Promise<void> {
+/** Checks all sessions once; rejects when the broker cannot be asked for them. */
+export function createSessionCheck(options: SessionLimitOptions): () => Promise<void> {
   const { bus, connectedClientIds, endSessions, keptHours, metrics, clock, log, signal } = options;
   const expiryMs = maxLoginMs + keptHours * 3_600_000;
-  const kept = new Map<string, SessionRecord>();
+  const sessions = new Map<string, SessionRecord>();
   let nextSequence = 1;
-  let fullLookAt = 0;
+  let fullReadAt = 0;
 
   async function readChanges(): Promise<void> {
-    if (clock.monotonicMs() >= fullLookAt) {
-      kept.clear();
+    if (clock.monotonicMs() >= fullReadAt) {
+      sessions.clear();
       nextSequence = 1;
-      fullLookAt = clock.monotonicMs() + fullLookEveryMs;
+      fullReadAt = clock.monotonicMs() + fullReadEveryMs;
     }
     for await (const record of readSessions(bus, nextSequence, signal)) {
       nextSequence = record.sequence + 1;
@@ -76,29 +76,29 @@ export function createSessionCheck(options: KeptSessionLimitOptions): () => Prom
   }
 
   function note(clientId: string, record: SessionRecord | null): void {
-    if (record === null || record.clean) kept.delete(clientId);
-    else kept.set(clientId, record);
+    if (record === null || record.clean) sessions.delete(clientId);
+    else sessions.set(clientId, record);
   }
 
   // A record is written at each login, and no login lasts longer than `maxLoginMs`.
   const isExpired = ({ savedAt }: SessionRecord) => clock.now().getTime() - savedAt.getTime() > expiryMs;
 
   async function limit(deviceId: string, clientIds: readonly string[]): Promise<void> {
-    // Before the records: a client that comes back in between has a new one.
+    // Before the records: a client that returns in between writes a new one.
     const connected = new Set(await connectedClientIds(deviceId));
     for (const clientId of clientIds) {
       signal.throwIfAborted();
-      const known = kept.get(clientId);
+      const known = sessions.get(clientId);
       if (known !== undefined) note(clientId, await readSession(bus, known.subject));
     }
-    const stored = clientIds.flatMap((clientId) => kept.get(clientId) ?? []);
+    const own = clientIds.flatMap((clientId) => sessions.get(clientId) ?? []);
     const isConnected = ({ clientId }: SessionRecord) => connected.has(clientId);
-    const expired = stored.filter((record) => isExpired(record) && !isConnected(record));
-    const rest = stored
+    const expired = own.filter((record) => isExpired(record) && !isConnected(record));
+    const rest = own
       .filter((record) => !expired.includes(record))
       .sort((a, b) => Number(isConnected(a)) - Number(isConnected(b)) || a.sequence - b.sequence);
     await end(deviceId, expired, "expired");
-    await end(deviceId, rest.slice(0, Math.max(0, rest.length - maxKeptSessions)), "too_many");
+    await end(deviceId, rest.slice(0, Math.max(0, rest.length - maxPersistentSessions)), "too_many");
   }
 
   async function end(deviceId: string, records: readonly SessionRecord[], why: string): Promise<void> {
@@ -106,10 +106,13 @@ export function createSessionCheck(options: KeptSessionLimitOptions): () => Prom
     const endOne = async ({ clientId }: SessionRecord) => {
       try {
         await endSessions(deviceId, [clientId], signal);
-        kept.delete(clientId);
+        sessions.delete(clientId);
         ended++;
       } catch (error) {
-        log.warn({ err: error, device_id: deviceId, client_id: clientId }, "a kept session was not ended");
+        log.warn(
+          { err: error, device_id: deviceId, client_id: clientId },
+          "a persistent session could not be ended",
+        );
       }
     };
     for (let at = 0; at < records.length; at += endedAtOnce) {
@@ -118,23 +121,23 @@ export function createSessionCheck(options: KeptSessionLimitOptions): () => Prom
     }
     if (ended === 0) return;
     metrics.sessionsEnded.inc({ why }, ended);
-    log.warn({ device_id: deviceId, sessions: ended, why }, "kept sessions of a device were ended");
+    log.warn({ device_id: deviceId, sessions: ended, why }, "ended persistent sessions of a device");
   }
 
   return async () => {
     await readChanges();
     const byDevice = new Map<string, SessionRecord[]>();
-    for (const record of kept.values()) {
+    for (const record of sessions.values()) {
       const deviceId = deviceOfSession(record);
       const records = byDevice.get(deviceId);
       if (records !== undefined) records.push(record);
-      // The bridge's own client ids are no device's.
+      // Skips the bridge's own sessions.
       else if (isDeviceId(deviceId)) byDevice.set(deviceId, [record]);
     }
     const devices = [...byDevice];
-    const crowded = devices.filter(([, records]) => records.length > maxKeptSessions);
+    const crowded = devices.filter(([, records]) => records.length > maxPersistentSessions);
     const expiring = devices.filter(
-      ([, records]) => records.length <= maxKeptSessions && records.some(isExpired),
+      ([, records]) => records.length <= maxPersistentSessions && records.some(isExpired),
     );
     for (const [deviceId, records] of [...crowded, ...expiring.slice(0, maxExpiringDevices)]) {
       try {
@@ -144,7 +147,7 @@ export function createSessionCheck(options: KeptSessionLimitOptions): () => Prom
         );
       } catch (error) {
         signal.throwIfAborted();
-        log.warn({ err: error, device_id: deviceId }, "kept sessions of a device could not be checked");
+        log.warn({ err: error, device_id: deviceId }, "persistent sessions of a device could not be checked");
       }
     }
   };

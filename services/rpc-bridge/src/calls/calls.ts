@@ -5,11 +5,8 @@ import type { DeviceReply } from "./frame.ts";
 /** How a call ended. */
 export type CallOutcome =
   | DeviceReply
-  /** No answer within its time. */
   | { readonly kind: "timeout" }
-  /** The device has no connection any more. */
   | { readonly kind: "offline" }
-  /** The device is deleted. */
   | { readonly kind: "deleted" }
   /** This process stops. */
   | { readonly kind: "restarting" };
@@ -20,33 +17,32 @@ interface InFlightCall {
   readonly id: number;
   /** Settles once, never rejects. */
   readonly outcome: Promise<CallOutcome>;
-  /** Forgets the call: nobody waits for it any more, and its outcome never settles. */
+  /** Forgets the call; its outcome never settles. */
   abandon(): void;
 }
 
-/** The calls of this process that wait for a device. They live in memory only (architecture.md, Services). */
+/** The calls in flight of this process; in memory only (architecture.md, Services). */
 export interface Calls {
-  /** Starts the timer of a call; null when as many wait as may. */
+  /** Starts the timer of a call; null when too many are in flight. */
   open(deviceId: string, timeoutMs: number): InFlightCall | null;
   /**
-   * Hands a device's reply to its call. False when that device owes no such answer: it came late or twice, belongs to
-   * another replica, or another device was asked.
+   * Settles a call. False when that device owes no such reply: it is late or repeated, or another replica or device
+   * was called.
    */
   settle(deviceId: string, id: number, reply: DeviceReply): boolean;
   /** Whether any call waits for the device. */
   isWaitingFor(deviceId: string): boolean;
-  /** Ends the calls of a device that cannot answer them any more. */
+  /** Ends the calls of a device that is gone. */
   endOf(deviceId: string, why: "offline" | "deleted"): void;
   /** Ends all calls, and each further one at once, because this process stops. */
   endAll(): void;
-  /** How many wait now. */
   readonly size: number;
 }
 
 /** What {@link createCalls} needs. */
 export interface CallsOptions {
   readonly clock: Clock;
-  /** The most calls that wait at one time: bounds the memory. */
+  /** Most calls in flight; bounds the memory. */
   readonly maxInFlight: number;
   /** Default: from the system's CSPRNG. */
   readonly randomId?: () => number;
@@ -59,7 +55,6 @@ interface Waiting {
   readonly cancelTimer: () => void;
 }
 
-/** An empty table of calls. */
 export function createCalls({ clock, maxInFlight, randomId = random31BitId }: CallsOptions): Calls {
   const byId = new Map<number, Waiting>();
   const byDevice = new Map<string, Set<Waiting>>();

@@ -2,7 +2,7 @@ import { type BoundedSubscription, sendToDevice, subscribeBounded } from "@devme
 import type { Bus } from "@devmesh/service-kit/bus";
 import { replyTopics, subjectOf } from "../device-topics.ts";
 
-/** What the bridge sends to devices at QoS 0, and their replies. */
+/** Sends to devices at QoS 0 and receives their replies. */
 export interface DeviceLink {
   /** False when there is no connection; nothing is kept for later. */
   send(topic: string, payload: Buffer): boolean;
@@ -14,7 +14,7 @@ export interface DeviceLink {
 export interface DeviceLinkOptions {
   /** In account DEVICES. */
   readonly bus: Bus;
-  /** One level of the topic that this replica's replies come on. */
+  /** Topic level of the replies to this replica. */
   readonly replica: string;
   /** Must not throw. */
   readonly onReply: (deviceId: string, payload: Buffer) => void;
@@ -29,8 +29,8 @@ interface Replies {
 const repliesPerCall = 100;
 
 /**
- * Speaks NATS rather than MQTT, so that it subscribes to the replies of a device only while that device owes one: the
- * broker drops all others. SUB and PUB share a connection, and a route in a cluster, so the subscription is there
+ * Uses NATS rather than MQTT, so that it subscribes to the replies of a device only while that device owes one: the
+ * broker drops all others. SUB and PUB share a connection, and a route in a cluster, so the subscription exists
  * before the device gets the call.
  */
 export function createDeviceLink({ bus, replica, onReply }: DeviceLinkOptions): DeviceLink {

@@ -17,9 +17,7 @@ export type DeviceReply =
   | { readonly kind: "result"; readonly result: Json }
   | { readonly kind: "no_such_function" }
   | { readonly kind: "error"; readonly code: number; readonly message: string }
-  /**
-   * Its id could be read, the rest not, or the result cannot be passed on: too large, or with a number out of range.
-   */
+  /** Only the id is readable, or the result is too large or has a number out of range. */
   | { readonly kind: "unreadable" };
 
 /** A reply and the call it belongs to. */
@@ -28,16 +26,16 @@ export interface ReplyFrame {
   readonly reply: DeviceReply;
 }
 
-/** Codes by which firmware says that it has no such function: Mongoose OS, and JSON-RPC 2.0. */
+/** Codes for an unknown function: Mongoose OS, and JSON-RPC 2.0. */
 const noSuchFunction: readonly number[] = [404, -32601];
 
-/** The most characters of a device's own error message that travel on. */
+/** Characters of a device's error message that are passed on. */
 const maxMessageLength = 1_024;
 
-/** The largest answer of a call to its caller, in bytes; larger ones cannot be sent through the mesh (ADR 19). */
+/** Bytes of the largest result that the mesh can carry (ADR 19). */
 const maxResultBytes = 512 * 1024;
 
-/** A reply of so many bytes stays below `maxResultBytes` when it is written again, also if all of it is `1e20`. */
+/** A reply of so many bytes stays below `maxResultBytes` when it is serialised again, even if it consists of `1e20`. */
 const certainlySmallBytes = 64 * 1024;
 
 /** The bytes to send, or null when they are more than `maxBytes`. */
@@ -48,8 +46,7 @@ export function encodeRequest({ id, src, method, params }: RequestFrame, maxByte
 }
 
 /**
- * Reads a reply; null when it does not even tell which call it answers. Members that are not ours (`src`, `dst`,
- * `tag`, `jsonrpc`) are ignored.
+ * Reads a reply; null without a readable id. Other members (`src`, `dst`, `tag`, `jsonrpc`) are ignored.
  */
 export function parseReply(payload: Buffer): ReplyFrame | null {
   const frame = parseJsonPayload(payload);
@@ -94,7 +91,7 @@ function replyId(id: Json | undefined): number | null {
   return typeof number === "number" && Number.isInteger(number) ? number : null;
 }
 
-/** Firmware that prints `nan`, or cuts a reply at the end of its buffer, still begins it with the id. */
+/** Finds the id in a reply with `nan` or one that firmware truncated. */
 function salvageId(payload: Buffer): ReplyFrame | null {
   const start = payload.subarray(0, 256).toString("latin1");
   const id = /^\s*\{\s*"id"\s*:\s*"?(\d{1,10})"?\s*[,}]/.exec(start)?.[1];

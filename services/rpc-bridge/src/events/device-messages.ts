@@ -10,27 +10,28 @@ import { type DeviceTopic, parseDeviceTopic } from "../device-topics.ts";
 import { hasNumberOutOfRange, parseJsonPayload } from "../json-payload.ts";
 import type { BridgeMetrics } from "../metrics.ts";
 import { withRetries } from "../retry.ts";
-import type { DeviceShadows } from "../shadow/device-shadows.ts";
-import type { DeviceMessage } from "./device-message.ts";
+import type { DeviceShadows, ShadowMessage } from "../shadow/device-shadows.ts";
 
-/** A message of a device as the broker hands it over. */
-export interface IncomingMessage extends Omit<DeviceMessage, "deviceId"> {
+/** A message of a device as the broker delivers it. */
+export interface IncomingMessage extends Omit<ShadowMessage, "deviceId"> {
   /** Chosen by the device. */
   readonly topicLevels: readonly string[];
+  /** The same at each delivery of one message; absent at QoS 0, which is delivered once. */
+  readonly deliveryId?: string;
 }
 
-/** What devices say to the mesh, apart from RPC replies and data. */
+/** Handles what devices publish, except RPC replies and data. */
 export interface DeviceMessages {
   /**
-   * A message the broker keeps until it is acknowledged (QoS 1 and 2). Resolves when it is done with, which includes
-   * one that can never be; rejects when `signal` aborted before.
+   * A message that the broker stores until it is acknowledged (QoS 1 and 2). Resolves when it is handled or given up;
+   * rejects when `signal` aborts first.
    */
-  handleKept(message: IncomingMessage, signal: AbortSignal): Promise<void>;
+  handleStored(message: IncomingMessage, signal: AbortSignal): Promise<void>;
   /**
-   * A message that nobody keeps (QoS 0). It is given up when too many wait or after ten seconds. Never rejects. A
-   * message that is dropped is done with at once, without a promise: a flood of them must cost little.
+   * A message at QoS 0. It is given up when too many wait or after ten seconds. Never rejects; a dropped message has no
+   * promise, so that a flood costs little.
    */
-  handleUnkept(message: IncomingMessage, signal: AbortSignal): Promise<void> | undefined;
+  handleTransient(message: IncomingMessage, signal: AbortSignal): Promise<void> | undefined;
 }
 
 /** What {@link createDeviceMessages} needs. */
@@ -38,13 +39,13 @@ export interface DeviceMessagesOptions {
   readonly shadows: DeviceShadows;
   readonly publisher: Publisher<typeof rpcEvents>;
   readonly metrics: Pick<BridgeMetrics, "messagesDropped">;
-  /** Messages about its shadow, and as many events, of one device that are handled a second. */
+  /** Messages about its shadow, and as many events, of one device handled a second. */
   readonly perSecond: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** A message that is handled, or refused with an answer. */
+/** A message to handle, or to refuse with an answer. */
 interface Admitted {
   readonly topic: DeviceTopic;
   readonly isAllowed: boolean;
@@ -52,33 +53,28 @@ interface Admitted {
   readonly json?: Json;
 }
 
-/** QoS 0 messages that wait or are worked on at one time; beyond it, new ones are dropped. */
-const maxUnkept = 1_000;
+/** QoS 0 messages that wait or are handled at one time; beyond it, new ones are dropped. */
+const maxTransient = 1_000;
 
-/**
- * QoS 0 messages of one device that wait or are worked on at one time; beyond it, its new ones are dropped. Most of a
- * flood is so dropped before it costs anything, and other devices keep the larger part of `maxUnkept`.
- */
-const maxUnkeptPerDevice = 200;
+/** The same for one device: a flood is dropped early, and other devices keep most of `maxTransient`. */
+const maxTransientPerDevice = 200;
 
-/** A device may use up the allowance of so many seconds at once. */
+/** Burst size, in seconds of the rate. */
 const burstSeconds = 20;
 
-/** Devices whose allowance is remembered. */
+/** Devices whose bucket is remembered. */
 const maxBuckets = 10_000;
 
-/** The longest a QoS 0 message is tried, in milliseconds: later the device has said something newer. */
-const unkeptMs = 10_000;
+/** How long a QoS 0 message is retried, in milliseconds: by then the device has sent a newer one. */
+const transientTimeoutMs = 10_000;
 
-/**
- * The longest an event is tried, in milliseconds: it is best effort (ADR 20) and must not hold up shadows behind it.
- */
-const eventMs = 10_000;
+/** How long an event is retried, in milliseconds: it is best effort (ADR 20). */
+const eventTimeoutMs = 10_000;
 
-/** Bytes of the largest payload of an event; as an event of the mesh it must fit one NATS message. */
+/** Bytes of the largest payload of an event, which must fit into one NATS message. */
 const maxEventBytes = 256 * 1024;
 
-/** Hands each message to who answers it, in the order of arrival for each device. */
+/** Handles the messages of each device in the order of their arrival. */
 export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMessages {
   const { shadows, publisher, metrics, perSecond, clock, log } = options;
   const bucketOptions = { size: perSecond * burstSeconds, refill: perSecond, maxBuckets };
@@ -88,11 +84,11 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
   const shadowQueue = new KeyedQueue();
   // Events that cannot be published must not delay shadows.
   const eventQueue = new KeyedQueue();
-  let unkept = 0;
-  /** How many of them are of each device that has any. */
-  const unkeptOf = new Map<string, number>();
+  let transient = 0;
+  /** The same by device. */
+  const transientOf = new Map<string, number>();
 
-  /** Counts a message against the allowance of its device; null where it is dropped. */
+  /** Takes a token of the device's bucket; null for a dropped message. */
   function admit(message: IncomingMessage): Admitted | null {
     const topic = parseDeviceTopic(message.topicLevels);
     if (topic === null) {
@@ -108,7 +104,6 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
     return json === undefined ? null : { topic, isAllowed, json };
   }
 
-  /** Undefined for a payload that is no event. */
   function readEvent(payload: Uint8Array): Json | undefined {
     if (payload.byteLength > maxEventBytes) {
       metrics.messagesDropped.inc({ why: "too_large" });
@@ -120,11 +115,11 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
     return undefined;
   }
 
-  function countUnkept(deviceId: string, change: 1 | -1): void {
-    unkept += change;
-    const count = (unkeptOf.get(deviceId) ?? 0) + change;
-    if (count === 0) unkeptOf.delete(deviceId);
-    else unkeptOf.set(deviceId, count);
+  function countTransient(deviceId: string, change: 1 | -1): void {
+    transient += change;
+    const count = (transientOf.get(deviceId) ?? 0) + change;
+    if (count === 0) transientOf.delete(deviceId);
+    else transientOf.set(deviceId, count);
   }
 
   async function handle(
@@ -133,7 +128,7 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
     signal: AbortSignal,
   ): Promise<void> {
     const { deviceId } = topic;
-    // After what it sent before, so that its answers keep their order.
+    // Queued, so that the device gets its answers in order.
     if (!isAllowed) return shadowQueue.run(deviceId, () => shadows.refuse({ ...message, deviceId }, signal));
     switch (topic.kind) {
       case "shadow_update":
@@ -142,7 +137,7 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
         return shadowQueue.run(deviceId, () => shadows.read({ ...message, deviceId }, signal));
       case "event":
         return eventQueue.run(deviceId, () =>
-          within(eventMs, signal, async (bounded) => {
+          within(eventTimeoutMs, signal, async (bounded) => {
             const event = {
               id: deviceId,
               timestamp: message.timestamp.toISOString(),
@@ -157,7 +152,7 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
   }
 
   return {
-    async handleKept(message, signal) {
+    async handleStored(message, signal) {
       const admitted = admit(message);
       if (admitted === null) return;
       try {
@@ -167,18 +162,18 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
         giveUp(error);
       }
     },
-    handleUnkept(message, signal) {
+    handleTransient(message, signal) {
       const [deviceId = ""] = message.topicLevels;
-      if (unkept >= maxUnkept || (unkeptOf.get(deviceId) ?? 0) >= maxUnkeptPerDevice) {
+      if (transient >= maxTransient || (transientOf.get(deviceId) ?? 0) >= maxTransientPerDevice) {
         metrics.messagesDropped.inc({ why: "overload" });
         return undefined;
       }
       const admitted = admit(message);
       if (admitted === null) return undefined;
-      countUnkept(deviceId, 1);
-      return within(unkeptMs, signal, (bounded) => handle(message, admitted, bounded))
+      countTransient(deviceId, 1);
+      return within(transientTimeoutMs, signal, (bounded) => handle(message, admitted, bounded))
         .catch(giveUp)
-        .finally(() => countUnkept(deviceId, -1));
+        .finally(() => countTransient(deviceId, -1));
     },
   };
 

@@ -7,7 +7,6 @@ import { z } from "zod";
 import type { DeviceLink } from "../calls/device-link.ts";
 import { deviceTopics } from "../device-topics.ts";
 import type { DevicesClient } from "../devices-client.ts";
-import type { DeviceMessage } from "../events/device-message.ts";
 import { withRetries } from "../retry.ts";
 import {
   isMergedIn,
@@ -18,19 +17,28 @@ import {
   type ShadowUpdate,
 } from "./shadow-request.ts";
 
+/** A message of a device about its own shadow. */
+export interface ShadowMessage {
+  readonly deviceId: string;
+  readonly payload: Uint8Array;
+  /** When the broker took it; at QoS 0, when the bridge received it. */
+  readonly timestamp: Date;
+  /** It was delivered before and not acknowledged: the update may be applied already. Never at QoS 0. */
+  readonly redelivered: boolean;
+}
+
 /** What devices ask about their own shadow (api.md, MQTT). */
 export interface DeviceShadows {
   /**
-   * Applies an update with the device as principal and answers on `accepted` or `rejected`. Throws only when it was
-   * not decided before `signal` aborted; the update must then be delivered again. One that was applied by a process
-   * that died before it could say so is applied twice: the same merge, one more step of the version. A device that is
-   * no more gets no answer, as does one of the same id that came after it.
+   * Applies an update with the device as principal and answers on `accepted` or `rejected`. Throws only when `signal`
+   * aborts first; the update must then be delivered again, and may be applied twice: the same merge, one version more.
+   * A deleted device gets no answer.
    */
-  update(message: DeviceMessage, signal: AbortSignal): Promise<void>;
-  /** Answers on `rejected` that the device sends too many updates; none is applied. Never throws. */
-  refuse(message: DeviceMessage, signal: AbortSignal): Promise<void>;
-  /** Answers with state, version and timestamp on `ID/shadow`; never tags. A device that is no more gets no answer. */
-  read(message: DeviceMessage, signal: AbortSignal): Promise<void>;
+  update(message: ShadowMessage, signal: AbortSignal): Promise<void>;
+  /** Answers on `rejected` that the device exceeds its rate. Never throws. */
+  refuse(message: ShadowMessage, signal: AbortSignal): Promise<void>;
+  /** Answers with state, version and timestamp on `ID/shadow`; never tags. A deleted device gets no answer. */
+  read(message: ShadowMessage, signal: AbortSignal): Promise<void>;
 }
 
 /** What {@link createDeviceShadows} needs. */
@@ -41,23 +49,23 @@ export interface DeviceShadowsOptions {
   readonly log: Logger;
 }
 
-/** The shadow out of a device object as the registry shows it to the device. */
+/** The shadow in a device object, as its device may read it. */
 const DeviceView = z.object({
   shadow: z.object({ state: JsonObject, version: z.int(), timestamp: z.int() }),
 });
 type ShadowView = z.infer<typeof DeviceView>["shadow"];
 
-/** How long one attempt at the registry may take, in milliseconds. */
-const attemptMs = 5_000;
+/** How long one call of `devices` may take, in milliseconds. */
+const callTimeoutMs = 5_000;
 
-/** Answers devices over `link`, after asking `devices` as the device itself. Waits out a registry that is away. */
+/** Answers devices over `link`, after asking `devices` as the device itself; retries while that is away. */
 export function createDeviceShadows({ devices, link, clock, log }: DeviceShadowsOptions): DeviceShadows {
   async function apply(
-    { deviceId, timestamp }: DeviceMessage,
+    { deviceId, timestamp }: ShadowMessage,
     { patch }: ShadowUpdate,
     signal: AbortSignal,
   ): Promise<ShadowView> {
-    using call = createCallContext({ timeoutMs: attemptMs, signal, clock });
+    using call = createCallContext({ timeoutMs: callTimeoutMs, signal, clock });
     const principal = { kind: "device", device_id: deviceId } as const;
     const input = { id: deviceId, principal, patch: { shadow: patch }, taken_at: timestamp.toISOString() };
     const { device } = await devices.patchDevice(input, call);
@@ -65,13 +73,13 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
   }
 
   async function readShadow(deviceId: string, signal: AbortSignal): Promise<ShadowView> {
-    using call = createCallContext({ timeoutMs: attemptMs, signal, clock });
+    using call = createCallContext({ timeoutMs: callTimeoutMs, signal, clock });
     const principal = { kind: "device", device_id: deviceId } as const;
     const { device } = await devices.readDevice({ id: deviceId, principal }, call);
     return DeviceView.parse(device).shadow;
   }
 
-  /** The shadow, if an update that was tried before is known to be in it already. */
+  /** The shadow, if it contains the update already. */
   async function appliedBefore(deviceId: string, { patch }: ShadowUpdate, signal: AbortSignal) {
     const shadow = await readShadow(deviceId, signal);
     const { desired = {}, reported = {} } = shadow.state;
@@ -79,7 +87,7 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
   }
 
   async function decide(
-    message: DeviceMessage,
+    message: ShadowMessage,
     request: ShadowUpdate,
     signal: AbortSignal,
   ): Promise<ShadowView> {
@@ -90,7 +98,7 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
           return await apply(message, request, signal);
         } catch (error) {
           if (!mayBeApplied || !isReason(error, "version_conflict")) {
-            // What is tried again after a failure may have been applied before its answer was lost.
+            // A failed attempt may have been applied, and its answer lost.
             mayBeApplied = true;
             throw error;
           }
@@ -105,8 +113,8 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
   }
 
   /**
-   * At QoS 0: what was decided stands, whether the device hears of it or not, and a device that does not asks again.
-   * At QoS 1 each answer would wait for the broker's storage, and the next message with it.
+   * At QoS 0: a device without an answer asks again, while at QoS 1 each answer, and the next message, would wait for
+   * the broker's storage.
    */
   async function answer(topic: string, body: object, signal: AbortSignal): Promise<void> {
     const payload = Buffer.from(JSON.stringify(body));

@@ -10,16 +10,16 @@ import { withRetries } from "../retry.ts";
 
 /** Keeps the retained message on `ID/shadow/delta` equal to the store's delta (api.md, MQTT). */
 export interface DeltaPublisher {
-  /** The device's shadow may have changed, or the device may have missed a change. Returns at once. */
+  /** Publishes the delta if it changed. Returns at once. */
   refresh(deviceId: string): void;
   /**
-   * The device has connected and is about to subscribe. Like `refresh`, and a delta that went out around that time is
-   * published once more when the device has had the time to subscribe. Returns at once.
+   * For a device that has just connected: like `refresh`, and a delta published around that time is published once more
+   * when the device has subscribed. Returns at once.
    */
   welcome(deviceId: string): void;
-  /** Forgets what was published for a device: the broker holds nothing of it any more. */
+  /** Forgets what was published for a device whose retained messages are cleared. */
   forget(deviceId: string): void;
-  /** Resolves when nothing is under way. */
+  /** Resolves when no delta is being published. */
   idle(): Promise<void>;
 }
 
@@ -33,36 +33,34 @@ export interface DeltaPublisherOptions {
   readonly signal: AbortSignal;
 }
 
-/** Devices that are brought up to date side by side; the others wait, each once, however often it changes. */
+/** Devices refreshed in parallel; the others wait, each once. */
 const maxConcurrent = 32;
 
-/** Devices whose last published delta is remembered. Of others it is published again on the next occasion. */
+/** Devices whose last published delta is remembered; others get it again on the next refresh. */
 const maxRemembered = 100_000;
 
-/** Wait after the broker was not there to publish to, in milliseconds. */
+/** Wait after a failed publication, in milliseconds. */
 const retryAfterMs = 500;
 
 /**
- * Time in which a device that has connected subscribes, in milliseconds. nats-server looks up the retained message and
- * adds the subscription in two steps: what is published between them, the device would not get.
+ * Time in which a connected device subscribes, in milliseconds. nats-server looks up the retained message before it adds
+ * the subscription: the device misses what is published in between.
  */
 const subscribeWithinMs = 2_000;
 
-/** A delta that the broker has taken, and when it had, in Unix milliseconds. */
+/** A delta and when the broker acknowledged it, in Unix milliseconds. */
 interface Published extends Pick<ShadowDelta, "version" | "timestamp"> {
   readonly at: number;
 }
 
 /**
- * For one device at a time: read the delta, publish it if it is not what this replica published last, read again.
- * The broker's copy is right in the end also when several replicas publish side by side, since the last one to
- * publish reads after that and finds what has changed meanwhile. Versions never go back inside a replica, and a change
- * that is followed by another before it went out is left out.
+ * For each device: read the delta, publish it if this replica published another one last, read again. Since the last
+ * of several replicas to publish reads once more, the broker's copy converges.
  */
 export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPublisher {
   const { devices, link, clock, log, signal } = options;
   const published = new Map<string, Published>();
-  /** Devices whose delta is to be published again if it went out since, in Unix milliseconds. */
+  /** Devices whose delta is published again if it was published since then, in Unix milliseconds. */
   const unsettled = new Map<string, number>();
   const waiting = new Set<string>();
   const active = new Set<string>();
@@ -98,11 +96,11 @@ export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPubli
       published.delete(deviceId);
       unsettled.delete(deviceId);
       if (delta === null) {
-        // Written while the device was being deleted: a later device of that id must not find it.
+        // Clears a delta written during the deletion: a later device of the id must not get it.
         if (!wrote || (await publish(deviceId, ""))) return;
         continue;
       }
-      // The timestamp tells a device from an earlier one of the same id.
+      // The timestamp differs for a later device of the same id.
       if (last?.version === delta.version && last.timestamp === delta.timestamp && last.at < since) {
         remember(deviceId, last);
         return;
@@ -128,7 +126,7 @@ export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPubli
     );
   }
 
-  /** False, after a wait, when the broker did not take it: what is to be published then has to be read anew. */
+  /** False, after a wait, when it failed: the delta must then be read again. */
   async function publish(deviceId: string, payload: string): Promise<boolean> {
     try {
       await link.publish(deviceTopics.delta(deviceId), payload, { retain: true });
@@ -163,9 +161,7 @@ export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPubli
         refresh(deviceId);
       });
     },
-    forget(deviceId) {
-      published.delete(deviceId);
-    },
+    forget: (deviceId) => void published.delete(deviceId),
     async idle() {
       if (active.size > 0) await new Promise<void>((resolve) => idlers.push(resolve));
     },

@@ -7,25 +7,24 @@ import { hasNumberOutOfRange, parseJsonPayload } from "../json-payload.ts";
 
 /** What a device asks for on `ID/shadow/update` (api.md, MQTT). */
 export interface ShadowUpdate {
-  /** All of the payload but its `clientToken`, for the registry to parse: it owns the rules of a shadow. */
+  /** The payload without `clientToken`; `devices` validates it. */
   readonly patch: JsonObject;
   readonly clientToken?: string;
 }
 
-/** What a device is told on `ID/shadow/update/rejected`: `code` is the HTTP status that REST would answer. */
+/** A message on `ID/shadow/update/rejected`; `code` is the HTTP status of the same failure in REST. */
 export interface Rejection {
   readonly code: number;
   readonly message: string;
   readonly clientToken?: string;
 }
 
-/** Bytes of the largest update that is looked at; both sections of a shadow fit four times. */
+/** Bytes of the largest update that is parsed: four times both sections of a shadow. */
 const maxUpdateBytes = 256 * 1024;
 
 /** Any string of up to 64 bytes, as AWS IoT has it. */
 const ClientToken = z.string().refine((token) => Buffer.byteLength(token) <= 64);
 
-/** Reads an update, or says why it is refused. */
 export function parseShadowUpdate(payload: Uint8Array): ShadowUpdate | Rejection {
   if (payload.byteLength > maxUpdateBytes) return { code: 413, message: "the update is larger than 256 KB" };
   const update = parseJsonPayload(payload);
@@ -38,18 +37,18 @@ export function parseShadowUpdate(payload: Uint8Array): ShadowUpdate | Rejection
   }
   if (!isJsonObject(patch.state))
     return { code: 400, message: "state is missing or not an object", ...token };
-  // A deeper one is refused by the registry.
+  // `devices` rejects deeper ones.
   if (hasNumberOutOfRange(patch)) return { code: 400, message: "a number is out of range", ...token };
   return { patch, ...token };
 }
 
-/** The `clientToken` of a payload that may hold nothing else; none when it is unreadable. */
+/** The `clientToken` of a payload, if it is readable. */
 export function readClientToken(payload: Uint8Array): { clientToken?: string } {
   const request = payload.byteLength > maxUpdateBytes ? undefined : parseJsonPayload(payload);
   return isJsonObject(request) ? tokenMember(request.clientToken) : {};
 }
 
-/** Why the registry refused an update, in the words and numbers of REST. */
+/** Why `devices` refused an update, with text and status of REST. */
 export function rejectionOf(error: unknown): Pick<Rejection, "code" | "message"> {
   if (isReason(error, "invalid_device", "invalid_request"))
     return { code: 400, message: firstViolations(error.details, error.message) };
@@ -64,8 +63,8 @@ export function rejectionOf(error: unknown): Pick<Rejection, "code" | "message">
 }
 
 /**
- * Whether a merge patch (RFC 7396) would leave `target` as it is. By it an update that is tried again and whose
- * `version` no longer matches is known to have been applied before.
+ * Whether a merge patch (RFC 7396) would leave `target` unchanged: a retried update whose `version` no longer matches was
+ * then applied before.
  */
 export function isMergedIn(target: Json | undefined, patch: Json): boolean {
   if (patch === null) return target === undefined || target === null;
@@ -81,7 +80,7 @@ function tokenMember(clientToken: Json | undefined): { clientToken?: string } {
   return token.success ? { clientToken: token.data } : {};
 }
 
-/** At most three of them: the message has to fit a small device. */
+/** At most three: the message must fit a small device. */
 function firstViolations(details: unknown, otherwise: string): string {
   const list = z.array(Violation).safeParse(details);
   if (!list.success || list.data.length === 0) return otherwise;
