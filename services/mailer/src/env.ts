@@ -12,9 +12,9 @@ const PublicUrl = z
 
 /** The mailer's environment. */
 export const MailerEnv = ServiceEnv.extend({
-  /** Where the readers of mails reach the REST API and the confirmation page. */
+  /** The REST API and the confirmation page for recipients of mail. */
   PUBLIC_URL: PublicUrl,
-  /** The server that takes the mail; without it mails become files in `OUTBOX_DIR`. Holds a password. */
+  /** Holds a password; without it mails become files in `OUTBOX_DIR`. */
   SMTP_URL: SmtpUrl.optional(),
   /** Folder of `.eml` files. */
   OUTBOX_DIR: z.string().optional(),

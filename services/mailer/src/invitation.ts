@@ -1,14 +1,14 @@
-/** What an invitation is written from; `token` and `confirmation` are secrets of the recipient. */
+/** The contents of an invitation; `token` and `confirmation` are secrets of the recipient. */
 export interface Invitation {
   readonly token: string;
   readonly confirmation: string;
   /** When the confirmation link stops working. */
   readonly expiresAt: Date;
-  /** Where the reader reaches the service; a path is kept, a trailing slash does not matter. */
+  /** The service for the recipient; a trailing slash does not matter. */
   readonly publicUrl: URL;
 }
 
-/** The words of a mail, without its addresses. */
+/** A mail without its addresses. */
 export interface MailContent {
   readonly subject: string;
   readonly text: string;
@@ -36,7 +36,7 @@ interface Words {
   readonly expiry: string;
 }
 
-// Plain ASCII, as the HTML is: it then travels unencoded, so link and token can be copied from the raw mail.
+// Plain ASCII like the HTML: it is sent unencoded, so link and token can be copied from the raw mail.
 function invitationText({ service, link, customerApi, token, expiry }: Words): string {
   return `Hello,
 
@@ -95,7 +95,7 @@ const timeFormat = new Intl.DateTimeFormat("en-GB", {
   hourCycle: "h23",
 });
 
-/** `31 January 2026, 12:00 UTC`; the separator differs between ICU versions, hence put together by parts. */
+/** `31 January 2026, 12:00 UTC`, from parts, since the separator differs between ICU versions. */
 function spellTime(time: Date): string {
   const part = Object.fromEntries(timeFormat.formatToParts(time).map(({ type, value }) => [type, value]));
   return `${part.day} ${part.month} ${part.year}, ${part.hour}:${part.minute} UTC`;

@@ -1,12 +1,12 @@
 import { z } from "zod";
 
-/** An address as it stands in a header: the display name may be empty. */
+/** An address of a header: the display name may be empty. */
 export interface MailAddress {
   readonly name: string;
   readonly address: string;
 }
 
-/** What `MAIL_FROM` takes: `ann@example.com` or `Ann Example <ann@example.com>`; one address, no control characters. */
+/** One `ann@example.com` or `Ann Example <ann@example.com>`, without control characters. */
 export const MailAddressText = z.string().transform((text, context): MailAddress => {
   const parsed = parseMailAddress(text);
   if (parsed) return parsed;
@@ -17,7 +17,7 @@ export const MailAddressText = z.string().transform((text, context): MailAddress
   return z.NEVER;
 });
 
-/** The sender when none is configured: `no-reply` at the host people know the service by. */
+/** The sender when none is configured. */
 export function defaultSender(publicUrl: URL): MailAddress {
   return { name: "Devmesh", address: `no-reply@${mailDomainOf(publicUrl)}` };
 }

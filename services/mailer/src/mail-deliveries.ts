@@ -1,38 +1,60 @@
 import type { QueueDeclaration } from "@devmesh/contracts/contract";
+import type { keys } from "@devmesh/contracts/keys";
 import type { mailQueue } from "@devmesh/contracts/mailer";
+import { EmailAddress } from "@devmesh/contracts/model/email-address";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { consumeQueue, type QueueWorker } from "@devmesh/service-kit/queue-consumer";
-import { deliverMail, type MailDelivery } from "./deliver-mail.ts";
+import { isReason } from "@devmesh/service-kit/errors";
+import type { Client } from "@devmesh/service-kit/implementation";
+import type { Logger } from "@devmesh/service-kit/logger";
+import {
+  type Attempt,
+  consumeQueue,
+  type QueueWorker,
+  UnrecoverableError,
+} from "@devmesh/service-kit/queue-consumer";
+import type { z } from "zod";
+import { writeInvitation } from "./invitation.ts";
+import { type MailAddress, mailDomainOf } from "./mail-address.ts";
+import type { MailMetrics } from "./mail-metrics.ts";
+import { type Mail, MailRefused, type MailTransport } from "./transport.ts";
 
-/** The queue of mail; its waits are a deployment's, or a test's. */
+/** The queue of mail; tests have their own delays. */
 export type MailQueue = Omit<typeof mailQueue, "backoffMs" | "attemptMs"> &
   Pick<QueueDeclaration, "backoffMs" | "attemptMs">;
 
-/** What working on the queue needs. */
-export interface MailDeliveryParts extends MailDelivery {
+type MailJob = z.output<MailQueue["job"]>;
+
+/** What the delivery of queued mail needs. */
+export interface MailDeliveryOptions {
   readonly bus: Bus;
   readonly queue: MailQueue;
   readonly clock: Clock;
-  /** How long a mail under way may go on once `stop` is called, before it is cut off; in milliseconds. */
+  /** How long a mail under way may go on after `stop`, in milliseconds. */
   readonly drainMs: number;
+  readonly keys: Client<typeof keys, "readInvitation">;
+  readonly transport: MailTransport;
+  readonly sender: MailAddress;
+  readonly publicUrl: URL;
+  readonly metrics: MailMetrics;
+  readonly log: Logger;
 }
 
-/** Mails under way at once: enough that a slow recipient holds up nobody, few enough for any server's limit. */
+/** Mails under way at a time: one slow recipient does not block the others. */
 const concurrency = 4;
 
 /**
- * Works on the mail queue until stopped; makes the queue's streams. `stop` returns within `drainMs` and a moment:
- * mail that is still under way then is cut off, which counts as a failed attempt.
+ * Works on the mail queue until stopped; creates the queue's streams. `stop` aborts mail that is still under way after
+ * `drainMs`, which counts as a failed attempt.
  */
-export async function startMailDeliveries(parts: MailDeliveryParts): Promise<QueueWorker> {
-  const { bus, queue, clock, drainMs } = parts;
+export async function startMailDeliveries(options: MailDeliveryOptions): Promise<QueueWorker> {
+  const { bus, queue, clock, drainMs } = options;
   const cutOff = new AbortController();
   const consuming = await consumeQueue(
     bus,
     queue,
     (job, attempt) =>
-      deliverMail(parts, job, { ...attempt, signal: AbortSignal.any([attempt.signal, cutOff.signal]) }),
+      deliverMail(options, job, { ...attempt, signal: AbortSignal.any([attempt.signal, cutOff.signal]) }),
     { concurrency },
   );
   return {
@@ -44,5 +66,64 @@ export async function startMailDeliveries(parts: MailDeliveryParts): Promise<Que
         cancel();
       }
     },
+  };
+}
+
+/**
+ * One attempt at one queued mail. @throws UnrecoverableError when no later attempt can succeed. A mail whose process
+ * dies between sending and acknowledging is sent twice, with the same Message-ID.
+ */
+async function deliverMail(options: MailDeliveryOptions, job: MailJob, attempt: Attempt): Promise<void> {
+  const { transport, metrics, log } = options;
+  const { kind, customer_id } = job;
+  const subject = { kind, customer_id, attempt: attempt.number, trace_id: attempt.trace.traceId };
+  const invitation = await readInvitation(options, job, attempt);
+  if (invitation === null) {
+    log.info(subject, "the customer is gone; no mail is sent");
+    return;
+  }
+  const mail = invitationMail(options, invitation, attempt);
+  try {
+    await transport.send(mail, attempt.signal);
+  } catch (error) {
+    if (error instanceof MailRefused) throw new UnrecoverableError(error.message, { cause: error });
+    throw error;
+  }
+  metrics.sent.inc();
+  log.info({ ...subject, message_id: mail.messageId }, "a mail was sent");
+}
+
+type StoredInvitation = Awaited<ReturnType<MailDeliveryOptions["keys"]["readInvitation"]>>;
+
+async function readInvitation(
+  { keys }: MailDeliveryOptions,
+  { customer_id }: MailJob,
+  attempt: Attempt,
+): Promise<StoredInvitation | null> {
+  try {
+    return await keys.readInvitation({ customer_id }, attempt);
+  } catch (error) {
+    if (isReason(error, "customer_not_found")) return null;
+    throw error;
+  }
+}
+
+function invitationMail(
+  { sender, publicUrl }: MailDeliveryOptions,
+  { email, token, confirmation, expires_at }: StoredInvitation,
+  { queuedAt, sequence }: Attempt,
+): Mail {
+  const recipient = EmailAddress.safeParse(email);
+  if (!recipient.success) throw new UnrecoverableError("the customer's address is not an e-mail address");
+  // Both parts are the same in all attempts; the time distinguishes queues that were created again.
+  const id = `${queuedAt.getTime()}-${sequence}`;
+  return {
+    id,
+    messageId: `<invitation.${id}@${mailDomainOf(publicUrl)}>`,
+    queuedAt,
+    from: sender,
+    to: recipient.data,
+    ...writeInvitation({ token, confirmation, expiresAt: new Date(expires_at), publicUrl }),
+    secrets: [token, confirmation],
   };
 }

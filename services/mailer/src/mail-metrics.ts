@@ -3,23 +3,23 @@ import type { QueueAdmin } from "@devmesh/service-kit/queue-admin";
 import { Counter, Gauge } from "prom-client";
 import type { MailQueue } from "./mail-deliveries.ts";
 
-/** What the mailer counts besides the attempts at jobs, which the kit counts by outcome. */
+/** Counters besides the attempts at jobs, which the kit counts. */
 export interface MailMetrics {
-  /** Mails that the other side has taken; those of customers who were gone are not among them. */
+  /** Mails that the other side has accepted. */
   readonly sent: Counter;
 }
 
-/** Registers the mailer's metrics; how much waits and how much is given up is asked of the broker at each scrape. */
+/** Registers the metrics. Each scrape asks the broker for the length of the queue. */
 export function createMailMetrics(bus: Bus, queue: QueueAdmin<MailQueue>): MailMetrics {
   const registers = [bus.metrics.registry];
   new Gauge({
     name: "devmesh_mails",
-    help: "Mails kept by the broker: waiting to be sent, or dead, that is given up.",
+    help: "Mails in the broker: waiting to be sent, or dead after the last attempt.",
     labelNames: ["state"],
     registers,
     async collect() {
       this.reset();
-      // Absent values say that nobody knows; old ones would lie, and a wait would hold up all other metrics.
+      // Absent is unknown; an old value would be wrong, and a wait would delay all other metrics.
       if (!bus.connected) return;
       try {
         const { pending, dead } = await queue.count();
@@ -30,5 +30,7 @@ export function createMailMetrics(bus: Bus, queue: QueueAdmin<MailQueue>): MailM
       }
     },
   });
-  return { sent: new Counter({ name: "devmesh_mails_sent_total", help: "Mails handed over.", registers }) };
+  return {
+    sent: new Counter({ name: "devmesh_mails_sent_total", help: "Mails that were accepted.", registers }),
+  };
 }

@@ -5,18 +5,18 @@ import type { QueueAdmin } from "@devmesh/service-kit/queue-admin";
 import type { z } from "zod";
 import type { MailQueue } from "./mail-deliveries.ts";
 
-/** Letters on one page: far below what a reply may hold, since the queue bounds the text of an error. */
-const longestPage = 100;
+/** Far below the limit of a reply, since the queue bounds the text of an error. */
+const pageLimit = 100;
 
-/** What the mesh may ask about mail: how much waits, what was given up, and trying that again. */
+/** Reads the queue, and lists and retries dead mail. */
 export function createMailer({ queue }: { queue: QueueAdmin<MailQueue> }): Implementation<typeof mailer> {
   return {
-    async listDeadMail({ after, limit = longestPage }, context) {
+    async listDeadMail({ after, limit = pageLimit }, context) {
       const sequence = after === undefined ? 0 : parseSequence(after);
       if (sequence === null) return context.fail("cursor_invalid");
       const { letters, next } = await queue.listDeadLetters({
         after: sequence,
-        limit: Math.min(limit, longestPage),
+        limit: Math.min(limit, pageLimit),
       });
       return { next: next === null ? null : String(next), items: letters.map(describeDeadMail) };
     },

@@ -1,7 +1,7 @@
 import type { SendMailOptions } from "nodemailer";
-import type { Mail } from "./mail.ts";
+import type { Mail } from "./transport.ts";
 
-/** A mail as nodemailer takes it: addresses as values, never parsed from text, so that one stays one. */
+/** A mail for nodemailer, with addresses as values, so that it parses none from text. */
 export function mimeMessageOf(mail: Mail): SendMailOptions {
   const { from, to, subject, text, html, messageId } = mail;
   return {
@@ -19,16 +19,13 @@ export function mimeMessageOf(mail: Mail): SendMailOptions {
   };
 }
 
-/** Longest line of a mail, in characters (RFC 5322, 2.1.1). */
-const longestLine = 998;
+/** RFC 5322, 2.1.1. */
+const maxLineLength = 998;
 
-/**
- * A body that travels as it is where mail allows that, so that link and token can be copied from the source:
- * nodemailer would encode, and break, any line over 76 characters, which a link is.
- */
+/** Sends a body unencoded where mail allows it: nodemailer would break lines over 76 characters, such as links. */
 function bodyOf(type: string, content: string): SendMailOptions["text"] {
   const lines = content.split(/\r\n|\r|\n/);
-  if (!lines.every((line) => line.length <= longestLine && /^[\t\x20-\x7e]*$/.test(line))) return content;
+  if (!lines.every((line) => line.length <= maxLineLength && /^[\t\x20-\x7e]*$/.test(line))) return content;
   const header = `Content-Type: ${type}; charset=utf-8\r\nContent-Transfer-Encoding: 7bit\r\n\r\n`;
   return { raw: header + lines.join("\r\n") };
 }

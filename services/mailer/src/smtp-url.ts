@@ -1,9 +1,9 @@
 import { z } from "zod";
 
-/** How a plain connection is protected: TLS with a checked certificate or nothing sent; TLS if offered; never TLS. */
+/** TLS with a valid certificate or nothing sent; TLS if offered; never TLS. */
 type StartTls = "required" | "opportunistic" | "off";
 
-/** An SMTP server as `SMTP_URL` names it. */
+/** The SMTP server of `SMTP_URL`. */
 export interface SmtpServer {
   readonly host: string;
   readonly port: number;
@@ -18,11 +18,7 @@ export interface SmtpServer {
 const form =
   "must be smtp://HOST[:PORT] or smtps://HOST[:PORT], with USER:PASSWORD@ before the host or without";
 
-/**
- * What `SMTP_URL` takes. Ports default to 587, and to 465 for `smtps`. `?starttls=` is `required`, `opportunistic` or
- * `off`; by default required where a password is sent, else opportunistic. This machine itself needs neither TLS nor
- * a valid certificate. No message of this schema repeats the URL, which holds a password.
- */
+/** `SMTP_URL` (README, Environment). No message of this schema repeats the URL, which holds a password. */
 export const SmtpUrl = z.string().transform((text, context): SmtpServer => {
   const outcome = parseSmtpUrl(text);
   if (typeof outcome !== "string") return outcome;
@@ -51,7 +47,7 @@ function parseSmtpUrl(text: string): SmtpServer | string {
     port: url.port === "" ? (implicitTls ? 465 : 587) : Number(url.port),
     implicitTls,
     startTls,
-    // Where an attacker could as well strip STARTTLS, checking the certificate protects nothing (RFC 7435).
+    // An attacker could strip an opportunistic STARTTLS, so a check would protect nothing (RFC 7435).
     verifyCertificate: implicitTls ? !local : startTls === "required",
     credentials,
   };

@@ -1,5 +1,6 @@
 import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
+import type { Logger } from "@devmesh/service-kit/logger";
 import { createQueueAdmin } from "@devmesh/service-kit/queue-admin";
 import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
 import type { MailerEnv } from "./env.ts";
@@ -7,18 +8,20 @@ import { defaultSender } from "./mail-address.ts";
 import { startMailDeliveries } from "./mail-deliveries.ts";
 import { createMailMetrics } from "./mail-metrics.ts";
 import { createMailer } from "./mailer.ts";
-import { openTransport } from "./open-transport.ts";
+import { openOutbox } from "./transport.outbox.ts";
+import { createSmtpTransport } from "./transport.smtp.ts";
+import type { MailTransport } from "./transport.ts";
 
 type Declaration = typeof mesh.mailer;
 
-/** Opens the way out for mail, an SMTP server or the outbox, and begins to work on the queue. */
+/** Opens the transport and begins to work on the queue. */
 export async function startMailer(
   parts: StartOptions<Declaration, MailerEnv>,
 ): Promise<StartedService<Declaration["serves"]>> {
   const { env, bus, clients, log, clock } = parts;
   const { PUBLIC_URL: publicUrl, MAIL_FROM: sender = defaultSender(publicUrl) } = env;
   const transport = await openTransport(env, log);
-  const office = createQueueAdmin(bus, mailQueue);
+  const admin = createQueueAdmin(bus, mailQueue);
   const deliveries = await startMailDeliveries({
     bus,
     queue: mailQueue,
@@ -28,8 +31,21 @@ export async function startMailer(
     transport,
     sender,
     publicUrl,
-    metrics: createMailMetrics(bus, office),
+    metrics: createMailMetrics(bus, admin),
     log,
   });
-  return { implementation: createMailer({ queue: office }), stop: () => deliveries.stop() };
+  return { implementation: createMailer({ queue: admin }), stop: () => deliveries.stop() };
+}
+
+/** The transport of the environment. The SMTP server is first contacted by the first mail. */
+async function openTransport(env: MailerEnv, log: Logger): Promise<MailTransport> {
+  const { SMTP_URL: server, OUTBOX_DIR: folder } = env;
+  if (server) {
+    const { host, port, startTls } = server;
+    log.info({ host, port, starttls: startTls }, "mail goes to an SMTP server");
+    return createSmtpTransport(server);
+  }
+  if (folder === undefined) throw new Error("neither SMTP_URL nor OUTBOX_DIR is set");
+  log.info({ folder }, "mail is written to files, since SMTP_URL is not set");
+  return await openOutbox(folder);
 }

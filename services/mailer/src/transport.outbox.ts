@@ -1,14 +1,12 @@
 import { mkdir, open, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createTransport } from "nodemailer";
-import type { Mail } from "./mail.ts";
 import { mimeMessageOf } from "./mime-message.ts";
-import { MailDelayed, type MailTransport } from "./transport.ts";
+import { type Mail, MailDelayed, type MailTransport } from "./transport.ts";
 
 /**
- * Writes each mail as `<time it was queued>-<id>.eml` into a folder instead of sending it: for the time before a server
- * is configured. Files are readable by their owner alone, since they hold tokens, and appear whole or not at all; a
- * mail sent again takes the place of its first copy. Makes the folder; throws when that cannot be done.
+ * Writes each mail as `<time it was queued>-<id>.eml` into a folder, which it creates, while no server is configured.
+ * Files hold tokens, so only their owner can read them; a mail that is sent again replaces its first copy.
  */
 export async function openOutbox(folder: string): Promise<MailTransport> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -27,16 +25,16 @@ export async function openOutbox(folder: string): Promise<MailTransport> {
 }
 
 function fileNameOf({ id, queuedAt }: Mail): string {
-  if (!/^[A-Za-z0-9_-]+$/.test(id)) throw new TypeError("the id of a mail stands in a file name");
+  if (!/^[A-Za-z0-9_-]+$/.test(id)) throw new TypeError("the id of a mail must be usable in a file name");
   return `${queuedAt.toISOString().replaceAll(":", "-")}-${id}.eml`;
 }
 
 async function writeWhole(folder: string, name: string, content: Buffer): Promise<void> {
-  // One draft for each mail: what a crash left of it is overwritten by the next attempt.
+  // One draft for each mail: the next attempt overwrites what a crash left.
   const draft = join(folder, `.${name}.part`);
   await writeFile(draft, content, { mode: 0o600, flush: true });
   await rename(draft, join(folder, name));
-  // The job counts as done when this returns: the new name must survive a power cut, too.
+  // The job is done when this returns: the new name must survive a power cut, too.
   const directory = await open(folder, "r");
   try {
     await directory.sync();

@@ -1,29 +1,22 @@
 import { createTransport, type NodemailerError } from "nodemailer";
-import type { Mail } from "./mail.ts";
 import { mimeMessageOf } from "./mime-message.ts";
 import type { SmtpServer } from "./smtp-url.ts";
-import { MailDelayed, MailRefused, type MailTransport } from "./transport.ts";
+import { type Mail, MailDelayed, MailRefused, type MailTransport } from "./transport.ts";
 
-/** Longest waits for a server, in milliseconds; the signal of a call bounds the whole of it besides. */
-export interface SmtpPatience {
-  /** For the name to resolve, the connection to stand, and TLS. */
+/** Timeouts in milliseconds; the signal of a call bounds all of it. */
+interface SmtpTimeouts {
+  /** Of the name look-up, the connection and TLS. */
   readonly connectMs: number;
-  /** For the first line of the server. */
+  /** Of the first line of the server. */
   readonly greetingMs: number;
-  /** Without a byte from either side afterwards. */
-  readonly silenceMs: number;
+  /** Without a byte from either side. */
+  readonly idleMs: number;
 }
 
-const defaultPatience: SmtpPatience = { connectMs: 10_000, greetingMs: 10_000, silenceMs: 20_000 };
+const defaultTimeouts: SmtpTimeouts = { connectMs: 10_000, greetingMs: 10_000, idleMs: 20_000 };
 
-/**
- * Hands mail to an SMTP server, one connection for each. No pool: mails are few (api.md bounds them to some hundred an
- * hour), servers close idle connections, and a failure stays with the mail it belongs to.
- */
-export function createSmtpTransport(
-  server: SmtpServer,
-  patience: SmtpPatience = defaultPatience,
-): MailTransport {
+/** Sends mail to an SMTP server, one connection for each: mails are few, and servers close idle connections. */
+export function createSmtpTransport(server: SmtpServer, timeouts = defaultTimeouts): MailTransport {
   const { credentials } = server;
   const transport = createTransport({
     host: server.host,
@@ -34,12 +27,12 @@ export function createSmtpTransport(
     ignoreTLS: server.startTls === "off",
     tls: { rejectUnauthorized: server.verifyCertificate },
     ...(credentials ? { auth: { user: credentials.user, pass: credentials.password } } : {}),
-    // A server that does not offer the login we were given is not the one that was meant.
+    // A server that offers no login is not the configured one.
     forceAuth: credentials !== null,
-    dnsTimeout: patience.connectMs,
-    connectionTimeout: patience.connectMs,
-    greetingTimeout: patience.greetingMs,
-    socketTimeout: patience.silenceMs,
+    dnsTimeout: timeouts.connectMs,
+    connectionTimeout: timeouts.connectMs,
+    greetingTimeout: timeouts.greetingMs,
+    socketTimeout: timeouts.idleMs,
     socketCloseTimeout: 1_000,
     maxResponseSize: 65_536,
     logger: false,
@@ -55,10 +48,7 @@ export function createSmtpTransport(
   };
 }
 
-/**
- * No `cause`: nodemailer's error holds the server's words as they came, and a server may repeat what it was sent,
- * password and content included.
- */
+/** Without a `cause`: nodemailer's error holds the server's reply, which may repeat password and content. */
 function failureOf(error: unknown, secrets: readonly string[]): MailRefused | MailDelayed {
   const { message, code, originalCode, command, responseCode, permanent }: NodemailerError =
     error instanceof Error ? error : new Error(String(error));
@@ -71,12 +61,12 @@ function failureOf(error: unknown, secrets: readonly string[]): MailRefused | Ma
 }
 
 /**
- * Only what the server says for good about this recipient or this content. A refused login, sender or connection is a
- * matter of settings: the mail waits until somebody has corrected them.
+ * Only a permanent reply about this recipient or this content. With a refused login, sender or connection the settings
+ * are wrong: the mail waits until they are corrected.
  */
 function isRefusal({ code, command, responseCode, permanent }: Partial<NodemailerError>): boolean {
   if (responseCode === undefined) return code === "EENVELOPE" && command === "API";
-  // 530 asks for a login first, wherever it comes.
+  // 530 asks for a login, after any command.
   return permanent === true && responseCode !== 530 && (command === "RCPT TO" || command === "DATA");
 }
 
@@ -87,16 +77,16 @@ function secretsOf({ credentials }: SmtpServer, { secrets }: Mail): string[] {
   return [password, ...asSent, ...secrets];
 }
 
-const longestMessage = 400;
+const maxMessageLength = 400;
 
 function redacted(text: string, secrets: readonly string[]): string {
   const clean = withoutSecrets(text, secrets)
     .replace(/[\p{Cc}\s]+/gu, " ")
     .trim();
-  return clean.length > longestMessage ? `${clean.slice(0, longestMessage)}…` : clean;
+  return clean.length > maxMessageLength ? `${clean.slice(0, maxMessageLength)}…` : clean;
 }
 
-/** In one pass, the longest first: a secret may be part of another, or of the word that replaces it. */
+/** In one pass, the longest first: a secret may be part of another, or of the replacement. */
 function withoutSecrets(text: string, secrets: readonly string[]): string {
   const patterns = secrets
     .filter((secret) => secret !== "")

@@ -75,7 +75,7 @@ export async function openMailRoom() {
     ) {
       const own = await connect("mailer");
       const queue: MailQueue = { ...mailQueue, backoffMs, attemptMs };
-      const office = createQueueAdmin(own, queue);
+      const admin = createQueueAdmin(own, queue);
       const deliveries = await startMailDeliveries({
         bus: own,
         queue,
@@ -85,10 +85,10 @@ export async function openMailRoom() {
         transport,
         sender: { name: "Devmesh", address: "no-reply@devices.example.com" },
         publicUrl: new URL("https://devices.example.com"),
-        metrics: createMailMetrics(own, office),
+        metrics: createMailMetrics(own, admin),
         log,
       });
-      const served = serve(own, mailer, createMailer({ queue: office }));
+      const served = serve(own, mailer, createMailer({ queue: admin }));
       return {
         metrics: own.metrics,
         stopDeliveries: () => deliveries.stop(),

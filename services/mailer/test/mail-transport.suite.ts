@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import PostalMime from "postal-mime";
 import { writeInvitation } from "../src/invitation.ts";
-import type { Mail } from "../src/mail.ts";
-import type { MailTransport } from "../src/transport.ts";
+import type { Mail, MailTransport } from "../src/transport.ts";
 
 /** Where a transport under test delivers to. */
 export interface Destination extends AsyncDisposable {

@@ -20,7 +20,7 @@ mailTransportSuite("SMTP", async () => {
 });
 
 const login = { user: "mailer@example.com", password: "p@ss/wörd:%" };
-const quick = { connectMs: 300, greetingMs: 300, silenceMs: 300 };
+const quick = { connectMs: 300, greetingMs: 300, idleMs: 300 };
 
 /** `SMTP_URL` of a server with a user and password put in. */
 function withLogin(url: string, password = login.password): string {
@@ -205,7 +205,7 @@ describe("an SMTP server that repeats a mail's secrets in its answer", () => {
 describe("an SMTP server that is slow or breaks off", () => {
   test("never greets: given up in bounded time", async () => {
     await using server = await startScriptedServer(() => {});
-    const patience = { connectMs: 60_000, greetingMs: 100, silenceMs: 60_000 };
+    const patience = { connectMs: 60_000, greetingMs: 100, idleMs: 60_000 };
     const failure = await failureOf(server.url, { patience });
     expect(failure).toBeInstanceOf(MailDelayed);
     expect(failure.message).toMatch(/greeting/i);
@@ -222,7 +222,7 @@ describe("an SMTP server that is slow or breaks off", () => {
       const trickle = setInterval(() => socket.write("220-still thinking\r\n"), 50);
       socket.once("close", () => clearInterval(trickle));
     });
-    const patience = { connectMs: 60_000, greetingMs: 60_000, silenceMs: 60_000 };
+    const patience = { connectMs: 60_000, greetingMs: 60_000, idleMs: 60_000 };
     expect(await failureOf(server.url, { signal: AbortSignal.timeout(300), patience })).toBeInstanceOf(
       MailDelayed,
     );
@@ -232,7 +232,7 @@ describe("an SMTP server that is slow or breaks off", () => {
   test("accepts slowly but in time: has the mail", async () => {
     await using sink = await startSmtpSink();
     sink.behave(() => ({ acceptAfterMs: 100 }));
-    const transport = createSmtpTransport(SmtpUrl.parse(sink.url), { ...quick, silenceMs: 5_000 });
+    const transport = createSmtpTransport(SmtpUrl.parse(sink.url), { ...quick, idleMs: 5_000 });
     await transport.send(exampleMail(), AbortSignal.timeout(10_000));
     expect(sink.mails).toHaveLength(1);
   });

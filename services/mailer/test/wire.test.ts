@@ -8,7 +8,7 @@ import { SmtpUrl } from "../src/smtp-url.ts";
 import { createSmtpTransport } from "../src/transport.smtp.ts";
 import { customerToken, openMailRoom, refusalOf, testCall } from "./mail-room.ts";
 
-const patient = { connectMs: 10_000, greetingMs: 10_000, silenceMs: 10_000 };
+const patient = { connectMs: 10_000, greetingMs: 10_000, idleMs: 10_000 };
 
 /** A broker with `keys`, and an SMTP server with the way to it. */
 async function openOffice(patience = patient) {
@@ -118,7 +118,7 @@ describe("a mail that cannot be sent now", () => {
   });
 
   test("bears the same Message-ID when a slow server has taken it twice", async () => {
-    await using office = await openOffice({ ...patient, silenceMs: 300 });
+    await using office = await openOffice({ ...patient, idleMs: 300 });
     const { room, sink, transport } = office;
     sink.behave(({ number }) => (number === 1 ? { acceptAfterMs: 900 } : "accept"));
     await using _mailer = await room.openMailer(transport);
