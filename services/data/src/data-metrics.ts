@@ -2,29 +2,23 @@ import { Counter, Gauge, type Registry } from "prom-client";
 import type { Unstorable } from "./ingestion/message-check.ts";
 import type { DataStore } from "./store/data-store.ts";
 
-/**
- * Why a message was not stored. Besides what can never be stored: its device is deleted, the store refused it alone,
- * QoS 0 came too fast.
- */
+/** Why a message was not stored. */
 export type DropReason = Unstorable | "device_deleted" | "refused_by_store" | "overload";
 
-/** What the data service counts. */
+/** Counters of the data service. */
 export interface DataMetrics {
-  /** By QoS: `0`, or `1` for what the broker keeps until it is acknowledged. */
+  /** By QoS: `0`, or `1` for both others. */
   readonly stored: Counter<"qos">;
-  /** Delivered again, were stored already. */
+  /** Delivered again after they were stored. */
   readonly repeated: Counter;
   readonly dropped: Counter<"reason">;
-  /** Batches that the store could not take, to be delivered again. */
+  /** Batches that the store could not take; they are retried. */
   readonly failed: Counter;
-  /** Records deleted: `age`, `bytes`, `purge`. */
+  /** By cause: `age`, `bytes`, `purge`. */
   readonly deleted: Counter<"cause">;
 }
 
-/**
- * Registers the metrics; store and backlog (messages the broker still keeps for this service) are asked at each
- * scrape.
- */
+/** Registers the metrics. Each scrape asks the store and the broker. */
 export function createDataMetrics(
   registry: Registry,
   store: DataStore,
@@ -59,7 +53,7 @@ export function createDataMetrics(
       try {
         this.set(await backlog());
       } catch {
-        // An absent value says that nobody knows; an old one would lie.
+        // Absent is unknown; an old value would be wrong.
         this.remove();
       }
     },

@@ -10,24 +10,24 @@ import type { Purges } from "./retention/purge.ts";
 import { type DataStore, InvalidCursor, type RecordSelection } from "./store/data-store.ts";
 
 /** What the use cases need. */
-export interface DataDeps {
+export interface DataOptions {
   readonly store: DataStore;
   readonly purges: Purges;
   readonly clock: Clock;
-  /** Messages that the broker keeps for storing; rejects while it cannot be asked. */
+  /** Messages that wait in the broker; rejects while it cannot be asked. */
   readonly backlog: () => Promise<number>;
 }
 
 type Query = CallInput<typeof data, "queryRecords">;
 type QueryContext = Context<typeof data, "queryRecords">;
 
-/** Left free in a reply for what stands around the records, in bytes. */
+/** Reserved in a reply for what surrounds the records. */
 const envelopeBytes = 1_024;
-/** The longest search before a page is handed over as it is, for the caller to ask on, in milliseconds. */
-const longestSearchMs = 5_000;
+/** A longer search returns what it has found, with a cursor. */
+const maxSearchMs = 5_000;
 
-/** Stored data: querying it, and forgetting a device. */
-export function createData({ store, purges, clock, backlog }: DataDeps): Implementation<typeof data> {
+/** Queries records, and deletes those of a device. */
+export function createData({ store, purges, clock, backlog }: DataOptions): Implementation<typeof data> {
   const implementation: Implementation<typeof data> = {
     async queryRecords(query, context) {
       const selection = selectionOf(query, context);
@@ -38,7 +38,7 @@ export function createData({ store, purges, clock, backlog }: DataDeps): Impleme
         limit,
         ...(after === undefined ? {} : { after }),
         maxBytes: MAX_REPLY_BYTES - envelopeBytes,
-        searchMs: Math.min(longestSearchMs, context.deadline.remainingMs() / 2),
+        searchMs: Math.min(maxSearchMs, context.deadline.remainingMs() / 2),
       };
       try {
         return await store.readPage(selection, page, context.signal);
@@ -56,7 +56,7 @@ export function createData({ store, purges, clock, backlog }: DataDeps): Impleme
     async admitDevice({ device_id }, { signal }) {
       const moment = clock.now().getTime();
       await store.admitDevice(device_id, moment);
-      // The broker's times are in milliseconds: what is published after the answer must not be of the one just refused.
+      // Messages of this millisecond are refused: those that follow the reply must be later.
       while (clock.now().getTime() === moment) await clock.sleep(1, signal);
       return {};
     },
@@ -68,7 +68,7 @@ export function createData({ store, purges, clock, backlog }: DataDeps): Impleme
   return mapStoreErrors(implementation, isStoreUnavailable);
 }
 
-/** What the caller asked for, cut to what its key may see. */
+/** The query, restricted to what its key may see. */
 function selectionOf(query: Query, context: QueryContext): RecordSelection {
   const { principal, filter, since, until, topic, order = "asc" } = query;
   if (filter?.includes("\0")) return context.fail("filter_invalid");
@@ -78,20 +78,20 @@ function selectionOf(query: Query, context: QueryContext): RecordSelection {
     order,
     ...(deviceId === undefined ? {} : { deviceId }),
     ...(topic === undefined ? {} : { topic }),
-    // Every record holds the empty string.
+    // Every record contains the empty string.
     ...(filter === undefined || filter === "" ? {} : { filter }),
     ...(since === undefined ? {} : { since: Date.parse(since) }),
     ...(until === undefined ? {} : { until: Date.parse(until) }),
   };
 }
 
-/** By which reading is shared: the key, or the device where the call does not name the key. */
+/** Reading is shared between keys, or devices where the call does not name the key. */
 function callerOf({ caller, principal }: Query): string {
   if (caller !== undefined) return `key ${caller}`;
   return "device_id" in principal ? `device ${principal.device_id}` : principal.kind;
 }
 
-/** The one device whose records the key may see and the caller wants; undefined for all. */
+/** The device whose records the key may see and the caller wants; undefined for all. */
 function visibleDevice(principal: Principal, query: Query, context: QueryContext): string | undefined {
   switch (principal.kind) {
     case "master":

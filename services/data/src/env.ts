@@ -11,10 +11,10 @@ const unitBytes: Readonly<Record<string, number>> = {
   T: kilobyte ** 4,
 };
 
-/** A size: bytes, or a number with K, M, G or T (powers of 1,024) behind it. */
+/** Bytes, or a number with K, M, G or T (powers of 1,024). */
 const ByteSize = z
   .string()
-  .regex(/^\d{1,15}[KMGT]?$/i, "must be a number of bytes, or one with K, M, G or T behind it, such as 10G")
+  .regex(/^\d{1,15}[KMGT]?$/i, "must be a number of bytes, or a number with K, M, G or T, such as 10G")
   .transform((text) => {
     const unit = text.replace(/^\d+/, "").toUpperCase();
     return Number.parseInt(text, 10) * (unitBytes[unit] ?? 1);
@@ -35,12 +35,9 @@ export const DataEnv = ServiceEnv.extend({
   STORE_URL: StoreUrl,
   /** Days that a record is kept. */
   DATA_RETENTION_DAYS: z.coerce.number().positive().max(36_500).default(30),
-  /**
-   * What the store may occupy, in bytes, indexes included; over it the device that stores most loses its oldest
-   * records.
-   */
+  /** Bytes of the store, indexes included; beyond it the device that stores most loses its oldest records. */
   DATA_MAX_BYTES: ByteSize.default(10 * kilobyte ** 3),
-  /** The most messages of one batch; the broker hands out no more than 1,000 before they are acknowledged. */
+  /** Messages of one batch; the broker delivers at most 1,000 that are not acknowledged. */
   INGEST_BATCH: z.coerce.number().int().min(1).max(1_000).default(1_000),
   /** The longest wait for a batch to fill, in milliseconds. */
   INGEST_WAIT_MS: z.coerce.number().int().min(1).max(10_000).default(50),

@@ -6,36 +6,37 @@ import type { StartedService, StartOptions } from "@devmesh/service-kit/run-serv
 import { createData } from "./data.ts";
 import { createDataMetrics } from "./data-metrics.ts";
 import type { DataEnv } from "./env.ts";
-import { createIngestion } from "./ingestion/ingest.ts";
-import { startIntake } from "./ingestion/intake.ts";
+import { createBatchWriter } from "./ingestion/batch-writer.ts";
+import { startIngestion } from "./ingestion/ingestion.ts";
 import { createRecordFeed } from "./query/record-feed.ts";
 import { createPurges } from "./retention/purge.ts";
 import { createRetention } from "./retention/retention.ts";
-import { openDataStore } from "./store/open-data-store.ts";
+import { openMongoDataStore } from "./store/data-store.mongodb.ts";
+import { openSqliteDataStore, segmentBytesFor } from "./store/data-store.sqlite.ts";
 
 type Declaration = typeof mesh.data;
 
-/**
- * Opens the store, takes up what a crash left half-purged, and begins to store what devices publish. Ready once the
- * broker keeps for this service what comes at QoS 1 and 2.
- */
+/** Opens the store, resumes purges and starts ingestion. Ready once the broker has this service's consumer. */
 export async function startData(
   parts: StartOptions<Declaration, DataEnv>,
 ): Promise<StartedService<Declaration["serves"]>> {
   const { env, bus, devicesBus, publisher, log, clock, metrics: registered, ready, signal } = parts;
   const { DATA_RETENTION_DAYS: days, DATA_MAX_BYTES: maxBytes } = env;
-  const store = await openDataStore(env.STORE_URL, { maxBytes, signal });
+  const store =
+    env.STORE_URL.kind === "mongodb"
+      ? await openMongoDataStore(env.STORE_URL, signal)
+      : openSqliteDataStore(env.STORE_URL.path, { segmentBytes: segmentBytesFor(maxBytes) });
   const backlog = () => deviceBacklog(devicesBus, "data");
   const metrics = createDataMetrics(registered.registry, store, backlog);
   const feed = createRecordFeed(publisher, clock);
-  const [wishes] = mesh.data.subscribes;
-  const listening = subscribe(bus, wishes, { records_wanted: () => feed.want() }, { mode: "each" });
-  const ingestion = createIngestion({ store, metrics, log, clock, feed });
+  const [subscription] = mesh.data.subscribes;
+  const listening = subscribe(bus, subscription, { records_wanted: () => feed.want() }, { mode: "each" });
+  const writer = createBatchWriter({ store, metrics, log, clock, feed });
   const purges = createPurges({ store, metrics, log, signal });
   const retention = createRetention({ store, purges, metrics, clock, log, days, maxBytes });
-  const intake = startIntake({
+  const ingestion = startIngestion({
     bus: devicesBus,
-    ingestion,
+    writer,
     store,
     clock,
     batch: env.INGEST_BATCH,
@@ -55,12 +56,12 @@ export async function startData(
     implementation: createData({ store, purges, clock, backlog }),
     async ready() {
       await store.ping();
-      await ingestion.checkStore();
-      // Rejects until the broker keeps for this service what devices publish.
+      await writer.checkStore();
+      // Rejects while the consumer is missing.
       await backlog();
     },
     async stop() {
-      await Promise.all([intake.stop(), sweeping, canary.ended, listening.stop()]);
+      await Promise.all([ingestion.stop(), sweeping, canary.ended, listening.stop()]);
     },
     close: () => store.close(),
   };

@@ -5,7 +5,7 @@ import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { describe, expect, test } from "@jest/globals";
 import { createDataMetrics } from "../src/data-metrics.ts";
-import { createIngestion, type Ingestion } from "../src/ingestion/ingest.ts";
+import { type BatchWriter, createBatchWriter } from "../src/ingestion/batch-writer.ts";
 import type { IncomingMessage } from "../src/ingestion/message-check.ts";
 import { gatherQos0Messages } from "../src/ingestion/qos0-messages.ts";
 import { type DataStore, maxPayloadBytes } from "../src/store/data-store.ts";
@@ -13,11 +13,11 @@ import { tempStore } from "./temp-store.ts";
 
 const log = createLogger({ service: "data", level: "silent" });
 
-function ingestionInto(store: DataStore, clock = new ManualClock()) {
+function writerInto(store: DataStore, clock = new ManualClock()) {
   const metrics = createDataMetrics(createMetrics().registry, store, async () => 0);
-  const ingestion = createIngestion({ store, metrics, log, clock, feed: { tell: () => undefined } });
+  const writer = createBatchWriter({ store, metrics, log, clock, feed: { publish: () => undefined } });
   return {
-    ingestion,
+    writer,
     async dropped(reason: string) {
       const { values } = await metrics.dropped.get();
       return values.find(({ labels }) => labels.reason === reason)?.value ?? 0;
@@ -40,11 +40,11 @@ async function stored(store: DataStore) {
   return (await store.readPage({ order: "asc" }, bounds, signal)).items;
 }
 
-describe("ingestion", () => {
+describe("a batch writer", () => {
   test("stores what can be stored, and counts the rest by reason without ever trying it again", async () => {
     await using temp = await tempStore();
-    const { ingestion, dropped } = ingestionInto(temp.store);
-    await ingestion.take([
+    const { writer, dropped } = writerInto(temp.store);
+    await writer.write([
       incoming("db/pump/temp", "21", 1),
       incoming("db/pump", "no name", 2),
       incoming("db/-/x", "no device", 3),
@@ -65,9 +65,9 @@ describe("ingestion", () => {
 
   test("a text that JSON would swell beyond a reply is shown as base64", async () => {
     await using temp = await tempStore();
-    const { ingestion } = ingestionInto(temp.store);
+    const { writer } = writerInto(temp.store);
     const nuls = "\0".repeat(maxPayloadBytes);
-    await ingestion.take([incoming("db/pump/x", nuls, 1)]);
+    await writer.write([incoming("db/pump/x", nuls, 1)]);
     const [record] = await stored(temp.store);
     expect(record?.encoding).toBe("base64");
     expect(Buffer.from(record?.message ?? "", "base64").toString("utf8") === nuls).toBe(true);
@@ -75,20 +75,20 @@ describe("ingestion", () => {
 
   test("messages of a deleted device are counted as such", async () => {
     await using temp = await tempStore();
-    const { ingestion, dropped } = ingestionInto(temp.store);
+    const { writer, dropped } = writerInto(temp.store);
     await temp.store.refuseDevice("gone");
-    await ingestion.take([incoming("db/gone/x", "1", 1), incoming("db/here/x", "2", 2)]);
+    await writer.write([incoming("db/gone/x", "1", 1), incoming("db/here/x", "2", 2)]);
     expect(await dropped("device_deleted")).toBe(1);
     expect((await stored(temp.store)).map((record) => record.device_id)).toEqual(["here"]);
   });
 
   test("a message that the store refuses for itself does not hold up the others", async () => {
     await using temp = await tempStore();
-    const { ingestion, dropped } = ingestionInto(temp.store);
+    const { writer, dropped } = writerInto(temp.store);
     using other = new DatabaseSync(temp.path);
     other.exec(`CREATE TRIGGER refuse BEFORE INSERT ON records WHEN NEW.topic = 'db/pump/bad'
       BEGIN SELECT RAISE(ABORT, 'no'); END`);
-    await ingestion.take([
+    await writer.write([
       incoming("db/pump/a", "1", 1),
       incoming("db/pump/bad", "2", 2),
       incoming("db/pump/b", "3", 3),
@@ -99,29 +99,29 @@ describe("ingestion", () => {
 
   test("a store that takes nothing leaves the batch unsettled, turns readiness red, and comes back by itself", async () => {
     await using temp = await tempStore();
-    const { ingestion } = ingestionInto(temp.store);
+    const { writer } = writerInto(temp.store);
     using other = new DatabaseSync(temp.path);
     other.exec("ALTER TABLE last_record RENAME TO away");
     const batch = [incoming("db/pump/a", "1", 1)];
-    await expect(ingestion.take(batch)).rejects.toThrow(StoreUnavailable);
-    await expect(ingestion.checkStore()).rejects.toThrow(StoreUnavailable);
+    await expect(writer.write(batch)).rejects.toThrow(StoreUnavailable);
+    await expect(writer.checkStore()).rejects.toThrow(StoreUnavailable);
     other.exec("ALTER TABLE away RENAME TO last_record");
-    await ingestion.take(batch);
-    await ingestion.checkStore();
+    await writer.write(batch);
+    await writer.checkStore();
     expect(await stored(temp.store)).toHaveLength(1);
   });
 
   test("where nothing is tried again, a write of its own tells whether the store is back", async () => {
     await using temp = await tempStore();
     const clock = new ManualClock();
-    const { ingestion } = ingestionInto(temp.store, clock);
+    const { writer } = writerInto(temp.store, clock);
     using other = new DatabaseSync(temp.path);
     other.exec("ALTER TABLE last_record RENAME TO away");
-    await expect(ingestion.take([incoming("db/pump/a", "1", 1)])).rejects.toThrow(StoreUnavailable);
+    await expect(writer.write([incoming("db/pump/a", "1", 1)])).rejects.toThrow(StoreUnavailable);
     await clock.advance(30_000);
-    await expect(ingestion.checkStore()).rejects.toThrow(StoreUnavailable);
+    await expect(writer.checkStore()).rejects.toThrow(StoreUnavailable);
     other.exec("ALTER TABLE away RENAME TO last_record");
-    await ingestion.checkStore();
+    await writer.checkStore();
   });
 });
 
@@ -131,8 +131,8 @@ describe("messages at QoS 0", () => {
   test("are stored in batches, at the latest when their wait is over", async () => {
     await using temp = await tempStore();
     const clock = new ManualClock();
-    const { ingestion } = ingestionInto(temp.store);
-    const messages = gatherQos0Messages({ ingestion, clock, ...bounds });
+    const { writer } = writerInto(temp.store);
+    const messages = gatherQos0Messages({ writer, clock, ...bounds });
     for (const payload of ["1", "2", "3", "4"]) messages.add(incoming("db/pump/x", payload));
     await clock.advance(0);
     expect((await stored(temp.store)).map((record) => record.message)).toEqual(["1", "2", "3"]);
@@ -144,16 +144,16 @@ describe("messages at QoS 0", () => {
   test("a batch ends before it weighs too much, but holds one message at least", async () => {
     await using temp = await tempStore();
     const clock = new ManualClock();
-    const { ingestion } = ingestionInto(temp.store);
+    const { writer } = writerInto(temp.store);
     const batches: number[] = [];
-    const taking: Ingestion = {
-      ...ingestion,
-      take(batch) {
+    const counting: BatchWriter = {
+      ...writer,
+      write(batch) {
         batches.push(batch.length);
-        return ingestion.take(batch);
+        return writer.write(batch);
       },
     };
-    const messages = gatherQos0Messages({ ingestion: taking, clock, ...bounds });
+    const messages = gatherQos0Messages({ writer: counting, clock, ...bounds });
     for (const weight of [1_500, 600, 600, 300]) messages.add(incoming("db/pump/x", "x".repeat(weight)));
     await clock.advance(0);
     await clock.advance(50);
@@ -164,8 +164,8 @@ describe("messages at QoS 0", () => {
   test("beyond the bound of what may wait they are dropped and counted", async () => {
     await using temp = await tempStore();
     const clock = new ManualClock();
-    const { ingestion, dropped } = ingestionInto(temp.store);
-    const messages = gatherQos0Messages({ ingestion, clock, ...bounds, maxWaiting: 2, maxWaitingBytes: 100 });
+    const { writer, dropped } = writerInto(temp.store);
+    const messages = gatherQos0Messages({ writer, clock, ...bounds, maxWaiting: 2, maxWaitingBytes: 100 });
     messages.add(incoming("db/pump/x", "1"));
     messages.add(incoming("db/pump/x", "x".repeat(100)));
     messages.add(incoming("db/pump/x", "2"));
@@ -183,8 +183,8 @@ describe("messages at QoS 0", () => {
     async (_, most, weight) => {
       await using temp = await tempStore();
       const clock = new ManualClock();
-      const { ingestion, dropped } = ingestionInto(temp.store);
-      const messages = gatherQos0Messages({ ingestion, clock, ...bounds, batch: 1_000, ...most });
+      const { writer, dropped } = writerInto(temp.store);
+      const messages = gatherQos0Messages({ writer, clock, ...bounds, batch: 1_000, ...most });
       const payload = (at: number) => `${at} `.padEnd(weight, "x").slice(0, weight);
       for (let at = 0; at < 100; at++) messages.add(incoming("db/flood/x", payload(at)));
       for (let at = 0; at < 10; at++) {
@@ -202,8 +202,8 @@ describe("messages at QoS 0", () => {
   test("wait for a store that takes nothing and are stored when it comes back", async () => {
     await using temp = await tempStore();
     const clock = new ManualClock();
-    const { ingestion } = ingestionInto(temp.store);
-    const messages = gatherQos0Messages({ ingestion, clock, ...bounds });
+    const { writer } = writerInto(temp.store);
+    const messages = gatherQos0Messages({ writer, clock, ...bounds });
     using other = new DatabaseSync(temp.path);
     other.exec("ALTER TABLE last_record RENAME TO away");
     messages.add(incoming("db/pump/x", "1"));

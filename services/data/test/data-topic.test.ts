@@ -1,7 +1,7 @@
 import { topicLevels } from "@devmesh/device-broker/device-topic";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { parseDataTopic } from "../src/ingestion/data-topic.ts";
+import { parseDataTopic } from "../src/ingestion/message-check.ts";
 
 /** What nats-server makes of a topic, after `mqttToNATSSubjectConversion` of its mqtt.go. */
 function subjectOfTopic(topic: string): string {

@@ -4,7 +4,7 @@ import { parseStoreUrl } from "@devmesh/store/store-url";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
 import { describe, expect, test } from "@jest/globals";
-import { createFairTurns } from "../src/query/fair-queue.ts";
+import { createFairQueue } from "../src/query/fair-queue.ts";
 import { openMongoDataStore } from "../src/store/data-store.mongodb.ts";
 import type { DataMessage, DataStore } from "../src/store/data-store.ts";
 import { startCommandGate } from "./command-gate.ts";
@@ -28,34 +28,34 @@ function work(begun: string[]) {
   };
 }
 
-describe("fair turns", () => {
+describe("a fair queue", () => {
   test("a caller with much to do has its share of permits, and another one begins at once", async () => {
-    const turns = createFairTurns({ inAll: 3, ofOneCaller: 2 });
+    const queue = createFairQueue({ limit: 3, perCaller: 2 });
     const begun: string[] = [];
     const { named } = work(begun);
-    for (let at = 0; at < 50; at++) void turns.run("greedy", signal, named("greedy"));
+    for (let at = 0; at < 50; at++) void queue.run("greedy", signal, named("greedy"));
     expect(begun).toEqual(["greedy", "greedy"]);
-    void turns.run("other", signal, named("other"));
+    void queue.run("other", signal, named("other"));
     expect(begun).toEqual(["greedy", "greedy", "other"]);
   });
 
   test("callers that wait get free permits by turns, however much each has queued", async () => {
-    const turns = createFairTurns({ inAll: 1, ofOneCaller: 1 });
+    const queue = createFairQueue({ limit: 1, perCaller: 1 });
     const begun: string[] = [];
     const { named, endFirst } = work(begun);
-    for (let at = 0; at < 50; at++) void turns.run("greedy", signal, named("greedy"));
-    for (const name of ["a", "b", "a", "b"]) void turns.run(name, signal, named(name));
+    for (let at = 0; at < 50; at++) void queue.run("greedy", signal, named("greedy"));
+    for (const name of ["a", "b", "a", "b"]) void queue.run(name, signal, named(name));
     for (let at = 0; at < 7; at++) await endFirst();
     expect(begun).toEqual(["greedy", "a", "b", "greedy", "a", "b", "greedy", "greedy"]);
   });
 
   test("a caller that goes away keeps its permit until what it began is done, and what it queued never begins", async () => {
-    const turns = createFairTurns({ inAll: 1, ofOneCaller: 1 });
+    const queue = createFairQueue({ limit: 1, perCaller: 1 });
     const begun: string[] = [];
     const { named, endFirst } = work(begun);
     const gone = new AbortController();
-    const asked = [1, 2].map((at) => turns.run("gone", gone.signal, named(`gone ${at}`)));
-    void turns.run("other", signal, named("other"));
+    const asked = [1, 2].map((at) => queue.run("gone", gone.signal, named(`gone ${at}`)));
+    void queue.run("other", signal, named("other"));
     gone.abort(new Error("went away"));
     for (const one of asked) await expect(one).rejects.toThrow("went away");
     expect(begun).toEqual(["gone 1"]);
@@ -64,12 +64,12 @@ describe("fair turns", () => {
   });
 
   test("closing ends what waits", async () => {
-    const turns = createFairTurns({ inAll: 1, ofOneCaller: 1 });
-    void turns.run("one", signal, work([]).named("one"));
-    const waiting = turns.run("one", signal, work([]).named("two"));
-    turns.close();
+    const queue = createFairQueue({ limit: 1, perCaller: 1 });
+    void queue.run("one", signal, work([]).named("one"));
+    const waiting = queue.run("one", signal, work([]).named("two"));
+    queue.close();
     await expect(waiting).rejects.toThrow(StoreUnavailable);
-    await expect(turns.run("one", signal, work([]).named("three"))).rejects.toThrow(StoreUnavailable);
+    await expect(queue.run("one", signal, work([]).named("three"))).rejects.toThrow(StoreUnavailable);
   });
 });
 

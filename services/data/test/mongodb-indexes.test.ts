@@ -84,7 +84,7 @@ describeOverMongodb("queries of a MongoDB data store", (mongodb) => {
   ] as const)(
     "%s is read by an index, in either direction, and counted by it",
     async (_, selection, index) => {
-      const { records } = collectionsOf(opened.db);
+      const { records } = collectionsOf(opened);
       for (const order of ["asc", "desc"] as const) {
         const plan = planOf({ order, ...selection });
         const where = { $and: [{ _id: { $gte: 100, $lte: 9_000 } }, plan.conditions] };
@@ -146,7 +146,7 @@ describeOverMongodb("queries of a MongoDB data store", (mongodb) => {
   });
 
   test("whether a batch was stored before, what has expired, and what a topic filter may match is looked up by indexes", async () => {
-    const { records } = collectionsOf(opened.db);
+    const { records } = collectionsOf(opened);
     const sequence = { $gte: 100, $lte: 200 };
     const last = records.find(
       { stream: "2026-01-01T00:00:00Z", sequence: { $exists: true } },

@@ -16,7 +16,7 @@ import { type CommandGate, type HeldHalf, startCommandGate } from "./command-gat
 
 const never = new AbortController().signal;
 /** Short, so that a test waits little for the turn of an adapter that was cut off. */
-const turnMs = 500;
+const leaseMs = 500;
 
 function message(sequence: number, deviceId = "pump"): DataMessage {
   return {
@@ -89,7 +89,7 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
   let gate: CommandGate;
   const opened: DataStore[] = [];
 
-  async function openAt(url: string, options: MongoDataStoreOptions = { turnMs }): Promise<DataStore> {
+  async function openAt(url: string, options: MongoDataStoreOptions = { leaseMs }): Promise<DataStore> {
     const store = await openMongoDataStore(parseStoreUrl(url) as MongoUrl, never, options);
     opened.push(store);
     return store;
@@ -110,7 +110,7 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
 
   test("batches of several at once, also the same ones, are stored once, and a follower misses nothing", async () => {
     // A turn that no pause of this process ends: a batch may have to wait for its turn, and is never overtaken.
-    const stores = await Promise.all([1, 2, 3].map(() => openAt(database.storeUrl, { turnMs: 60_000 })));
+    const stores = await Promise.all([1, 2, 3].map(() => openAt(database.storeUrl, { leaseMs: 60_000 })));
     const [first] = stores;
     if (first === undefined) throw new Error("there are three");
     const follower = follow(first);
@@ -222,20 +222,20 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
     const urls = [database.storeUrlBehind(gate.port), database.storeUrl];
     const plain = await Promise.all(urls.map((url) => openMongo(parseStoreUrl(url) as MongoUrl, [], never)));
     const [late, early] = plain.map((opened, at) =>
-      createSearchSegments(opened, collectionsOf(opened.db), {
+      createSearchSegments(collectionsOf(opened), {
         segmentIds: at === 0 ? 20 : 10,
         segmentBytes: 1_000_000,
       }),
     );
     const held = gate.holdAt(1, "request", "insert");
-    const making = late?.seal(20, never);
+    const making = late?.build(20, never);
     await held;
-    await early?.seal(15, never);
+    await early?.build(15, never);
     gate.release();
     await making;
-    const sealedTo = await early?.sealedTo();
+    const indexedTo = await early?.indexedTo();
     for (const opened of plain) await opened.close();
-    expect(sealedTo).toBe(10);
+    expect(indexedTo).toBe(10);
   });
 
   test("records that two processes delete at the same time are taken off the size once", async () => {
@@ -278,7 +278,7 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
   test("segments of an older release are counted before a device pays", async () => {
     await writeInOneSegment();
     const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
-    const { segments, shares } = collectionsOf(plain.db);
+    const { segments, shares } = collectionsOf(plain);
     await shares.deleteMany({});
     await segments.updateMany({}, { $unset: { counted: 1 } });
     await plain.close();
@@ -293,9 +293,9 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
     const store = await openAt(database.storeUrl);
     await store.append(Array.from({ length: 40 }, (_, at) => message(10 + at, at % 2 === 0 ? "a" : "b")));
     const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
-    const collections = collectionsOf(plain.db);
+    const collections = collectionsOf(plain);
     const bounds = { segmentIds: 40, segmentBytes: 1_000_000 };
-    await createSearchSegments(plain, collections, bounds).seal(40, never);
+    await createSearchSegments(collections, bounds).build(40, never);
     const segments = await collections.segments.countDocuments();
     await plain.close();
     return { segments };
@@ -304,7 +304,7 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
   test("what the server refuses for reasons of its own is no message's fault", async () => {
     const store = await openAt(database.storeUrl);
     const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
-    await collectionsOf(plain.db).records.dropIndex(recordIndexes.delivery);
+    await collectionsOf(plain).records.dropIndex(recordIndexes.delivery);
     await plain.close();
     await expect(store.append(run(1, 10))).rejects.toThrow(StoreUnavailable);
   });
@@ -312,8 +312,8 @@ describeOverMongodb("several writers of one MongoDB store", (mongodb) => {
   test("ids go on beyond 32 bits", async () => {
     const store = await openAt(database.storeUrl);
     const plain = await openMongo(parseStoreUrl(database.storeUrl) as MongoUrl, [], never);
-    const { writer, sealed } = collectionsOf(plain.db);
-    await sealed.insertOne({ _id: "sealed", to: 2 ** 31 - 6 });
+    const { writer, indexed } = collectionsOf(plain);
+    await indexed.insertOne({ _id: "sealed", to: 2 ** 31 - 6 });
     await writer.updateOne({ _id: "writer" }, { $set: { visible: 2 ** 31 - 6, next: 2 ** 31 - 5 } });
     await plain.close();
     await store.append(run(1, 10));

@@ -52,7 +52,7 @@ function message(payload: string | Uint8Array, more: Partial<DataMessage> = {}):
 }
 
 test("what was stored is told as queries give it, in its order; what made no record is not", async () => {
-  feed.tell(
+  feed.publish(
     [message("21.5"), message("again"), message(Buffer.from([0xff]), { encoding: "base64" })],
     [7, null, 8],
   );
@@ -68,7 +68,7 @@ test("a large batch is told in pieces that the broker takes, whatever its texts 
   const quotes = message('"'.repeat(100_000));
   const controls = message("\u0001".repeat(60_000));
   const batch = Array.from({ length: 10 }, (_, at) => (at % 2 === 0 ? quotes : controls));
-  feed.tell(
+  feed.publish(
     batch,
     batch.map((_, at) => at),
   );
@@ -78,11 +78,11 @@ test("a large batch is told in pieces that the broker takes, whatever its texts 
 
 test("nothing is told once nobody has wanted records for a while, until somebody does again", async () => {
   await clock.advance(recordsWantedMs);
-  feed.tell([message("in time")], [1]);
+  feed.publish([message("in time")], [1]);
   await clock.advance(1);
-  feed.tell([message("too late")], [2]);
+  feed.publish([message("too late")], [2]);
   feed.want();
-  feed.tell([message("wanted")], [3]);
+  feed.publish([message("wanted")], [3]);
   await eventually(() => heard.length === 2);
   expect(heard.flat().map(({ id }) => id)).toEqual([1, 3]);
 });

@@ -6,43 +6,42 @@ import type { RecordFeed } from "../query/record-feed.ts";
 import type { DataMessage, DataStore } from "../store/data-store.ts";
 import { checkMessage, type IncomingMessage } from "./message-check.ts";
 
-/** What ingestion needs. */
-export interface IngestionDeps {
+/** What a batch writer needs. */
+export interface BatchWriterOptions {
   readonly store: DataStore;
   readonly metrics: DataMetrics;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Told of each batch that was stored. */
-  readonly feed: Pick<RecordFeed, "tell">;
+  /** Gets each batch that was stored. */
+  readonly feed: Pick<RecordFeed, "publish">;
 }
 
-/** Takes messages of devices into the store. */
-export interface Ingestion {
+/** Writes messages of devices into the store. */
+export interface BatchWriter {
   /**
-   * Stores what can be stored of a batch and settles the rest for good: it is counted and not to be tried again. Once
-   * this resolves, the batch may be acknowledged. @throws StoreUnavailable: nothing of the batch is settled, try it
-   * again later.
+   * Stores what can be stored of a batch, drops and counts the rest; then the batch may be acknowledged.
+   * @throws StoreUnavailable when the whole batch is to be tried again
    */
-  take(batch: readonly IncomingMessage[]): Promise<void>;
-  /** Counts messages that were given up before they came to {@link take}. */
+  write(batch: readonly IncomingMessage[]): Promise<void>;
+  /** Counts messages that were dropped before {@link write}. */
   drop(reason: DropReason, messages: number): void;
   /** @throws StoreUnavailable while the store takes nothing. */
   checkStore(): Promise<void>;
 }
 
-/** One line in the log for a kind of drop, then none for this many of the kind. */
+/** Drops of one reason for each line in the log. */
 const dropsPerLogLine = 1_000;
 
 /**
- * What failed is tried again within this time, in milliseconds, and then tells whether the store takes messages; a
- * small write of our own may still fit where a batch does not. It decides only when nothing is left to be tried.
+ * Failed batches are retried within this time, in milliseconds, which shows whether the store works. Only then
+ * {@link BatchWriter.checkStore} writes itself: a small write may succeed where a batch does not.
  */
 const retriedWithinMs = 30_000;
 
-/** Ingestion into a store, one batch at a time. */
-export function createIngestion({ store, metrics, log, clock, feed }: IngestionDeps): Ingestion {
+/** Writes one batch at a time. */
+export function createBatchWriter({ store, metrics, log, clock, feed }: BatchWriterOptions): BatchWriter {
   const drops = new Map<DropReason, number>();
-  /** When the store last took nothing, on the monotonic clock; null since it took something. */
+  /** When the store last failed, in monotonic milliseconds; null after a success. */
   let failedAt: number | null = null;
   let last: Promise<unknown> = Promise.resolve();
 
@@ -64,16 +63,16 @@ export function createIngestion({ store, metrics, log, clock, feed }: IngestionD
       metrics.repeated.inc(repeated);
       drop("device_deleted", refused);
       const stored = messages.length - repeated - refused;
-      // A batch is of one kind: what the broker keeps until it is acknowledged, or QoS 0.
+      // A batch holds either QoS 0 alone or none of it.
       metrics.stored.inc({ qos: messages[0]?.delivery == null ? "0" : "1" }, stored);
-      feed.tell(messages, ids);
+      feed.publish(messages, ids);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       await appendEach(messages, error);
     }
   }
 
-  /** Finds the message that the store cannot take, so that the others are stored and it is not tried for ever. */
+  /** Drops the messages that the store cannot take and stores the others. */
   async function appendEach(messages: readonly DataMessage[], cause: unknown): Promise<void> {
     const [only] = messages;
     if (messages.length === 1 && only !== undefined) {
@@ -83,7 +82,7 @@ export function createIngestion({ store, metrics, log, clock, feed }: IngestionD
     for (const message of messages) await append([message]);
   }
 
-  async function take(batch: readonly IncomingMessage[]): Promise<void> {
+  async function write(batch: readonly IncomingMessage[]): Promise<void> {
     const storable: DataMessage[] = [];
     for (const message of batch) {
       const checked = checkMessage(message);
@@ -94,7 +93,7 @@ export function createIngestion({ store, metrics, log, clock, feed }: IngestionD
     try {
       await append(storable);
     } catch (error) {
-      if (failedAt === null) log.error({ err: error }, "the store takes no messages; they are tried again");
+      if (failedAt === null) log.error({ err: error }, "the store takes no messages; they are retried");
       failedAt = clock.monotonicMs();
       metrics.failed.inc();
       throw error;
@@ -102,10 +101,10 @@ export function createIngestion({ store, metrics, log, clock, feed }: IngestionD
   }
 
   return {
-    take(batch) {
-      const turn = last.then(() => take(batch));
-      last = turn.catch(() => undefined);
-      return turn;
+    write(batch) {
+      const written = last.then(() => write(batch));
+      last = written.catch(() => undefined);
+      return written;
     },
     drop,
     async checkStore() {

@@ -6,45 +6,44 @@ import {
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { DataStore } from "../store/data-store.ts";
-import type { Ingestion } from "./ingest.ts";
+import type { BatchWriter } from "./batch-writer.ts";
 import type { IncomingMessage } from "./message-check.ts";
 import { gatherQos0Messages } from "./qos0-messages.ts";
 
-/** What the intake needs. */
-export interface IntakeOptions {
+/** What ingestion needs. */
+export interface IngestionOptions {
   /** In account DEVICES. */
   readonly bus: Bus;
-  readonly ingestion: Ingestion;
+  readonly writer: BatchWriter;
   readonly store: Pick<DataStore, "lastSequence">;
   readonly clock: Clock;
   /** The most messages of one batch. */
   readonly batch: number;
   /** The longest wait for a batch to fill, in milliseconds. */
   readonly waitMs: number;
-  /** Ends the intake; a batch that is under way is finished. */
+  /** Ends ingestion; a batch under way is finished. */
   readonly signal: AbortSignal;
 }
 
 /**
- * The most payload of one batch, in bytes. To store this much of text takes SQLite about half a second, and meanwhile
- * the process answers nothing, neither queries nor probes; larger batches store no faster.
+ * The most payload of one batch, in bytes. It blocks the process for about half a second with SQLite; larger batches
+ * are no faster.
  */
 const batchBytes = 2 * 1024 * 1024;
 
-/** Messages coming in from the broker. */
-export interface Intake {
-  /** Resolves when nothing is under way any more; what waited is stored. */
+/** Running ingestion. */
+export interface Ingestion {
+  /** Resolves when what waited is stored. */
   stop(): Promise<void>;
 }
 
 /**
- * Takes what devices publish below `db/`: at QoS 1 and 2 from the broker's stream, acknowledged once it is stored,
- * one batch in flight and one replica at a time, so that ids ascend in the order the broker took the messages; at QoS
- * 0 as it is told, best effort.
+ * Stores what devices publish below `db/`. QoS 1 and 2 come from the broker's stream, one batch in flight and one
+ * replica at a time so that ids ascend in the broker's order, and are acknowledged once stored; QoS 0 is best effort.
  */
-export function startIntake(options: IntakeOptions): Intake {
-  const { bus, ingestion, store, clock, batch, waitMs, signal } = options;
-  // Rejects for nothing but a defect; then nobody handles it, and the process ends rather than going on deaf.
+export function startIngestion(options: IngestionOptions): Ingestion {
+  const { bus, writer, store, clock, batch, waitMs, signal } = options;
+  // Rejects only for a defect; then nothing handles it, and the process ends.
   const pulling = pullDeviceMessages(
     bus,
     {
@@ -55,9 +54,9 @@ export function startIntake(options: IntakeOptions): Intake {
       lastStored: (streamCreated) => store.lastSequence(streamCreated),
       signal,
     },
-    (messages) => ingestion.take(messages.map(keptMessage)),
+    (messages) => writer.write(messages.map(storedMessage)),
   );
-  const transient = gatherQos0Messages({ ingestion, clock, batch, batchBytes, waitMs });
+  const transient = gatherQos0Messages({ writer, clock, batch, batchBytes, waitMs });
   const listening = subscribeDeviceTopics(bus, "db.>", bus.name, (message) => {
     transient.add(qos0Message(message));
     return undefined;
@@ -70,7 +69,7 @@ export function startIntake(options: IntakeOptions): Intake {
   };
 }
 
-function keptMessage({
+function storedMessage({
   topicLevels,
   payload,
   timestamp,

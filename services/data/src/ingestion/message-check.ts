@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
+import { DeviceId } from "@devmesh/contracts/model/device-id";
 import { type DataMessage, type DeliveryKey, maxPayloadBytes } from "../store/data-store.ts";
-import { parseDataTopic, type UnusableTopic } from "./data-topic.ts";
 
-/** A message as the broker hands it over. */
+/** A message as the broker delivers it. */
 export interface IncomingMessage {
   /** Levels of the topic, as the device chose them. */
   readonly topicLevels: readonly string[];
@@ -13,20 +13,29 @@ export interface IncomingMessage {
   readonly delivery: DeliveryKey | null;
 }
 
-/** Why a message can never be stored; the label of its count. */
-export type Unstorable = UnusableTopic | "topic_too_long" | "too_large";
+/** Why a topic below `db/` is invalid. */
+type InvalidTopic = "no_device" | "no_name";
 
-/** The most that a topic may weigh, in bytes. */
+/** Why a message can never be stored; the label of its count. */
+export type Unstorable = InvalidTopic | "topic_too_long" | "too_large";
+
 const maxTopicBytes = 4_096;
-/**
- * The most that a text may weigh as JSON, in bytes, so that each record fits into a reply. Only a payload of almost
- * nothing but control characters or quotes gets there; it is shown as base64, which grows by a third at most.
- */
+/** A text that is larger as JSON, in bytes, is shown as base64, so that each record fits into a reply. */
 const maxTextBytes = 400 * 1024;
 /** A byte becomes six at most: `\\u0000`. */
-const worstGrowth = 6;
+const maxJsonGrowth = 6;
 
-/** What can be stored of a message, or why nothing can. */
+/** The topic a device published on, by its levels. A name is required after the device. */
+export function parseDataTopic(
+  levels: readonly string[],
+): Pick<DataMessage, "deviceId" | "topic"> | InvalidTopic {
+  const [root, deviceId, name] = levels;
+  if (root !== "db" || deviceId === undefined || !DeviceId.safeParse(deviceId).success) return "no_device";
+  if (name === undefined) return "no_name";
+  return { deviceId, topic: levels.join("/") };
+}
+
+/** The message to store, or why it cannot be stored. */
 export function checkMessage({
   topicLevels,
   payload,
@@ -42,6 +51,6 @@ export function checkMessage({
 
 function isShowable(payload: Uint8Array): boolean {
   if (!isUtf8(payload)) return false;
-  if (payload.length * worstGrowth <= maxTextBytes) return true;
+  if (payload.length * maxJsonGrowth <= maxTextBytes) return true;
   return Buffer.byteLength(JSON.stringify(Buffer.from(payload).toString("utf8"))) <= maxTextBytes;
 }

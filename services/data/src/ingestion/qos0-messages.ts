@@ -1,52 +1,49 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
-import type { Ingestion } from "./ingest.ts";
+import type { BatchWriter } from "./batch-writer.ts";
 import type { IncomingMessage } from "./message-check.ts";
 
-/** How messages at QoS 0 are gathered. */
+/** How messages at QoS 0 are buffered. */
 export interface Qos0Options {
-  readonly ingestion: Ingestion;
+  readonly writer: BatchWriter;
   readonly clock: Clock;
   /** The most messages of one batch, and the most bytes of payloads, which one message alone may exceed. */
   readonly batch: number;
   readonly batchBytes: number;
   /** How long a message waits for others, in milliseconds. */
   readonly waitMs: number;
-  /**
-   * The most messages that wait, and the most bytes of payloads; beyond, the device that has most of it loses
-   * messages.
-   */
+  /** The most messages that wait, and the most bytes of payloads; beyond, the device with most of it loses messages. */
   readonly maxWaiting?: number;
   readonly maxWaitingBytes?: number;
 }
 
-/** A message that waits, or whose place is left open because it was dropped. */
+/** A message that waits, or was dropped and not removed yet. */
 interface Waiting {
   readonly message: IncomingMessage;
   dropped: boolean;
 }
 
-/** What waits of one device, oldest first. */
+/** The waiting messages of one device, oldest first. */
 interface DeviceShare {
   readonly messages: Set<Waiting>;
   bytes: number;
 }
 
-/** Messages at QoS 0: the broker keeps none of them, so they wait here, in bounded memory. */
+/** Messages at QoS 0, which the broker does not keep, in bounded memory. */
 export interface Qos0Messages {
   /** Never waits and never throws. */
   add(message: IncomingMessage): void;
-  /** Takes no more and stores what waits, once. */
+  /** Stores what waits, and takes no more. */
   stop(): Promise<void>;
 }
 
-/** Wait before a batch that the store could not take is tried again, in milliseconds. */
+/** Delay before a failed batch is retried, in milliseconds. */
 const retryMs = 1_000;
 
-/** Gathers messages into batches and hands them to ingestion, one batch at a time. */
+/** Writes messages in batches, one at a time. */
 export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
   const {
-    ingestion,
+    writer,
     clock,
     batch,
     batchBytes,
@@ -55,34 +52,34 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
     maxWaitingBytes = 32 * 1024 * 1024,
   } = options;
   let waiting: Waiting[] = [];
-  /** How many of these are not dropped. */
+  /** Of `waiting`, without dropped ones. */
   let count = 0;
-  /** Of all that waits or is being stored. */
+  /** Of all that waits or is being written. */
   let bytes = 0;
   const shares = new Map<string, DeviceShare>();
-  /** The device whose next message is dropped, as long as nothing else changes. */
+  /** The device with most of the buffer, as long as nothing changes; null when it is to be computed. */
   let heaviest: string | null = null;
-  let storing: Promise<void> | null = null;
+  let writing: Promise<void> | null = null;
   let cancelTimer: (() => void) | null = null;
-  /** Whether the store took nothing last: then the next try has its wait, however many messages come. */
+  /** Whether the last batch failed: then the next one waits, however many messages come. */
   let failing = false;
   let stopped = false;
 
   function schedule(ms: number): void {
-    if (storing !== null || cancelTimer !== null) return;
-    cancelTimer = clock.schedule(ms, storeBatch);
+    if (writing !== null || cancelTimer !== null) return;
+    cancelTimer = clock.schedule(ms, writeBatch);
   }
 
-  function storeBatch(): void {
+  function writeBatch(): void {
     cancelTimer?.();
     cancelTimer = null;
-    if (storing !== null || count === 0) return;
-    storing = settle(takeBatch()).then((stored) => {
-      storing = null;
+    if (writing !== null || count === 0) return;
+    writing = settle(takeBatch()).then((stored) => {
+      writing = null;
       failing = !stored;
       if (stopped || count === 0) return;
       if (!stored) schedule(retryMs);
-      else if (count >= batch || bytes >= batchBytes) storeBatch();
+      else if (count >= batch || bytes >= batchBytes) writeBatch();
       else schedule(waitMs);
     });
   }
@@ -109,7 +106,7 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
     heaviest = null;
   }
 
-  /** Makes room for a message at the cost of the devices that have most; false where that is its own. */
+  /** Drops messages of the devices that have most to make room for one; false when that is its own device. */
   function makeRoomFor(message: IncomingMessage): boolean {
     const device = deviceOf(message);
     const weight = message.payload.length;
@@ -129,14 +126,14 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
       oldest.dropped = true;
       bytes -= oldest.message.payload.length;
       leave(oldest);
-      ingestion.drop("overload", 1);
+      writer.drop("overload", 1);
     }
     return true;
   }
 
   const partOf = (messages: number, size: number) => Math.max(messages / maxWaiting, size / maxWaitingBytes);
 
-  /** What has waited longest; at least one message. */
+  /** The oldest messages, at least one. */
   function takeBatch(): Waiting[] {
     const taken: Waiting[] = [];
     let weight = 0;
@@ -154,18 +151,18 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
     return taken;
   }
 
-  /** Whether the store could be asked at all. */
+  /** False when the batch is to be retried. */
   async function settle(entries: readonly Waiting[]): Promise<boolean> {
     const messages = entries.map(({ message }) => message);
     try {
-      await ingestion.take(messages);
+      await writer.write(messages);
     } catch (error) {
       if (error instanceof StoreUnavailable && !stopped) {
         waiting = [...entries, ...waiting];
         for (const entry of entries) enter(entry);
         return false;
       }
-      ingestion.drop("overload", messages.length);
+      writer.drop("overload", messages.length);
     }
     for (const { payload } of messages) bytes -= payload.length;
     return true;
@@ -174,24 +171,24 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
   return {
     add(message) {
       if (stopped || !makeRoomFor(message)) {
-        ingestion.drop("overload", 1);
+        writer.drop("overload", 1);
         return;
       }
       const entry = { message, dropped: false };
-      // Places left open are closed once they are most of all.
+      // Dropped messages are removed once they are the majority.
       if (waiting.length > 2 * count + batch) waiting = waiting.filter(({ dropped }) => !dropped);
       waiting.push(entry);
       enter(entry);
       bytes += message.payload.length;
       const isFull = count >= batch || bytes >= batchBytes;
-      if (isFull && !failing && cancelTimer !== null && storing === null) storeBatch();
+      if (isFull && !failing && cancelTimer !== null && writing === null) writeBatch();
       else schedule(waitMs);
     },
     async stop() {
       stopped = true;
       cancelTimer?.();
       cancelTimer = null;
-      await storing;
+      await writing;
       while (count > 0) await settle(takeBatch());
     },
   };

@@ -1,19 +1,16 @@
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 
-/** How many pieces of work run at one time. */
-export interface FairTurnsOptions {
-  readonly inAll: number;
-  readonly ofOneCaller: number;
+/** Permits of a {@link FairQueue}. */
+export interface FairQueueOptions {
+  readonly limit: number;
+  readonly perCaller: number;
 }
 
-/** A semaphore whose permits callers get by turns, however much work each of them queues. */
-export interface FairTurns {
-  /**
-   * Runs the work once the caller has its turn. Rejects with the signal's reason at once when it aborts, while work
-   * that has begun keeps its permit until it ends.
-   */
+/** A semaphore that shares its permits between callers, however much work each of them queues. */
+export interface FairQueue {
+  /** Rejects with the signal's reason at once when it aborts; work that has begun keeps its permit until it ends. */
   run<T>(caller: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
-  /** Rejects what waits, and whatever comes later. */
+  /** Rejects what waits and what comes later. */
   close(): void;
 }
 
@@ -25,25 +22,22 @@ interface Waiting {
 interface Caller {
   readonly waiting: Set<Waiting>;
   running: number;
-  /** Turns given to all callers when this one had its last; 0 for one that had none. */
+  /** The count of permits given to all callers when this one got its last. */
   servedAt: number;
 }
 
-/**
- * Gives the next permit to the caller that has the fewest, and among these to the one that waits longest for its
- * turn.
- */
-export function createFairTurns({ inAll, ofOneCaller }: FairTurnsOptions): FairTurns {
+/** Gives the next permit to the caller that has the fewest, and among these to the one that was served least recently. */
+export function createFairQueue({ limit, perCaller }: FairQueueOptions): FairQueue {
   /** Callers with work that waits or runs. */
   const callers = new Map<string, Caller>();
   let running = 0;
-  let turns = 0;
+  let served = 0;
   let closed = false;
 
   function nextCaller(): Caller | undefined {
     let next: Caller | undefined;
     for (const caller of callers.values()) {
-      if (caller.waiting.size === 0 || caller.running >= ofOneCaller) continue;
+      if (caller.waiting.size === 0 || caller.running >= perCaller) continue;
       const first =
         next === undefined ||
         caller.running < next.running ||
@@ -54,13 +48,13 @@ export function createFairTurns({ inAll, ofOneCaller }: FairTurnsOptions): FairT
   }
 
   function assign(): void {
-    while (running < inAll) {
+    while (running < limit) {
       const caller = nextCaller();
       const [next] = caller?.waiting ?? [];
       if (caller === undefined || next === undefined) return;
       caller.waiting.delete(next);
       caller.running++;
-      caller.servedAt = ++turns;
+      caller.servedAt = ++served;
       running++;
       next.begin();
     }

@@ -1,31 +1,31 @@
 import { z } from "zod";
 import { InvalidCursor, type PageRequest } from "../store/data-store.ts";
 
-/** Reading on in the order asked for. */
+/** Reads on in the requested order. */
 export interface ReadPosition {
   readonly kind: "read";
-  /** The id behind which it goes on; null at the very beginning. */
+  /** The id after which it goes on; null at the beginning. */
   readonly at: number | null;
   /** Matching records still to skip. */
   readonly skip: number;
-  /** The most records that may still follow because of a negative `skip`; null where there is no such bound. */
+  /** The records that may still follow with a negative `skip`; null without one. */
   readonly remaining: number | null;
-  /** Whether the request had a `skip`: then its cursors say how much of it is left. */
+  /** Whether the request had a `skip`: then its cursors hold the rest of it. */
   readonly skipped: boolean;
 }
 
-/** Counting back from the end of the order, for a negative `skip`. */
+/** Counts back from the end of the order, for a negative `skip`. */
 export interface SeekPosition {
   readonly kind: "seek";
-  /** The id in front of which it goes on counting; null at the very end. */
+  /** The id before which it goes on; null at the end. */
   readonly at: number | null;
   /** Matching records counted so far. */
   readonly found: number;
-  /** How many to count: `|skip|`. */
+  /** `|skip|`. */
   readonly wanted: number;
 }
 
-/** How far a query has come; all that is needed to go on with it. */
+/** The state of a query between two scans. */
 export type Position = ReadPosition | SeekPosition;
 
 /** Where a page begins. @throws InvalidCursor */
@@ -50,7 +50,7 @@ export function startOf({ after, skip }: Pick<PageRequest, "after" | "skip">): P
   return { kind: "seek", at, found: found ?? 0, wanted: wanted ?? 0 };
 }
 
-/** The cursor of a position: the plain record id wherever that says enough. */
+/** The cursor of a position: just the record id where that is enough. */
 export function cursorOf(position: Position): string {
   if (position.kind === "seek") return ["s", position.at ?? "", position.found, position.wanted].join("_");
   if (position.at !== null && !position.skipped) return String(position.at);

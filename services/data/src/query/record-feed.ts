@@ -5,40 +5,37 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { DataMessage } from "../store/data-store.ts";
 
-/**
- * Most bytes of payload and topic told in one event: as JSON they may grow sixfold, and must stay below the broker's
- * `max_payload`.
- */
+/** Payload and topics of one event: JSON may be six times as large, and must stay below the broker's `max_payload`. */
 const maxChunkBytes = 128 * 1024;
-/** What a record weighs beside its payload and topic. */
+/** JSON of a record besides payload and topic, in bytes. */
 const recordOverhead = 200;
 
-/** Tells gateways of records that were just stored, while one of them wants them (ADR 20). Costs nothing otherwise. */
+/** Publishes records that were just stored while a gateway wants them (ADR 20). */
 export interface RecordFeed {
   /** A gateway wants records for the next {@link recordsWantedMs}. */
   want(): void;
-  /** Best effort: neither throws nor waits. `ids` are the messages' record ids, null for one that made none. */
-  tell(messages: readonly DataMessage[], ids: readonly (number | null)[]): void;
+  /** Best effort: neither throws nor waits. `ids` are the messages' record ids, null for one without a record. */
+  publish(messages: readonly DataMessage[], ids: readonly (number | null)[]): void;
 }
 
-/** A feed of the event `stored`. */
+/** Publishes the event `stored`. */
 export function createRecordFeed(publisher: Publisher<typeof dataEvents>, clock: Clock): RecordFeed {
-  // A process that has just started has not heard who wants records yet.
+  // A process that has just started does not know yet whether a gateway wants records.
   let wantedUntilMs = clock.monotonicMs() + recordsWantedMs;
 
-  function publish(records: readonly DataRecord[]): void {
+  function publishChunk(records: readonly DataRecord[]): void {
     const outcome = publisher.live.stored({ records: [...records] });
     if (outcome !== "too_large" || records.length < 2) return;
     const half = Math.ceil(records.length / 2);
-    publish(records.slice(0, half));
-    publish(records.slice(half));
+    publishChunk(records.slice(0, half));
+    publishChunk(records.slice(half));
   }
 
   return {
     want() {
       wantedUntilMs = clock.monotonicMs() + recordsWantedMs;
     },
-    tell(messages, ids) {
+    publish(messages, ids) {
       if (clock.monotonicMs() > wantedUntilMs) return;
       let records: DataRecord[] = [];
       let bytes = 0;
@@ -47,19 +44,19 @@ export function createRecordFeed(publisher: Publisher<typeof dataEvents>, clock:
         if (id === undefined || id === null) continue;
         const weight = message.payload.length + message.topic.length + recordOverhead;
         if (records.length > 0 && bytes + weight > maxChunkBytes) {
-          publish(records);
+          publishChunk(records);
           records = [];
           bytes = 0;
         }
         records.push(recordOf(id, message));
         bytes += weight;
       }
-      if (records.length > 0) publish(records);
+      if (records.length > 0) publishChunk(records);
     },
   };
 }
 
-/** The record as queries give it. */
+/** The record as queries return it. */
 function recordOf(id: number, { timestamp, deviceId, topic, payload, encoding }: DataMessage): DataRecord {
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
   return {

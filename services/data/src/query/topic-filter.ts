@@ -1,36 +1,30 @@
 import { topicMatcher } from "@devmesh/contracts/model/topic-match";
 
-/** A run of topics in the order of their bytes: from `from` up to, not including, `to`. */
+/** Topics in the order of their bytes from `from` up to, not including, `to`. */
 interface TopicRange {
   readonly from: string;
   readonly to: string;
 }
 
-/**
- * An MQTT topic filter made ready for searching: what an index can find of it and the exact rule. A topic matches
- * when it is `exact`, or is in `range` and `matches` says so.
- */
+/** An MQTT topic filter for an index: a topic matches when it is `exact`, or is in `range` and `matches` it. */
 export interface TopicPattern {
-  /** The one topic without wildcards that matches: the filter itself, or what stands before `/#`. */
+  /** The filter itself, or its part before `/#`. */
   readonly exact: string | null;
-  /** All further topics that match lie in it; null where there are none. */
+  /** Contains all further topics that match; null when there are none. */
   readonly range: TopicRange | null;
-  /** Whether all topics in `range` match, so that `matches` need not be asked. */
+  /** Whether all topics in `range` match. */
   readonly rangeIsExact: boolean;
   matches(topic: string): boolean;
-  /** What `matches` says, as a regular expression of Perl's kind. */
+  /** `matches` as a Perl regular expression. */
   readonly expression: string;
 }
 
-/**
- * The pattern of a filter relative to `db/<deviceId>/`. The filter has been checked (`TopicFilter`), the id too
- * (`DeviceId`).
- */
+/** The pattern of a valid filter (`TopicFilter`) relative to `db/<deviceId>/`. */
 export function topicPattern(deviceId: string, filter: string): TopicPattern {
   const levels = ["db", deviceId, ...filter.split("/")];
   const wildcard = levels.findIndex((level) => level === "+" || level === "#");
   const matchesFilter = topicMatcher(levels.join("/"));
-  // `db/ab` is no topic of device `ab`: only what begins `db/ab/` is.
+  // `db/ab` is no topic of device `ab`.
   const matches = (topic: string) => topic.startsWith(`db/${deviceId}/`) && matchesFilter(topic);
   const expression = expressionOf(levels);
   if (wildcard === -1)
@@ -41,7 +35,7 @@ export function topicPattern(deviceId: string, filter: string): TopicPattern {
   return { exact, range, rangeIsExact: endsHere, matches, expression };
 }
 
-/** `#` takes in the level above it, but for the device's: there is no topic `db/<deviceId>`. */
+/** `#` also matches the level above it, except `db/<deviceId>`. */
 function expressionOf(levels: readonly string[]): string {
   const parts = levels.map((level, at) => {
     if (level === "#") return at > 2 ? "(?:/.*)?" : "/.*";
@@ -51,7 +45,7 @@ function expressionOf(levels: readonly string[]): string {
   return `(?s)^${parts.join("")}\\z`;
 }
 
-/** The character after `/` ends the range: no topic that begins with the prefix sorts behind it. */
+/** Ends at the character after `/`. */
 function topicsBelow(prefix: string): TopicRange {
   return { from: prefix, to: `${prefix.slice(0, -1)}0` };
 }

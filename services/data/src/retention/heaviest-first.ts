@@ -1,30 +1,27 @@
-/** What the records of a device weigh. */
+/** The weight of a device's records. */
 export interface DeviceBytes {
   readonly deviceId: string;
   readonly bytes: number;
 }
 
-/** A record that may go. */
+/** A record that may be deleted. */
 export interface WeighedRecord {
   readonly id: number;
   readonly deviceId: string;
   readonly weight: number;
 }
 
-/** How many records go. */
+/** How many records to delete. */
 export interface Removal {
   readonly limit: number;
-  /** Fewer than `limit` go if these weigh so much, in bytes. */
+  /** Fewer than `limit` if they have this weight, in bytes. */
   readonly enough: number;
 }
 
 /**
- * Chooses the records that go when a store is over its bound: again and again the oldest one of the device that
- * weighs most. So no device loses a record while another weighs more, and devices of equal weight lose their oldest
- * records by turns.
- *
- * `oldestOf` returns the record of a device that follows those it returned before, null where there is none, and
- * `unread` where it was not looked up, at which the choice ends.
+ * Chooses the records to delete when a store is over its bound: repeatedly the oldest one of the heaviest device.
+ * `oldestOf` returns the next record of a device, null when there is none, and `unread`, which ends the choice, when it
+ * was not looked up.
  */
 export function chooseHeaviestFirst(
   devices: readonly DeviceBytes[],
@@ -52,12 +49,12 @@ export function chooseHeaviestFirst(
 
 const nobody = { deviceId: "", bytes: Number.NEGATIVE_INFINITY };
 
-/** The devices that records weighing `enough` are chosen from; given heaviest first. */
+/** The devices that records of the weight `enough` are chosen from; given heaviest first. */
 export function payersOf(devices: readonly DeviceBytes[], enough: number): readonly DeviceBytes[] {
   let bytes = 0;
   for (const [at, device] of devices.entries()) {
     bytes += device.bytes;
-    // What each of them keeps if they pay all of it.
+    // The weight that each of them keeps.
     if ((bytes - enough) / (at + 1) >= (devices[at + 1]?.bytes ?? 0)) return devices.slice(0, at + 1);
   }
   return devices;

@@ -8,26 +8,26 @@ import type { DataStore } from "../store/data-store.ts";
 export interface Purges {
   /**
    * Refuses the device's messages at once and resolves when none of its records is left. A second call joins the first.
-   * @throws StoreUnavailable when it was cut off; it goes on by {@link resume}.
+   * @throws StoreUnavailable when it was interrupted; {@link resume} continues it
    */
   purge(deviceId: string): Promise<void>;
-  /** Goes on with purges that a crash or a failure cut off. */
+  /** Continues purges that a crash or a failure interrupted. */
   resume(): Promise<void>;
 }
 
-/** What purging needs. */
-export interface PurgeDeps {
+/** What purges need. */
+export interface PurgesOptions {
   readonly store: DataStore;
   readonly metrics: DataMetrics;
   readonly log: Logger;
-  /** Ends purges under way when the service stops; they are resumed at the next start. */
+  /** Interrupts purges when the service stops. */
   readonly signal: AbortSignal;
 }
 
 const recordsPerStep = 500;
 
-/** A purge outlives the call that asked for it: whoever asks again finds it further on. */
-export function createPurges({ store, metrics, log, signal }: PurgeDeps): Purges {
+/** A purge goes on after the call that started it has ended. */
+export function createPurges({ store, metrics, log, signal }: PurgesOptions): Purges {
   const underWay = new Map<string, Promise<void>>();
 
   async function deleteAll(deviceId: string): Promise<void> {
@@ -49,7 +49,7 @@ export function createPurges({ store, metrics, log, signal }: PurgeDeps): Purges
     underWay.set(deviceId, purge);
     purge.catch((error: unknown) => {
       if (!signal.aborted)
-        log.error({ err: error, device_id: deviceId }, "a purge broke off; it will be resumed");
+        log.error({ err: error, device_id: deviceId }, "a purge was interrupted; it will be resumed");
     });
     return purge;
   }

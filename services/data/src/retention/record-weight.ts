@@ -1,10 +1,7 @@
-/** Names, types, numbers and times of a record, and its entries in the indexes without topic and device, in bytes. */
+/** A record and its index entries without payload, topic and device, in bytes. */
 const fixedWeight = 260;
 
-/**
- * What a record takes up, indexes included, before anything is compressed: what it holds, and topic and device once
- * more for their indexes; in bytes.
- */
+/** The size of a record, indexes included and uncompressed, in bytes: topic and device count twice for their indexes. */
 export function weightOf(deviceId: string, topic: string, payloadBytes: number): number {
   return fixedWeight + payloadBytes + 2 * (Buffer.byteLength(topic) + deviceId.length);
 }

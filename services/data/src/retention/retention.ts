@@ -5,26 +5,24 @@ import type { DataMetrics } from "../data-metrics.ts";
 import type { DataStore } from "../store/data-store.ts";
 import type { Purges } from "./purge.ts";
 
-/** How long records are kept, and how much of them. */
+/** Bounds of the store. */
 export interface RetentionOptions {
   readonly store: DataStore;
   readonly purges: Purges;
   readonly metrics: DataMetrics;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Days after which a record goes. */
+  /** Days that a record is kept. */
   readonly days: number;
-  /** What the store may occupy, in bytes; the device that stores most loses its oldest records first. */
+  /** The device that stores most loses its oldest records first. */
   readonly maxBytes: number;
 }
 
 /** Keeps the store within its bounds. */
 export interface Retention {
-  /** Deletes all that is beyond the bounds now. */
+  /** Deletes all that is beyond the bounds. */
   sweep(signal: AbortSignal): Promise<void>;
-  /**
-   * Sweeps at once and then every 30 s until `signal` aborts. What fails is logged and tried again.
-   */
+  /** Sweeps at once and then every 30 s until `signal` aborts; a failure is logged. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -32,7 +30,7 @@ const recordsPerStep = 500;
 const sweepEveryMs = 30_000;
 const dayMs = 86_400_000;
 
-/** Retention by age and by size (api.md, Stored data). Between two steps ingestion has its turn. */
+/** Retention by age and by size (api.md, Stored data), in steps between which ingestion goes on. */
 export function createRetention(options: RetentionOptions): Retention {
   const { store, purges, metrics, clock, log, days, maxBytes } = options;
 
@@ -54,7 +52,7 @@ export function createRetention(options: RetentionOptions): Retention {
     const expiry = clock.now().getTime() - days * dayMs;
     await deleteInSteps("age", () => store.deleteExpired(expiry, recordsPerStep), signal);
     await deleteInSteps("bytes", () => store.deleteHeaviest(recordsPerStep, maxBytes), signal);
-    // What is older than any record that is kept would be deleted anyway.
+    // Older messages would be deleted anyway.
     await store.forgetAdmissions(expiry);
     await purges.resume();
   }
@@ -68,7 +66,6 @@ export function createRetention(options: RetentionOptions): Retention {
         } catch (error) {
           if (!signal.aborted) log.error({ err: error }, "the store could not be swept");
         }
-        // Ends early, and silently, when the service stops.
         await clock.sleep(sweepEveryMs, signal).catch(() => undefined);
       }
     },

@@ -1,10 +1,9 @@
 import { openMongo } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { MongoUrl } from "@devmesh/store/store-url";
-import { createFairTurns } from "../query/fair-queue.ts";
+import { createFairQueue } from "../query/fair-queue.ts";
 import type { DataStore } from "./data-store.ts";
 import { collectionDeclarations, collectionsOf, recordIndexes } from "./mongodb/collections.ts";
-import { asWriter } from "./mongodb/deadline.ts";
 import { createRecordPages } from "./mongodb/record-pages.ts";
 import { createRecordRemoval } from "./mongodb/record-removal.ts";
 import { appendRecords } from "./mongodb/record-writing.ts";
@@ -12,22 +11,19 @@ import { createRefusals } from "./mongodb/refusals.ts";
 import { createSearchSegments, type SegmentBounds } from "./mongodb/search-segments.ts";
 import { createWriter } from "./mongodb/writer.ts";
 
-/** How a MongoDB data store is laid out, and how fast it gives a process up. */
+/** The layout of a MongoDB data store. */
 export interface MongoDataStoreOptions extends Partial<SegmentBounds> {
-  /** How long a process that has died in the middle of a batch holds up the others, in milliseconds. */
-  readonly turnMs?: number;
+  /** How long a process that died in the middle of a batch blocks the others, in milliseconds. */
+  readonly leaseMs?: number;
 }
 
 const defaults: Required<MongoDataStoreOptions> = {
   segmentIds: 65_536,
   segmentBytes: 64 * 1024 * 1024,
-  turnMs: 5_000,
+  leaseMs: 5_000,
 };
 
-/**
- * Opens the store that all replicas of the service share, making its collections and indexes if need be (ADR 18).
- * @throws StoreUnavailable when no server answers in time.
- */
+/** Opens the store that all replicas share (ADR 18). @throws StoreUnavailable when no server answers in time */
 export async function openMongoDataStore(
   url: MongoUrl,
   signal: AbortSignal,
@@ -35,57 +31,49 @@ export async function openMongoDataStore(
 ): Promise<DataStore> {
   const bounds = { ...defaults, ...options };
   const store = await openMongo(url, collectionDeclarations, signal);
-  const collections = collectionsOf(store.db);
-  const writer = await createWriter({ store, collections, turnMs: bounds.turnMs });
-  const segments = createSearchSegments(store, collections, bounds);
-  const refusals = createRefusals(store, collections, writer);
-  const turns = createFairTurns({ inAll: commandsAtOnce, ofOneCaller: commandsAtOnce / 2 });
-  const pages = createRecordPages({ store, collections, writer, segments, turns });
+  const collections = collectionsOf(store);
+  const writer = await createWriter(store, collections, bounds.leaseMs);
+  const segments = createSearchSegments(collections, bounds);
+  const refusals = createRefusals(collections, writer);
+  const queue = createFairQueue({ limit: commandsAtOnce, perCaller: commandsAtOnce / 2 });
+  const pages = createRecordPages(collections, writer, segments, queue);
   const closing = new AbortController();
 
-  /** Ids and weight stored by this process since it last looked for a complete segment; at first, there may be one. */
-  let unsealed = { ids: Number.POSITIVE_INFINITY, weight: 0 };
-  let sealing: Promise<void> | null = null;
+  /** Stored by this process since it last looked for a complete segment; at first, there may be one. */
+  let stored = { ids: Number.POSITIVE_INFINITY, weight: 0 };
+  let building: Promise<void> | null = null;
 
-  /** Makes segments beside ingestion, one at a time. One that fails is made later: a search goes without it. */
-  function sealSometimes(ids: number, weight: number): void {
-    unsealed = { ids: unsealed.ids + ids, weight: unsealed.weight + weight };
-    if (
-      sealing !== null ||
-      (unsealed.ids < bounds.segmentIds / 4 && unsealed.weight < bounds.segmentBytes / 4)
-    )
-      return;
-    unsealed = { ids: 0, weight: 0 };
-    sealing = seal()
+  /** Builds segments in the background. One that fails is built later: a search works without it. */
+  function buildSegments(ids: number, weight: number): void {
+    stored = { ids: stored.ids + ids, weight: stored.weight + weight };
+    const isEnough = stored.ids >= bounds.segmentIds / 4 || stored.weight >= bounds.segmentBytes / 4;
+    if (building !== null || !isEnough) return;
+    stored = { ids: 0, weight: 0 };
+    building = writer
+      .visible(closing.signal)
+      .then((visible) => segments.build(visible, closing.signal))
       .catch(() => undefined)
       .finally(() => {
-        sealing = null;
+        building = null;
       });
   }
 
-  async function seal(): Promise<void> {
-    await segments.seal(await writer.visible(closing.signal), closing.signal);
-  }
-
   return {
-    ...createRecordRemoval(store, collections, segments),
-    refuseDevice: refusals.refuseDevice,
+    ...createRecordRemoval(collections, segments),
+    ...refusals,
     async finishPurge(deviceId) {
       await segments.forget(deviceId);
       await refusals.finishPurge(deviceId);
     },
-    unfinishedPurges: refusals.unfinishedPurges,
-    admitDevice: refusals.admitDevice,
-    forgetAdmissions: refusals.forgetAdmissions,
     async append(messages) {
       if (messages.length === 0) return { stored: 0, repeated: 0, refused: 0, ids: [] };
-      const outcome = await appendRecords({ store, collections, writer, refusals }, messages);
+      const outcome = await appendRecords(collections, writer, refusals, messages);
       const bytes = messages.reduce((sum, { payload }) => sum + payload.length, 0);
-      if (outcome.stored > 0) sealSometimes(messages.length, bytes);
+      if (outcome.stored > 0) buildSegments(messages.length, bytes);
       return outcome;
     },
     async lastSequence(stream) {
-      const last = await asWriter(store, (options) =>
+      const last = await collections.run((options) =>
         collections.records.findOne(
           { stream, sequence: { $exists: true } },
           { ...options, hint: recordIndexes.delivery, sort: { sequence: -1 }, projection: { sequence: 1 } },
@@ -94,26 +82,24 @@ export async function openMongoDataStore(
       return last?.sequence ?? null;
     },
     async readPage(selection, page, givenSignal) {
-      const readSignal = AbortSignal.any([givenSignal, closing.signal]);
-      return await pages.read(selection, page, readSignal);
+      return await pages.read(selection, page, AbortSignal.any([givenSignal, closing.signal]));
     },
     async ping() {
-      await asWriter(store, () => store.ping(AbortSignal.timeout(pingMs)));
+      await collections.run(() => store.ping(AbortSignal.timeout(pingTimeoutMs)));
     },
     async checkWritable() {
-      await writer.takeTurn(0, async () => undefined);
+      await writer.write(0, async () => undefined);
     },
     async close() {
       closing.abort(new StoreUnavailable("the store is closed"));
-      turns.close();
-      await sealing;
+      queue.close();
+      await building;
       await store.close();
     },
   };
 }
 
-/** How many commands of searches this process has the server work on at one time. */
+/** Commands of searches that this process has the server work on at a time. */
 const commandsAtOnce = 4;
 
-/** How long a server may take to answer that it is there, in milliseconds. */
-const pingMs = 2_000;
+const pingTimeoutMs = 2_000;

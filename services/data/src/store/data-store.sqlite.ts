@@ -1,21 +1,19 @@
 import type { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "@devmesh/store/sqlite";
-import { cursorOf, type Position, startOf } from "../ingestion/position.ts";
-import { createFairTurns } from "../query/fair-queue.ts";
+import { isSqliteFailure } from "@devmesh/store/sqlite-failure";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import { createFairQueue } from "../query/fair-queue.ts";
+import { cursorOf, type Position, startOf } from "../query/position.ts";
 import type { DataStore, RecordPage, StoreSize } from "./data-store.ts";
-import { translatingFailures } from "./sqlite/failure.ts";
 import { openRecordReader, type ReaderRequest, type RecordReader } from "./sqlite/record-reader.ts";
 import { createRecordWriting, type SegmentBounds } from "./sqlite/record-writing.ts";
 import { migrations, tuneForAppending } from "./sqlite/schema.ts";
 
-/** How a {@link SqliteDataStore} is laid out. */
+/** The layout of a {@link SqliteDataStore}. */
 export interface SqliteDataStoreOptions extends Partial<SegmentBounds> {
-  /** Threads that read; one caller is given all but one of them. */
+  /** Threads that read; one caller gets all but one of them. */
   readonly readers?: number;
-  /**
-   * How long one scan keeps a reading thread before another query gets its turn, in milliseconds; at least one
-   * segment's time.
-   */
+  /** How long one scan keeps a thread before another query gets it, in milliseconds; at least one segment's time. */
   readonly sliceMs?: number;
 }
 
@@ -31,25 +29,25 @@ const defaults: Required<SqliteDataStoreOptions> = {
   sliceMs: 100,
 };
 
-/** The size of a segment that lets a store of at most `maxBytes` give up its oldest records in small parts. */
+/** Segments are small parts of `maxBytes`, since a search table is dropped as a whole. */
 export function segmentBytesFor(maxBytes: number): number {
   return Math.min(defaults.segmentBytes, Math.max(256 * 1024, Math.floor(maxBytes / 64)));
 }
 
 /**
- * Opens the store in the file `path`, making it if need be. A batch is one commit, and one sync.
- * @throws Error with one clear sentence when another process holds it or the path cannot be used.
+ * Opens or creates the store in the file `path`. A batch is one commit, and one sync.
+ * @throws Error with one clear sentence when another process holds it or the path cannot be used
  */
 export function openSqliteDataStore(path: string, options: SqliteDataStoreOptions = {}): SqliteDataStore {
   const { readers, sliceMs, ...segmentBounds } = { ...defaults, ...options };
   if (path === ":memory:")
-    throw new Error("STORE_URL of the data service must name a file: readers open it, too");
+    throw new Error("STORE_URL of the data service must name a file: several threads open it");
   const store = openSqlite(path, { migrations });
   const { db } = store;
   tuneForAppending(db);
   const sql = prepareStatements(db);
   const reader = openRecordReader(path, readers);
-  const turns = createFairTurns({ inAll: readers, ofOneCaller: Math.max(1, readers - 1) });
+  const queue = createFairQueue({ limit: readers, perCaller: Math.max(1, readers - 1) });
   const records = createRecordWriting(db, segmentBounds);
 
   function size(): StoreSize {
@@ -61,7 +59,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
   return {
     reader,
     async append(messages) {
-      return translatingFailures(() => records.append(messages));
+      return mapFailures(() => records.append(messages));
     },
     async readPage(selection, page, signal): Promise<RecordPage> {
       const items: RecordPage["items"] = [];
@@ -77,7 +75,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
           sliceMs,
         };
         const request: ReaderRequest = { selection, position, bounds };
-        const found = await turns.run(page.caller, signal, () => reader.scan(request));
+        const found = await queue.run(page.caller, signal, () => reader.scan(request));
         items.push(...found.items);
         bytes += found.bytes;
         position = found.position;
@@ -86,31 +84,30 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       return { next: position === null ? null : cursorOf(position), items };
     },
     async refuseDevice(deviceId) {
-      translatingFailures(() => sql.refuse.run(deviceId));
+      mapFailures(() => sql.refuse.run(deviceId));
     },
     async deleteRecordsOf(deviceId, limit) {
-      return translatingFailures(() => records.remove("recordsOf", deviceId, limit));
+      return mapFailures(() => records.remove("recordsOf", deviceId, limit));
     },
     async finishPurge(deviceId) {
-      translatingFailures(() => sql.finishPurge.run(deviceId));
+      mapFailures(() => sql.finishPurge.run(deviceId));
     },
     async unfinishedPurges() {
       return sql.unfinishedPurges.all().map((row) => String(row.device_id));
     },
     async admitDevice(deviceId, moment) {
-      translatingFailures(() => sql.admit.run(moment, deviceId));
+      mapFailures(() => sql.admit.run(moment, deviceId));
     },
     async forgetAdmissions(moment) {
-      translatingFailures(() => sql.forgetAdmissions.run(moment));
+      mapFailures(() => sql.forgetAdmissions.run(moment));
     },
     async deleteExpired(moment, limit) {
-      return translatingFailures(() => records.remove("recordsBefore", moment, limit));
+      return mapFailures(() => records.remove("recordsBefore", moment, limit));
     },
     async deleteHeaviest(limit, aboveBytes) {
-      // A segment's worth at a time: its search table, which is not in the weights, may give more room back than they
-      // say.
+      // One segment at a time: its search table, which the weights leave out, may free more than they say.
       const enough = Math.min(size().bytes - aboveBytes, segmentBounds.segmentBytes);
-      return enough > 0 ? translatingFailures(() => records.removeHeaviest({ limit, enough })) : 0;
+      return enough > 0 ? mapFailures(() => records.removeHeaviest({ limit, enough })) : 0;
     },
     async lastSequence(streamCreated) {
       const last = sql.lastSequence.get(streamCreated)?.sequence ?? null;
@@ -118,17 +115,27 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
     },
     size: async () => size(),
     async ping() {
-      // A file does not go away by itself; that it takes nothing shows when something is stored.
+      // A file is always there; `checkWritable` finds a full disk.
     },
     async checkWritable() {
-      translatingFailures(() => sql.touch.run());
+      mapFailures(() => sql.touch.run());
     },
     async close() {
-      turns.close();
+      queue.close();
       await reader.close();
       store.close();
     },
   };
+}
+
+/** Runs a statement; turns a failure of SQLite itself into {@link StoreUnavailable}. */
+function mapFailures<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    if (!isSqliteFailure(cause)) throw cause;
+    throw new StoreUnavailable(`the store cannot be written: ${cause.errstr}`, { cause });
+  }
 }
 
 function prepareStatements(db: DatabaseSync) {

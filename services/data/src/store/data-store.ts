@@ -1,22 +1,22 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 
-/** The most that a payload may weigh, in bytes (api.md, Stored data). */
+/** Of one message (api.md, Stored data). */
 export const maxPayloadBytes = 256 * 1024;
 
 /**
- * Where a message is in the broker's stream. With the message's `timestamp` it is the same at each delivery of a
- * message, and of no other: a broker that lost the tail of its stream gives the sequences again, later (ADR 6).
+ * Position of a message in the broker's stream. Unique only with the message's `timestamp`: a broker that lost the tail
+ * of its stream reuses the sequences, later (ADR 6).
  */
 export interface DeliveryKey {
-  /** When the broker created the stream: one created again counts from one. */
+  /** When the broker created the stream: a new one starts again at one. */
   readonly streamCreated: string;
   readonly sequence: number;
 }
 
-/** A message below `db/<deviceId>/` that has been checked and may be stored. */
+/** A message below `db/<deviceId>/` that may be stored. */
 export interface DataMessage {
-  /** Null at QoS 0, which the broker keeps nowhere and sends once. */
+  /** Null at QoS 0, which is delivered once. */
   readonly delivery: DeliveryKey | null;
   /** When the broker took the message; Unix milliseconds. */
   readonly timestamp: number;
@@ -25,22 +25,22 @@ export interface DataMessage {
   readonly topic: string;
   /** At most {@link maxPayloadBytes}; UTF-8 where `encoding` is `text`. */
   readonly payload: Uint8Array;
-  /** How the payload is shown; `filter` looks into texts only. */
+  /** How the payload is shown; `filter` searches texts only. */
   readonly encoding: "text" | "base64";
 }
 
-/** What became of a batch. */
+/** The result of a batch. */
 export interface AppendOutcome {
   readonly stored: number;
-  /** Were stored before, under the same {@link DeliveryKey} and `timestamp`. */
+  /** Stored before, with the same {@link DeliveryKey} and `timestamp`. */
   readonly repeated: number;
-  /** Belong to a device whose messages are refused. */
+  /** Of a device whose messages are refused. */
   readonly refused: number;
-  /** The record id of each message of the batch; null for one that made none now. */
+  /** The record id of each message; null for one that was not stored. */
   readonly ids: readonly (number | null)[];
 }
 
-/** Which records, in which order. All conditions hold at once. */
+/** Which records, in which order. All conditions must hold. */
 export interface RecordSelection {
   readonly deviceId?: string;
   /** MQTT topic filter relative to `db/<deviceId>/`; only together with `deviceId`. */
@@ -51,104 +51,87 @@ export interface RecordSelection {
   readonly since?: number;
   /** Unix milliseconds, exclusive. */
   readonly until?: number;
-  /** By record id, that is by order of storing. */
+  /** By record id, the order of storing. */
   readonly order: "asc" | "desc";
 }
 
 /** Which part of the selected records. */
 export interface PageRequest {
-  /** Reading is shared fairly between callers, however many pages each asks for at one time. */
+  /** Reading is shared fairly between callers. */
   readonly caller: string;
-  /** Negative: that many before the end of the order, and then at most so many in all. */
+  /** Negative: begins so many records before the end. */
   readonly skip: number;
   /** The most records wanted; null for all. */
   readonly limit: number | null;
-  /**
-   * A record id, or a `next` of the store, which stands for its own rest of `skip`; not a record id with a negative
-   * `skip`.
-   */
+  /** A `next` of the store, which replaces `skip`; or, unless `skip` is negative, a record id. */
   readonly after?: string;
-  /** The most that the page's records may weigh as JSON, in bytes; at least one record of the largest kind. */
+  /** The most JSON of a page; at least the largest record. */
   readonly maxBytes: number;
-  /** How long to search before the page is handed over as it is, in milliseconds. */
+  /** A search that takes longer returns what it has found, in milliseconds. */
   readonly searchMs: number;
 }
 
-/**
- * Records in the order asked for. It may hold fewer than wanted, even none; `next` is null where nothing can follow.
- */
+/** Records in the requested order. May be fewer than requested, even none; `next` is null when nothing can follow. */
 export interface RecordPage {
   readonly next: string | null;
   readonly items: DataRecord[];
 }
 
-/** A cursor that is no record id and was not given by this store. */
+/** A cursor that is no record id and not of this store. */
 export class InvalidCursor extends Error {
   override readonly name = "InvalidCursor";
 }
 
-/**
- * Whether a batch was stored cannot be found out now. One whose messages have a {@link DeliveryKey} is tried again
- * like any that the store could not take; of one without, that could make two records of a message.
- */
+/** A batch may have been stored. Trying it again is safe only for messages with a {@link DeliveryKey}. */
 export class OutcomeUnknown extends StoreUnavailable {}
 
-/** How the store stands; for metrics and retention. */
+/** For metrics and retention. */
 export interface StoreSize {
-  /** What its records occupy, indexes included and reusable space excluded. */
+  /** Of the records, with indexes and without reusable space. */
   readonly bytes: number;
-  /** Timestamp of the record taken by the broker first, Unix milliseconds; null when empty. */
+  /** Timestamp of the oldest record, Unix milliseconds; null when empty. */
   readonly oldest: number | null;
 }
 
 /**
- * Where records are kept. Record ids are given by the store and ascend in the order of storing, so that who has read
- * up to one has missed none below it; an id is never used twice. A store may be shared by several processes, each
- * with an adapter of its own.
+ * Stored records. Their ids ascend in the order in which records become visible, and are never used twice. Several
+ * processes may share a store, each with its own adapter.
  */
 export interface DataStore {
   /**
-   * Stores a batch, in its order, whole or not at all; the same batch again stores nothing. One batch at a time, over
-   * all processes. What it stored survives a power cut once it resolves. @throws StoreUnavailable when the store is
-   * to blame: nothing was stored, or, as {@link OutcomeUnknown}, perhaps all; another error means that one of the
-   * messages is.
+   * Stores a batch, in its order, whole or not at all, one at a time over all processes; the same batch again stores
+   * nothing. Durable once it resolves. @throws StoreUnavailable when nothing was stored or, as {@link OutcomeUnknown},
+   * perhaps all; another error is the fault of a message
    */
   append(messages: readonly DataMessage[]): Promise<AppendOutcome>;
-  /** The highest sequence of a stream that a record has; null without any. @throws StoreUnavailable */
+  /** The highest stored sequence of a stream; null without any. @throws StoreUnavailable */
   lastSequence(streamCreated: string): Promise<number | null>;
-  /**
-   * Reads beside a running {@link append}, which it never holds up.
-   * @throws InvalidCursor for a foreign `after`; StoreUnavailable when reading broke off.
-   */
+  /** Never blocks {@link append}. @throws InvalidCursor for a foreign `after`; StoreUnavailable */
   readPage(selection: RecordSelection, page: PageRequest, signal: AbortSignal): Promise<RecordPage>;
-  /**
-   * Once it resolves, {@link append} refuses the device's messages, also in a batch that was under way. Twice is
-   * once.
-   */
+  /** Once it resolves, {@link append} refuses the device's messages, also of a batch that was under way. Idempotent. */
   refuseDevice(deviceId: string): Promise<void>;
-  /** Deletes up to `limit` records of the device and tells how many; 0 when none is left. */
+  /** Deletes up to `limit` records of the device and returns how many; 0 when none is left. */
   deleteRecordsOf(deviceId: string, limit: number): Promise<number>;
-  /** Notes that nothing of a refused device is left, so that {@link unfinishedPurges} names it no more. */
+  /** Notes that no record of a refused device is left, for {@link unfinishedPurges}. */
   finishPurge(deviceId: string): Promise<void>;
   /** Refused devices whose records may not all be deleted yet. */
   unfinishedPurges(): Promise<readonly string[]>;
-  /** Of a refused device, takes messages later than `moment` (Unix milliseconds) again; of another, changes nothing. */
+  /** Stores messages of a refused device again that are later than `moment` (Unix milliseconds). */
   admitDevice(deviceId: string, moment: number): Promise<void>;
-  /** Forgets admissions before `moment` (Unix milliseconds): messages that old are not to be expected any more. */
+  /** Drops admissions before `moment` (Unix milliseconds): no message that old can come any more. */
   forgetAdmissions(moment: number): Promise<void>;
-  /** Deletes up to `limit` records taken before `moment` (Unix milliseconds), oldest first; tells how many. */
+  /** Deletes up to `limit` records before `moment` (Unix milliseconds), oldest first; returns how many. */
   deleteExpired(moment: number, limit: number): Promise<number>;
   /**
-   * While the store takes more than `aboveBytes`, deletes as many records as weigh what is over, at most `limit`, and
-   * returns how many: the oldest of the device whose records weigh most first. Asked again until it returns 0, since
-   * a store may give its room back later.
+   * While the store is larger than `aboveBytes`, deletes at most `limit` records, the oldest of the heaviest device
+   * first, and returns how many. To be called until it returns 0: a store may free its space later.
    */
   deleteHeaviest(limit: number, aboveBytes: number): Promise<number>;
   size(): Promise<StoreSize>;
-  /** Resolves when the store can be asked. @throws StoreUnavailable */
+  /** @throws StoreUnavailable while the store cannot be read */
   ping(): Promise<void>;
-  /** Writes a little. @throws StoreUnavailable while the store takes nothing. */
+  /** Writes a little. @throws StoreUnavailable */
   checkWritable(): Promise<void>;
-  /** Ends reads under way with {@link StoreUnavailable} and lets the store be opened by another process. */
+  /** Ends reads under way with {@link StoreUnavailable}. */
   close(): Promise<void>;
 }

@@ -1,50 +1,45 @@
-import type { CollectionDeclaration } from "@devmesh/store/mongodb";
-import type { Binary, Collection, Db } from "mongodb";
+import type { CollectionDeclaration, MongoStore } from "@devmesh/store/mongodb";
+import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import type { Binary, Collection } from "mongodb";
 
 /** A stored record. */
 export interface RecordDocument {
-  /** The record's id. */
   readonly _id: number;
   readonly device: string;
   readonly topic: string;
-  /** A payload that is shown as text. */
+  /** A payload that is shown as text; any other is in `payload`. */
   readonly text?: string;
-  /** Any other payload. */
   readonly payload?: Binary;
   /** When the broker took the message. */
   readonly time: Date;
-  /** What the record takes up, in bytes: `weightOf`. */
+  /** `weightOf` the record, in bytes. */
   readonly weight: number;
   /** With `time` the delivery key; absent at QoS 0. */
   readonly stream?: string;
   readonly sequence?: number;
 }
 
-/** Stands where no record is to appear any more: an id that a writer had reserved and did not commit. */
+/** Takes an id that a writer had reserved and did not commit, so that no record can appear there. */
 interface VoidDocument {
   readonly _id: number;
-  /** When it was found out, by the clock of the process that did. */
+  /** When it was made, by the clock of the process that made it. */
   readonly void: Date;
 }
 
-/**
- * The one document by which batches take turns. Ids up to `visible` are final; those from there up to `next` are
- * reserved.
- */
+/** The lease that batches are written under. Ids up to `visible` are final; those from there up to `next` are reserved. */
 export interface WriterDocument {
   readonly _id: "writer";
-  /** Names the batch under way; null when there is none. */
+  /** The batch under way; null when there is none. */
   readonly holder: string | null;
-  /** Until when the holder may go on, by the server's clock. */
+  /** End of the lease, by the server's clock. */
   readonly until: Date;
   readonly visible: number;
   readonly next: number;
 }
 
-/** How far records are in search segments. */
-interface SealedDocument {
+/** The last record id that is in a search segment. */
+interface IndexedDocument {
   readonly _id: "sealed";
-  /** The last record id that is. */
   readonly to: number;
 }
 
@@ -54,18 +49,18 @@ export interface SegmentDocument {
   readonly _id: number;
   /** The last record id. */
   readonly to: number;
-  /** Names its slices. */
+  /** Prefix of the ids of its slices. */
   readonly build: string;
   /** Bounds of its records' times, both inclusive; null when it has none. */
   readonly earliest: Date | null;
   readonly latest: Date | null;
-  /** What its records weigh. */
+  /** Of its records, in bytes. */
   readonly weight: number;
-  /** Whether its shares were counted; absent until then, and on segments of older releases. */
+  /** Set once its shares were counted; absent on segments of older releases. */
   readonly counted?: true;
 }
 
-/** What the records of one device in one segment weigh. */
+/** The weight of the records of one device in one segment. */
 interface ShareDocument {
   /** `<segment>/<device>`. */
   readonly _id: string;
@@ -84,28 +79,32 @@ export interface SliceDocument {
 
 /** A device whose messages are refused, or were up to a moment. */
 interface RefusalDocument {
-  /** The device's id. */
   readonly _id: string;
   readonly purged: boolean;
-  /** Messages later than this are taken again; null: none. */
+  /** Messages later than this are stored again; null: none. */
   readonly admitted: Date | null;
 }
 
-/** What may stand under a record id, as a query sees it: a record or a void. */
+/** A record or a void, as a query sees it. */
 export type StoredDocument = Pick<RecordDocument, "_id"> & Partial<RecordDocument> & Partial<VoidDocument>;
 
-/** The collections of the data service's database; `writer` and `sealed` are documents of one. */
+/** The collections of the data service's database; `writer` and `indexed` are documents of one. */
 export interface Collections {
+  /**
+   * Runs one call of the driver that no caller's deadline bounds, within a bound of our own.
+   * @throws StoreUnavailable also on a timeout
+   */
+  run<T>(work: (options: CallOptions) => Promise<T>): Promise<T>;
   readonly records: Collection<StoredDocument>;
   readonly writer: Collection<WriterDocument>;
-  readonly sealed: Collection<SealedDocument>;
+  readonly indexed: Collection<IndexedDocument>;
   readonly segments: Collection<SegmentDocument>;
   readonly slices: Collection<SliceDocument>;
   readonly shares: Collection<ShareDocument>;
   readonly refusals: Collection<RefusalDocument>;
 }
 
-/** Names of the indexes of records, for queries to insist on. */
+/** Names of the indexes of records, for the hints of queries. */
 export const recordIndexes = {
   id: "_id_",
   device: "by_device",
@@ -115,7 +114,7 @@ export const recordIndexes = {
   void: "by_void",
 } as const;
 
-/** All collections with the indexes that their queries need; `_id` has its own. */
+/** The collections that need an index besides `_id`. */
 export const collectionDeclarations: readonly CollectionDeclaration[] = [
   {
     name: "records",
@@ -129,7 +128,6 @@ export const collectionDeclarations: readonly CollectionDeclaration[] = [
         unique: true,
         partialFilterExpression: { sequence: { $exists: true } },
       },
-      // Of voids alone, which are few.
       { name: recordIndexes.void, key: { void: 1 }, sparse: true },
     ],
     // It refused a message whose sequence the broker had given before (ADR 6).
@@ -139,12 +137,34 @@ export const collectionDeclarations: readonly CollectionDeclaration[] = [
   { name: "refusals", indexes: [{ name: "by_purge", key: { purged: 1, admitted: 1 } }] },
 ];
 
+/** The options of a call of the driver. */
+export interface CallOptions {
+  readonly timeoutMS: number;
+}
+
+const callTimeoutMs = 10_000;
+/** The driver's own timeout comes first, with a more precise error. */
+const graceMs = 500;
+
 /** The collections of an open database. */
-export function collectionsOf(db: Db): Collections {
+export function collectionsOf(store: MongoStore): Collections {
+  const { db } = store;
   return {
+    async run(work) {
+      const deadline = new AbortController();
+      const timer = setTimeout(
+        () => deadline.abort(new StoreUnavailable("the database did not answer in time")),
+        callTimeoutMs + graceMs,
+      );
+      try {
+        return await store.run(deadline.signal, () => work({ timeoutMS: callTimeoutMs }));
+      } finally {
+        clearTimeout(timer);
+      }
+    },
     records: db.collection("records"),
     writer: db.collection("state"),
-    sealed: db.collection("state"),
+    indexed: db.collection("state"),
     segments: db.collection("segments"),
     slices: db.collection("slices"),
     shares: db.collection("shares"),

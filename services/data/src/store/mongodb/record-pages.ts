@@ -1,17 +1,21 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
-import type { MongoStore } from "@devmesh/store/mongodb";
 import type { Filter } from "mongodb";
+import type { FairQueue } from "../../query/fair-queue.ts";
 import {
   cursorOf,
   type Position,
   type ReadPosition,
   type SeekPosition,
   startOf,
-} from "../../ingestion/position.ts";
-import type { FairTurns } from "../../query/fair-queue.ts";
+} from "../../query/position.ts";
 import type { PageRequest, RecordPage, RecordSelection } from "../data-store.ts";
-import type { Collections, RecordDocument, SegmentDocument, StoredDocument } from "./collections.ts";
-import { asWriter } from "./deadline.ts";
+import type {
+  CallOptions,
+  Collections,
+  RecordDocument,
+  SegmentDocument,
+  StoredDocument,
+} from "./collections.ts";
 import { idsOnTopics, planOf, type RecordPlan, sortOf } from "./record-plan.ts";
 import type { IdRange, SearchSegments } from "./search-segments.ts";
 import type { Writer } from "./writer.ts";
@@ -22,52 +26,34 @@ export interface RecordPages {
   read(selection: RecordSelection, page: PageRequest, signal: AbortSignal): Promise<RecordPage>;
 }
 
-/** What reading needs. */
-export interface RecordPagesParts {
-  readonly store: MongoStore;
-  readonly collections: Collections;
-  readonly writer: Writer;
-  readonly segments: SearchSegments;
-  /** Each command of a search takes a turn. */
-  readonly turns: FairTurns;
-}
-
 /**
- * Sends one command of a search in its caller's turn. It is bounded by its own time, not by the caller's signal: a
- * caller that goes away keeps its permit until the server is done.
+ * Sends one command of a search through the queue. It has its own timeout, not the caller's signal: a caller that goes
+ * away keeps its permit until the server is done.
  */
-type Ask = <T>(command: (options: { readonly timeoutMS: number }) => Promise<T>) => Promise<T>;
+type Ask = <T>(command: (options: CallOptions) => Promise<T>) => Promise<T>;
 
-/** How many segments are looked up in the search index at once. */
+/** Segments of one look-up in the search index. */
 const segmentsAtOnce = 16;
-/** How many looked-up ids are read at once. */
-const idsAtOnce = 1_000;
-/** The most records fetched at once. */
-const mostAtOnce = 1_000;
-/** Up to so many records are counted back from the end by fetching their ids. */
-const fewIds = 1_000;
+/** The most ids of one query, records of one fetch, and ids that are fetched to count back from the end. */
+const batchSize = 1_000;
 
 /** A part of a search, in its order: all that matches between two ids. */
 interface Part extends IdRange {
-  /** Where in it matches may be; null where there can be none. */
+  /** Where matches may be; null when there can be none. */
   readonly where: Filter<StoredDocument> | null;
-  /** Whether nothing can follow it. */
+  /** Whether nothing can follow. */
   readonly last: boolean;
 }
 
-/**
- * Reading from a database. Whatever a page needs, it reads below one id at which everything is final, so it is of one
- * state.
- */
-export function createRecordPages({
-  store,
-  collections,
-  writer,
-  segments,
-  turns,
-}: RecordPagesParts): RecordPages {
+/** Reads pages. A page reads only ids that are final at its beginning, so it shows one state. */
+export function createRecordPages(
+  collections: Collections,
+  writer: Writer,
+  segments: SearchSegments,
+  queue: FairQueue,
+): RecordPages {
   const { records } = collections;
-  /** What a record weighed lately, as JSON: how many to fetch for a page. */
+  /** A moving average of the JSON size of a record, to estimate how many to fetch. */
   let usualBytes = 1_024;
 
   return {
@@ -75,13 +61,13 @@ export function createRecordPages({
       const items: DataRecord[] = [];
       let position: Position = startOf(page);
       if (page.limit === 0) return { next: null, items };
-      // No stored text can hold half a character.
+      // No stored text contains half a character.
       if (selection.filter?.isWellFormed() === false) return { next: null, items };
       const end = performance.now() + page.searchMs;
       const inTime = () => performance.now() < end;
       const plan = planOf(selection);
       const visible = await writer.visible(signal);
-      const ask: Ask = (command) => turns.run(page.caller, signal, () => asWriter(store, command));
+      const ask: Ask = (command) => queue.run(page.caller, signal, () => collections.run(command));
       const search = createSearch(plan, selection.order, visible, ask);
       if (position.kind === "seek") {
         position = await seek(search, position, inTime);
@@ -92,7 +78,7 @@ export function createRecordPages({
     },
   };
 
-  /** Counts back from the end of the order until the record is found where a negative `skip` begins. */
+  /** Counts back from the end of the order to the record where a negative `skip` begins. */
   async function seek(search: Search, position: SeekPosition, inTime: () => boolean): Promise<Position> {
     const { order } = search;
     const backwards = order === "asc" ? "desc" : "asc";
@@ -113,9 +99,7 @@ export function createRecordPages({
     return { kind: "read", at: null, skip: 0, remaining: found, skipped: true };
   }
 
-  /**
-   * Reads on until enough is found, the page is full, the time is over or the end is reached; answers where to go on.
-   */
+  /** Reads until enough is found, the page is full, the time is over or the end is reached; returns where to go on. */
   async function fill(
     search: Search,
     position: ReadPosition,
@@ -142,7 +126,7 @@ export function createRecordPages({
       }
       for (let rest: Part | null = part; rest !== null && wanted() > 0; ) {
         const room = Math.max(0, Math.ceil((page.maxBytes - bytes) / usualBytes));
-        const most = Math.min(wanted(), room + 1, mostAtOnce);
+        const most = Math.min(wanted(), room + 1, batchSize);
         const found = await search.fetch(rest, most, skip);
         skip = 0;
         for (const record of found.map(recordOf)) {
@@ -154,7 +138,7 @@ export function createRecordPages({
           at = record.id;
           if (remaining !== null) remaining--;
         }
-        rest = found.length < most || at === null ? null : behind(part, order, at);
+        rest = found.length < most || at === null ? null : restOf(part, order, at);
       }
       if (wanted() > 0) at = order === "asc" ? part.to : part.from;
     }
@@ -184,9 +168,9 @@ export function createRecordPages({
         return;
       }
       const all = await ask((options) => segments.list(whole, options));
-      const sealed = all.at(-1)?.to ?? from - 1;
+      const indexedTo = all.at(-1)?.to ?? from - 1;
       const young: Part[] =
-        sealed < to ? [partBetween({ from: Math.max(from, sealed + 1), to }, direction === "asc")] : [];
+        indexedTo < to ? [partBetween({ from: Math.max(from, indexedTo + 1), to }, direction === "asc")] : [];
       if (direction === "desc") yield* young;
       yield* partsOfSegments(direction === "asc" ? all : all.toReversed(), whole, direction);
       if (direction === "asc") yield* young;
@@ -215,10 +199,10 @@ export function createRecordPages({
 
     function* partsOfIds(ids: readonly number[], direction: "asc" | "desc"): Generator<Part> {
       const inOrder = direction === "asc" ? ids : ids.toReversed();
-      for (let first = 0; first < inOrder.length; first += idsAtOnce) {
-        const some = inOrder.slice(first, first + idsAtOnce);
+      for (let first = 0; first < inOrder.length; first += batchSize) {
+        const some = inOrder.slice(first, first + batchSize);
         const [from = 0, to = 0] = [Math.min(...some), Math.max(...some)];
-        yield { from, to, where: { _id: { $in: some } }, last: first + idsAtOnce >= inOrder.length };
+        yield { from, to, where: { _id: { $in: some } }, last: first + batchSize >= inOrder.length };
       }
     }
 
@@ -252,7 +236,7 @@ export function createRecordPages({
               .limit(limit)
               .toArray(),
           );
-        if (most <= fewIds) {
+        if (most <= batchSize) {
           const ids = await idsFrom(0, most);
           return { counted: ids.length, id: ids.length === most ? (ids.at(-1)?._id ?? null) : null };
         }
@@ -276,14 +260,14 @@ export function createRecordPages({
   }
 }
 
-/** One selection, ready to be asked part by part. */
+/** The search for one selection, part by part. */
 interface Search {
   readonly order: "asc" | "desc";
-  /** The parts behind `at`, in that direction. */
+  /** The parts after `at`, in that direction. */
   parts(direction: "asc" | "desc", at: number | null): AsyncGenerator<Part>;
   /** How many records of the part match, counted up to `most`. */
   count(part: Part, most: number): Promise<number>;
-  /** Counts matches in that direction up to `most`, and tells the id of the one that makes it full. */
+  /** Counts matches in that direction up to `most`, and returns the id of the last one if there are so many. */
   countBack(
     part: Part,
     direction: "asc" | "desc",
@@ -301,14 +285,14 @@ function partBetween(range: IdRange, last: boolean): Part {
   return { ...range, where: between(range), last };
 }
 
-/** What of a range lies within another; null where nothing does. */
+/** The intersection of two ranges; null when it is empty. */
 function cut(range: IdRange, { from, to }: IdRange): IdRange | null {
   const both = { from: Math.max(range.from, from), to: Math.min(range.to, to) };
   return both.from > both.to ? null : both;
 }
 
-/** What of a part is still ahead after the record `at`. */
-function behind(part: Part, order: "asc" | "desc", at: number): Part | null {
+/** What of a part follows the record `at`. */
+function restOf(part: Part, order: "asc" | "desc", at: number): Part | null {
   const ahead = cut(part, order === "asc" ? { from: at + 1, to: part.to } : { from: part.from, to: at - 1 });
   if (ahead === null || part.where === null) return null;
   return { ...ahead, last: part.last, where: { $and: [part.where, between(ahead)] } };

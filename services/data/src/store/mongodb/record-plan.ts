@@ -1,27 +1,23 @@
 import type { Filter, Sort } from "mongodb";
 import { type TopicPattern, topicPattern } from "../../query/topic-filter.ts";
 import type { RecordSelection } from "../data-store.ts";
-import { type Collections, recordIndexes, type StoredDocument } from "./collections.ts";
+import { type CallOptions, type Collections, recordIndexes, type StoredDocument } from "./collections.ts";
 import { shortestSearched } from "./signature.ts";
 
-/** How a selection is looked for. The way in is always an index that yields record ids in order. */
+/** How a selection is found, always by an index that yields record ids in order. */
 export interface RecordPlan {
-  /** What must hold besides the bounds of the record id. */
+  /** Besides the bounds of the record id. */
   readonly conditions: Filter<StoredDocument>;
-  /** The index that leads to them. */
   readonly index: string;
-  /** Members of the index before the record id; each stands fixed in the conditions. */
+  /** Members of the index before the record id; the conditions fix each of them. */
   readonly fixed: readonly ("device" | "topic")[];
-  /**
-   * Whether all that the index leads to matches. Otherwise it is read run by run, so that a search can be cut short.
-   */
+  /** Whether all that the index finds matches. Otherwise it is read run by run, so that a search can be interrupted. */
   readonly exact: boolean;
-  /** A substring that search segments know where to look for. */
+  /** A substring for the search index. */
   readonly searched: string | null;
-  /** Bounds of the time as in the selection. */
   readonly since: Date | null;
   readonly until: Date | null;
-  /** A topic filter with wildcards, where its matches may be few: to be looked up first. */
+  /** A topic filter with wildcards: looked up first, since its matches may be few. */
   readonly pattern: TopicPattern | null;
 }
 
@@ -32,7 +28,7 @@ export function planOf({ deviceId, topic, filter, since, until }: RecordSelectio
   const conditions: Filter<StoredDocument>[] = [];
   if (deviceId !== undefined && !onTopic) conditions.push({ device: deviceId });
   if (pattern !== null) conditions.push(topicCondition(pattern));
-  // What is of a device or a topic is no void.
+  // A void has neither device nor topic.
   if (deviceId === undefined) conditions.push({ void: { $exists: false } });
   if (since !== undefined || until !== undefined) {
     const bounds = {
@@ -80,22 +76,19 @@ function topicCondition({ exact, range, rangeIsExact, expression }: TopicPattern
   return ways.length === 1 ? (ways[0] ?? {}) : { $or: ways };
 }
 
-/** A regular expression that matches this text alone, byte by byte. */
+/** A regular expression that matches this text alone. */
 function literal(text: string): string {
   return text.replace(/[!-/:-@[-`{-~]/g, "\\$&");
 }
 
-/** More matches of a topic filter than this are not looked up first. */
+/** The most matches of a topic filter that are looked up first. */
 const fewMatches = 20_000;
 
-/**
- * Ids of all records whose topic matches, ascending; null where these are too many. Answered by the index of topics
- * alone.
- */
+/** Ids of all records whose topic matches, ascending; null when these are too many. Reads the index of topics alone. */
 export async function idsOnTopics(
   { records }: Collections,
   { exact, range, matches }: TopicPattern,
-  options: { readonly timeoutMS: number },
+  options: CallOptions,
 ): Promise<number[] | null> {
   const ids: number[] = [];
   for (const topic of [exact, range === null ? null : { $gte: range.from, $lt: range.to }]) {

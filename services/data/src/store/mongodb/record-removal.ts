@@ -1,4 +1,3 @@
-import type { MongoStore } from "@devmesh/store/mongodb";
 import type { Filter, Sort } from "mongodb";
 import {
   chooseHeaviestFirst,
@@ -8,15 +7,11 @@ import {
 } from "../../retention/heaviest-first.ts";
 import type { DataStore, StoreSize } from "../data-store.ts";
 import { type Collections, recordIndexes, type SegmentDocument, type StoredDocument } from "./collections.ts";
-import { asWriter } from "./deadline.ts";
 import type { IdRange, SearchSegments } from "./search-segments.ts";
 
 type PortMethods = Pick<DataStore, "deleteRecordsOf" | "deleteExpired" | "deleteHeaviest" | "size">;
 
-/**
- * How long a void stays, in milliseconds, whatever the retention: far longer than any insert can be under way that it
- * is to keep out.
- */
+/** How long a void stays, in milliseconds: far longer than the insert that it excludes can be under way. */
 const voidStaysMs = 3_600_000;
 
 interface Selected {
@@ -25,15 +20,11 @@ interface Selected {
   readonly sort: Sort;
 }
 
-/** Deleting records and telling what those that are left take up. */
-export function createRecordRemoval(
-  store: MongoStore,
-  { records }: Collections,
-  segments: SearchSegments,
-): PortMethods {
-  const listSegments = (range: IdRange) => asWriter(store, (options) => segments.list(range, options));
+/** Deletes records, and returns what is left. */
+export function createRecordRemoval({ run, records }: Collections, segments: SearchSegments): PortMethods {
+  const listSegments = (range: IdRange) => run((options) => segments.list(range, options));
 
-  /** Deletes the first of them, `limit` at most. 0 only when there was none: another process may have been faster. */
+  /** 0 only when there is none: where another process was faster, it looks again. */
   async function remove(selected: Selected, limit: number): Promise<number> {
     for (;;) {
       const found = await first(selected, limit);
@@ -44,7 +35,7 @@ export function createRecordRemoval(
   }
 
   async function first({ where, hint, sort }: Selected, limit: number): Promise<WeighedRecord[]> {
-    const found = await asWriter(store, (options) =>
+    const found = await run((options) =>
       records
         .find(where, { ...options, hint, batchSize: limit })
         .project<{ _id: number; device: string; weight: number }>({ device: 1, weight: 1 })
@@ -56,15 +47,15 @@ export function createRecordRemoval(
   }
 
   async function deleteAll(found: readonly WeighedRecord[]): Promise<number> {
-    const { deletedCount } = await asWriter(store, (options) =>
+    const { deletedCount } = await run((options) =>
       records.deleteMany({ _id: { $in: found.map(({ id }) => id) } }, options),
     );
-    // Of what two processes found at the same time, each has deleted a part, and takes that share off.
+    // Two processes may have found the same records: each has deleted a part, and subtracts that share.
     if (deletedCount > 0) await lightenSegments(found, deletedCount / found.length);
     return deletedCount;
   }
 
-  /** Keeps what segments weigh true; a process that dies before leaves them too heavy, until they are counted again. */
+  /** A process that dies before leaves the segments too heavy, until they are counted again. */
   async function lightenSegments(gone: readonly WeighedRecord[], share: number): Promise<void> {
     const ids = gone.map(({ id }) => id);
     const range = { from: Math.min(...ids), to: Math.max(...ids) };
@@ -77,7 +68,7 @@ export function createRecordRemoval(
       for (const [deviceId, weight] of weights) weights.set(deviceId, Math.round(weight * share));
       await segments.lighten(segment, weights);
     }
-    const [oldest] = await asWriter(store, (options) =>
+    const [oldest] = await run((options) =>
       records
         .find(isRecord, { ...options, hint: recordIndexes.id })
         .project<{ _id: number }>({ _id: 1 })
@@ -90,20 +81,20 @@ export function createRecordRemoval(
 
   async function removeOldVoids(): Promise<void> {
     const before = new Date(Date.now() - voidStaysMs);
-    await asWriter(store, (options) =>
+    await run((options) =>
       records.deleteMany({ void: { $lt: before } }, { ...options, hint: recordIndexes.void }),
     );
   }
 
   const allSegments = () => listSegments({ from: 1, to: Number.MAX_SAFE_INTEGER });
 
-  /** What the records of each device weigh that are in no segment yet. */
-  async function young(sealed: readonly SegmentDocument[]): Promise<DeviceBytes[]> {
-    return await asWriter(store, (options) =>
+  /** The weight by device of records that are in no segment yet. */
+  async function young(indexed: readonly SegmentDocument[]): Promise<DeviceBytes[]> {
+    return await run((options) =>
       records
         .aggregate<DeviceBytes>(
           [
-            { $match: { _id: { $gt: sealed.at(-1)?.to ?? 0 }, void: { $exists: false } } },
+            { $match: { _id: { $gt: indexed.at(-1)?.to ?? 0 }, void: { $exists: false } } },
             { $group: { _id: "$device", bytes: { $sum: "$weight" } } },
             { $project: { _id: 0, deviceId: "$_id", bytes: 1 } },
           ],
@@ -113,12 +104,10 @@ export function createRecordRemoval(
     );
   }
 
-  const totalOf = (sealed: readonly SegmentDocument[], others: readonly DeviceBytes[]) =>
-    others.reduce((sum, { bytes }) => sum + bytes, 0) + sealed.reduce((sum, { weight }) => sum + weight, 0);
+  const totalOf = (indexed: readonly SegmentDocument[], others: readonly DeviceBytes[]) =>
+    others.reduce((sum, { bytes }) => sum + bytes, 0) + indexed.reduce((sum, { weight }) => sum + weight, 0);
 
-  /**
-   * All segments, each with its shares counted: those of an older release, or of a maker that died, are counted now.
-   */
+  /** All segments; those of an older release, or of a builder that died, are counted now. */
   async function countedSegments(): Promise<SegmentDocument[]> {
     const listed = await allSegments();
     const uncounted = listed.filter(({ counted }) => counted !== true);
@@ -126,13 +115,13 @@ export function createRecordRemoval(
     return uncounted.length === 0 ? listed : await allSegments();
   }
 
-  /** What the records of devices weigh, heaviest first. */
+  /** The weight of devices, heaviest first. */
   async function heaviest(
-    sealed: readonly SegmentDocument[],
+    indexed: readonly SegmentDocument[],
     others: readonly DeviceBytes[],
   ): Promise<DeviceBytes[]> {
     const weights = new Map(others.map(({ deviceId, bytes }) => [deviceId, bytes]));
-    const ranked = await segments.heaviest(sealed.at(-1)?._id ?? 0);
+    const ranked = await segments.heaviest(indexed.at(-1)?._id ?? 0);
     for (const { deviceId, bytes } of ranked) weights.set(deviceId, bytes + (weights.get(deviceId) ?? 0));
     return [...weights]
       .map(([deviceId, bytes]) => ({ deviceId, bytes }))
@@ -148,12 +137,12 @@ export function createRecordRemoval(
 
   async function removeHeaviest(limit: number, aboveBytes: number): Promise<number> {
     for (;;) {
-      // Weighed each time: other processes delete, too, and what is over the bound is to go only once.
-      const sealed = await countedSegments();
-      const others = await young(sealed);
-      const enough = totalOf(sealed, others) - aboveBytes;
+      // Weighed each time: other processes delete, too.
+      const indexed = await countedSegments();
+      const others = await young(indexed);
+      const enough = totalOf(indexed, others) - aboveBytes;
       if (enough <= 0) return 0;
-      const devices = await heaviest(sealed, others);
+      const devices = await heaviest(indexed, others);
       const payers = payersOf(devices, enough).slice(0, payersAtOnce);
       const ofEach = Math.ceil(limit / payers.length) + 1;
       const oldest = new Map<string, { readonly records: WeighedRecord[]; readonly all: boolean }>();
@@ -161,7 +150,7 @@ export function createRecordRemoval(
         payers.map(async ({ deviceId }) => {
           const found = await first(ofDevice(deviceId), ofEach);
           oldest.set(deviceId, { records: found, all: found.length < ofEach });
-          // A death before it was taken off: the device has nothing, and is not to be taken for the heaviest again.
+          // A process died before it updated the weight: the device has nothing.
           if (found.length === 0) await segments.forget(deviceId);
         }),
       );
@@ -179,7 +168,7 @@ export function createRecordRemoval(
     }
   }
 
-  /** Counts one segment again, each time the next: in time, what a death left wrong is right again. */
+  /** Counts the next segment again, which corrects in time what a process that died left wrong. */
   async function countNextSegment(): Promise<void> {
     const listed = await allSegments();
     const next = listed.find(({ _id }) => _id > lastCounted) ?? listed[0];
@@ -190,9 +179,9 @@ export function createRecordRemoval(
   let lastCounted = 0;
 
   async function size(): Promise<StoreSize> {
-    const sealed = await allSegments();
-    const others = await young(sealed);
-    const [oldest] = await asWriter(store, (options) =>
+    const indexed = await allSegments();
+    const others = await young(indexed);
+    const [oldest] = await run((options) =>
       records
         .find({ time: { $gte: new Date(0) } }, { ...options, hint: recordIndexes.time })
         .project<{ time: Date }>({ time: 1 })
@@ -200,10 +189,7 @@ export function createRecordRemoval(
         .limit(1)
         .toArray(),
     );
-    return {
-      bytes: totalOf(sealed, others),
-      oldest: oldest?.time.getTime() ?? null,
-    };
+    return { bytes: totalOf(indexed, others), oldest: oldest?.time.getTime() ?? null };
   }
 
   return {
@@ -223,7 +209,7 @@ export function createRecordRemoval(
   };
 }
 
-/** Of how many devices records are looked up at once. */
+/** Devices whose records are looked up at a time. */
 const payersAtOnce = 100;
 
 const isRecord = { void: { $exists: false } };

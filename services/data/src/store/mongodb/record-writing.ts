@@ -1,28 +1,21 @@
-import { isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
+import { isDuplicateKey } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { Binary, MongoServerError } from "mongodb";
 import { weightOf } from "../../retention/record-weight.ts";
 import type { AppendOutcome, DataMessage } from "../data-store.ts";
 import { type Collections, type RecordDocument, recordIndexes } from "./collections.ts";
-import { asWriter } from "./deadline.ts";
 import type { Refusals } from "./refusals.ts";
 import type { Writer } from "./writer.ts";
 
-/** What storing needs. */
-export interface RecordWritingParts {
-  readonly store: MongoStore;
-  readonly collections: Collections;
-  readonly writer: Writer;
-  readonly refusals: Refusals;
-}
-
-/** Stores a batch in its turn. See {@link DataStore.append}. */
+/** Stores a batch. See {@link DataStore.append}. */
 export async function appendRecords(
-  { store, collections: { records }, writer, refusals }: RecordWritingParts,
+  { run, records }: Collections,
+  writer: Writer,
+  refusals: Refusals,
   messages: readonly DataMessage[],
 ): Promise<AppendOutcome> {
-  const stored = writer.takeTurn(messages.length, async ({ firstId, noteStored }) => {
-    // Whatever is found of earlier batches is committed: the rest was made void when this turn began.
+  const stored = writer.write(messages.length, async ({ firstId, noteStored }) => {
+    // All that is found of earlier batches is committed: the rest was made void when this lease began.
     const [stored, isAdmitted] = await Promise.all([storedBefore(messages), refusals.admitted(messages)]);
     const documents: RecordDocument[] = [];
     const ids: (number | null)[] = messages.map(() => null);
@@ -41,19 +34,16 @@ export async function appendRecords(
     const last = documents.at(-1);
     if (last === undefined) return { stored: 0, repeated, refused, ids };
     try {
-      await asWriter(store, (options) => records.insertMany(documents, options));
+      await run((options) => records.insertMany(documents, options));
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      throw new StoreUnavailable("another process took over, since this one was silent for too long", {
-        cause: error,
-      });
+      throw new StoreUnavailable("the lease expired and another process took it", { cause: error });
     }
     noteStored(last._id);
     return { stored: documents.length, repeated, refused, ids };
   });
   return await stored.catch((error: unknown) => {
-    // Given up is only what the server will never take: a password that changed, or what nobody has thought of, costs
-    // no message.
+    // Only what the server can never store is dropped; any other refusal, such as a changed password, is retried.
     if (!(error instanceof MongoServerError) || documentFaults.has(Number(error.code))) throw error;
     throw new StoreUnavailable("the database refuses to store", { cause: error });
   });
@@ -69,7 +59,7 @@ export async function appendRecords(
     }
     const stored = new Set<string>();
     for (const [stream, all] of sequences) {
-      const found = await asWriter(store, (options) =>
+      const found = await run((options) =>
         records
           .find({ stream, sequence: amongAll(all) }, { ...options, hint: recordIndexes.delivery })
           .project<{ sequence: number; time: Date }>({ _id: 0, sequence: 1, time: 1 })
@@ -85,10 +75,7 @@ export async function appendRecords(
 /** Codes for a document that a server will not store: InvalidBSON, DocumentValidationFailure, BSONObjectTooLarge. */
 const documentFaults: ReadonlySet<number> = new Set([22, 121, 10_334]);
 
-/**
- * A batch is mostly one run of sequences; one with wide gaps is asked for one by one, not to find all that lies
- * between.
- */
+/** A batch is mostly one run of sequences; one with wide gaps is looked up by each of them. */
 function amongAll(sequences: readonly number[]) {
   const [low, high] = [Math.min(...sequences), Math.max(...sequences)];
   return high - low < 2 * sequences.length ? { $gte: low, $lte: high } : { $in: [...sequences] };

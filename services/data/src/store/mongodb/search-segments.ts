@@ -1,10 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
+import { isDuplicateKey } from "@devmesh/store/mongodb";
 import { Binary } from "mongodb";
 import type { DeviceBytes } from "../../retention/heaviest-first.ts";
-import { type Collections, recordIndexes, type SegmentDocument, type SliceDocument } from "./collections.ts";
-import { asWriter } from "./deadline.ts";
+import {
+  type CallOptions,
+  type Collections,
+  recordIndexes,
+  type SegmentDocument,
+  type SliceDocument,
+} from "./collections.ts";
 import {
   columnsOf,
   createSignature,
@@ -15,11 +20,11 @@ import {
   sliceOf,
 } from "./signature.ts";
 
-/** How large a segment gets. */
+/** The size of a segment. */
 export interface SegmentBounds {
   /** Record ids of a segment. */
   readonly segmentIds: number;
-  /** A segment is closed before when its records weigh so much, in bytes. */
+  /** A segment ends earlier when its records have this weight, in bytes. */
   readonly segmentBytes: number;
 }
 
@@ -30,70 +35,62 @@ export interface IdRange {
 }
 
 /**
- * Records in runs, each with a search index beside it, made once no more record can come into the run. What is
- * younger has none and is read through, so that storing does not wait for the index and a missing one is no fault.
+ * Runs of record ids, each with a search index that is built once the run is complete. Younger records have none and
+ * are read through, so that storing does not wait for the index.
  */
 export interface SearchSegments {
-  /** All there are, oldest first, that hold ids of the range. */
-  list(range: IdRange, options: { readonly timeoutMS: number }): Promise<SegmentDocument[]>;
-  /** Where in segments a text may hold the filter, by segment; ascending, not overlapping. */
+  /** Segments with ids of the range, oldest first. */
+  list(range: IdRange, options: CallOptions): Promise<SegmentDocument[]>;
+  /** Where a text may contain the filter, by segment; ascending, not overlapping. */
   candidates(
     segments: readonly SegmentDocument[],
     filter: string,
-    options: { readonly timeoutMS: number },
+    options: CallOptions,
   ): Promise<readonly IdRange[][]>;
   /** The last id that is in a segment. */
-  sealedTo(): Promise<number>;
-  /** Makes segments of what is complete, until there is nothing more or the signal aborts. */
-  seal(visible: number, signal: AbortSignal): Promise<void>;
-  /** Forgets segments before the record id `firstId`. */
+  indexedTo(): Promise<number>;
+  /** Builds the segments that are complete. */
+  build(visible: number, signal: AbortSignal): Promise<void>;
+  /** Drops segments before the record id `firstId`. */
   dropBefore(firstId: number): Promise<void>;
-  /**
-   * Takes off what has gone of a segment, by device. A segment that weighs less than its search index then loses the
-   * index.
-   */
+  /** Subtracts deleted weight by device. A segment that then weighs less than its search index loses the index. */
   lighten(segment: SegmentDocument, gone: ReadonlyMap<string, number>): Promise<void>;
-  /** Counts again what each device has in a segment, and so heals what a death between two writes left wrong. */
+  /** Counts again what each device has in a segment; corrects what a crash between two writes left wrong. */
   count(segment: SegmentDocument): Promise<void>;
-  /**
-   * What devices have in segments up to the one that begins at `last`, heaviest first; the most that are of interest.
-   */
+  /** The weight of devices in segments up to the one that begins at `last`, heaviest first, at most 10,000. */
   heaviest(last: number): Promise<DeviceBytes[]>;
-  /** Notes that a device has nothing in any segment. */
+  /** Drops the shares of a device. */
   forget(device: string): Promise<void>;
 }
 
-/** How many records are read at once for an index. */
+/** Records of one read, for an index. */
 const readAtOnce = 1_000;
-/** How many slices are written at once: 512 KB. */
+/** Slices of one write: 512 KB. */
 const slicesAtOnce = 128;
-/** How many shares are written at once. */
+/** Shares of one write. */
 const sharesAtOnce = 1_000;
-/**
- * How many devices are ranked by their weight; with more, the lightest count only with what is not in a segment yet.
- */
+/** Devices ranked by weight; of more, the lightest count only with what is in no segment yet. */
 const mostRanked = 10_000;
-/** Rows without a candidate between two with one, over which a search rather reads on than begins anew. */
+/** Up to so many rows without a candidate are read through rather than skipped. */
 const rowsReadOver = 4;
 
 /** The search segments of a database. */
 export function createSearchSegments(
-  store: MongoStore,
-  { records, segments, slices, shares, sealed }: Collections,
+  { run, records, segments, slices, shares, indexed }: Collections,
   { segmentIds, segmentBytes }: SegmentBounds,
 ): SearchSegments {
-  async function sealedTo(): Promise<number> {
+  async function indexedTo(): Promise<number> {
     const [noted, last] = await Promise.all([
-      asWriter(store, (options) => sealed.findOne({ _id: "sealed" }, options)),
-      asWriter(store, (options) => segments.findOne({}, { sort: { _id: -1 }, ...options })),
+      run((options) => indexed.findOne({ _id: "sealed" }, options)),
+      run((options) => segments.findOne({}, { sort: { _id: -1 }, ...options })),
     ]);
-    // A segment whose maker died before it noted it counts all the same.
+    // A segment counts also when its builder died before it noted it.
     return Math.max(noted?.to ?? 0, last?.to ?? 0);
   }
 
-  async function noteSealed(to: number): Promise<void> {
-    await asWriter(store, (options) =>
-      sealed.updateOne({ _id: "sealed" }, { $max: { to } }, { upsert: true, ...options }),
+  async function noteIndexed(to: number): Promise<void> {
+    await run((options) =>
+      indexed.updateOne({ _id: "sealed" }, { $max: { to } }, { upsert: true, ...options }),
     ).catch((error: unknown) => {
       if (!isDuplicateKey(error)) throw error;
     });
@@ -104,7 +101,7 @@ export function createSearchSegments(
     const full = from + segmentIds - 1;
     let weight = 0;
     for (let at = from - 1; ; ) {
-      const found = await asWriter(store, (options) =>
+      const found = await run((options) =>
         records
           .find({ _id: { $gt: at, $lte: Math.min(full, visible) } }, options)
           .project<{ _id: number; weight?: number }>({ weight: 1 })
@@ -121,12 +118,12 @@ export function createSearchSegments(
     }
   }
 
-  async function makeSegment({ from, to }: IdRange): Promise<void> {
+  async function buildSegment({ from, to }: IdRange): Promise<void> {
     const signature = createSignature(layoutOf(to - from + 1));
     let weight = 0;
     let [earliest, latest]: [Date | null, Date | null] = [null, null];
     for (let at = from - 1; ; ) {
-      const found = await asWriter(store, (options) =>
+      const found = await run((options) =>
         records
           .find({ _id: { $gt: at, $lte: to } }, options)
           .project<{ _id: number; topic?: string; text?: string; time?: Date; weight?: number }>({
@@ -150,10 +147,10 @@ export function createSearchSegments(
       if (found.length < readAtOnce) break;
       await nextTurn();
     }
-    const build = `${from}-${randomUUID()}`;
-    await writeSlices(build, signature);
-    const segment: SegmentDocument = { _id: from, to, build, earliest, latest, weight };
-    const isOurs = await asWriter(store, (options) => segments.insertOne(segment, options)).then(
+    const buildId = `${from}-${randomUUID()}`;
+    await writeSlices(buildId, signature);
+    const segment: SegmentDocument = { _id: from, to, build: buildId, earliest, latest, weight };
+    const isOurs = await run((options) => segments.insertOne(segment, options)).then(
       () => true,
       (error: unknown) => {
         if (isDuplicateKey(error)) return false;
@@ -161,27 +158,25 @@ export function createSearchSegments(
       },
     );
     if (isOurs) {
-      await noteSealed(to);
+      await noteIndexed(to);
       await count(segment);
     }
-    // The other one may end elsewhere, where records had gone in between: it tells itself how far it goes.
-    else await dropSlices(build);
+    // Another process was first; its segment may end elsewhere.
+    else await dropSlices(buildId);
   }
 
   async function drop({ _id, to }: SegmentDocument): Promise<void> {
-    await noteSealed(to);
-    await asWriter(store, (options) => shares.deleteMany(sharesOf(_id), options));
-    await asWriter(store, (options) => segments.deleteOne({ _id }, options));
-    // Also what a maker that died left of it.
-    await asWriter(store, (options) =>
-      slices.deleteMany({ _id: { $gte: `${_id}-`, $lt: `${_id}.` } }, options),
-    );
+    await noteIndexed(to);
+    await run((options) => shares.deleteMany(sharesOf(_id), options));
+    await run((options) => segments.deleteOne({ _id }, options));
+    // Also the slices of a builder that died.
+    await run((options) => slices.deleteMany({ _id: { $gte: `${_id}-`, $lt: `${_id}.` } }, options));
   }
 
-  /** Ids of a segment are final, so one without records never has any again. */
+  /** Ids of a segment are final, so an empty one stays empty and is dropped. */
   async function count(counting: SegmentDocument): Promise<void> {
     const { _id: segment, to } = counting;
-    const found = await asWriter(store, (options) =>
+    const found = await run((options) =>
       records
         .aggregate<{ _id: string; weight: number }>(
           [
@@ -196,18 +191,18 @@ export function createSearchSegments(
     const counted = new Map(
       found.map(({ _id: device, weight }) => [`${segment}/${device}`, { device, weight }]),
     );
-    const known = await asWriter(store, (options) => shares.find(sharesOf(segment), options).toArray());
+    const known = await run((options) => shares.find(sharesOf(segment), options).toArray());
     const stale = known.filter(({ _id }) => !counted.has(_id)).map(({ _id }) => _id);
-    await asWriter(store, (options) => shares.deleteMany({ _id: { $in: stale } }, options));
+    await run((options) => shares.deleteMany({ _id: { $in: stale } }, options));
     const all = [...counted];
     for (let at = 0; at < all.length; at += sharesAtOnce) {
       const updates = all.slice(at, at + sharesAtOnce).map(([_id, share]) => ({
         updateOne: { filter: { _id }, update: { $set: { segment, ...share } }, upsert: true },
       }));
-      await asWriter(store, (options) => shares.bulkWrite(updates, { ordered: false, ...options }));
+      await run((options) => shares.bulkWrite(updates, { ordered: false, ...options }));
     }
     const weight = found.reduce((sum, share) => sum + share.weight, 0);
-    await asWriter(store, (options) =>
+    await run((options) =>
       segments.updateOne({ _id: segment }, { $set: { weight, counted: true } }, options),
     );
   }
@@ -215,20 +210,15 @@ export function createSearchSegments(
   async function writeSlices(build: string, signature: SignatureBuilder): Promise<void> {
     const all = signature.slices().map((bits, at) => ({ _id: `${build}/${at}`, bits: new Binary(bits) }));
     for (let at = 0; at < all.length; at += slicesAtOnce) {
-      await asWriter(store, (options) => slices.insertMany(all.slice(at, at + slicesAtOnce), options));
+      await run((options) => slices.insertMany(all.slice(at, at + slicesAtOnce), options));
     }
   }
 
   async function dropSlices(build: string): Promise<void> {
-    await asWriter(store, (options) =>
-      slices.deleteMany({ _id: { $gte: `${build}/`, $lt: `${build}0` } }, options),
-    );
+    await run((options) => slices.deleteMany({ _id: { $gte: `${build}/`, $lt: `${build}0` } }, options));
   }
 
-  async function readSlices(
-    ids: readonly string[],
-    options: { readonly timeoutMS: number },
-  ): Promise<Map<string, Uint8Array>> {
+  async function readSlices(ids: readonly string[], options: CallOptions): Promise<Map<string, Uint8Array>> {
     if (ids.length === 0) return new Map();
     const found = await slices
       .find({ _id: { $in: [...ids] } }, options)
@@ -263,20 +253,18 @@ export function createSearchSegments(
         return rangesOf(segment, layout.idsPerRow, rowsInAll(columns, given, layout));
       });
     },
-    sealedTo,
-    async seal(visible, signal) {
+    indexedTo,
+    async build(visible, signal) {
       while (!signal.aborted) {
-        const from = (await sealedTo()) + 1;
+        const from = (await indexedTo()) + 1;
         const to = await endOfRun(from, visible);
         if (to === null) return;
-        await makeSegment({ from, to });
+        await buildSegment({ from, to });
       }
     },
     async dropBefore(firstId) {
       for (;;) {
-        const oldest = await asWriter(store, (options) =>
-          segments.findOne({}, { sort: { _id: 1 }, ...options }),
-        );
+        const oldest = await run((options) => segments.findOne({}, { sort: { _id: 1 }, ...options }));
         if (oldest === null || oldest.to >= firstId) return;
         await drop(oldest);
       }
@@ -288,15 +276,15 @@ export function createSearchSegments(
       }));
       if (updates.length === 0) return;
       const weight = [...gone.values()].reduce((sum, one) => sum + one, 0);
-      await asWriter(store, (options) => shares.bulkWrite(updates, { ordered: false, ...options }));
-      await asWriter(store, (options) => segments.updateOne({ _id }, { $inc: { weight: -weight } }, options));
+      await run((options) => shares.bulkWrite(updates, { ordered: false, ...options }));
+      await run((options) => segments.updateOne({ _id }, { $inc: { weight: -weight } }, options));
       if (segment.weight <= weight) return await count(segment);
-      // Without its index it is read through, which is little by then.
+      // A segment without an index is read through.
       if (segment.weight - weight < signatureBytes(layoutOf(to - _id + 1))) await dropSlices(build);
     },
     count,
     heaviest(last) {
-      return asWriter(store, (options) =>
+      return run((options) =>
         shares
           .aggregate<DeviceBytes>(
             [
@@ -312,7 +300,7 @@ export function createSearchSegments(
       );
     },
     async forget(device) {
-      await asWriter(store, (options) => shares.deleteMany({ device }, { ...options, hint: "by_device" }));
+      await run((options) => shares.deleteMany({ device }, { ...options, hint: "by_device" }));
     },
   };
 }

@@ -1,28 +1,25 @@
 /**
- * A bit matrix that tells where a text may stand: rows are runs of record ids, columns are hashes of grams, that is
- * of short substrings. A row that lacks one gram of a filter holds no match. It is kept by columns, several to a
- * slice, so that a filter reads a few slices and no rows.
+ * A bit matrix of where a text may be: rows are runs of record ids, columns are hashes of grams (short substrings). A
+ * row that lacks one gram of a filter has no match. It is stored by columns, several to a slice.
  */
 export interface SignatureLayout {
-  /** How many ids share a row. */
   readonly idsPerRow: number;
   readonly bytesPerColumn: number;
   readonly columnsPerSlice: number;
 }
 
-/** Rows of the matrix of a full-grown segment. */
+/** Rows of the matrix of a full segment. */
 const mostRows = 1_024;
 /** Columns of the matrix. A power of two. */
 const columns = 16_384;
-/** What a slice weighs, in bytes. */
 const sliceBytes = 4_096;
-/** Lengths of grams, in UTF-16 code units: long ones tell numbers apart, short ones are for short filters. */
+/** Lengths of grams, in UTF-16 code units: long ones distinguish numbers, short ones serve short filters. */
 const shortGram = 3;
 const longGram = 5;
 /** More grams than this make no filter more precise. */
 const mostGrams = 8;
 
-/** A filter that is shorter is found by reading alone; in UTF-16 code units. */
+/** Shorter filters read through the records; in UTF-16 code units. */
 export const shortestSearched = shortGram;
 
 /** The layout for a run of so many record ids. */
@@ -32,14 +29,14 @@ export function layoutOf(ids: number): SignatureLayout {
   return { idsPerRow, bytesPerColumn, columnsPerSlice: Math.floor(sliceBytes / bytesPerColumn) };
 }
 
-/** What a matrix weighs, in bytes. */
+/** The size of a matrix. */
 export function signatureBytes({ bytesPerColumn }: SignatureLayout): number {
   return columns * bytesPerColumn;
 }
 
 /** A matrix under construction. */
 export interface SignatureBuilder {
-  /** Notes all grams of a text of the id that stands so far behind the first. */
+  /** Adds all grams of a text; `offset` is its record's id minus the first one. */
   add(offset: number, text: string): void;
   /** The slices, in order; each a view, not a copy. */
   slices(): Uint8Array[];
@@ -75,10 +72,7 @@ export function createSignature({
   };
 }
 
-/**
- * Columns that a row must have set to hold a text with this filter in it; none for one below {@link
- * shortestSearched}.
- */
+/** Columns that are set in each row with a match; none for a filter below {@link shortestSearched}. */
 export function columnsOf(filter: string): readonly number[] {
   const length = filter.length >= longGram ? longGram : shortGram;
   const grams = Math.max(0, filter.length - length + 1);
@@ -93,7 +87,7 @@ export function sliceOf(column: number, { columnsPerSlice }: SignatureLayout): n
   return Math.floor(column / columnsPerSlice);
 }
 
-/** Rows that are set in all columns, ascending; a column whose slice is not given says nothing. */
+/** Rows that are set in all columns, ascending; a column whose slice is missing is ignored. */
 export function rowsInAll(
   wanted: readonly number[],
   slices: ReadonlyMap<number, Uint8Array>,
@@ -113,7 +107,7 @@ export function rowsInAll(
   return rows;
 }
 
-/** FNV-1a over code units, its bits mixed so that the low ones depend on all. */
+/** FNV-1a over code units, mixed so that the low bits depend on all. */
 function columnOf(text: string, from: number, length: number): number {
   let hash = 0x811c9dc5 ^ length;
   for (let at = from; at < from + length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

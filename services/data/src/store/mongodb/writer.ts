@@ -4,84 +4,71 @@ import { isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { OutcomeUnknown } from "../data-store.ts";
 import type { Collections, WriterDocument } from "./collections.ts";
-import { asWriter } from "./deadline.ts";
 
-/** The longest wait for a turn, in milliseconds; then whoever waits is better told. */
-const waitForTurnMs = 15_000;
-/** How long to go on finding out whether a commit was heard, in milliseconds. */
-const clearUpWithinMs = 5_000;
+/** The longest wait for the lease, in milliseconds. */
+const leaseWaitMs = 15_000;
+/** How long a commit whose reply was lost is retried, in milliseconds. */
+const commitRetryMs = 5_000;
 
 /** Ids for one batch. */
 interface Reserved {
   readonly firstId: number;
-  /** Records stored for the batch so far, by id, so that a commit whose answer was lost can be found out. */
+  /** Notes a stored record, by which a commit whose reply was lost can be recognised. */
   readonly noteStored: (id: number) => void;
 }
 
-/** Lets one batch at a time be written, over all processes, and makes it visible as a whole. */
+/** Writes one batch at a time, over all processes, and makes it visible as a whole. */
 export interface Writer {
   /**
-   * Reserves `ids` record ids, does the work, and makes what it stored under them visible; when the work throws, it
-   * stays invisible for ever. No other work runs meanwhile that could still have an effect. @throws StoreUnavailable
-   * when it is nobody's turn for too long, or this one was taken away; OutcomeUnknown.
+   * Takes the lease, reserves `ids` record ids, does the work and makes what it stored visible; when the work throws,
+   * that stays invisible. @throws StoreUnavailable without the lease, or when it was lost; OutcomeUnknown
    */
-  takeTurn<T>(ids: number, work: (reserved: Reserved) => Promise<T>): Promise<T>;
-  /** The last id that is final: of the ids up to it, none will ever be stored any more. */
+  write<T>(ids: number, work: (reserved: Reserved) => Promise<T>): Promise<T>;
+  /** The last id that is final: up to it, no more record will be stored. */
   visible(signal: AbortSignal): Promise<number>;
 }
 
-/** The start of a turn. */
-interface Turn {
+interface Lease {
   readonly holder: string;
   readonly firstId: number;
-  /** The last id of the turn. */
   readonly lastId: number;
-  /** Ids up to here were final before. */
+  /** The last id that was final before. */
   readonly visible: number;
 }
 
-/** What a {@link Writer} needs. */
-export interface WriterParts {
-  readonly store: MongoStore;
-  readonly collections: Collections;
-  /**
-   * How long a holder that says nothing keeps its turn, in milliseconds; one that is at work says so three times as
-   * often.
-   */
-  readonly turnMs: number;
-}
-
 /**
- * Creates the document that batches take turns by, if it is missing.
+ * Creates the document of the lease, if it is missing. A lease lasts `leaseMs` and is renewed three times as often.
  *
- * The steps of a turn, and what a crash at each leaves (ADR 18):
- * 1. One update of `writer` takes the turn when it is free or its lease of `turnMs` has expired, and advances `next`.
- *    A crash leaves unused ids.
- * 2. Ids between `visible` and the own ones belong to turns that never committed. Each gets a void, and records stored
- *    under one become voids, so that no late insert of such a turn can succeed. After a crash the next turn repeats it.
- * 3. The work. After a crash its records are above `visible`, where nobody reads them, and the next turn voids them.
- * 4. One update, which only the holder can do, advances `visible`: the commit. It fails if another turn began meanwhile.
+ * The steps of a write, and what a crash at each leaves (ADR 18):
+ * 1. One update of `writer` takes the lease when it is free or has expired, and advances `next`. Left: unused ids.
+ * 2. Ids between `visible` and the own ones belong to writes that never committed. Each gets a void, and records stored
+ *    under one become voids, so that no late insert can succeed. After a crash the next write repeats it.
+ * 3. The work. After a crash its records are above `visible`, where no query reads, and the next write voids them.
+ * 4. The commit: one update, which only the holder can do, advances `visible`. It fails if another lease began.
  */
-export async function createWriter({ store, collections, turnMs }: WriterParts): Promise<Writer> {
-  const { writer, records } = collections;
+export async function createWriter(
+  store: MongoStore,
+  { run, writer, records }: Collections,
+  leaseMs: number,
+): Promise<Writer> {
   const first: WriterDocument = { _id: "writer", holder: null, until: new Date(0), visible: 0, next: 1 };
-  await asWriter(store, (options) =>
+  await run((options) =>
     writer.updateOne({ _id: "writer" }, { $setOnInsert: first }, { upsert: true, ...options }),
   ).catch((error: unknown) => {
     // Another process made it at the same moment.
     if (!isDuplicateKey(error)) throw error;
   });
 
-  async function tryToTake(holder: string, ids: number): Promise<Turn | null> {
+  async function tryToTake(holder: string, ids: number): Promise<Lease | null> {
     const free = { $or: [{ $eq: ["$holder", null] }, { $lte: ["$until", "$$NOW"] }] };
-    const taken = await asWriter(store, (options) =>
+    const taken = await run((options) =>
       writer.findOneAndUpdate(
         { _id: "writer" },
         [
           {
             $set: {
               holder: { $cond: [free, holder, "$holder"] },
-              until: { $cond: [free, { $add: ["$$NOW", turnMs] }, "$until"] },
+              until: { $cond: [free, { $add: ["$$NOW", leaseMs] }, "$until"] },
               next: { $cond: [free, { $add: ["$next", ids] }, "$next"] },
             },
           },
@@ -89,35 +76,35 @@ export async function createWriter({ store, collections, turnMs }: WriterParts):
         { returnDocument: "after", ...options },
       ),
     );
-    if (taken === null) throw new StoreUnavailable("the document that batches take turns by is gone");
+    if (taken === null) throw new StoreUnavailable("the document of the write lease is missing");
     if (taken.holder !== holder) return null;
     const { next, visible } = taken;
     return { holder, firstId: next - ids, lastId: next - 1, visible };
   }
 
-  async function take(ids: number): Promise<Turn> {
+  async function take(ids: number): Promise<Lease> {
     const holder = randomUUID();
-    const end = performance.now() + waitForTurnMs;
+    const end = performance.now() + leaseWaitMs;
     while (performance.now() < end) {
-      const turn = await tryToTake(holder, ids);
-      if (turn !== null) return turn;
+      const lease = await tryToTake(holder, ids);
+      if (lease !== null) return lease;
       await sleepFor(5 + Math.random() * 20);
     }
-    throw new StoreUnavailable("another process is writing, for too long");
+    throw new StoreUnavailable("another process holds the write lease for too long");
   }
 
-  /** Step 2: makes sure that nothing appears, now or later, under ids of turns that never committed. */
-  async function voidUncommitted({ visible, firstId }: Turn): Promise<void> {
+  /** Step 2: no record can appear, now or later, under ids of writes that never committed. */
+  async function voidUncommitted({ visible, firstId }: Lease): Promise<void> {
     const now = new Date();
     for (let from = visible + 1; from < firstId; from += idsPerVoiding) {
       const to = Math.min(from + idsPerVoiding, firstId) - 1;
       const voids = Array.from({ length: to - from + 1 }, (_, at) => ({ _id: from + at, void: now }));
       try {
-        await asWriter(store, (options) => records.insertMany(voids, { ordered: false, ...options }));
+        await run((options) => records.insertMany(voids, { ordered: false, ...options }));
       } catch (error) {
         if (!isDuplicateKey(error)) throw error;
       }
-      await asWriter(store, (options) =>
+      await run((options) =>
         records.updateMany(
           { _id: { $gte: from, $lte: to }, void: { $exists: false } },
           {
@@ -130,30 +117,29 @@ export async function createWriter({ store, collections, turnMs }: WriterParts):
     }
   }
 
-  /** Says, as long as the work goes on, that it does. */
-  function keep({ holder }: Turn): () => void {
+  /** Renews the lease until the returned function is called. */
+  function keep({ holder }: Lease): () => void {
     const timer = setInterval(() => {
-      asWriter(
-        store,
+      run(
         (options) =>
           writer.updateOne(
             { _id: "writer", holder },
-            [{ $set: { until: { $add: ["$$NOW", turnMs] } } }],
+            [{ $set: { until: { $add: ["$$NOW", leaseMs] } } }],
             options,
           ),
-        // Unheard, it is as if the holder had died: the commit will tell.
+        // The commit fails when the lease was lost.
       ).catch(() => undefined);
-    }, turnMs / 3);
+    }, leaseMs / 3);
     timer.unref();
     return () => clearInterval(timer);
   }
 
   /** Step 4. `storedId` is any record of the batch; null when there is none. */
-  async function commit({ holder, lastId }: Turn, storedId: number | null): Promise<void> {
-    const end = performance.now() + clearUpWithinMs;
+  async function commit({ holder, lastId }: Lease, storedId: number | null): Promise<void> {
+    const end = performance.now() + commitRetryMs;
     for (;;) {
       try {
-        const { matchedCount } = await asWriter(store, (options) =>
+        const { matchedCount } = await run((options) =>
           writer.updateOne({ _id: "writer", holder }, { $set: { holder: null, visible: lastId } }, options),
         );
         if (matchedCount === 1 || (storedId !== null && (await isCommitted(storedId)))) return;
@@ -166,56 +152,56 @@ export async function createWriter({ store, collections, turnMs }: WriterParts):
         if (storedId === null) throw error;
         throw new OutcomeUnknown("the database went away during a commit", { cause: error });
       }
-      throw new StoreUnavailable("another process took over, since this one was silent for too long");
+      throw new StoreUnavailable("the lease expired and another process took it");
     }
   }
 
-  /** Whether a commit was made whose answer did not arrive. */
+  /** Whether a commit was made whose reply was lost. */
   async function isCommitted(storedId: number): Promise<boolean> {
-    const turns = await asWriter(store, (options) => writer.findOne({ _id: "writer" }, options));
-    if (turns === null || turns.visible < storedId) return false;
-    // Looked for last: without a commit it would have been made a void before `visible` went past it.
-    const found = await asWriter(store, (options) =>
+    const state = await run((options) => writer.findOne({ _id: "writer" }, options));
+    if (state === null || state.visible < storedId) return false;
+    // Read last: without a commit it became a void before `visible` passed it.
+    const found = await run((options) =>
       records.findOne({ _id: storedId, void: { $exists: false } }, options),
     );
     return found !== null;
   }
 
-  /** Lets the next one begin at once; what was stored stays above `visible`. */
-  async function giveUp({ holder }: Turn): Promise<void> {
-    await asWriter(store, (options) =>
+  /** What was stored stays above `visible`. */
+  async function release({ holder }: Lease): Promise<void> {
+    await run((options) =>
       writer.updateOne({ _id: "writer", holder }, { $set: { holder: null } }, options),
     ).catch(() => undefined);
   }
 
   return {
-    async takeTurn(ids, work) {
-      const turn = await take(ids);
-      const stopKeeping = keep(turn);
+    async write(ids, work) {
+      const lease = await take(ids);
+      const stopKeeping = keep(lease);
       try {
         let storedId: number | null = null;
-        await voidUncommitted(turn);
+        await voidUncommitted(lease);
         const result = await work({
-          firstId: turn.firstId,
+          firstId: lease.firstId,
           noteStored(id) {
             storedId = id;
           },
         });
-        await commit(turn, storedId);
+        await commit(lease, storedId);
         return result;
       } catch (error) {
-        await giveUp(turn);
+        await release(lease);
         throw error;
       } finally {
         stopKeeping();
       }
     },
     async visible(signal) {
-      const turns = await store.run(signal, () => writer.findOne({ _id: "writer" }, { signal }));
-      return turns?.visible ?? 0;
+      const state = await store.run(signal, () => writer.findOne({ _id: "writer" }, { signal }));
+      return state?.visible ?? 0;
     },
   };
 }
 
-/** How many ids are voided at once: what one turn reserves, mostly. */
+/** Ids that are voided at a time: what one batch reserves at most. */
 const idsPerVoiding = 1_000;

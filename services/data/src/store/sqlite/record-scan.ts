@@ -1,42 +1,42 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
-import type { Position, ReadPosition, SeekPosition } from "../../ingestion/position.ts";
+import type { Position, ReadPosition, SeekPosition } from "../../query/position.ts";
 import { type TopicPattern, topicPattern } from "../../query/topic-filter.ts";
 import type { RecordSelection } from "../data-store.ts";
 import { RecordSearch } from "./record-search.ts";
 import { readSegments, type Segment, searchTable } from "./schema.ts";
 import { inOrder, mayHold, partOf } from "./segment-part.ts";
 
-/** How much one scan may give and take. */
+/** Bounds of one scan. */
 export interface ScanBounds {
-  /** The most records; null for no bound but the bytes. */
+  /** The most records; null for no bound. */
   readonly limit: number | null;
-  /** The most bytes of JSON; the first record of a page is given whatever it weighs. */
+  /** The most bytes of JSON; the first record of a page is exempt. */
   readonly maxBytes: number;
-  /** Whether the page holds records already, so that even the first one found must fit. */
+  /** Whether the page has records already. */
   readonly started: boolean;
-  /** After this time the scan stops at the next segment's end, in milliseconds. */
+  /** After this time the scan stops at the end of the segment, in milliseconds. */
   readonly sliceMs: number;
 }
 
-/** What a scan found, and where to go on. */
+/** The result of a scan. */
 export interface ScanResult {
   readonly items: DataRecord[];
-  /** JSON bytes of `items`. */
+  /** Of `items`, as JSON. */
   readonly bytes: number;
-  /** Null where nothing can follow. */
+  /** Where to go on; null when nothing can follow. */
   readonly position: Position | null;
   /** Whether the next record did not fit. */
   readonly full: boolean;
 }
 
-/** Searches records, one segment after the other, on a connection of its own. */
+/** Searches records segment by segment. */
 export interface RecordScan {
-  /** Reads from one consistent state of the store; takes about `sliceMs`, and at least one segment's time. */
+  /** Reads one consistent state of the store, for about `sliceMs` and at least one segment. */
   scan(selection: RecordSelection, position: Position, bounds: ScanBounds): ScanResult;
 }
 
-/** Makes a connection ready for scanning; nothing else may use it meanwhile. */
+/** Scans on a connection that nothing else uses. */
 export function createRecordScan(db: DatabaseSync): RecordScan {
   const statements = new Map<string, StatementSync>();
   let pattern: TopicPattern | null = null;
@@ -46,7 +46,7 @@ export function createRecordScan(db: DatabaseSync): RecordScan {
     const known = statements.get(sql);
     if (known) return known;
     const statement = db.prepare(sql);
-    // A search table's name stands in its statements and goes out of use with it.
+    // A statement with the name of a search table is not cached, since the table is dropped one day.
     if (!sql.includes(searchTable(0).slice(0, -1))) statements.set(sql, statement);
     return statement;
   }
@@ -78,7 +78,7 @@ function patternOf({ deviceId, topic }: RecordSelection): TopicPattern | null {
   return deviceId === undefined || topic === undefined ? null : topicPattern(deviceId, topic);
 }
 
-/** Counts back from the end of the order until the record is found where a negative `skip` begins. */
+/** Counts back from the end of the order to the record where a negative `skip` begins. */
 function seek(
   search: RecordSearch,
   segments: readonly Segment[],
@@ -106,7 +106,7 @@ function seek(
   return { kind: "read", at: null, skip: 0, remaining: found, skipped: true };
 }
 
-/** Reads on in the order asked for, until enough is found, the page is full, the time is over or the end is reached. */
+/** Reads until enough is found, the page is full, the time is over or the end is reached. */
 function read(
   search: RecordSearch,
   segments: readonly Segment[],

@@ -5,22 +5,22 @@ import type { RecordSelection } from "../data-store.ts";
 import { type Segment, searchTable } from "./schema.ts";
 import { isWithin, type SegmentPart } from "./segment-part.ts";
 
-/** A device with fewer records than this in a segment is read through; otherwise the search table is asked. */
+/** A device with fewer records in a segment is read through; otherwise the search table is used. */
 const fewRecords = 2_000;
-/** A topic filter that this many records match at most is answered from the index of topics. */
+/** A topic filter with at most so many matches is answered from the index of topics. */
 const fewMatches = 20_000;
-/** How many matches are looked up at once. */
+/** Matches of one look-up. */
 const readAhead = 1_000;
-/** A trigram that so many records of a segment hold is common. */
+/** A trigram is common when so many records of a segment have it. */
 const commonTrigram = 512;
-/** More trigrams than this make no search more precise. */
+/** More trigrams do not make a search more precise. */
 const maxTrigrams = 24;
 
 type Parameters = Record<string, SQLInputValue>;
 
-/** Where to look, as SQL: the tables with the index to use, and what holds besides the conditions. */
+/** Where to look, as SQL: the tables with the index to use, and conditions of its own. */
 interface Access {
-  /** The record's id, in the form whose order the way in already has. */
+  /** The column of the record's id that the access is already sorted by. */
   readonly id: "r.id" | "s.rowid";
   readonly from: string;
   readonly where: readonly string[];
@@ -28,8 +28,8 @@ interface Access {
 }
 
 /**
- * One selection as SQL. The way into the data is chosen for each segment; what it leads to is always verified, for
- * which the connection needs the SQL function `topic_matches`.
+ * One selection as SQL. The access path is chosen for each segment; what it finds is always verified, for which the
+ * connection needs the SQL function `topic_matches`.
  */
 export class RecordSearch {
   readonly order: "asc" | "desc";
@@ -38,10 +38,10 @@ export class RecordSearch {
   readonly #pattern: TopicPattern | null;
   readonly #conditions: readonly string[];
   readonly #parameters: Parameters;
-  /** Trigrams that all matches hold; none where the filter is absent or too short. */
+  /** Trigrams of all matches; none when the filter is absent or too short. */
   readonly #trigrams: readonly string[];
   #chosen: { readonly segment: number; readonly query: string } | null = null;
-  /** Ids of all records in the pattern's reach, ascending, where these are few. */
+  /** Ids of all records in the pattern's range, ascending, when these are few. */
   readonly #candidates: readonly number[] | null;
 
   constructor(
@@ -96,7 +96,7 @@ export class RecordSearch {
     }
   }
 
-  /** Ids first: where an order has to be made, payloads stay out of it. */
+  /** Ids first, so that a sort does not load payloads. */
   #ids(part: SegmentPart, order: "asc" | "desc", limit: number, offset: number): number[] {
     const access = this.#access(part);
     const { sql, parameters } = this.#select(access, part);
@@ -126,10 +126,7 @@ export class RecordSearch {
     };
   }
 
-  /**
-   * The trigrams to ask a segment for. A common one makes the index walk a long list and narrows little, so that two
-   * rare ones do better alone than with the others.
-   */
+  /** The trigrams to look up in a segment: two rare ones alone are faster than with common ones. */
   #searchQuery(segment: number): string {
     if (this.#chosen?.segment === segment) return this.#chosen.query;
     const table = searchTable(segment);
@@ -165,7 +162,7 @@ export class RecordSearch {
     };
   }
 
-  /** Whether the index alone leads to few records of the part. */
+  /** Whether the index alone finds few records of the part. */
   #isShort(access: Access, { low, high }: SegmentPart): boolean {
     const topic = this.#pattern?.exact && this.#pattern.range === null ? this.#pattern.exact : null;
     const condition = topic === null ? "r.device_id = :key" : "r.topic = :key";
@@ -192,7 +189,7 @@ export class RecordSearch {
     return [...inRange, ...equal].map((row) => Number(row.id)).sort((a, b) => a - b);
   }
 
-  /** Whether nothing of the segment can fail to match. */
+  /** Whether all of the segment matches. */
   #holdsAll(segment: Segment): boolean {
     const { deviceId, filter } = this.#selection;
     return deviceId === undefined && filter === undefined && isWithin(segment, this.#selection);
@@ -236,7 +233,7 @@ function conditionsOf({ deviceId, filter, since, until }: RecordSelection, patte
     parameters.until = until;
   }
   if (filter !== undefined) {
-    // As bytes: exact for UTF-8, and a NUL in a payload ends nothing.
+    // As bytes: exact for UTF-8, and a NUL does not end the payload.
     conditions.push(
       "(instr(CAST(r.topic AS BLOB), :needle) > 0 OR (r.is_text = 1 AND instr(r.payload, :needle) > 0))",
     );
@@ -245,7 +242,7 @@ function conditionsOf({ deviceId, filter, since, until }: RecordSelection, patte
   return { conditions, parameters };
 }
 
-/** Trigrams of the filter, each as an FTS5 query; none below three characters, which the index knows nothing of. */
+/** Trigrams of the filter, each as an FTS5 query; none below three characters. */
 function trigramsOf(filter: string): readonly string[] {
   const characters = [...filter];
   const trigrams = new Set<string>();

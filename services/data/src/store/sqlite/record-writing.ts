@@ -5,20 +5,20 @@ import { weightInSql, weightOf } from "../../retention/record-weight.ts";
 import type { AppendOutcome, DataMessage } from "../data-store.ts";
 import { createSearchTable, readSegments, type Segment, searchTable } from "./schema.ts";
 
-/** When a segment takes no more records, and the next one begins. */
+/** When a segment is full. */
 export interface SegmentBounds {
-  /** It was given this many records. */
+  /** Records that were added to it. */
   readonly segmentRecords: number;
-  /** It was given this many bytes of topics and payloads. */
+  /** Bytes of topics and payloads that were added to it. */
   readonly segmentBytes: number;
 }
 
 /** Which records go: `recordsOf` (device, limit), `recordsBefore` (Unix ms, limit). */
 type Selected = "recordsOf" | "recordsBefore";
 
-/** Puts records into segments and takes them out, each in one transaction. Throws what `node:sqlite` throws. */
+/** Adds records to segments and deletes them, each in one transaction. Throws what `node:sqlite` throws. */
 export interface RecordWriting {
-  /** Stores the messages of devices that are admitted, those that are new. */
+  /** See `DataStore.append`. */
   append(messages: readonly DataMessage[]): AppendOutcome;
   /** Deletes records and returns how many. */
   remove(selected: Selected, ...parameters: (string | number)[]): number;
@@ -26,7 +26,7 @@ export interface RecordWriting {
   removeHeaviest(removal: Removal): number;
 }
 
-/** Writes on the one connection that may. */
+/** Writes on the store's only connection for writing. */
 export function createRecordWriting(
   db: DatabaseSync,
   { segmentRecords, segmentBytes }: SegmentBounds,
@@ -133,10 +133,7 @@ export function createRecordWriting(
     sql.saveSegment.run(last_id, records, appended, bytes, earliest, latest, given, kept, number);
   }
 
-  /**
-   * Deletes the records, keeps the counts of devices and segments true, and drops the segments that hold none any
-   * more.
-   */
+  /** Deletes the records, updates the counts of devices and segments, and drops empty segments. */
   function remove(records: readonly WeighedRecord[]): number {
     if (records.length === 0) return 0;
     sql.deleteAll.run(JSON.stringify(records.map(({ id }) => id)));
@@ -149,7 +146,7 @@ export function createRecordWriting(
       if (gone.length === 0) continue;
       const left = segment.records - gone.length;
       const kept = segment.kept - gone.reduce((sum, { weight }) => sum + weight, 0);
-      // A search table is as large as the text it was given, and gives nothing back but as a whole.
+      // A search table is as large as the text that was added to it, and can only be dropped as a whole.
       const searchable = segment.searchable && left > 0 && kept * mostlyGone >= segment.given;
       if (segment.searchable && !searchable) db.exec(`DROP TABLE ${searchTable(segment.number)}`);
       if (left > 0) sql.lighten.run(left, kept, searchable ? 1 : 0, segment.number);
@@ -159,7 +156,7 @@ export function createRecordWriting(
   }
 
   function chooseHeaviest(removal: Removal): WeighedRecord[] {
-    // One more than can be chosen: of those that are not looked at, none weighs more than the heaviest that is left.
+    // One more than can be chosen, so that no device that was left out is the heaviest.
     const devices = sql.heaviest
       .all(removal.limit + 1)
       .map((row) => ({ deviceId: String(row.device_id), bytes: Number(row.bytes) }));
@@ -194,9 +191,9 @@ export function createRecordWriting(
   };
 }
 
-/** A segment that holds less than one part in so many of what it was given gives its search table up. */
+/** A segment that has less than this fraction of what was added to it loses its search table. */
 const mostlyGone = 4;
-/** How many records of a device are looked up at once when the heaviest ones pay. */
+/** Records of a device that are looked up at a time. */
 const oldestAtOnce = 20;
 
 function weighed(row: Record<string, unknown>): WeighedRecord {
@@ -244,7 +241,7 @@ function prepareSearchInsert(db: DatabaseSync, segment: number) {
   );
 }
 
-/** The newest segment, if it takes more records. */
+/** The newest segment, unless it is full. */
 function openSegment(db: DatabaseSync, maxRecords: number, maxBytes: number): Segment | null {
   const newest = readSegments(db).at(-1);
   return newest?.searchable && !isFull(newest, maxRecords, maxBytes) ? newest : null;

@@ -3,9 +3,8 @@ import type { Migration } from "@devmesh/store/sqlite";
 import { weightInSql } from "../../retention/record-weight.ts";
 
 /**
- * The store's schema. Records are numbered through by `id`; a run of ids is a segment, which has a search table of
- * its own (`search_<number>`), so that search, time bounds and counts go segment by segment, and what is outdated is
- * dropped whole.
+ * The store's schema. A run of record ids is a segment with a search table of its own (`search_<number>`), so that
+ * search, time bounds and counts go segment by segment, and an old search table is dropped whole.
  */
 export const migrations: readonly Migration[] = [
   `
@@ -46,13 +45,12 @@ export const migrations: readonly Migration[] = [
     admitted_at INTEGER
   ) STRICT, WITHOUT ROWID;
   `,
-  // A broker that lost the tail of its stream gives the sequences again; its time of the message distinguishes them
-  // (ADR 6).
+  // A broker that lost the tail of its stream reuses the sequences; the time of the message differs (ADR 6).
   `
   DROP INDEX records_by_delivery;
   CREATE UNIQUE INDEX records_by_delivery ON records (stream, sequence, timestamp) WHERE sequence IS NOT NULL;
   `,
-  // What the records of each device and of each segment weigh; of a segment also what it was given.
+  // The weight of each device and each segment, and of all that was added to the segment.
   `
   CREATE TABLE stored_bytes (device_id TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   INSERT INTO stored_bytes SELECT device_id, sum(${weightInSql}) FROM records GROUP BY device_id;
@@ -68,9 +66,8 @@ export const migrations: readonly Migration[] = [
 ];
 
 /**
- * Gives a connection room for the ends of all indexes, which each batch touches (64 MB), and checkpoints that write a
- * page less often. It waits but shortly for somebody else's lock: it holds up the process meanwhile, and what could
- * not be stored is tried again.
+ * A cache for the ends of all indexes, which each batch touches (64 MB), and fewer checkpoints. The wait for a lock is
+ * short, since it blocks the process and the batch is retried.
  */
 export function tuneForAppending(db: DatabaseSync): void {
   db.exec("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192; PRAGMA busy_timeout = 250;");
@@ -82,19 +79,19 @@ export interface Segment {
   readonly first_id: number;
   /** Inclusive. */
   readonly last_id: number;
-  /** How many records it holds now. */
+  /** Records in it now. */
   readonly records: number;
-  /** How many it was given. */
+  /** Records that were added to it. */
   readonly appended: number;
-  /** Bytes of topics and payloads it was given. */
+  /** Bytes of topics and payloads that were added to it. */
   readonly bytes: number;
   /** Bounds of its records' timestamps, both inclusive. */
   readonly earliest: number;
   readonly latest: number;
-  /** What all records that it was given weigh, and those that it holds now. */
+  /** The weight of all records that were added to it, and of those in it now. */
   readonly given: number;
   readonly kept: number;
-  /** Whether it has its search table; one that lost most of its records has none any more. */
+  /** Whether it has a search table; it loses it with most of its records. */
   readonly searchable: boolean;
 }
 
@@ -118,15 +115,13 @@ export function readSegments(db: DatabaseSync): Segment[] {
     }));
 }
 
-/** The search table of a segment. */
 export function searchTable(segment: number): string {
   return `search_${segment}`;
 }
 
 /**
- * Makes the search table of a segment: case-sensitive trigrams of topic and text, nothing but record ids behind each
- * (`detail=none`), which is a third of the size of an index with positions and loses nothing here: what it finds is
- * verified.
+ * Creates the search table of a segment: case-sensitive trigrams of topic and text without positions (`detail=none`),
+ * a third of the size with them. What it finds is verified.
  */
 export function createSearchTable(db: DatabaseSync, segment: number): void {
   db.exec(`CREATE VIRTUAL TABLE ${searchTable(segment)} USING fts5(
