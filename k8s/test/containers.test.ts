@@ -90,7 +90,9 @@ describe.each(services)("the image of %s", (service) => {
   test("holds its own source, that of the libraries it uses, and no other file of the repository", async () => {
     const expected = [
       /^package\.json$/,
-      new RegExp(`^(services/${service}|libs/(contracts|service-kit|device-broker|store))/(src/.+|package\\.json)$`),
+      new RegExp(
+        `^(services/${service}|libs/(contracts|service-kit|device-broker|store))/(src/.+|package\\.json)$`,
+      ),
       ...(service === "gateway" ? [/^web\/dist\/[\w./-]+\.(html|js|css|svg)(\.br|\.gz)?$/] : []),
     ];
     const strange = (await ownFiles(imageOf(service))).filter(
