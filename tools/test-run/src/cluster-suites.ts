@@ -1,13 +1,12 @@
 import { join } from "node:path";
-import { clearResult, jestArguments, type TestedPackage } from "./package-suites.ts";
+import { clearResult, endToEnd, jestArguments } from "./package-suites.ts";
 import { readTestOutcome } from "./test-results.ts";
 import type { TestRun } from "./test-run.ts";
 import { runTool, turboArguments } from "./tool.ts";
 
 const suiteName = "@devmesh/e2e over MongoDB and three nats-servers";
-const endToEnd = "@devmesh/e2e";
 const resultFile = join(".test-results", "cluster.json");
-const surroundings = { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluster" };
+const clusterEnvironment = { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluster" };
 
 /**
  * What brings its own mesh or only tries commands, and what runs in a browser, which sees nothing of what the mesh
@@ -28,27 +27,24 @@ const leftOut = [
 ];
 
 /**
- * Runs the end-to-end suite, if it was among those that ran, for the second time: on what a cluster runs on. Without
- * MongoDB as many tests are skipped as ran the first time.
+ * Runs the end-to-end suites a second time, over what a cluster runs on. `ran` tests ran the first time: without MongoDB
+ * as many are skipped.
  */
-export async function runClusterSuites(run: TestRun, tested: readonly TestedPackage[]): Promise<void> {
-  const first = tested.find(({ name }) => name === endToEnd);
-  if (first === undefined) return;
+export async function runClusterSuites(run: TestRun, directory: string, ran: number): Promise<void> {
   if (!run.env.MONGODB_URL) {
-    run.report(suiteName, { passed: 0, failed: 0, skipped: first.ran, failures: [] });
+    run.report(suiteName, { passed: 0, failed: 0, skipped: ran, failures: [] });
     return;
   }
-  const file = join(run.repository, first.directory, resultFile);
+  const file = join(run.repository, directory, resultFile);
   await clearResult(file);
   const args = [
     ...turboArguments("test", { all: true, filters: [`--filter=${endToEnd}`] }),
     "--output-logs=errors-only",
     "--",
-    ...jestArguments(resultFile),
-    "--maxWorkers=2",
+    ...jestArguments(resultFile, 2),
     `--testPathIgnorePatterns=/(${leftOut.join("|")}).test.ts$`,
   ];
-  const { output } = await runTool(run, "turbo", args, { with: surroundings });
+  const { output } = await runTool(run, "turbo", args, { with: clusterEnvironment });
   const outcome = await readTestOutcome(file);
   run.report(suiteName, outcome);
   if (outcome.failed > 0) run.print(output.trimEnd());

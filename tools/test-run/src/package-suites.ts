@@ -13,58 +13,78 @@ const DryRun = z.object({
   tasks: z.array(z.object({ package: z.string(), directory: z.string(), command: z.string() })),
 });
 
+/** The package whose suites take longest. */
+export const endToEnd = "@devmesh/e2e";
+
 /** A package with suites. */
-export interface TestedPackage {
+interface Package {
   readonly name: string;
   /** Below the repository. */
   readonly directory: string;
-  /** Tests that ran, and were not skipped. */
-  readonly ran: number;
 }
 
 /** Files of tests that only `--all` runs: they take minutes, or need MongoDB, a cluster or containers. */
 const slow = ["broker-went-back", "cluster", "containers", "full-disk", "power-cut", "replicas"];
 
-/** Runs the suites of all packages and returns which packages have some. */
-export async function runPackageSuites(run: TestRun): Promise<readonly TestedPackage[]> {
-  const { repository, print } = run;
+/**
+ * Runs the suites of all packages. Those of `e2e` wait more than they compute: they run in two workers beside those of
+ * two other packages. `afterEndToEnd` runs when they have ended.
+ */
+export async function runPackageSuites(
+  run: TestRun,
+  afterEndToEnd: (directory: string, ran: number) => Promise<void>,
+): Promise<void> {
   const packages = await packagesWithTests(run);
-  if (packages === null) return [];
-  await Promise.all(packages.map(({ directory }) => clearResult(join(repository, directory, resultFile))));
-  print(
-    `        running the tests of ${packages.length === 1 ? "1 package" : `${packages.length} packages`}`,
-  );
-  if (!run.all) print(`        without --all these files are left out: ${slow.join(", ")}`);
+  if (packages === null) return;
+  run.print(`        running the tests of ${packages.length} package${packages.length === 1 ? "" : "s"}`);
+  if (!run.all) run.print(`        without --all these files are left out: ${slow.join(", ")}`);
+  const [long, others] = [true, false].map((isLong) =>
+    packages.filter(({ name }) => (name === endToEnd) === isLong),
+  ) as [Package[], Package[]];
+  await Promise.all([
+    runSuites(run, long, 2).then(async (ran) => {
+      for (const { directory } of long) await afterEndToEnd(directory, ran);
+    }),
+    runSuites(run, others, 1),
+  ]);
+}
+
+/** Runs the suites of some packages, two at a time, and returns how many tests were not skipped. */
+async function runSuites(run: TestRun, packages: readonly Package[], workers: number): Promise<number> {
+  if (packages.length === 0) return 0;
+  const fileOf = ({ directory }: Package) => join(run.repository, directory, resultFile);
+  await Promise.all(packages.map((one) => clearResult(fileOf(one))));
+  const filters = packages.map(({ name }) => `--filter=${name}`);
   const { ok, output } = await runTool(run, "turbo", [
-    ...turboArguments("test", run),
+    ...turboArguments("test", { filters, all: run.all }),
     "--continue",
-    "--concurrency=3",
+    "--concurrency=2",
     "--output-logs=errors-only",
     "--",
-    ...jestArguments(resultFile),
+    ...jestArguments(resultFile, workers),
     "--passWithNoTests",
     ...(run.all ? [] : [`--testPathIgnorePatterns=/(${slow.join("|")})\\.test\\.ts$`]),
   ]);
-  const tested: TestedPackage[] = [];
   let failed = 0;
-  for (const { name, directory } of packages) {
-    const outcome = await readTestOutcome(join(repository, directory, resultFile));
-    run.report(name, outcome);
+  let ran = 0;
+  for (const one of packages) {
+    const outcome = await readTestOutcome(fileOf(one));
+    run.report(one.name, outcome);
     failed += outcome.failed;
-    tested.push({ name, directory, ran: outcome.passed + outcome.failed });
+    ran += outcome.passed + outcome.failed;
   }
-  if (!ok) print(output.trimEnd());
+  if (!ok) run.print(output.trimEnd());
   if (!ok && failed === 0)
     run.fail("a suite failed although each of its tests passed: an open handle, or a crash at the end");
-  return tested;
+  return ran;
 }
 
 /**
  * Jest's arguments. A process that a test kept from ending must not hold up the run for ever: jest says so where the
  * package is run alone.
  */
-export function jestArguments(result: string): string[] {
-  return ["--json", `--outputFile=${result}`, "--forceExit"];
+export function jestArguments(result: string, workers: number): string[] {
+  return ["--json", `--outputFile=${result}`, "--forceExit", `--maxWorkers=${workers}`];
 }
 
 /** A result that an earlier run left must not be taken for this one's. */
@@ -73,7 +93,7 @@ export async function clearResult(file: string): Promise<void> {
   await rm(file, { force: true });
 }
 
-async function packagesWithTests(run: TestRun): Promise<{ name: string; directory: string }[] | null> {
+async function packagesWithTests(run: TestRun): Promise<Package[] | null> {
   const args = [...turboArguments("test", run), "--dry=json"];
   const { ok, output } = await runTool(run, "turbo", args, { keep: "stdout" });
   try {

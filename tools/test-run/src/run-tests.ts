@@ -43,8 +43,9 @@ if (await provideNatsServer(run)) {
   await findBrowser(run);
   const mongodb = await provideMongodb(run);
   await buildDashboardOnce(run);
-  const [tested] = await Promise.all([runPackageSuites(run), runStaticChecks(run)]);
-  if (run.all) await runClusterSuites(run, tested);
+  const overCluster = (directory: string, ran: number) =>
+    run.all ? runClusterSuites(run, directory, ran) : Promise.resolve();
+  await Promise.all([runPackageSuites(run, overCluster), runStaticChecks(run)]);
   await mongodb?.stop();
 }
 process.exit(run.finish() ? 0 : 1);
