@@ -6,7 +6,7 @@ import { createClient } from "@devmesh/service-kit/client";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
 import type { CallInput, Client } from "@devmesh/service-kit/implementation";
 
-/** A query as a test writes it: a master key's, without limit, unless told otherwise. */
+/** A query as a test writes it: a master key's, without limit, by default. */
 export type CallOptions = Partial<CallInput<typeof data, "queryRecords">>;
 
 /** The other side of the data service's contract. */

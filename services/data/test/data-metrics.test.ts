@@ -12,12 +12,12 @@ test("what is not known is absent, and comes and goes with the knowledge", async
     temp.store,
     async () => waiting ?? Promise.reject(new Error("cannot be asked")),
   );
-  const told = async () =>
+  const scraped = async () =>
     (await registry.metrics()).split("\n").filter((line) => line.startsWith("devmesh_data_"));
   const oldest = "devmesh_data_oldest_record_timestamp_seconds";
   const backlog = "devmesh_data_backlog_messages";
 
-  const empty = await told();
+  const empty = await scraped();
   expect(empty.some((line) => line.startsWith(oldest) || line.startsWith(backlog))).toBe(false);
   expect(empty.some((line) => line.startsWith("devmesh_data_store_bytes "))).toBe(true);
 
@@ -32,9 +32,9 @@ test("what is not known is absent, and comes and goes with the knowledge", async
     encoding: "text",
   } as const;
   await temp.store.append([record]);
-  expect(await told()).toEqual(expect.arrayContaining([`${oldest} 5`, `${backlog} 3`]));
+  expect(await scraped()).toEqual(expect.arrayContaining([`${oldest} 5`, `${backlog} 3`]));
 
   waiting = null;
   await temp.store.deleteHeaviest(1, 0);
-  expect((await told()).some((line) => line.startsWith(oldest) || line.startsWith(backlog))).toBe(false);
+  expect((await scraped()).some((line) => line.startsWith(oldest) || line.startsWith(backlog))).toBe(false);
 });

@@ -23,7 +23,7 @@ const streamCreated = "2026-01-01T00:00:00.123456789Z";
 const megabyte = 1024 * 1024;
 const pageBytes = 511 * 1024;
 
-/** A text message at QoS 0 unless told otherwise. */
+/** A text message, by default at QoS 0. */
 function message(
   deviceId: string,
   name: string,
@@ -292,9 +292,9 @@ export function describeDataStore(
     test("any query equals the naive statement of the rules, in one page or many", async () => {
       const ids = all.map((record) => record.id);
       await fc.assert(
-        fc.asyncProperty(anyQuery, fc.option(fc.nat()), fc.boolean(), async (any, behind, smallPages) => {
-          const goesOn = behind !== null && (any.skip ?? 0) >= 0;
-          const query = goesOn ? { ...any, after: String(all[behind % all.length]?.id) } : any;
+        fc.asyncProperty(anyQuery, fc.option(fc.nat()), fc.boolean(), async (any, start, smallPages) => {
+          const goesOn = start !== null && (any.skip ?? 0) >= 0;
+          const query = goesOn ? { ...any, after: String(all[start % all.length]?.id) } : any;
           const bounds = smallPages ? { maxBytes: 700, searchMs: 0 } : {};
           const found = (await walk(store, query, bounds)).map((record) => record.id);
           expect(found).toEqual(naive(all, query).map((record) => record.id));
@@ -360,7 +360,7 @@ export function describeDataStore(
       expect(await walk(store, { filter: record.topic, limit: null })).toContainEqual(record);
     });
 
-    test("text behind a NUL is found", async () => {
+    test("text after a NUL is found", async () => {
       const found = await walk(store, { filter: "behind" });
       expect(shown(found)).toContain("before\0behind");
     });
@@ -412,7 +412,7 @@ export function describeDataStore(
           }
     });
 
-    test("after goes on behind a record id, in either order", async () => {
+    test("after goes on after a record id, in either order", async () => {
       const [third] = all.slice(2);
       if (third === undefined) throw new Error("there are three");
       const after = String(third.id);
@@ -420,10 +420,10 @@ export function describeDataStore(
       expect(await walk(store, { after, order: "desc", limit: null })).toEqual(all.slice(0, 2).toReversed());
       expect(await walk(store, { after, skip: 2, limit: 2 })).toEqual(all.slice(5, 7));
       for (const at of [30, 31, 32, 33]) {
-        const behind = { after: String(all[at]?.id), order: "desc", limit: 3 } as const;
+        const onward = { after: String(all[at]?.id), order: "desc", limit: 3 } as const;
         const before = all.slice(0, at).toReversed();
         for (const skip of [5, 10])
-          expect(await walk(store, { ...behind, skip })).toEqual(before.slice(skip, skip + 3));
+          expect(await walk(store, { ...onward, skip })).toEqual(before.slice(skip, skip + 3));
       }
     });
 

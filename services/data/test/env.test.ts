@@ -34,7 +34,7 @@ describe("the data service's environment", () => {
     { DATA_RETENTION_DAYS: "0" },
     { INGEST_BATCH: "1001" },
     { STORE_URL: "mysql://user:secret@host" },
-  ])("%j is one problem, told without the value", (wrong) => {
+  ])("%j is one problem, reported without the value", (wrong) => {
     const reading = readEnv(DataEnv, { STORE_URL, ...wrong });
     const problems = "problems" in reading ? reading.problems : [];
     expect(problems).toHaveLength(1);

@@ -68,7 +68,7 @@ describe("ingestion from the broker", () => {
       const metrics = await metricsOf(service);
       expect(metrics).toMatch(/devmesh_data_records_stored_total\{qos="0"\} 3/);
       expect(metrics).toMatch(/devmesh_data_records_stored_total\{qos="1"\} 5/);
-      // What is stored is acknowledged behind that, and the broker takes its time to count it.
+      // It is acknowledged after it is stored, and the broker counts that later.
       await eventually(async () => /devmesh_data_backlog_messages 0/.test(await metricsOf(service)));
       await device.leave();
     });

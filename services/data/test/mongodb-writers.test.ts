@@ -32,7 +32,7 @@ function message(sequence: number, deviceId = "pump"): DataMessage {
 const run = (from: number, to: number, deviceId?: string) =>
   Array.from({ length: to - from + 1 }, (_, at) => message(from + at, deviceId));
 
-/** Reads on behind `after` until there is nothing more. */
+/** Reads on after `after` until there is nothing more. */
 async function readOn(store: DataStore, after: string): Promise<DataRecord[]> {
   const items: DataRecord[] = [];
   for (let from = after; ; ) {
@@ -44,7 +44,7 @@ async function readOn(store: DataStore, after: string): Promise<DataRecord[]> {
   }
 }
 
-/** Reads behind the last record it has seen, again and again, as a client that follows the data does. */
+/** Reads on after the last record again and again, as a client that follows the data does. */
 function follow(store: DataStore) {
   const seen: DataRecord[] = [];
   let stopped = false;

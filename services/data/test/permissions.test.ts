@@ -22,7 +22,7 @@ test("the service's own broker users suffice for all it does, and it is ready on
 
   const password = broker.passwords["rpc-bridge.devices"] ?? "";
   const log = createLogger({ service: "test", level: "silent" });
-  // The bridge may publish on any topic of a device, so that it can stand for one here.
+  // The bridge may publish on any topic of a device, so that it can act as one here.
   await using bridge = await connectMqttDevice({
     url: broker.mqttUrl,
     id: "rpc-bridge.devices",

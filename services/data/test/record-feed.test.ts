@@ -15,7 +15,7 @@ import type { DataMessage } from "../src/store/data-store.ts";
 const log = createLogger({ service: "data", level: "silent" });
 const stack = new AsyncDisposableStack();
 const clock = new ManualClock();
-const heard: DataRecord[][] = [];
+const received: DataRecord[][] = [];
 let feed: RecordFeed;
 
 beforeAll(async () => {
@@ -25,7 +25,7 @@ beforeAll(async () => {
   subscribe(
     bus,
     subscribesTo(dataEvents, ["stored"]),
-    { stored: ({ records }) => void heard.push(records) },
+    { stored: ({ records }) => void received.push(records) },
     { mode: "each" },
   );
   feed = createRecordFeed(await createPublisher(bus, dataEvents), clock);
@@ -35,7 +35,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   feed.want();
-  heard.length = 0;
+  received.length = 0;
 });
 
 function message(payload: string | Uint8Array, more: Partial<DataMessage> = {}): DataMessage {
@@ -51,20 +51,20 @@ function message(payload: string | Uint8Array, more: Partial<DataMessage> = {}):
   };
 }
 
-test("what was stored is told as queries give it, in its order; what made no record is not", async () => {
+test("what was stored is published as queries return it, in order; what has no record is not", async () => {
   feed.publish(
     [message("21.5"), message("again"), message(Buffer.from([0xff]), { encoding: "base64" })],
     [7, null, 8],
   );
-  await eventually(() => heard.length === 1);
+  await eventually(() => received.length === 1);
   const common = { timestamp: "2026-01-01T00:00:00.000Z", device_id: "pump", topic: "db/pump/temp" };
-  expect(heard[0]).toEqual([
+  expect(received[0]).toEqual([
     { id: 7, ...common, message: "21.5" },
     { id: 8, ...common, message: "/w==", encoding: "base64" },
   ]);
 });
 
-test("a large batch is told in pieces that the broker takes, whatever its texts grow to as JSON", async () => {
+test("a large batch is published in parts that the broker accepts, whatever its texts grow to as JSON", async () => {
   const quotes = message('"'.repeat(100_000));
   const controls = message("\u0001".repeat(60_000));
   const batch = Array.from({ length: 10 }, (_, at) => (at % 2 === 0 ? quotes : controls));
@@ -72,17 +72,17 @@ test("a large batch is told in pieces that the broker takes, whatever its texts 
     batch,
     batch.map((_, at) => at),
   );
-  await eventually(() => heard.flat().length === batch.length);
-  expect(heard.flat().map(({ id }) => id)).toEqual(batch.map((_, at) => at));
+  await eventually(() => received.flat().length === batch.length);
+  expect(received.flat().map(({ id }) => id)).toEqual(batch.map((_, at) => at));
 });
 
-test("nothing is told once nobody has wanted records for a while, until somebody does again", async () => {
+test("nothing is published once no gateway has wanted records for a while, until somebody does again", async () => {
   await clock.advance(recordsWantedMs);
   feed.publish([message("in time")], [1]);
   await clock.advance(1);
   feed.publish([message("too late")], [2]);
   feed.want();
   feed.publish([message("wanted")], [3]);
-  await eventually(() => heard.length === 2);
-  expect(heard.flat().map(({ id }) => id)).toEqual([1, 3]);
+  await eventually(() => received.length === 2);
+  expect(received.flat().map(({ id }) => id)).toEqual([1, 3]);
 });

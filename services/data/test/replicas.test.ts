@@ -12,7 +12,7 @@ import { type DeviceBroker, startDeviceBroker } from "./device-broker.ts";
 /** Some hundreds a second: what piles up while a replica is missing is soon stored. */
 const publishEveryMs = 3;
 
-/** Publishes numbers one after the other, each when the one before was acknowledged, until told to stop. */
+/** Publishes numbers one after the other, each when the one before was acknowledged, until stopped. */
 function publishNumbers(
   device: { publish(topic: string, payload: string, qos: 1): Promise<void> },
   topic: string,

@@ -128,7 +128,7 @@ describe("the reading threads of SQLite", () => {
     try {
       const { signal } = new AbortController();
       const [thread] = under.store.reader.threads;
-      // Asked when its end is certain and not told yet: a moment earlier, it might still answer.
+      // The thread is terminated and the reader has no event yet: a moment earlier, it might still answer.
       const ended = thread?.terminate();
       await expect(under.store.readPage({ order: "asc" }, everything, signal)).rejects.toThrow(
         StoreUnavailable,
@@ -144,7 +144,7 @@ describe("the reading threads of SQLite", () => {
     }
   });
 
-  test("what Node tells of a thread under --watch is not taken for its answer", async () => {
+  test("a message of Node about a thread under --watch is not taken for its reply", async () => {
     const under = await open({ readers: 1 });
     try {
       const { signal } = new AbortController();

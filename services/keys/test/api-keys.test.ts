@@ -94,12 +94,12 @@ describe("API keys", () => {
     });
   });
 
-  test("a deleted key stands for nobody and is announced by its id", async () => {
+  test("a deleted key is invalid and is announced by its id", async () => {
     const { id, key } = await service.call("createKey", {});
     await service.call("deleteKey", { id });
     await expect(service.call("verify", { key: key ?? "" })).rejects.toMatchObject(invalid);
     await expect(service.call("deleteKey", { id })).rejects.toMatchObject({ reason: "key_not_found" });
-    await service.heard();
+    await service.received();
     expect(service.revoked).toEqual([id]);
   });
 
@@ -136,7 +136,7 @@ describe("API keys", () => {
     expect(await lastUse()).toBe("2026-01-01T00:01:00.000Z");
   });
 
-  test("texts that are no key, unknown keys and device tokens stand for nobody", async () => {
+  test("texts that are no key, unknown keys and device tokens are invalid", async () => {
     const { token } = await service.call("issueCredentials", { device_id: "pump-1" });
     const unknown = ["mk", "dk", "ck", "pk", "dt"].map((prefix) => `${prefix}_${"0".repeat(32)}`);
     for (const key of [token, ...unknown, "", "mk_", "'", "x".repeat(100_000), "mk_\u0000"]) {
@@ -177,7 +177,7 @@ describe("device credentials", () => {
     expect(token).not.toBe(old.token);
     await expect(service.call("verify", { key: old.public_key })).rejects.toMatchObject(invalid);
     await service.call("verify", { key: public_key });
-    await service.heard();
+    await service.received();
     expect(service.revoked).toContain(key_id);
     for (const method of ["rotateToken", "rotatePublicKey"] as const) {
       await expect(service.call(method, { device_id: "x" })).rejects.toMatchObject({
@@ -192,7 +192,7 @@ describe("device credentials", () => {
     await service.call("revokeDevice", { device_id: "pump-1" });
     const dead = [issued.public_key, deviceKey.key];
     for (const key of dead) await expect(service.call("verify", { key })).rejects.toMatchObject(invalid);
-    await service.heard();
+    await service.received();
     expect(service.revoked).toContain(deviceKey.id);
     await expect(service.call("createKey", { device_id: "pump-1" })).rejects.toMatchObject({
       reason: "device_not_found",
@@ -209,7 +209,7 @@ describe("device credentials", () => {
     expect((await service.call("listKeys", {})).items.map(({ id }) => id)).not.toContain(deviceKey.id);
   });
 
-  test("revoked and issued anew behind the back of a device key, they do not revive it", async () => {
+  test("revoked and issued again, they do not revive a device key", async () => {
     await service.call("issueCredentials", { device_id: "pump-1" });
     const [deviceKey, other] = [await createDeviceKey("pump-1"), await createDeviceKey("pump-1")];
     // As if a crash came between: what `revokeDevice` did to the credentials happened, what it did to the keys did not.
@@ -235,7 +235,7 @@ describe("device credentials", () => {
     for (let at = 0; at < 2; at++) {
       expect(await service.call("revokeDevice", { device_id: "pump-1" })).toEqual({ client_ids: [] });
     }
-    await service.heard();
+    await service.received();
     expect(service.revoked.filter((id) => id === key_id)).toHaveLength(2);
   });
 });

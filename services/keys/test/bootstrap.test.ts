@@ -46,7 +46,7 @@ function runJob(env: NodeJS.ProcessEnv = {}): Promise<{ code: number; output: st
 
 const heldKey = () => Buffer.from(api.secret.data?.MASTER_KEY ?? "", "base64").toString("utf8");
 
-test("the first master key is made in the Secret, told to nobody, and a second run leaves it alone", async () => {
+test("the first master key is made in the Secret, printed nowhere, and a second run leaves it alone", async () => {
   const first = await runJob();
   expect(first).toEqual({ code: 0, output: "The first master key is in the Secret master-key.\n" });
   const key = heldKey();
@@ -72,7 +72,7 @@ test("a key that somebody writes meanwhile is not replaced, and the next run fin
 });
 
 test.each([401, 403, 404, 500])(
-  "an API server that answers %i is told in one sentence without a secret",
+  "an API server that answers %i is reported in one sentence without a secret",
   async (status) => {
     api.failWith(status);
     const { code, output } = await runJob();
@@ -81,7 +81,7 @@ test.each([401, 403, 404, 500])(
   },
 );
 
-test("an API server that cannot be reached is told with the reason", async () => {
+test("an API server that cannot be reached is reported with the reason", async () => {
   const { code, output } = await runJob({ KUBERNETES_API_URL: "http://127.0.0.1:1" });
   expect(code).toBe(1);
   expect(output).toMatch(/^No master key: the API server cannot be reached: .+\n$/);

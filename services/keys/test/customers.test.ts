@@ -359,7 +359,7 @@ describe("a customer", () => {
     await expect(service.call("deleteCustomer", { customer_id: id })).rejects.toMatchObject({
       reason: "customer_not_found",
     });
-    await service.heard();
+    await service.received();
     expect(service.revoked).toEqual([id]);
     await eventually(() => service.customerChanges.length === 2);
     expect(service.customerChanges[1]).toEqual({ id, change: "deleted" });

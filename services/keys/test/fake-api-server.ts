@@ -7,7 +7,7 @@ interface KeptSecret {
   data?: Record<string, string>;
 }
 
-/** What Kubernetes' API server does with one Secret, for whoever shows the right token. */
+/** A fake of Kubernetes' API server with one Secret, for callers with the right token. */
 export interface ApiServerStandIn extends AsyncDisposable {
   readonly url: string;
   readonly secret: KeptSecret;

@@ -90,7 +90,7 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
         expect(await store.apiKeys.list(null, 10, signal)).toHaveLength(1);
       });
 
-      test("are listed in order of id, behind the cursor, as many as asked", async () => {
+      test("are listed in order of id, after the cursor, as many as requested", async () => {
         const keys = [apiKey(), apiKey(), apiKey()];
         for (const key of keys.toReversed()) await store.apiKeys.insert(key, signal);
         const ids = async (after: string | null, limit: number) =>
@@ -191,7 +191,7 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
         expect((await store.credentials.findByPublicKey(publicKey.digest, signal))?.deviceId).toBe("d");
       });
 
-      test("once revoked stand for nothing, refuse a new issue, and keep the client ids until they are forgotten", async () => {
+      test("once revoked are invalid, refuse a new issue, and keep the client ids until they are forgotten", async () => {
         const issued = credentials("d");
         await store.credentials.issue(issued, signal);
         await seen(issued, "d:1", now);

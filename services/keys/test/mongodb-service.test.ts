@@ -59,7 +59,7 @@ describeOverMongodb("keys over MongoDB", (mongodb) => {
       expect(await first().call("verify", { key })).toMatchObject({ principal: { kind: "master" } });
     });
 
-    test("refuse a revoked key from the answer on, and each gateway is told of it", async () => {
+    test("refuse a revoked key from the answer on, and each gateway gets the event", async () => {
       await first().call("issueCredentials", { device_id: "pump" });
       for (let round = 0; round < 5; round++) {
         const { id, key } = await first().call("createKey", { device_id: "pump" });
@@ -82,7 +82,7 @@ describeOverMongodb("keys over MongoDB", (mongodb) => {
     });
   });
 
-  test("a store that goes away is told within its time and needs no restart when it is back", async () => {
+  test("a store that goes away is reported in time and needs no restart when it is back", async () => {
     await using service = await startKeysIn(world, { env: viaProxy });
     const key = await masterKeyIn(service);
     await service.ready();

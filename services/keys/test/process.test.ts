@@ -64,7 +64,7 @@ async function call<T>(work: (call: ReturnType<typeof createCallContext>) => Pro
 }
 
 describe("the process", () => {
-  test("serves under its broker user, logs no secret, and ends with 0 when told to", async () => {
+  test("serves under its broker user, logs no secret, and ends with 0 when stopped", async () => {
     const { child, ready, ended, output } = startProcess();
     await ready;
     const gateway = createClient(

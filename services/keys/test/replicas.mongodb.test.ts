@@ -204,7 +204,7 @@ describeOverMongodb("replicas on one key store in MongoDB", (mongodb) => {
     expect(await replicas[0].credentials.revoke("d", signal)).toHaveLength(20);
   });
 
-  test("a window of mails holds as many as its limit, whoever takes them", async () => {
+  test("a window of mails holds as many as its limit, whichever replica takes them", async () => {
     for (let round = 0; round < 15; round++) {
       const taken = await atOnce(8, ({ mailSlots }) =>
         mailSlots.take(`window-${round}`, 3, now - 100, now, signal),

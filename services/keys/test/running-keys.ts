@@ -77,7 +77,7 @@ export interface RunningKeys extends AsyncDisposable {
   readonly storePath: string;
   /** Ids that `revoked` events named so far. */
   readonly revoked: readonly string[];
-  /** What `customer_changed` events told so far; they come by the stream, a little later than `heard` resolves. */
+  /** Of the `customer_changed` events so far; they come by the stream, a little after `received` resolves. */
   readonly customerChanges: readonly CustomerChange[];
   /** Calls a method over the bus, as a service that declares to call it. */
   call<M extends MethodName<Contract>>(
@@ -88,8 +88,8 @@ export interface RunningKeys extends AsyncDisposable {
   ready(): Promise<void>;
   /** What it measures, in the text form of Prometheus. */
   metrics(): Promise<string>;
-  /** Resolves when every event said so far was heard. */
-  heard(): Promise<void>;
+  /** Resolves when every event published so far was received. */
+  received(): Promise<void>;
 }
 
 /** Starts the service; disposing of it stops it and leaves the world as it is. Rejects as the service's start does. */
@@ -165,7 +165,7 @@ export async function startKeysIn(
       await started.ready();
     },
     metrics: () => bus.metrics.registry.metrics(),
-    async heard() {
+    async received() {
       await bus.flush();
       await gateway.flush();
     },

@@ -104,7 +104,7 @@ describe("at a later start the service", () => {
   });
 });
 
-test("no secret stands in clear in any file of the store or of the broker", async () => {
+test("no secret is in clear in any file of the store or of the broker", async () => {
   const secrets: string[] = [];
   {
     await using service = await startKeysIn(world);

@@ -68,7 +68,7 @@ export async function openMailRoom() {
       const foreign = await createProducer(bus, { ...mailQueue, job: z.unknown() });
       await foreign.enqueue(job);
     },
-    /** A mailer in this process, answering its contract; its waits are short unless told. */
+    /** A mailer in this process, answering its contract; its delays are short by default. */
     async openMailer(
       transport: MailTransport,
       { backoffMs = [50, 50], attemptMs = 10_000, clock = systemClock } = {},

@@ -102,7 +102,7 @@ describe("the mailer's process", () => {
     expect((await sink.awaitMail()).to).toEqual(["ann@example.com"]);
   });
 
-  test("told to stop finishes the mail under way and takes no other", async () => {
+  test("when stopped finishes the mail under way and takes no other", async () => {
     await using room = await openMailRoom();
     await using sink = await startSmtpSink();
     await room.openKeys();
@@ -115,7 +115,7 @@ describe("the mailer's process", () => {
     expect(sink.attempts).toHaveLength(1);
   });
 
-  test("told to stop cuts off a mail that the server does not take, well before it would be ended itself", async () => {
+  test("when stopped cuts off a mail that the server does not take, well before it would be ended itself", async () => {
     await using room = await openMailRoom();
     await using sink = await startSmtpSink();
     await room.openKeys();

@@ -40,7 +40,7 @@ async function failureOf(
   );
 }
 
-/** A server that says what it is told to, for faults that no proper server makes. */
+/** A server with scripted replies, for faults that no proper server makes. */
 async function startScriptedServer(converse: (socket: Socket) => void) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

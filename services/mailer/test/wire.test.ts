@@ -166,7 +166,7 @@ describe("a mail that cannot be sent now", () => {
   });
 });
 
-describe("a mailer told to stop", () => {
+describe("a mailer that is stopped", () => {
   test("cuts off a mail that takes too long; it stays queued", async () => {
     await using office = await openOffice();
     const { room, sink, transport } = office;

@@ -25,7 +25,7 @@ export interface Encryption {
   decrypt(encrypted: Uint8Array, identity: string): string;
   /** The code of a message (HMAC-SHA-256, base64url), which only the holder of the encryption key can make. */
   authenticate(message: string): string;
-  /** Whether `code` is that of `message`, compared in constant time. */
+  /** Whether `code` belongs to `message`, compared in constant time. */
   isAuthentic(message: string, code: string): boolean;
 }
 
