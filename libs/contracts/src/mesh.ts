@@ -3,42 +3,22 @@ import { deviceEvents, devices } from "./devices.ts";
 import { gatewayEvents } from "./gateway.ts";
 import { keyEvents, keys } from "./keys.ts";
 import { mailer, mailQueue } from "./mailer.ts";
+import { api } from "./rest/api.ts";
 import { rpcBridge, rpcEvents } from "./rpc-bridge.ts";
-import { calls, defineService, subscribesTo } from "./topology.ts";
+import { calls, defineService, mergeCalls, subscribesTo } from "./topology.ts";
 
 /** The whole mesh. NATS users and their permissions are generated from it (ADR 2). */
 export const mesh = {
   gateway: defineService({
     serves: null,
-    calls: [
-      calls(keys, [
-        "verify",
-        "listKeys",
-        "createKey",
-        "deleteKey",
-        "invite",
-        "confirmCustomer",
-        "readCustomer",
-        "updateCustomer",
-        "listCustomers",
-        "deleteCustomer",
-      ]),
-      calls(devices, [
-        "listDevices",
-        "createDevice",
-        "readDevice",
-        "patchDevice",
-        "deleteDevice",
-        "readCredentials",
-        "rotateToken",
-        "rotatePublicKey",
-        "authorize",
-        "readAccess",
-      ]),
-      calls(data, ["queryRecords", "readBacklog"]),
-      calls(rpcBridge, ["call", "readBacklog"]),
-      calls(mailer, ["listDeadMail", "retryDeadMail", "readQueue"]),
-    ],
+    calls: mergeCalls([
+      ...Object.values(api).flatMap((route) => [...route.calls]),
+      // Not in a route's `calls`, since no client gets their errors as they are.
+      calls(keys, ["verify"]),
+      calls(data, ["readBacklog"]),
+      calls(rpcBridge, ["readBacklog"]),
+      calls(mailer, ["readQueue"]),
+    ]),
     publishes: gatewayEvents,
     subscribes: [subscribesTo(keyEvents, ["revoked"]), subscribesTo(dataEvents, ["stored"])],
     follows: [

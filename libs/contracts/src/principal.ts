@@ -1,7 +1,10 @@
 import { z } from "zod";
 import { DeviceId } from "./model/device-id.ts";
 
-/** The caller, as `keys.verify` found it. The owner of a resource decides by it. */
+/**
+ * The caller of a method, as `keys.verify` returns it. The owner of a resource decides what it may see and change; the
+ * gateway compares its kind with the route's `auth` and applies `mayReceive` to the notification stream.
+ */
 export const Principal = z.discriminatedUnion("kind", [
   /** A master key: root access to the REST API. */
   z.object({ kind: z.literal("master") }),
@@ -16,3 +19,12 @@ export const Principal = z.discriminatedUnion("kind", [
 ]);
 export type Principal = z.infer<typeof Principal>;
 export type PrincipalKind = Principal["kind"];
+
+/** Kinds of key in words, for error texts and the API reference. */
+export const keyNames: Readonly<Record<PrincipalKind, string>> = {
+  master: "master key",
+  device_key: "device key",
+  public_key: "device public key",
+  customer: "customer key",
+  device: "device token",
+};

@@ -46,6 +46,26 @@ export function calls<
   return { contract, methods };
 }
 
+type DependencyOn<D extends Dependency, S> = Extract<D, { readonly contract: { readonly service: S } }>;
+type ServiceOf<D extends Dependency> = D["contract"]["service"];
+
+/** One dependency for each service that `D` names, with all its methods. */
+type MergedCalls<D extends Dependency> = readonly {
+  readonly [S in ServiceOf<D>]: {
+    readonly contract: DependencyOn<D, S>["contract"];
+    readonly methods: readonly DependencyOn<D, S>["methods"][number][];
+  };
+}[ServiceOf<D>][];
+
+/** Merges dependencies on the same contract into one. */
+export function mergeCalls<const D extends Dependency>(dependencies: readonly D[]): MergedCalls<D> {
+  const byContract = Map.groupBy(dependencies, ({ contract }) => contract);
+  return [...byContract].map(([contract, same]) => ({
+    contract,
+    methods: [...new Set(same.flatMap(({ methods }) => methods))],
+  })) as unknown as MergedCalls<D>;
+}
+
 /** Checks the event names against the declaration and keeps them as literal types. */
 export function subscribesTo<
   const E extends EventsDeclaration,

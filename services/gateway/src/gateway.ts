@@ -3,10 +3,10 @@ import { subscribe } from "@devmesh/service-kit/events";
 import type { StartOptions } from "@devmesh/service-kit/run-service";
 import type { EndpointStats } from "@devmesh/service-kit/serve";
 import { KeyCache } from "./auth/key-cache.ts";
-import { type AclPermissions, PermissionCache } from "./auth/permission-cache.ts";
+import { PermissionCache } from "./auth/permission-cache.ts";
 import type { GatewayEnv } from "./env.ts";
 import { createApp } from "./http/app.ts";
-import { Places } from "./http/concurrency-limit.ts";
+import { ConcurrencyLimit } from "./http/concurrency-limit.ts";
 import { createHttpMetrics } from "./http/http-metrics.ts";
 import { startHttpServer } from "./http/http-server.ts";
 import { NotificationHub } from "./notifications/hub.ts";
@@ -14,11 +14,10 @@ import { createNotificationMetrics } from "./notifications/notification-metrics.
 import { createStreamOpener } from "./notifications/open-stream.ts";
 import { createMeshReader } from "./routes/mesh-state.ts";
 
-/** How long listeners may take to close their streams when the gateway stops, in milliseconds; they are ended then. */
-const farewellMs = 2_000;
+/** Timeout for listeners to close their streams when the gateway stops, in milliseconds. */
+const closeMs = 2_000;
 
-/** What a gateway is started with. */
-export type GatewayParts = Pick<
+export type GatewayOptions = Pick<
   StartOptions<(typeof mesh)["gateway"], Omit<GatewayEnv, "NATS_URL">>,
   "env" | "bus" | "clients" | "publisher" | "clock" | "log" | "metrics"
 >;
@@ -27,16 +26,13 @@ export type GatewayParts = Pick<
 export interface Gateway {
   /** `http://HOST:PORT`. */
   readonly url: string;
-  /** All requests so far. */
+  /** Totals of all requests. */
   readonly answered: EndpointStats;
-  /**
-   * Takes requests for `LAME_DUCK_MS` yet, each ending its connection; then lets those finish that run. All within
-   * `DRAIN_MS`.
-   */
+  /** Accepts requests for `LAME_DUCK_MS`, closing each connection, then lets running ones finish; `DRAIN_MS` in all. */
   stop(): Promise<void>;
 }
 
-/** Listens for requests, and for keys that are revoked. */
+/** Subscribes to revoked keys, then listens for requests. */
 export async function startGateway({
   env,
   bus,
@@ -45,16 +41,18 @@ export async function startGateway({
   clock,
   log,
   metrics,
-}: GatewayParts): Promise<Gateway> {
-  const keyCache = new KeyCache({ maxKeys: env.KEY_CACHE_SIZE, believedForMs: env.KEY_CACHE_MS, clock });
-  const permissions: AclPermissions = new PermissionCache({ maxDevices: 2_000, believedForMs: 5_000, clock });
+}: GatewayOptions): Promise<Gateway> {
+  const keyCache = new KeyCache({ maxKeys: env.KEY_CACHE_SIZE, ttlMs: env.KEY_CACHE_MS, clock });
+  const permissions = new PermissionCache({ maxDevices: 2_000, ttlMs: 5_000, clock });
   const [keyEvents] = mesh.gateway.subscribes;
   const notificationMetrics = createNotificationMetrics(metrics);
-  const listenerLimits = {
-    ofMasterKey: env.NOTIFY_MASTER_LISTENERS,
-    ofOtherKey: env.NOTIFY_KEY_LISTENERS,
-    inAll: env.NOTIFY_LISTENERS,
-  };
+  const limitListeners = () =>
+    new ConcurrencyLimit({
+      perMasterKey: env.NOTIFY_MASTER_LISTENERS,
+      perOtherKey: env.NOTIFY_KEY_LISTENERS,
+      total: env.NOTIFY_LISTENERS,
+      refusal: "too_many_listeners",
+    });
   const hub = new NotificationHub({
     bus,
     publisher,
@@ -62,12 +60,8 @@ export async function startGateway({
     clock,
     log,
     metrics: notificationMetrics,
-    places: new Places(listenerLimits, "too_many_listeners"),
-    deviceUpdated: (id) => permissions.forget(id),
-  });
-  const openStream = createStreamOpener(hub, {
-    maxWaitingBytes: env.NOTIFY_BUFFER_BYTES,
-    metrics: notificationMetrics,
+    limit: limitListeners(),
+    onDeviceUpdated: (id) => permissions.forget(id),
   });
   const revocations = subscribe(
     bus,
@@ -80,8 +74,8 @@ export async function startGateway({
     },
     { mode: "each" },
   );
-  const forgetAll = bus.onReconnect(() => keyCache.clear());
-  // No key is believed before the broker knows that its revocation is to be told here.
+  const offReconnect = bus.onReconnect(() => keyCache.clear());
+  // Keys are cached only after the subscription to revocations is active.
   await bus.flush();
 
   let stopping = false;
@@ -94,9 +88,12 @@ export async function startGateway({
     clock,
     log,
     metrics: httpMetrics,
-    openStream,
+    openStream: createStreamOpener(hub, {
+      maxWaitingBytes: env.NOTIFY_BUFFER_BYTES,
+      metrics: notificationMetrics,
+    }),
     readMesh: createMeshReader({ bus, clients, clock }),
-    meshListeners: new Places(listenerLimits, "too_many_listeners"),
+    meshListeners: limitListeners(),
     stopping: () => stopping,
   });
   const server = await startHttpServer({
@@ -114,9 +111,9 @@ export async function startGateway({
       const lameDuckMs = stopping ? 0 : Math.min(env.LAME_DUCK_MS, env.DRAIN_MS);
       stopping = true;
       if (lameDuckMs > 0) await clock.sleep(lameDuckMs);
-      const boundMs = env.DRAIN_MS - lameDuckMs;
-      await Promise.all([hub.stop(Math.min(farewellMs, boundMs)), server.stop(boundMs)]);
-      forgetAll();
+      const timeoutMs = env.DRAIN_MS - lameDuckMs;
+      await Promise.all([hub.stop(Math.min(closeMs, timeoutMs)), server.stop(timeoutMs)]);
+      offReconnect();
       await revocations.stop();
     },
   };

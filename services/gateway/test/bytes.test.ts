@@ -1,8 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { leadingString, onlyMember, openEnvelope } from "../src/http/envelope.ts";
-import { asLines, countItems } from "../src/http/json-items.ts";
-import { outlineOf } from "../src/http/json-outline.ts";
+import { asLines, countItems, outlineOf } from "../src/http/json-scan.ts";
 
 const json = fc.jsonValue({ maxDepth: 3 });
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("utf8");

@@ -6,6 +6,7 @@ import { gatewayEvents } from "@devmesh/contracts/gateway";
 import { keyEvents } from "@devmesh/contracts/keys";
 import { mesh } from "@devmesh/contracts/mesh";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
+import type { Dependency } from "@devmesh/contracts/topology";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { createClient } from "@devmesh/service-kit/client";
 import { type Clock, systemClock } from "@devmesh/service-kit/clock";
@@ -16,6 +17,7 @@ import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-serv
 import { pino } from "pino";
 import { GatewayEnv } from "../src/env.ts";
 import { type Gateway, startGateway } from "../src/gateway.ts";
+import type { GatewayClients } from "../src/http/handlers.ts";
 import { type StandIns, secrets, serveStandIns } from "./fakes.ts";
 
 /** How a test's gateway is set up. */
@@ -138,15 +140,13 @@ export async function startFixture({ env = {}, clock = systemClock }: FixtureOpt
   };
 }
 
-function clientsOf(bus: Bus) {
-  const [keys, devices, data, rpcBridge, mailer] = mesh.gateway.calls;
-  return {
-    keys: createClient(bus, keys),
-    devices: createClient(bus, devices),
-    data: createClient(bus, data),
-    "rpc-bridge": createClient(bus, rpcBridge),
-    mailer: createClient(bus, mailer),
-  };
+function clientsOf(bus: Bus): GatewayClients {
+  const clients = mesh.gateway.calls.map((dependency) => [
+    dependency.contract.service,
+    createClient<Dependency>(bus, dependency),
+  ]);
+  // Method names known at run time get here the types derived from the declaration.
+  return Object.fromEntries(clients) as unknown as GatewayClients;
 }
 
 function send(

@@ -8,7 +8,7 @@ function key(keyId: string, expiresAtMs = Number.POSITIVE_INFINITY): VerifiedKey
 
 function setUp(maxKeys = 3) {
   const clock = new ManualClock();
-  const cache = new KeyCache({ maxKeys, believedForMs: 60_000, clock });
+  const cache = new KeyCache({ maxKeys, ttlMs: 60_000, clock });
   const remember = (digest: string, found = key(digest)) => cache.finish(cache.begin(), digest, found);
   return { clock, cache, remember };
 }

@@ -1,7 +1,7 @@
 import { MqttAddress } from "@devmesh/contracts/model/mqtt-address";
 import { describe, expect, test } from "@jest/globals";
 import { GatewayEnv } from "../src/env.ts";
-import { mqttAddressOf } from "../src/routes/published-mqtt-address.ts";
+import { mqttAddressOf } from "../src/routes/mqtt-address.ts";
 import { startFixture } from "./gateway-fixture.ts";
 
 describe("GET /mqtt", () => {

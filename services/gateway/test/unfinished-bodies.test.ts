@@ -13,7 +13,7 @@ const kilobytes = 1024;
 describe("bodies that have not arrived whole", () => {
   const limited = (clock = new ManualClock()) => {
     const bodies = new UnfinishedBodies({
-      maxBytesOfKey: 100 * kilobytes,
+      maxBytesPerKey: 100 * kilobytes,
       maxBytes: 250 * kilobytes,
       stallMs: 10_000,
       clock,

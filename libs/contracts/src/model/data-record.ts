@@ -18,6 +18,8 @@ export const DataRecord = z
   .meta({ id: "DataRecord" });
 export type DataRecord = z.infer<typeof DataRecord>;
 
+/** `limit` of `GET /data` when none is given; an export without one gives all that match. */
+export const defaultRecordLimit = 100;
 /** The most records that one `GET /data` answers (spec, Limits). */
 export const maxRecordLimit = 5000;
 /** The furthest that `skip` reaches (api.md, Stored data). */

@@ -45,6 +45,7 @@ export const deviceAccess = defineRoutes({
     description: "The caller may narrow the query; a larger `limit` than the query's is clamped to it.",
     auth: ["public_key"],
     params: z.object({ name: QueryName }),
+    absent: { name: "query_not_found" },
     query: z.object({
       skip: queryInteger({ min: -maxSkip, max: maxSkip, default: 0 }).optional(),
       limit: queryInteger({

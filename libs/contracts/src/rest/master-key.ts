@@ -15,8 +15,11 @@ import { apiPrefix, defineRoutes, QueryBoolean, queryInteger } from "./route.ts"
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
 
 const auth = ["master"] as const;
-const device = z.object({ id: DeviceId });
-const call = z.object({ id: DeviceId, func: FunctionName });
+const ofDevice = { params: z.object({ id: DeviceId }), absent: { id: "device_not_found" } } as const;
+const ofFunction = {
+  params: z.object({ id: DeviceId, func: FunctionName }),
+  absent: { id: "device_not_found" },
+} as const;
 const identified = z.object({ id: z.string().min(1).max(128) });
 const nothing = { description: "Done." } as const;
 const etag = { ETag: "Covers name, acl and shadow as stored." } as const;
@@ -67,7 +70,7 @@ export const masterKey = defineRoutes({
     tag: "Devices",
     summary: "Read a device",
     auth,
-    params: device,
+    ...ofDevice,
     answers: { 200: { description: "The device.", json: Device, headers: etag } },
     calls: [{ contract: devices, methods: ["readDevice"] }],
   },
@@ -79,7 +82,7 @@ export const masterKey = defineRoutes({
     description:
       "The shadow is merged (RFC 7396). `shadow.version` and `If-Match` make the write conditional.",
     auth,
-    params: device,
+    ...ofDevice,
     headers: z.object({
       "If-Match": z.string().optional().meta({
         description: "The `ETag` that the device was read with: refused with 412 if it has changed since.",
@@ -95,7 +98,7 @@ export const masterKey = defineRoutes({
     tag: "Devices",
     summary: "Delete a device and all that is its own",
     auth,
-    params: device,
+    ...ofDevice,
     answers: { 204: nothing },
     calls: [{ contract: devices, methods: ["deleteDevice"] }],
   },
@@ -105,7 +108,7 @@ export const masterKey = defineRoutes({
     tag: "Devices",
     summary: "Read a device's MQTT password and public key",
     auth,
-    params: device,
+    ...ofDevice,
     answers: { 200: { description: "The secrets.", json: DeviceCredentials } },
     calls: [{ contract: devices, methods: ["readCredentials"] }],
   },
@@ -116,7 +119,7 @@ export const masterKey = defineRoutes({
     summary: "Give a device a new MQTT password",
     description: "The old one is dead within a second and its sessions are closed.",
     auth,
-    params: device,
+    ...ofDevice,
     answers: { 200: { description: "The new one.", json: DeviceCredentials.pick({ token: true }) } },
     calls: [{ contract: devices, methods: ["rotateToken"] }],
   },
@@ -126,7 +129,7 @@ export const masterKey = defineRoutes({
     tag: "Devices",
     summary: "Give a device a new public key",
     auth,
-    params: device,
+    ...ofDevice,
     answers: { 200: { description: "The new one.", json: DeviceCredentials.pick({ public_key: true }) } },
     calls: [{ contract: devices, methods: ["rotatePublicKey"] }],
   },
@@ -136,7 +139,7 @@ export const masterKey = defineRoutes({
     tag: "RPC",
     summary: "Call a function of a device with parameters",
     auth,
-    params: call,
+    ...ofFunction,
     query: RpcQuery,
     body: { schema: RpcParams, optional: true },
     answers: { 200: RpcAnswer },
@@ -148,7 +151,7 @@ export const masterKey = defineRoutes({
     tag: "RPC",
     summary: "Call a function of a device without parameters",
     auth,
-    params: call,
+    ...ofFunction,
     query: RpcQuery,
     answers: { 200: RpcAnswer },
     calls: [{ contract: rpcBridge, methods: ["call"] }],
@@ -181,6 +184,7 @@ export const masterKey = defineRoutes({
     description: "It stops working everywhere within a second. The last master key cannot be deleted.",
     auth,
     params: identified,
+    absent: { id: "key_not_found" },
     answers: { 204: nothing },
     calls: [{ contract: keys, methods: ["deleteKey"] }],
   },
@@ -200,6 +204,7 @@ export const masterKey = defineRoutes({
     summary: "Delete a customer",
     auth,
     params: identified,
+    absent: { id: "customer_not_found" },
     answers: { 204: nothing },
     calls: [{ contract: keys, methods: ["deleteCustomer"] }],
   },
@@ -219,6 +224,7 @@ export const masterKey = defineRoutes({
     summary: "Queue a given-up mail again",
     auth,
     params: identified,
+    absent: { id: "mail_not_found" },
     answers: { 204: nothing },
     calls: [{ contract: mailer, methods: ["retryDeadMail"] }],
   },

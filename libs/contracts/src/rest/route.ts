@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { ContractDeclaration } from "../contract.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ViolationList } from "../model/violation.ts";
 import type { PrincipalKind } from "../principal.ts";
+import type { Dependency } from "../topology.ts";
 
 /** One answer of a route. */
 export interface Answer {
@@ -12,12 +12,6 @@ export interface Answer {
   /** Other media types the caller may ask for with `Accept`, by media type. */
   readonly other?: Readonly<Record<string, z.ZodType>>;
   readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** Where a route's errors come from: methods of the mesh that it calls. OpenAPI lists their declared reasons. */
-export interface Calls<C extends ContractDeclaration = ContractDeclaration> {
-  readonly contract: C;
-  readonly methods: readonly (keyof C["methods"] & string)[];
 }
 
 /** The body that a route takes. */
@@ -45,6 +39,8 @@ export interface RouteDeclaration {
   /** Kinds of key that may call it; null for anyone. */
   readonly auth: readonly PrincipalKind[] | null;
   readonly params?: z.ZodObject;
+  /** Reason of the 404 for a value that the schema of a path parameter refuses, from `calls`. Without one: 400. */
+  readonly absent?: Readonly<Record<string, string>>;
   /** Values are strings on the wire. A parameter given twice is refused; unknown ones are ignored. */
   readonly query?: z.ZodObject;
   /** Request headers of its own. They are documented by this; the handler reads and checks them. */
@@ -52,7 +48,8 @@ export interface RouteDeclaration {
   /** A JSON body. */
   readonly body?: BodyDeclaration;
   readonly answers: Readonly<Record<number, Answer>>;
-  readonly calls: readonly Calls[];
+  /** Methods that the handler calls: the gateway's clients, its permissions and the errors in OpenAPI follow. */
+  readonly calls: readonly Dependency[];
   /**
    * Goes on until the client leaves: always, by WebSocket or `text/event-stream`; or for a client that accepts
    * `text/event-stream`.

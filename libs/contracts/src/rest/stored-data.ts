@@ -1,12 +1,9 @@
 import { z } from "zod";
 import { data } from "../data.ts";
-import { DataRecord, maxRecordLimit, maxSkip } from "../model/data-record.ts";
+import { DataRecord, defaultRecordLimit, maxRecordLimit, maxSkip } from "../model/data-record.ts";
 import { DeviceId } from "../model/device-id.ts";
 import { TimestampInput } from "../model/time.ts";
 import { apiPrefix, defineRoutes, queryInteger } from "./route.ts";
-
-/** `limit` of `GET /data` when none is given; an export without one gives all that match. */
-export const defaultRecordLimit = 100;
 
 /** `GET /data`, for master keys and device keys (api.md, Stored data). */
 export const storedData = defineRoutes({

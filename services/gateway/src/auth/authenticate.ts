@@ -1,40 +1,37 @@
 import { hash } from "node:crypto";
-import type { keys } from "@devmesh/contracts/keys";
 import { key_invalid } from "@devmesh/contracts/keys";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason, ServiceError } from "@devmesh/service-kit/errors";
-import type { Client } from "@devmesh/service-kit/implementation";
 import type { TraceContext } from "@devmesh/service-kit/trace";
+import type { GatewayClients } from "../http/handlers.ts";
 import type { KeyCache, VerifiedKey } from "./key-cache.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
-/** How long a verification may take, in milliseconds; it is shared by all requests that wait for it. */
+/** Timeout of a verification, in milliseconds; all requests with the key share it. */
 const verificationMs = 3_000;
 
-/** What authentication works with. */
 export interface AuthenticationOptions {
-  readonly keys: Pick<Client<typeof keys>, "verify">;
+  readonly keys: GatewayClients["keys"];
   readonly cache: KeyCache;
   /** Counts failed attempts by address. */
   readonly attempts: RateLimit;
   readonly clock: Clock;
 }
 
-/** The request that presents a key, as far as authentication needs it. */
 interface Attempt {
-  /** What failed attempts are counted on: an address, or what stands for a listener. */
+  /** Rate limit key of failed attempts. */
   readonly address: string;
   readonly trace: TraceContext;
   readonly requestId: string;
 }
 
-/** Whom a key stands for; throws `key_invalid`, or `rate_limited` where too many attempts of the address failed. */
+/** Verifies a key; throws `key_invalid`, or `rate_limited` after too many failed attempts of the address. */
 export type Authenticate = (key: string, attempt: Attempt) => VerifiedKey | Promise<VerifiedKey>;
 
 /**
- * Authentication with a cache in front of `keys.verify` (ADR 21). A key that is remembered costs a digest; one that is
- * not is asked for once, however many requests present it at the same time.
+ * `keys.verify` with a cache (ADR 21). A cached key costs a digest; any other is verified once for all requests that
+ * present it at the same time.
  */
 export function createAuthentication({ keys, cache, attempts, clock }: AuthenticationOptions): Authenticate {
   const underWay = new Map<string, Promise<VerifiedKey>>();

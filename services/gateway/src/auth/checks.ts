@@ -1,54 +1,34 @@
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 import { type Violation, ViolationList } from "@devmesh/contracts/model/violation";
-import type { PrincipalKind } from "@devmesh/contracts/principal";
+import { keyNames } from "@devmesh/contracts/principal";
 import type { BodyDeclaration, RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { ServiceError, violationsOf } from "@devmesh/service-kit/errors";
 import type { z } from "zod";
+import { checkedBodyOf, declaredErrors } from "../http/declaration.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { invalidRequest, RequestRefused } from "../http/gateway-errors.ts";
 import { parseQuery, type QueryParameters, queryStringOf } from "../http/query-string.ts";
 import { readJsonBody } from "../http/request-body.ts";
-import { checkedBodyOf } from "../http/route-body.ts";
 import type { UnfinishedBodies } from "../http/unfinished-bodies.ts";
 import type { Authenticate } from "./authenticate.ts";
 import { presentedKey } from "./presented-key.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
-/** What the checks of a route work with. */
 export interface CheckOptions {
   readonly authenticate: Authenticate;
-  /** Of one master key. */
   readonly masterRate: RateLimit;
-  /** Of one key of any other kind. */
   readonly keyRate: RateLimit;
-  /** Of one address without a key. */
+  /** For requests without a key. */
   readonly addressRate: RateLimit;
   readonly bodies: UnfinishedBodies;
 }
 
-/** Checks one request and fills in its exchange; throws what the caller is refused with. */
+/** Checks one request and fills in its exchange; throws the refusal. */
 export type CheckRequest = (exchange: Exchange) => Promise<void>;
 
-const kindNames: Readonly<Record<PrincipalKind, string>> = {
-  master: "master key",
-  device_key: "device key",
-  public_key: "device public key",
-  customer: "customer key",
-  device: "device token",
-};
-
-/** What a path segment names, for the parameter behind it: a value that nothing can have is not found. */
-const absentReasons: Readonly<Record<string, { readonly reason: string; readonly what: string }>> = {
-  devices: { reason: "device_not_found", what: "device" },
-  keys: { reason: "key_not_found", what: "key" },
-  customers: { reason: "customer_not_found", what: "customer" },
-  dead: { reason: "mail_not_found", what: "given-up mail" },
-  data: { reason: "query_not_found", what: "query" },
-};
-
 /**
- * The checks that a route declares, in this order: key, its kind, its rate, path, query, body. A caller without
- * rights learns nothing about what it asked for.
+ * The checks that a route declares, in this order: key, its kind, its rate, path, query, body. A caller without rights
+ * learns nothing about the resource.
  */
 export function createChecks(route: RouteDeclaration, options: CheckOptions): CheckRequest {
   const checkCaller = callerCheck(route, options);
@@ -81,7 +61,7 @@ function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) 
   if (auth === null) {
     return (exchange: Exchange): void => addressRate.take(exchange.address, exchange.headers);
   }
-  const needed = auth.map((kind) => kindNames[kind]).join(" or ");
+  const needed = auth.map((kind) => keyNames[kind]).join(" or ");
   return async (exchange: Exchange, parameters: QueryParameters): Promise<void> => {
     const key = presentedKey(exchange.request, parameters.access_token);
     if (key === undefined) {
@@ -101,13 +81,13 @@ function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) 
     exchange.charge = (tokens) => rate.surcharge(keyId, tokens, exchange.headers);
     if (!auth.includes(principal.kind)) {
       throw new RequestRefused("wrong_key_kind", {
-        detail: `This route needs a ${needed}; the key is a ${kindNames[principal.kind]}.`,
+        detail: `This route needs a ${needed}; the key is a ${keyNames[principal.kind]}.`,
       });
     }
     exchange.principal = principal;
     exchange.keyId = keyId;
     if (!stream) return;
-    // Counted apart: failed attempts of strangers at the same address must not keep the stream of a revoked key open.
+    // Failed attempts of others at the same address must not keep the stream of a revoked key open.
     const again = { ...attempt, address: `listener ${keyId}` };
     exchange.caller = { keyId, expiresAtMs, verifyAgain: () => authenticate(key, again) };
   };
@@ -117,15 +97,11 @@ function checkParams(route: RouteDeclaration, schema: z.ZodType, given: unknown)
   const result = schema.safeParse(given);
   if (result.success) return result.data;
   const violations = violationsOf(result.error);
-  const segments = route.path.split("/");
   for (const { pointer } of violations) {
-    const absent = absentReasons[segments[segments.indexOf(`:${pointer.slice(1)}`) - 1] ?? ""];
-    if (absent === undefined) continue;
-    throw new ServiceError({
-      code: "not_found",
-      reason: absent.reason,
-      message: `There is no such ${absent.what}.`,
-    });
+    const reason = route.absent?.[pointer.slice(1)];
+    const declared = reason === undefined ? undefined : declaredErrors(route).get(reason);
+    if (reason === undefined || declared === undefined) continue;
+    throw new ServiceError({ code: declared.code, reason, message: declared.when });
   }
   throw invalidRequest(violations.map(({ pointer, detail }) => ({ pointer: `/path${pointer}`, detail })));
 }
@@ -144,7 +120,7 @@ function parsedBody(
   return body;
 }
 
-/** The value as the schema reads it; undefined, with the violations added, where it refuses the value. */
+/** The parsed value; undefined, with the violations added, where the schema refuses it. */
 function parsed(schema: z.ZodType, value: unknown, prefix: string, violations: Violation[]): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

@@ -1,9 +1,9 @@
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 
-/** A key that `keys.verify` found good. */
+/** A key that `keys.verify` accepted. */
 export interface VerifiedKey {
-  /** What `keys.revoked` names, and what the key's rate is counted on. */
+  /** In `keys.revoked`; also the rate limit key. */
   readonly keyId: string;
   readonly principal: Principal;
   /** Unix milliseconds; infinite for a key without an end. */
@@ -12,10 +12,11 @@ export interface VerifiedKey {
 
 interface Entry {
   readonly key: VerifiedKey;
-  readonly believedUntilMs: number;
+  /** End of the TTL on the monotonic clock. */
+  readonly untilMs: number;
 }
 
-/** A verification under way. What is revoked meanwhile is not believed when its answer arrives. */
+/** A running verification. A key that is revoked meanwhile is invalid when the answer arrives. */
 export interface Verification {
   /** Key ids revoked since it began. */
   readonly revoked: Set<string>;
@@ -23,16 +24,15 @@ export interface Verification {
   stale: boolean;
 }
 
-/** What a key cache is made from. */
 export interface KeyCacheOptions {
   readonly maxKeys: number;
-  readonly believedForMs: number;
+  readonly ttlMs: number;
   readonly clock: Clock;
 }
 
 /**
- * Verified keys by the digest of the secret, least recently used ones forgotten first. Holds no secret.
- * Revocations drop entries at once, and also the answers of verifications that began before them (ADR 21).
+ * Verified keys by the digest of the secret; the least recently used one is evicted first. Holds no secret. Revocations
+ * drop entries, and the answers of verifications that began before them (ADR 21).
  */
 export class KeyCache {
   readonly #options: KeyCacheOptions;
@@ -44,12 +44,12 @@ export class KeyCache {
     this.#options = options;
   }
 
-  /** The key of that digest, if it is remembered and has not expired. */
+  /** The key of that digest, if it is cached and has not expired. */
   find(digest: string): VerifiedKey | undefined {
     const entry = this.#entries.get(digest);
     if (entry === undefined) return undefined;
     const { clock } = this.#options;
-    if (entry.believedUntilMs <= clock.monotonicMs() || entry.key.expiresAtMs <= clock.now().getTime()) {
+    if (entry.untilMs <= clock.monotonicMs() || entry.key.expiresAtMs <= clock.now().getTime()) {
       this.#drop(digest, entry);
       return undefined;
     }
@@ -58,22 +58,22 @@ export class KeyCache {
     return entry.key;
   }
 
-  /** Begins a verification; give it back to `finish`, whatever its end. */
+  /** Begins a verification; call `finish` with it, also after a failure. */
   begin(): Verification {
     const verification: Verification = { revoked: new Set(), stale: false };
     this.#underWay.add(verification);
     return verification;
   }
 
-  /** Ends a verification. Answers whether the key still stands; remembers it if so. */
+  /** Ends a verification. Returns whether the key is still valid, and caches it if so. */
   finish(verification: Verification, digest: string, key: VerifiedKey | undefined): boolean {
     this.#underWay.delete(verification);
     if (key === undefined || verification.revoked.has(key.keyId)) return false;
-    if (!verification.stale) this.#remember(digest, key);
+    if (!verification.stale) this.#store(digest, key);
     return true;
   }
 
-  /** Forgets keys that were revoked. */
+  /** Drops keys that were revoked. */
   revoke(keyIds: readonly string[]): void {
     for (const keyId of keyIds) {
       for (const digest of this.#digestOfKey.get(keyId) ?? []) this.#entries.delete(digest);
@@ -82,27 +82,26 @@ export class KeyCache {
     }
   }
 
-  /** Forgets all, since revocations may have been missed. */
+  /** Drops all keys, since revocations may have been missed. */
   clear(): void {
     this.#entries.clear();
     this.#digestOfKey.clear();
     for (const verification of this.#underWay) verification.stale = true;
   }
 
-  /** Keys held now. */
   get size(): number {
     return this.#entries.size;
   }
 
-  #remember(digest: string, key: VerifiedKey): void {
-    const { clock, believedForMs, maxKeys } = this.#options;
+  #store(digest: string, key: VerifiedKey): void {
+    const { clock, ttlMs, maxKeys } = this.#options;
     const known = this.#entries.get(digest);
     if (known !== undefined) this.#drop(digest, known);
     for (const [oldest, entry] of this.#entries) {
       if (this.#entries.size < maxKeys) break;
       this.#drop(oldest, entry);
     }
-    this.#entries.set(digest, { key, believedUntilMs: clock.monotonicMs() + believedForMs });
+    this.#entries.set(digest, { key, untilMs: clock.monotonicMs() + ttlMs });
     const digests = this.#digestOfKey.get(key.keyId);
     if (digests === undefined) this.#digestOfKey.set(key.keyId, new Set([digest]));
     else digests.add(digest);

@@ -1,57 +1,57 @@
 import type { NamedQuery } from "@devmesh/contracts/model/acl";
 import type { Clock } from "@devmesh/service-kit/clock";
 
-/** What a permission cache is made from. */
+/** Answers of one device's ACL by action: null for a permitted function, or the query. */
+type Permissions = Map<string, { readonly query: NamedQuery | null; readonly untilMs: number }>;
+
 export interface PermissionCacheOptions {
   readonly maxDevices: number;
-  readonly believedForMs: number;
+  readonly ttlMs: number;
   readonly clock: Clock;
 }
 
-/** What a device's ACL permitted, by action. */
-type Permissions<T> = Map<string, { readonly value: T; readonly untilMs: number }>;
-
-/** Permitted functions (null) and queries, as `devices.authorize` answers them. */
-export type AclPermissions = PermissionCache<NamedQuery | null>;
-
 /**
- * Answers of `devices.authorize` for a few seconds, or until their device changes; the device asked about longest ago
- * is forgotten first. Refusals are not kept.
+ * Answers of `devices.authorize` until their TTL ends or their device changes; the least recently used device is evicted
+ * first. Refusals are not cached.
  */
-export class PermissionCache<T> {
+export class PermissionCache {
   readonly #options: PermissionCacheOptions;
-  readonly #devices = new Map<string, Permissions<T>>();
+  readonly #devices = new Map<string, Permissions>();
 
   constructor(options: PermissionCacheOptions) {
     this.#options = options;
   }
 
-  /** The answer for that action of the device, asked for when none is remembered. */
-  async get(deviceId: string, action: string, ask: () => Promise<T>): Promise<T> {
-    const { clock, believedForMs } = this.#options;
+  /** The cached answer for an action of the device, or that of `authorize`. */
+  async get(
+    deviceId: string,
+    action: string,
+    authorize: () => Promise<{ readonly query: NamedQuery | null }>,
+  ): Promise<NamedQuery | null> {
+    const { clock, ttlMs } = this.#options;
     const permissions = this.#permissionsOf(deviceId);
     const known = permissions.get(action);
-    if (known !== undefined && known.untilMs > clock.monotonicMs()) return known.value;
+    if (known !== undefined && known.untilMs > clock.monotonicMs()) return known.query;
     permissions.delete(action);
-    const askedAtMs = clock.monotonicMs();
-    const value = await ask();
-    // Where the device was forgotten meanwhile, nobody finds these permissions any more.
-    permissions.set(action, { value, untilMs: askedAtMs + believedForMs });
-    return value;
+    const untilMs = clock.monotonicMs() + ttlMs;
+    const { query } = await authorize();
+    // Has no effect where `forget` has dropped this map meanwhile.
+    permissions.set(action, { query, untilMs });
+    return query;
   }
 
-  /** Forgets what the device's ACL said, also what it is being asked for just now: it may have changed. */
+  /** Drops the answers of a device, and those on their way: its ACL may have changed. */
   forget(deviceId: string): void {
     this.#devices.delete(deviceId);
   }
 
-  #permissionsOf(deviceId: string): Permissions<T> {
-    const permissions: Permissions<T> = this.#devices.get(deviceId) ?? new Map();
+  #permissionsOf(deviceId: string): Permissions {
+    const permissions: Permissions = this.#devices.get(deviceId) ?? new Map();
     this.#devices.delete(deviceId);
     this.#devices.set(deviceId, permissions);
     if (this.#devices.size > this.#options.maxDevices) {
-      const oldest = this.#devices.keys().next();
-      if (!oldest.done) this.#devices.delete(oldest.value);
+      const [oldest = deviceId] = this.#devices.keys();
+      this.#devices.delete(oldest);
     }
     return permissions;
   }

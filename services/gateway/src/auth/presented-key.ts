@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { RequestRefused } from "../http/gateway-errors.ts";
 
-/** Longer than any key; what is longer is no key and is not looked up. */
+/** Longer than any key. */
 const maxKeyLength = 512;
 
 /**
- * The key of a request, from the `Authorization` header or the query parameter `access_token`; undefined when there
- * is none that can be read. Throws `key_ambiguous` when several are there and differ.
+ * The key from the `Authorization` header or the query parameter `access_token`; undefined without a well-formed one.
+ * Throws `key_ambiguous` when there are several that differ.
  */
 export function presentedKey(
   request: Pick<IncomingMessage, "headers" | "rawHeaders">,
@@ -25,7 +25,7 @@ export function presentedKey(
   return key === undefined || key.length > maxKeyLength ? undefined : key;
 }
 
-/** Whether there is a further `Authorization` header with another value; Node shows the first alone. */
+/** Whether another `Authorization` header has another value; Node shows only the first. */
 function differsFromOther(first: string, rawHeaders: readonly string[]): boolean {
   return rawHeaders.some(
     (name, at) =>

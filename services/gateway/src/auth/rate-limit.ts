@@ -2,24 +2,20 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 import { RequestRefused } from "../http/gateway-errors.ts";
 
-/**
- * Charges the caller's rate with tokens beyond the one that each request costs, before the work that they pay for.
- * Throws `rate_limited` while the key is in debt for an earlier request.
- */
+/** Takes tokens beyond the one of the request, before the work. Throws `rate_limited` while the key is in debt. */
 export type Charge = (tokens: number) => void;
 
-/** What a rate limit is made from. */
 export interface RateLimitOptions {
-  /** Stands in the `RateLimit` headers. */
+  /** Name of the policy in the `RateLimit` headers. */
   readonly name: string;
   /** Tokens a second. A bucket holds twice as many (api.md, Conventions). */
   readonly perSecond: number;
-  /** Most buckets kept; beyond it the least recently used one is forgotten, as if it were full. */
+  /** Most buckets; beyond it the least recently used one is evicted, as if it were full. */
   readonly maxBuckets: number;
   readonly clock: Clock;
 }
 
-/** Token buckets of one kind of caller, in the memory of this replica (api.md, Conventions). */
+/** Token buckets by key or address, in the memory of this replica (api.md, Conventions). */
 export class RateLimit {
   /** Value of the `RateLimit-Policy` header (draft-ietf-httpapi-ratelimit-headers-10). */
   readonly policy: string;
@@ -38,7 +34,7 @@ export class RateLimit {
     this.policy = `"${name}";q=${Math.floor(this.#size)};w=${Math.ceil(this.#size / perSecond)}`;
   }
 
-  /** Takes one token and writes the headers that say what is left; throws `rate_limited` when there is none. */
+  /** Takes one token and writes the `RateLimit` headers; throws `rate_limited` when there is none. */
   take(key: string, headers: Record<string, string>): void {
     const isGranted = this.#buckets.tryTake(key, this.#clock.monotonicMs());
     const tokens = this.#tokens(key);
@@ -59,8 +55,8 @@ export class RateLimit {
   }
 
   /**
-   * Takes further tokens for a request that `take` has granted and updates the headers. One request may leave a debt
-   * of any size; throws `rate_limited`, and takes nothing, while an earlier debt is not paid.
+   * Takes further tokens for a request that `take` has granted; one request may leave a debt of any size. Throws
+   * `rate_limited`, and takes nothing, while the bucket is in debt.
    */
   surcharge(key: string, tokens: number, headers: Record<string, string>): void {
     const isGranted = this.#tokens(key) >= 0;
@@ -91,7 +87,7 @@ export class RateLimit {
   }
 }
 
-/** The address that a rate is counted on: of IPv6 the network of 64 bits, all of which one caller holds. */
+/** Rate limit key of an address: of IPv6 the network of 64 bits, which belongs to one caller. */
 export function rateAddress(address: string | undefined): string {
   if (address === undefined || address === "") return "unknown";
   if (address.startsWith("::ffff:")) return address.slice("::ffff:".length);

@@ -2,15 +2,12 @@ import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import type { Clock } from "@devmesh/service-kit/clock";
 
-/** How often a folder is looked at again, at most, in milliseconds. */
+/** Shortest time between two looks at a folder, in milliseconds. */
 const lookMs = 1_000;
-/**
- * A build is whole when none of its files has changed for this long, in milliseconds: a build in place writes one
- * after the other.
- */
+/** A build is complete when none of its files has changed for this long, in milliseconds. */
 const settledMs = 2_000;
 
-/** Media types of what a build holds, by the end of the name; no other file is served. */
+/** Media types by file extension; other files are not served. */
 const mediaTypes: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
@@ -20,53 +17,50 @@ const mediaTypes: Readonly<Record<string, string>> = {
   woff2: "font/woff2",
 };
 
-/** Encodings that the build may have made beside a file, the smallest first. */
+/** Encodings that a build may have made of a file, the smallest first. */
 const encodings = [
   ["br", ".br"],
   ["gzip", ".gz"],
 ] as const;
 
-/** Where in a build those files stand whose names change with what is in them; as the path of a URL. */
+/** URL path of the files whose names contain a digest of their content. */
 export const hashedFiles = "/assets/";
 
-/** A file of the dashboard, held whole: a build is small. */
 export interface DashboardFile {
   readonly type: string;
   readonly identity: Buffer;
   readonly encoded: ReadonlyMap<string, Buffer>;
 }
 
-/**
- * A build of the dashboard. Only what stood in its folder when it was read is served, so no path can lead out of it.
- */
+/** A build of the dashboard in memory, so that no path of a URL can lead out of its folder. */
 export interface DashboardBuild {
   readonly page: DashboardFile;
   /** By path of the URL. */
   readonly files: ReadonlyMap<string, DashboardFile>;
 }
 
-/** The build to serve now; null while there has been none. */
+/** The build to serve; null while there has been none. */
 export type CurrentDashboard = () => DashboardBuild | null;
 
 /**
- * The build in a folder, read now, and again when another one stands there whole. Until then, and where the folder is
- * emptied, the one before is served; and its hashed files one build longer, for pages that were loaded with it.
+ * The build in a folder, read again when a newer one is complete. Until then, and when the folder is emptied, the last
+ * one is served; its hashed files one build longer, for pages that were loaded with it.
  */
 export function followDashboard(folder: string, clock: Clock): CurrentDashboard {
-  // A build that goes on at the start is read again when it is whole.
-  let mark = isSettled(folder, clock.now()) ? markOf(folder) : null;
+  // An incomplete build is read again when it is complete.
+  let version = isSettled(folder, clock.now()) ? versionOf(folder) : null;
   let own = readBuild(folder);
   let build = own;
   let lookedAtMs = clock.monotonicMs();
 
   function look(): void {
-    const found = markOf(folder);
-    if (found === null || found === mark || !isSettled(folder, clock.now())) return;
+    const found = versionOf(folder);
+    if (found === null || found === version || !isSettled(folder, clock.now())) return;
     const read = readBuild(folder);
     // Another build may have begun meanwhile.
-    if (read === null || markOf(folder) !== found) return;
+    if (read === null || versionOf(folder) !== found) return;
     const old = [...(own?.files ?? [])].filter(([path]) => path.startsWith(hashedFiles));
-    mark = found;
+    version = found;
     own = read;
     build = { page: read.page, files: new Map([...old, ...read.files]) };
   }
@@ -80,8 +74,8 @@ export function followDashboard(folder: string, clock: Clock): CurrentDashboard 
   };
 }
 
-/** Tells one build from the next: each writes its page anew. Null without a page. */
-function markOf(folder: string): string | null {
+/** Changes with each build, which writes its page anew; null without a page. */
+function versionOf(folder: string): string | null {
   const page = statusOf(join(folder, "index.html"));
   return page && `${page.ino} ${page.ctimeMs} ${page.size}`;
 }
@@ -101,7 +95,7 @@ function isSettled(folder: string, now: Date): boolean {
   });
 }
 
-/** Paths of a folder's files, from the folder; empty when it cannot be read. Links are left out. */
+/** Relative paths of a folder's files without links; empty when it cannot be read. */
 function filesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -112,7 +106,7 @@ function filesIn(folder: string): readonly string[] {
   }
 }
 
-/** Null when there is none, or it goes while it is read. */
+/** Null when there is none, or it changes while it is read. */
 function readBuild(folder: string): DashboardBuild | null {
   const names = new Set(filesIn(folder));
   const files = new Map<string, DashboardFile>();

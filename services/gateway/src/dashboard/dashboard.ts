@@ -1,7 +1,7 @@
 import type { Express, Request } from "express";
-import helmet from "helmet";
 import { RequestRefused } from "../http/gateway-errors.ts";
 import type { MountOptions } from "../http/mount.ts";
+import { dashboardSecurity } from "../http/page-security.ts";
 import type { Reply } from "../http/reply.ts";
 import {
   type CurrentDashboard,
@@ -10,36 +10,12 @@ import {
   hashedFiles,
 } from "./dashboard-build.ts";
 
-/**
- * First levels of paths that are never a view of the dashboard, so that a mistyped one is answered as what it was
- * meant for.
- */
+/** Paths that are never a view of the dashboard, so that a mistyped one gets a problem. */
 const reserved = /^\/(api|docs|assets|customer|newcustomer|confirm)(\/|$)/;
 
-const security = helmet({
-  contentSecurityPolicy: {
-    useDefaults: false,
-    directives: {
-      "default-src": ["'self'"],
-      "script-src": ["'self'"],
-      // The component library writes style elements and attributes.
-      "style-src": ["'self'", "'unsafe-inline'"],
-      "img-src": ["'self'", "data:"],
-      "connect-src": ["'self'"],
-      "object-src": ["'none'"],
-      "frame-ancestors": ["'none'"],
-      "base-uri": ["'none'"],
-      "form-action": ["'self'"],
-    },
-  },
-  referrerPolicy: { policy: "no-referrer" },
-  strictTransportSecurity: false,
-});
-
 /**
- * Puts the dashboard on an application, behind all other routes: its files, and its page for `/` and for each path
- * that a browser navigates to and that is nothing else's. Anyone may read it; it holds no secret. Without a build it
- * leaves all to what comes behind.
+ * Mounts the dashboard after all other routes: its files, and its page for `/` and each other path that a browser
+ * navigates to. It is public and holds no secret. Without a build the next handler answers.
  */
 export function mountDashboard(
   app: Express,
@@ -56,14 +32,14 @@ export function mountDashboard(
     const file = build.files.has(request.path) || request.path === "/";
     if (!file && !(reading && isView(request))) return next();
     const serve = endpoint("(dashboard)", () => answer(request, build));
-    security(request, response, (error) => {
+    dashboardSecurity(request, response, (error) => {
       if (error) return next(error);
       void (reading ? serve : refuse)(request, response);
     });
   });
 }
 
-/** Whether a browser navigates there: programs that mistype a path get a problem, not a page. */
+/** Whether a browser navigates there; programs that mistype a path get a problem. */
 function isView({ path, headers }: Request): boolean {
   return !reserved.test(path) && headers.accept?.includes("text/html") === true;
 }

@@ -1,12 +1,10 @@
-import type { mesh } from "@devmesh/contracts/mesh";
 import { api, type Operation } from "@devmesh/contracts/rest/api";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { Clients } from "@devmesh/service-kit/implementation";
 import type { Logger } from "@devmesh/service-kit/logger";
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from "express";
 import { createAuthentication } from "../auth/authenticate.ts";
 import type { KeyCache } from "../auth/key-cache.ts";
-import type { AclPermissions } from "../auth/permission-cache.ts";
+import type { PermissionCache } from "../auth/permission-cache.ts";
 import { RateLimit } from "../auth/rate-limit.ts";
 import { mountDashboard } from "../dashboard/dashboard.ts";
 import { followDashboard } from "../dashboard/dashboard-build.ts";
@@ -15,66 +13,41 @@ import type { OpenStream } from "../notifications/open-stream.ts";
 import { mountReference } from "../reference/reference-pages.ts";
 import { presentationOf } from "../routes/confirmation-page.ts";
 import { customerHandlers } from "../routes/customer.ts";
-import { deviceAccessHandlers } from "../routes/device-access.ts";
-import { deviceKeyHandlers } from "../routes/device-key.ts";
+import { deviceHandlers } from "../routes/device.ts";
 import { masterKeyHandlers } from "../routes/master-key.ts";
 import { meshHandlers } from "../routes/mesh.ts";
 import type { ReadMesh } from "../routes/mesh-state.ts";
-import { mqttAddressHandlers } from "../routes/mqtt-address.ts";
 import { notificationHandlers } from "../routes/notification.ts";
-import { registrationHandlers } from "../routes/registration.ts";
 import { storedDataHandlers } from "../routes/stored-data.ts";
-import { Places } from "./concurrency-limit.ts";
+import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { createCrossOrigin } from "./cross-origin.ts";
 import { createEndpoints } from "./endpoint.ts";
 import { RequestRefused } from "./gateway-errors.ts";
-import type { Handlers } from "./handlers.ts";
+import type { GatewayClients, Handlers } from "./handlers.ts";
 import type { HttpMetrics } from "./http-metrics.ts";
 import { mount, mountPublic, type RouteHandler } from "./mount.ts";
 import { plainPageSecurity } from "./page-security.ts";
 import { maxBodyBytes } from "./request-body.ts";
 import { UnfinishedBodies } from "./unfinished-bodies.ts";
 
-/** Most keys, and most addresses, whose rate is remembered. */
+/** Most rate limit buckets of each kind. */
 const maxBuckets = 50_000;
 
-/** Of bodies that have not arrived whole: as many bytes as ten of the largest for a key, and as a hundred in all. */
-const bodyLimits = { maxBytesOfKey: 10 * maxBodyBytes, maxBytes: 100 * maxBodyBytes, stallMs: 10_000 };
+/** Limits of incomplete bodies: ten of the largest size per key, a hundred in total. */
+const bodyLimits = { maxBytesPerKey: 10 * maxBodyBytes, maxBytes: 100 * maxBodyBytes, stallMs: 10_000 };
 
-/** The part of the environment that decides how requests are answered. */
-type AppSettings = Pick<
-  GatewayEnv,
-  | "CORS_ORIGINS"
-  | "RATE_MASTER"
-  | "RATE_KEY"
-  | "RATE_ANONYMOUS"
-  | "TRUST_PROXY"
-  | "REQUEST_TIMEOUT"
-  | "MASTER_LARGE_ANSWERS"
-  | "KEY_LARGE_ANSWERS"
-  | "LARGE_ANSWERS"
-  | "PUBLIC_URL"
-  | "MQTT_PUBLIC_URL"
-  | "WEB_DIR"
->;
-
-/** What the application is assembled from. */
 export interface AppOptions {
-  readonly settings: AppSettings;
-  readonly clients: Clients<(typeof mesh)["gateway"]["calls"]>;
-  /** Verified keys; its owner drops what is revoked. */
+  readonly settings: Omit<GatewayEnv, "NATS_URL">;
+  readonly clients: GatewayClients;
   readonly keyCache: KeyCache;
-  /** What ACLs permitted; its owner drops those of devices that change. */
-  readonly permissions: AclPermissions;
+  readonly permissions: PermissionCache;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: HttpMetrics;
-  /** Answers with the notification stream. */
   readonly openStream: OpenStream;
   readonly readMesh: ReadMesh;
-  /** Of `GET /mesh` as a stream. */
-  readonly meshListeners: Places;
-  /** Whether the gateway is stopping. */
+  /** For `GET /mesh` as a stream. */
+  readonly meshListeners: ConcurrencyLimit;
   readonly stopping: () => boolean;
 }
 
@@ -101,25 +74,20 @@ export function createApp({
     metrics,
     crossOrigin,
     requestTimeoutMs: settings.REQUEST_TIMEOUT,
-    largeAnswers: new Places(
-      {
-        ofMasterKey: settings.MASTER_LARGE_ANSWERS,
-        ofOtherKey: settings.KEY_LARGE_ANSWERS,
-        inAll: settings.LARGE_ANSWERS,
-      },
-      "too_many_answers",
-    ),
+    largeAnswers: new ConcurrencyLimit({
+      perMasterKey: settings.MASTER_LARGE_ANSWERS,
+      perOtherKey: settings.KEY_LARGE_ANSWERS,
+      total: settings.LARGE_ANSWERS,
+      refusal: "too_many_answers",
+    }),
     stopping,
   });
   const handlers: Handlers = {
-    ...registrationHandlers(clients),
     ...customerHandlers(clients),
-    ...deviceAccessHandlers(clients, permissions, clock),
-    ...masterKeyHandlers(clients, permissions),
-    ...meshHandlers({ readMesh, places: meshListeners, clock, stopping }),
-    ...mqttAddressHandlers(settings.MQTT_PUBLIC_URL),
+    ...deviceHandlers(clients, permissions, clock),
+    ...masterKeyHandlers(clients, permissions, settings.MQTT_PUBLIC_URL),
+    ...meshHandlers({ readMesh, limit: meshListeners, clock, stopping }),
     ...storedDataHandlers(clients),
-    ...deviceKeyHandlers(clients),
     ...notificationHandlers(openStream),
   };
 
@@ -132,7 +100,7 @@ export function createApp({
 
   app.use(requireHost);
   app.use(api.confirmCustomer.path, plainPageSecurity());
-  // Checked by its route's declaration, an exchange is the request that the route's handler is typed for.
+  // The checks of a route turn an exchange into the request that its handler is typed for.
   mount(app, api, handlers as unknown as Readonly<Record<Operation, RouteHandler>>, {
     endpoint,
     checks: {
@@ -162,7 +130,7 @@ export function createApp({
   return app;
 }
 
-/** HTTP/1.1 asks for one `Host` header (RFC 9112, 3.2). */
+/** HTTP/1.1 needs exactly one `Host` header (RFC 9112, 3.2). */
 const requireHost: RequestHandler = ({ rawHeaders, httpVersion }, _response, next) => {
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host");
   const refused = hosts.length > 1 || (hosts.length === 0 && httpVersion === "1.1");
@@ -171,7 +139,7 @@ const requireHost: RequestHandler = ({ rawHeaders, httpVersion }, _response, nex
   );
 };
 
-/** Errors raised before any route: no host, or a path that cannot be decoded; anything else is a fault of ours. */
+/** Answers errors before any route: no host, or a path that cannot be decoded. */
 function afterExpress(endpoint: ReturnType<typeof createEndpoints>): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);

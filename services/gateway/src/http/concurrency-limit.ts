@@ -1,45 +1,40 @@
 import type { PrincipalKind } from "@devmesh/contracts/principal";
 import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
 
-/** How many may be held at one time. */
-export interface PlaceLimits {
-  readonly ofMasterKey: number;
-  readonly ofOtherKey: number;
-  readonly inAll: number;
+export interface ConcurrencyLimitOptions {
+  readonly perMasterKey: number;
+  readonly perOtherKey: number;
+  readonly total: number;
+  /** Reason of the refusal. */
+  readonly refusal: GatewayReason;
 }
 
-/**
- * The places that this gateway has for answers of one kind that go on for long: each holds memory until its client
- * has read it.
- */
-export class Places {
-  readonly #limits: PlaceLimits;
-  readonly #refusal: GatewayReason;
-  readonly #ofKey = new Map<string, number>();
-  #taken = 0;
+/** Limits answers of one kind that last long: each holds memory until its client has read it. */
+export class ConcurrencyLimit {
+  readonly #options: ConcurrencyLimitOptions;
+  readonly #perKey = new Map<string, number>();
+  #total = 0;
 
-  /** `refusal`: why a request that finds no place is refused. */
-  constructor(limits: PlaceLimits, refusal: GatewayReason) {
-    this.#limits = limits;
-    this.#refusal = refusal;
+  constructor(options: ConcurrencyLimitOptions) {
+    this.#options = options;
   }
 
-  /** Takes a place for a request with this key; give it back by calling the result, once. Throws the refusal. */
-  take(keyId: string, kind: PrincipalKind): () => void {
-    const { ofMasterKey, ofOtherKey, inAll } = this.#limits;
-    const ofThis = this.#ofKey.get(keyId) ?? 0;
-    if (ofThis >= (kind === "master" ? ofMasterKey : ofOtherKey) || this.#taken >= inAll)
-      throw new RequestRefused(this.#refusal, { headers: { "Retry-After": "5" } });
-    this.#taken++;
-    this.#ofKey.set(keyId, ofThis + 1);
-    let given = false;
+  /** Takes a slot; call the result to release it. Throws the refusal where none is free. */
+  acquire(keyId: string, kind: PrincipalKind): () => void {
+    const { perMasterKey, perOtherKey, total, refusal } = this.#options;
+    const running = this.#perKey.get(keyId) ?? 0;
+    if (running >= (kind === "master" ? perMasterKey : perOtherKey) || this.#total >= total)
+      throw new RequestRefused(refusal, { headers: { "Retry-After": "5" } });
+    this.#total++;
+    this.#perKey.set(keyId, running + 1);
+    let released = false;
     return () => {
-      if (given) return;
-      given = true;
-      this.#taken--;
-      const left = (this.#ofKey.get(keyId) ?? 1) - 1;
-      if (left === 0) this.#ofKey.delete(keyId);
-      else this.#ofKey.set(keyId, left);
+      if (released) return;
+      released = true;
+      this.#total--;
+      const left = (this.#perKey.get(keyId) ?? 1) - 1;
+      if (left === 0) this.#perKey.delete(keyId);
+      else this.#perKey.set(keyId, left);
     };
   }
 }

@@ -6,19 +6,18 @@ const exposedHeaders =
 const allowedRequestHeaders =
   "Authorization, Content-Type, If-Match, Last-Event-ID, X-Request-Id, traceparent";
 
-/** How browsers of other origins may call (CORS, off unless `CORS_ORIGINS` names some). */
+/** CORS; off unless `CORS_ORIGINS` names origins. */
 export interface CrossOrigin {
   readonly enabled: boolean;
-  /** Writes the headers that let a page of the request's origin read the answer, if it may. */
+  /** Adds the headers that let a page of an allowed origin read the answer. */
   allow(exchange: Exchange): void;
-  /** The answer to a preflight for a path with these methods. */
+  /** Answers a preflight for a path with these methods. */
   preflight(methods: string): Reply;
 }
 
-/** Rules for a list of origins; `*` stands for all. Keys are sent by the page itself, so cookies are never allowed. */
+/** `*` allows all origins. Keys are sent by the page itself, so credentials of the browser are never allowed. */
 export function createCrossOrigin(origins: readonly string[]): CrossOrigin {
   const any = origins.includes("*");
-  const known = new Set(origins);
   const enabled = origins.length > 0;
   return {
     enabled,
@@ -26,7 +25,7 @@ export function createCrossOrigin(origins: readonly string[]): CrossOrigin {
       if (!enabled) return;
       if (!any) headers.Vary = "Origin";
       const { origin } = request.headers;
-      if (origin === undefined || !(any || known.has(origin))) return;
+      if (origin === undefined || !(any || origins.includes(origin))) return;
       headers["Access-Control-Allow-Origin"] = any ? "*" : origin;
       headers["Access-Control-Expose-Headers"] = exposedHeaders;
     },

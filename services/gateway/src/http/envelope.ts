@@ -1,10 +1,8 @@
-/** Takes an owner's answer apart without parsing what is passed on (ADR 19). */
+import { endOfString } from "./json-scan.ts";
 
-const quote = 0x22;
-const backslash = 0x5c;
 const closingBrace = 0x7d;
 
-/** An answer of two members, taken apart. */
+/** An answer of two members, split without parsing the second (ADR 19). */
 export interface Opened {
   /** The first member, a string. */
   readonly first: string;
@@ -12,10 +10,7 @@ export interface Opened {
   readonly rest: Uint8Array;
 }
 
-/**
- * Opens `{"<first>":"…","<rest>":…}`. Bytes laid out otherwise, which an owner may rightly send, are parsed instead.
- * Throws when a member is missing.
- */
+/** Splits `{"<first>":"…","<rest>":…}`; parses JSON of another layout. Throws when a member is missing. */
 export function openEnvelope(bytes: Uint8Array, first: string, rest: string): Opened {
   const buffer = asBuffer(bytes);
   const leading = findLeadingString(buffer, first);
@@ -27,13 +22,13 @@ export function openEnvelope(bytes: Uint8Array, first: string, rest: string): Op
   return { first: stringMember(parsed, first), rest: Buffer.from(JSON.stringify(memberOf(parsed, rest))) };
 }
 
-/** The string member `name` of an object, which is expected to come first; parsed where it does not. */
+/** The string member `name` of an object; parses the object where another member comes first. */
 export function leadingString(bytes: Uint8Array, name: string): string {
   const buffer = asBuffer(bytes);
   return findLeadingString(buffer, name)?.value ?? stringMember(JSON.parse(buffer.toString("utf8")), name);
 }
 
-/** The only member of `{"<name>":…}`, as JSON; parsed where the bytes are laid out otherwise. */
+/** The only member of `{"<name>":…}` as JSON; parses JSON of another layout. */
 export function onlyMember(bytes: Uint8Array, name: string): Uint8Array {
   const buffer = asBuffer(bytes);
   const opening = `{"${name}":`;
@@ -74,13 +69,4 @@ function startsWith(buffer: Buffer, text: string, at: number): boolean {
 
 function closes(buffer: Buffer): boolean {
   return buffer[buffer.length - 1] === closingBrace;
-}
-
-/** Index behind the quote that closes a JSON string whose first character stands at `from`. */
-function endOfString(buffer: Buffer, from: number): number {
-  for (let at = from; at < buffer.length; at++) {
-    if (buffer[at] === backslash) at++;
-    else if (buffer[at] === quote) return at + 1;
-  }
-  return buffer.length;
 }

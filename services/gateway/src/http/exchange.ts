@@ -17,27 +17,19 @@ import { ClientGone } from "./request-body.ts";
 
 const wellFormedRequestId = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** What exchanges share. */
 export interface ExchangeOptions {
   readonly clock: Clock;
   /** Time for the calls of one request, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** The key of a request, for what outlives it. */
-export interface Caller {
-  /** What `keys.revoked` names. */
-  readonly keyId: string;
-  /** Unix milliseconds; infinite for a key without an end. */
-  readonly expiresAtMs: number;
-  /** Authenticates the key again, from the cache where that remembers it. */
+/** The key of a request, for streams that outlive it. */
+export interface Caller extends Pick<VerifiedKey, "keyId" | "expiresAtMs"> {
+  /** Verifies the key again, or finds it in the cache. */
   readonly verifyAgain: () => VerifiedKey | Promise<VerifiedKey>;
 }
 
-/**
- * One request and its answer: the ids that logs and traces carry, the caller, and the calls that are open for it.
- * The checks of a route fill it in; handlers see it as `ApiRequest`.
- */
+/** One request and its answer. The checks of a route fill it in; handlers receive it as `ApiRequest`. */
 export class Exchange {
   readonly request: Request;
   readonly response: Response;
@@ -45,7 +37,7 @@ export class Exchange {
   readonly trace: TraceContext;
   /** Taken from `X-Request-Id` when that is well-formed, else the trace's id. */
   readonly requestId: string;
-  /** Go out with the answer, whatever it is. */
+  /** Headers of every answer to this request. */
   readonly headers: Record<string, string>;
   /** Kind of the caller's key, once known; for logs and metrics. */
   keyKind: PrincipalKind | "none" = "none";
@@ -54,19 +46,17 @@ export class Exchange {
   body: unknown;
   receivedBody: Json | undefined;
   principal: Principal | undefined;
-  /** Of the caller's key, once known: what `keys.revoked` names. */
   keyId: string | undefined;
   caller: Caller | undefined;
-  /** Charges the rate of the caller's key; set once the key is known. */
   charge: Charge = () => undefined;
-  /** The connection is a WebSocket now: there is no HTTP answer to wait for. */
+  /** Whether the connection is a WebSocket now, without an HTTP answer. */
   upgraded = false;
   readonly #options: ExchangeOptions;
   #call: OpenCallContext | undefined;
   #others: Set<OpenCallContext> | undefined;
   #gone = false;
 
-  /** What a caller without a key is counted on. */
+  /** Rate limit key of a caller without a key. */
   get address(): string {
     return rateAddress(this.request.ip);
   }
@@ -117,7 +107,7 @@ export class Exchange {
     return accepted === false ? types[0] : accepted;
   };
 
-  /** The connection ended before the answer did: nobody waits for the open calls any more. */
+  /** Aborts the open calls: the client has gone before the answer was complete. */
   abandon(): void {
     this.#gone = true;
     const gone = new ClientGone();
@@ -125,7 +115,6 @@ export class Exchange {
     for (const call of this.#others ?? []) call.abort(gone);
   }
 
-  /** Ends what the request opened. */
   end(): void {
     this.#call?.[Symbol.dispose]();
   }

@@ -1,6 +1,6 @@
 import type { Violation } from "@devmesh/contracts/model/violation";
 
-/** How the gateway itself refuses a request; what services refuse stands in their contracts. */
+/** Refusals of the gateway itself; those of services are in their contracts. */
 export const gatewayErrors = {
   invalid_request: {
     status: 400,
@@ -10,7 +10,7 @@ export const gatewayErrors = {
   body_too_deep: { status: 400, when: "Objects and arrays of the body are nested deeper than 200 levels." },
   handshake_invalid: {
     status: 400,
-    when: "The handshake is not that of a WebSocket of version 13 (RFC 6455, 4.1).",
+    when: "The handshake is not of a WebSocket of version 13 (RFC 6455, 4.1).",
   },
   body_missing: { status: 400, when: "The route needs a body and none came." },
   path_malformed: { status: 400, when: "The path holds a percent-encoding that is not UTF-8." },
@@ -49,12 +49,10 @@ export const gatewayErrors = {
   header_too_large: { status: 431, when: "The request line and its headers exceed 16 KB." },
 } as const satisfies Readonly<Record<string, { readonly status: number; readonly when: string }>>;
 
-/** The `reason` of a refusal of the gateway's own. */
 export type GatewayReason = keyof typeof gatewayErrors;
 
-/** What a refusal carries besides its reason. */
 export interface RefusalOptions {
-  /** One sentence instead of the reason's own. Must hold nothing secret. */
+  /** One sentence instead of the reason's own. Must hold no secret. */
   readonly detail?: string;
   /** Pointers into the body; `/query/<name>` and `/path/<name>` for parameters of the URL (api.md, Conventions). */
   readonly violations?: readonly Violation[];
@@ -62,7 +60,7 @@ export interface RefusalOptions {
   readonly cause?: unknown;
 }
 
-/** A request that the gateway refuses before, or without, asking a service. */
+/** A request that the gateway refuses without calling a service. */
 export class RequestRefused extends Error {
   override readonly name = "RequestRefused";
   readonly reason: GatewayReason;
@@ -80,13 +78,13 @@ export class RequestRefused extends Error {
   }
 }
 
-/** A request with parameters or members that break their rules; its detail says the first of them. */
+/** `invalid_request`; its detail names the first violation. */
 export function invalidRequest(violations: readonly Violation[]): RequestRefused {
   const detail = firstOf(violations);
   return new RequestRefused("invalid_request", { violations, ...(detail !== undefined && { detail }) });
 }
 
-/** The first violation as a sentence, for callers who read a message alone; undefined where there is none. */
+/** The first violation as a sentence, for callers that show only the message; undefined where there is none. */
 export function firstOf([first, ...others]: readonly Violation[]): string | undefined {
   if (first === undefined) return undefined;
   const where = first.pointer === "" ? "The body" : `\`${first.pointer}\``;

@@ -1,12 +1,17 @@
+import type { mesh } from "@devmesh/contracts/mesh";
 import type { Json } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import type { api, Operation } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import type { CallContext } from "@devmesh/service-kit/context";
+import type { Clients } from "@devmesh/service-kit/implementation";
 import type { z } from "zod";
 import type { Charge } from "../auth/rate-limit.ts";
 import type { Caller } from "./exchange.ts";
 import type { Reply } from "./reply.ts";
+
+/** The services that the gateway calls, as the routes declare. */
+export type GatewayClients = Clients<(typeof mesh)["gateway"]["calls"]>;
 
 type Parsed<R, P extends "params" | "query"> = R extends { readonly [K in P]: infer S extends z.ZodType }
   ? z.output<S>
@@ -22,28 +27,26 @@ type CallerOf<R extends RouteDeclaration> = R["auth"] extends readonly (infer K)
   ? Extract<Principal, { readonly kind: K }>
   : undefined;
 
-/**
- * Runs work under a time of its own, in milliseconds, instead of the request's; the client's going away ends it too.
- */
+/** Runs calls under their own timeout, in milliseconds, instead of the request's; they end when the client goes away. */
 export type Within = <T>(timeoutMs: number, work: (call: CallContext) => Promise<T>) => Promise<T>;
 
-/** A request that has passed all checks its route declares. */
+/** A request that has passed the checks of its route. */
 interface ApiRequest<R extends RouteDeclaration> {
   readonly params: Parsed<R, "params">;
   readonly query: Parsed<R, "query">;
   readonly body: ParsedBody<R>;
-  /** The body as it was received, for an owner that checks it itself; undefined when there was none. */
+  /** The unchecked body, for an owner that checks it itself; undefined when there was none. */
   readonly receivedBody: Json | undefined;
   readonly principal: CallerOf<R>;
   /** Id of the caller's key; undefined where the route takes none. */
   readonly keyId: string | undefined;
   /** The caller's key, for a route that is a stream. */
   readonly caller: R extends { readonly stream: true | "on_request" } ? Caller : undefined;
-  /** For calls of this request: ends with the request's time, and when the client goes away. */
+  /** Ends with the request's timeout, and when the client goes away. */
   readonly call: CallContext;
   readonly within: Within;
   readonly charge: Charge;
-  /** What a caller without a key is counted on: its address, of IPv6 the network of 64 bits. */
+  /** The client's address; of IPv6 the network of 64 bits. */
   readonly address: string;
   /** A request header; several of one name are joined by commas. */
   readonly header: (name: string) => string | undefined;
@@ -51,7 +54,7 @@ interface ApiRequest<R extends RouteDeclaration> {
   readonly preferred: <const T extends readonly [string, ...string[]]>(types: T) => T[number];
 }
 
-/** What answers each route, by operation id; types come from the declarations. */
+/** The handlers of routes by operation id; the types come from the declarations. */
 export type Handlers<O extends Operation = Operation> = {
   readonly [K in O]: (request: ApiRequest<(typeof api)[K]>) => Promise<Reply>;
 };

@@ -3,28 +3,26 @@ import type { Metrics } from "@devmesh/service-kit/metrics";
 import type { EndpointStats } from "@devmesh/service-kit/serve";
 import { Gauge, Histogram } from "prom-client";
 
-/** How a request ended. */
 export interface EndedRequest {
-  /** Its pattern: a path as it was asked for is never a label. */
+  /** Pattern of the path; the path itself is never a label. */
   readonly route: string;
   readonly method: string;
-  /** 0 when the client went away before it was answered. */
+  /** 0 when the client went away before an answer. */
   readonly status: number;
   readonly keyKind: PrincipalKind | "none";
   readonly ms: number;
-  /** Whether it was a stream of events, which lasts as long as its client likes. */
+  /** Whether it was a stream, whose duration says nothing. */
   readonly isStream: boolean;
 }
 
-/** Measures requests. */
 export interface HttpMetrics {
   began(): void;
   ended(request: EndedRequest): void;
-  /** All requests so far but streams, for discovery; errors are answers of 5xx. */
+  /** Totals without streams, for discovery; errors are answers of 5xx. */
   readonly answered: EndpointStats;
 }
 
-/** Registers the gateway's metrics. */
+/** Registers the metrics of requests. */
 export function createHttpMetrics({ registry }: Metrics): HttpMetrics {
   const seconds = new Histogram({
     name: "devmesh_http_request_duration_seconds",
@@ -47,7 +45,7 @@ export function createHttpMetrics({ registry }: Metrics): HttpMetrics {
     processingNs: 0,
     lastError: "",
   };
-  // Finding a labelled child costs more than observing: each is looked up once.
+  // Looking up a labelled child costs more than observing.
   const children = new Map<string, ReturnType<typeof seconds.labels>>();
   return {
     began: () => running.inc(),

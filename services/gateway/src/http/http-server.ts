@@ -5,40 +5,37 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { listen } from "@devmesh/service-kit/listen";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { Express } from "express";
-import { keepUpgrade } from "../notifications/upgrade.ts";
 import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
 import { problemOf } from "./problem.ts";
-import { comesWithin } from "./with-timeout.ts";
+import { withTimeout } from "./with-timeout.ts";
 
-/** Where and how the gateway listens. */
 export interface HttpServerOptions {
   readonly app: Express;
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
-  /** Longest silence of a connection in the middle of a request or an answer, in milliseconds. */
+  /** Longest silence of a connection during a request or an answer, in milliseconds. */
   readonly socketTimeoutMs: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** The gateway listening. */
 export interface HttpServer {
   /** `http://HOST:PORT`. */
   readonly url: string;
-  /** Takes no new connections, lets running requests finish within `boundMs`, then ends what is left. */
-  stop(boundMs: number): Promise<void>;
+  /** Accepts no new connections; running requests that take longer than `timeoutMs` are cut short. */
+  stop(timeoutMs: number): Promise<void>;
 }
 
-/** Bounds that keep slow or broken clients from holding the gateway's memory; times in milliseconds. */
+/** Limits that keep slow clients from using up memory; times in milliseconds. */
 const limits = {
   maxHeaderSize: 16 * 1024,
   headersTimeout: 15_000,
   requestTimeout: 60_000,
-  /** Longer than the 60 s that load balancers commonly keep theirs, so that it is not us who races them. */
+  /** Longer than the 60 s that are common for load balancers, which must be the first to close. */
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 5_000,
-  // Refused by the application, with a problem and a request id, rather than by Node without either.
+  // The application refuses it instead, with a problem and a request id.
   requireHostHeader: false,
 };
 
@@ -47,9 +44,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const { app, host, port, socketTimeoutMs, clock, log } = options;
   const server = createServer({ ...limits, shouldUpgradeCallback: asksForWebSocket }, app);
   server.timeout = socketTimeoutMs;
-  // The body's reader says `100 Continue`, once it is sure to read.
+  // The reader of the body sends `100 Continue`.
   server.on("checkContinue", app);
-  // An expectation that is not known may be left unmet (RFC 9110, 10.1.1).
+  // An unknown expectation may be ignored (RFC 9110, 10.1.1).
   server.on("checkExpectation", app);
   server.on("clientError", refuseUnreadable);
   const upgraded = new Set<Duplex>();
@@ -60,43 +57,57 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   });
   const url = await listen(server, port, host);
   log.info({ url }, "listening");
-  return { url, stop: (boundMs) => stopServer({ server, upgraded }, boundMs, clock, log) };
+  return { url, stop: (timeoutMs) => stopServer({ server, upgraded }, timeoutMs, clock, log) };
 }
 
-/** `upgraded`: connections that the server has handed over, and closes no more itself. */
+/** `upgraded`: connections that `server` no longer closes itself. */
 async function stopServer(
   { server, upgraded }: { readonly server: Server; readonly upgraded: ReadonlySet<Duplex> },
-  boundMs: number,
+  timeoutMs: number,
   clock: Clock,
   log: Logger,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  if (await comesWithin(boundMs, closed, clock)) return;
+  if (await withTimeout(timeoutMs, closed, clock)) return;
   log.warn("requests were cut short");
   server.closeAllConnections();
   for (const socket of upgraded) socket.destroy();
   await closed;
 }
 
-/** Other upgrades are not taken: the request is answered as if it had not asked (RFC 9110, 7.8). */
+/** Requests for other upgrades are answered as if they had not asked (RFC 9110, 7.8). */
 function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
 }
 
+/** The connection of a request that asks for a WebSocket. */
+export interface Upgrade {
+  readonly socket: Socket;
+  /** What the client has sent after the request. */
+  readonly head: Buffer;
+}
+
+const upgrades = new WeakMap<IncomingMessage, Upgrade>();
+
+/** The connection of a request that asks for a WebSocket; undefined for any other request. */
+export function upgradeOf(request: IncomingMessage): Upgrade | undefined {
+  return upgrades.get(request);
+}
+
 /**
- * Lets the application answer a request that asks for a WebSocket, by the same checks as any other. A route that is
- * one takes the connection over; any other answer goes out as it is and ends the connection.
+ * Passes a request for a WebSocket to the application, for the same checks as any other. A stream takes the connection
+ * over; any other answer ends it.
  */
 function answerUpgrade(app: Express, request: IncomingMessage, duplex: Duplex, head: Buffer): void {
-  // The server gives upgrades sockets of its own, which are those of `node:net`.
+  // The type says less than Node documents: upgrades come with the socket of the connection.
   const socket = duplex as Socket;
   const response = new ServerResponse(request);
   socket.on("error", () => socket.destroy());
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
-  // As after any last answer: a client that does not end its side must not keep the connection.
+  // A client that does not end its side must not keep the connection.
   response.once("finish", () => socket.destroySoon());
-  keepUpgrade(request, { socket, head });
+  upgrades.set(request, { socket, head });
   app(request, response);
 }
 
@@ -105,7 +116,7 @@ const unreadable: Readonly<Record<string, GatewayReason>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "request_incomplete",
 };
 
-/** Answers what Node could not read as a request; there is no request object for it. */
+/** Answers what Node could not parse as a request. */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy();

@@ -3,23 +3,28 @@ import type { RequestHandler } from "express";
 import helmet from "helmet";
 import { pageStyle } from "../reference/html.ts";
 
-/** Headers of the gateway's own pages: no script at all, nothing from elsewhere, no trace of the link in other logs. */
+/** Security headers of pages. What `directives` does not name, the page may not load. */
+function pageSecurity(directives: Readonly<Record<string, string[]>>): RequestHandler {
+  return helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        "default-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'none'"],
+        "frame-ancestors": ["'none'"],
+        ...directives,
+      },
+    },
+    referrerPolicy: { policy: "no-referrer" },
+    strictTransportSecurity: false,
+  });
+}
+
+/** For the gateway's own pages: no script, nothing from elsewhere. */
 export function plainPageSecurity(): RequestHandler[] {
   return [
-    helmet({
-      contentSecurityPolicy: {
-        useDefaults: false,
-        directives: {
-          "default-src": ["'none'"],
-          "style-src": [`'sha256-${hash("sha256", pageStyle, "base64")}'`],
-          "base-uri": ["'none'"],
-          "form-action": ["'none'"],
-          "frame-ancestors": ["'none'"],
-        },
-      },
-      referrerPolicy: { policy: "no-referrer" },
-      strictTransportSecurity: false,
-    }),
+    pageSecurity({ "style-src": [`'sha256-${hash("sha256", pageStyle, "base64")}'`] }),
     (_request, response, next) => {
       response.setHeader("X-Robots-Tag", "noindex");
       next();
@@ -27,24 +32,21 @@ export function plainPageSecurity(): RequestHandler[] {
   ];
 }
 
-/** Headers of the API reference: its scripts come from this server alone, none stands in the page. */
-export function referenceSecurity(): RequestHandler {
-  return helmet({
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        "default-src": ["'none'"],
-        "script-src": ["'self'"],
-        // Swagger UI writes style attributes.
-        "style-src": ["'self'", "'unsafe-inline'"],
-        "img-src": ["'self'", "data:"],
-        "connect-src": ["'self'"],
-        "base-uri": ["'none'"],
-        "form-action": ["'none'"],
-        "frame-ancestors": ["'none'"],
-      },
-    },
-    referrerPolicy: { policy: "no-referrer" },
-    strictTransportSecurity: false,
-  });
-}
+/** For the API reference: Swagger UI needs style attributes. */
+export const referenceSecurity = pageSecurity({
+  "script-src": ["'self'"],
+  "style-src": ["'self'", "'unsafe-inline'"],
+  "img-src": ["'self'", "data:"],
+  "connect-src": ["'self'"],
+});
+
+/** For the dashboard: Mantine needs style elements and attributes. */
+export const dashboardSecurity = pageSecurity({
+  "default-src": ["'self'"],
+  "script-src": ["'self'"],
+  "style-src": ["'self'", "'unsafe-inline'"],
+  "img-src": ["'self'", "data:"],
+  "connect-src": ["'self'"],
+  "object-src": ["'none'"],
+  "form-action": ["'self'"],
+});

@@ -6,13 +6,9 @@ import { z } from "zod";
 import { firstOf, gatewayErrors, RequestRefused } from "./gateway-errors.ts";
 import { httpStatus } from "./http-status.ts";
 
-/** Where each reason is explained; the stem of a problem's `type`. */
+/** The page that explains the reasons; begins a problem's `type`. */
 export const errorReferencePath = "/docs/errors";
 
-/** Seconds after which a request refused with 503 may be worth another try. */
-const retryUnavailableAfter = "1";
-
-/** An error in the form it is answered in. */
 export interface ProblemAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -20,8 +16,8 @@ export interface ProblemAnswer {
 }
 
 /**
- * The answer to any error. Only what a contract declares or the gateway itself refused reaches the caller; anything
- * else is `internal` without a word of its own (api.md, Conventions).
+ * The answer to any error. Only errors that a contract declares and refusals of the gateway reach the caller; anything
+ * else is `internal` without details (api.md, Conventions).
  */
 export function problemOf(error: unknown, requestId: string): ProblemAnswer {
   return error instanceof RequestRefused
@@ -77,7 +73,7 @@ function describe(status: number, reason: string, detail: string, requestId: str
 
 function headersOf(status: number): Readonly<Record<string, string>> {
   if (status === 401) return { "WWW-Authenticate": "Bearer" };
-  if (status === 503) return { "Retry-After": retryUnavailableAfter };
+  if (status === 503) return { "Retry-After": "1" };
   return {};
 }
 

@@ -2,21 +2,17 @@ import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 import type { Violation } from "@devmesh/contracts/model/violation";
 import { invalidRequest } from "./gateway-errors.ts";
 
-/** The parameters of a query string, decoded. */
 export type QueryParameters = Readonly<Record<string, string>>;
 
 const none: QueryParameters = Object.freeze(Object.create(null));
 
-/** What stands behind the `?` of a request target; empty where there is none. */
+/** The part of a request target after `?`; empty without one. */
 export function queryStringOf(target: string): string {
   const mark = target.indexOf("?");
   return mark < 0 ? "" : target.slice(mark + 1);
 }
 
-/**
- * Reads `application/x-www-form-urlencoded` parameters. Throws `invalid_request` for one that is given twice or is
- * not UTF-8; the violation names the parameter, never its value.
- */
+/** Parses `application/x-www-form-urlencoded`. Throws `invalid_request` for a parameter given twice or not in UTF-8. */
 export function parseQuery(text: string): QueryParameters {
   if (text === "") return none;
   const parameters: Record<string, string> = Object.create(null);

@@ -3,45 +3,40 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { hasFiniteNumbers, type Json, maxJsonDepth } from "@devmesh/contracts/model/json";
 import type { Charge } from "../auth/rate-limit.ts";
 import { RequestRefused } from "./gateway-errors.ts";
-import { outlineOf } from "./json-outline.ts";
+import { outlineOf } from "./json-scan.ts";
 import type { UnfinishedBody } from "./unfinished-bodies.ts";
 
 /** Most bytes of a body (api.md, Conventions). */
 export const maxBodyBytes = 512 * 1024;
 
 /**
- * Bytes of a body for each token that it costs beyond the one of its request (api.md, Conventions). 4 KB of a body
- * with many short members take about 1 ms of CPU in all services, as much as a small request.
+ * Bytes of a body per rate token beyond the one of its request (api.md, Conventions). 4 KB with many short members take
+ * about 1 ms of CPU in all services, as much as a small request.
  */
 const bytesPerToken = 4 * 1024;
 
-/**
- * Most members of all objects of a body. What any route accepts has fewer: within the bounds of a device, a patch that
- * deletes each member and sets as many others has some 18,000.
- */
+/** Most members in a body. The largest valid one, a patch that replaces every member of a device, has some 18,000. */
 const maxBodyMembers = 20_000;
 
-/** The client went away before its request was complete: there is nobody to answer. */
+/** The client has gone, so that no answer is sent. */
 export class ClientGone extends Error {
   override readonly name = "ClientGone";
 }
 
-/** Where a body is accounted for. */
-export interface BodyAccounts {
+export interface BodyReadOptions {
   readonly charge: Charge;
-  /** Counts the body while it is not whole; `refuse` ends its reading. */
+  /** Counts the body while it is incomplete; `refuse` stops the reading. */
   readonly begin: (refuse: (refusal: RequestRefused) => void) => UnfinishedBody;
 }
 
 /**
- * The JSON body of a request; undefined when there is none. Throws `unsupported_media_type`, `body_too_large`,
- * `body_malformed`, `body_too_deep`, `too_many_bodies`, `request_incomplete` and what `charge` throws; `ClientGone`
- * when the connection ends in the middle.
+ * The JSON body of a request; undefined when there is none. Throws the refusals of bodies, what `charge` throws, and
+ * `ClientGone` when the connection ends before the body does.
  */
 export async function readJsonBody(
   request: IncomingMessage,
   response: ServerResponse,
-  { charge, begin }: BodyAccounts,
+  { charge, begin }: BodyReadOptions,
 ): Promise<Json | undefined> {
   const { headers } = request;
   const declared = headers["content-length"];
@@ -51,7 +46,6 @@ export async function readJsonBody(
   if (!chunked && !typed) throw new RequestRefused("unsupported_media_type");
   if (declared !== undefined && Number(declared) > maxBodyBytes) throw new RequestRefused("body_too_large");
   if (declared !== undefined) chargeFor(Number(declared), charge);
-  // A client that asks before it sends a large body is let to send only what will be read.
   if (headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
   const bytes = await readBytes(request, begin);
   if (bytes.length === 0) return undefined;
@@ -60,7 +54,6 @@ export async function readJsonBody(
   return parseJson(bytes);
 }
 
-/** Charges for a body before it is read, or before it is parsed where its length is not declared. */
 function chargeFor(bytes: number, charge: Charge): void {
   const tokens = Math.floor(bytes / bytesPerToken);
   if (tokens > 0) charge(tokens);
@@ -98,34 +91,31 @@ function parseJson(bytes: Buffer): Json {
   return value;
 }
 
-/** Numbers that JSON is written with more digits for than they came with: 1e20. */
+/** A number that JSON.stringify writes with more characters: 1e20. */
 const smallExponent = /\de[+-]?\d/i;
-/** By how much a body of such numbers can grow. */
+/** Largest growth of a body by such numbers. */
 const mostGrowth = 6;
 
-/** Whether the body would be too large in the form in which it goes to its owner, which the broker would not carry. */
+/** Whether the body is too large for the broker in the form in which it goes to its owner. */
 function isTooLargeAgain(value: Json): boolean {
   return Buffer.byteLength(JSON.stringify(value)) > maxBodyBytes;
 }
 
-/**
- * How a number beyond the range of a double is written; with a smaller exponent it has more digits than
- * `longestInRange`.
- */
+/** A number beyond the range of a double has such an exponent, or more digits than `longestInRange`. */
 const largeExponent = /\de\+?\d{3}/i;
 const longestInRange = 200;
 
-/** How UTF-8 text can hold half of a surrogate pair all the same. */
+/** An escape by which JSON in UTF-8 can hold half of a surrogate pair. */
 const surrogateEscape = /\\ud[89a-f]/i;
 
-/** Whether UTF-8 can write all texts of a value: a store would keep another character than the answer showed. */
+/** Whether UTF-8 can encode all texts of a value; otherwise a store would keep another character. */
 function isWellFormed(value: Json): boolean {
   if (typeof value === "string") return value.isWellFormed();
   if (typeof value !== "object" || value === null) return true;
   return Object.entries(value).every(([name, member]) => name.isWellFormed() && isWellFormed(member));
 }
 
-function readBytes(request: IncomingMessage, begin: BodyAccounts["begin"]): Promise<Buffer> {
+function readBytes(request: IncomingMessage, begin: BodyReadOptions["begin"]): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -147,7 +137,7 @@ function readBytes(request: IncomingMessage, begin: BodyAccounts["begin"]): Prom
       settle(() => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
     const onGone = () => settle(() => reject(new ClientGone()));
     request.on("data", onData).on("end", onEnd).on("error", onGone).on("close", onGone);
-    // A body that came in one piece with its head is whole by then, and is never counted.
+    // A body that arrives together with its headers is complete by then, and is never counted.
     const counting = setImmediate(() => {
       unfinished = begin(refuse);
       unfinished.received(size);
@@ -158,7 +148,7 @@ function readBytes(request: IncomingMessage, begin: BodyAccounts["begin"]): Prom
 const jsonType = /^application\/(json|[a-z0-9!#$&^_.-]+\+json)\s*(;|$)/i;
 const otherCharset = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(;|$))/i;
 
-/** A body without a declared type is taken as JSON: the specification only recommends the header. */
+/** A body without a declared type is JSON: api.md only recommends the header. */
 function isJson(contentType: string | undefined): boolean {
   return contentType === undefined || (jsonType.test(contentType) && !otherCharset.test(contentType));
 }

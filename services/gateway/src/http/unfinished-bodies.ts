@@ -1,25 +1,20 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import { RequestRefused } from "./gateway-errors.ts";
 
-/** Least that a body counts, in bytes: its request and connection take memory before any of it has come. */
+/** Least that a body counts, in bytes, for the memory of its request and connection. */
 const leastBytes = 16 * 1024;
 
-/** Limits of bodies that have not arrived whole. */
 export interface UnfinishedBodiesOptions {
-  /** Most bytes of one key. */
-  readonly maxBytesOfKey: number;
-  /** Most bytes of all keys. */
+  readonly maxBytesPerKey: number;
   readonly maxBytes: number;
-  /** How long a body may not advance, in milliseconds. */
+  /** Longest time without progress of a body, in milliseconds. */
   readonly stallMs: number;
   readonly clock: Clock;
 }
 
-/** A body that is being received. */
 export interface UnfinishedBody {
-  /** Counts bytes that have arrived. */
   received(bytes: number): void;
-  /** Counts the body no more; idempotent. */
+  /** Stops counting the body; idempotent. */
   end(): void;
 }
 
@@ -31,7 +26,6 @@ interface Share {
 
 interface CountedBody {
   readonly share: Share;
-  /** Ends the reading of the body with an error. */
   readonly refuse: (refusal: RequestRefused) => void;
   received: number;
   counted: number;
@@ -39,9 +33,8 @@ interface CountedBody {
 }
 
 /**
- * Bounds the memory of bodies that have begun to arrive. A key beyond its share loses the body that grows; when the
- * whole is used up, the key that holds most loses its largest body, so that small bodies of other keys are still
- * received.
+ * Bounds the memory of incomplete bodies. A key over its limit loses the body that grows; over the total limit, the key
+ * that holds most loses its largest body, so that small bodies of other keys are still received.
  */
 export class UnfinishedBodies {
   readonly #options: UnfinishedBodiesOptions;
@@ -64,7 +57,7 @@ export class UnfinishedBodies {
 
   #count(body: CountedBody, bytes: number): void {
     const { share } = body;
-    const { maxBytesOfKey, maxBytes, stallMs, clock } = this.#options;
+    const { maxBytesPerKey, maxBytes, stallMs, clock } = this.#options;
     if (!share.bodies.has(body)) return;
     body.cancelStall();
     body.cancelStall = clock.schedule(stallMs, () => this.#refuse(body, stalled()));
@@ -73,11 +66,11 @@ export class UnfinishedBodies {
     body.counted += more;
     share.bytes += more;
     this.#bytes += more;
-    if (share.bytes > maxBytesOfKey) this.#refuse(body, tooMany());
-    while (this.#bytes > maxBytes) this.#refuse(this.#heaviest() ?? body, tooMany());
+    if (share.bytes > maxBytesPerKey) this.#refuse(body, tooMany());
+    while (this.#bytes > maxBytes) this.#refuse(this.#largest() ?? body, tooMany());
   }
 
-  #heaviest(): CountedBody | undefined {
+  #largest(): CountedBody | undefined {
     let most: Share | undefined;
     for (const share of this.#shares.values()) if (share.bytes > (most?.bytes ?? 0)) most = share;
     let largest: CountedBody | undefined;
@@ -104,7 +97,6 @@ function tooMany(): RequestRefused {
   return new RequestRefused("too_many_bodies", { headers: { "Retry-After": "5" } });
 }
 
-/** Nobody may be at the other end any more, so the connection is closed. */
 function stalled(): RequestRefused {
   return new RequestRefused("request_incomplete", { headers: { Connection: "close" } });
 }

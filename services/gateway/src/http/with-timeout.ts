@@ -1,15 +1,15 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 
-/** Whether what is awaited comes within `boundMs` milliseconds; rejects when it does so by then. */
-export async function comesWithin(
-  boundMs: number,
-  awaited: Promise<unknown>,
+/** Whether a promise resolves within `timeoutMs` milliseconds; rejects when it rejects before. */
+export async function withTimeout(
+  timeoutMs: number,
+  promise: Promise<unknown>,
   clock: Clock,
 ): Promise<boolean> {
   const late = Promise.withResolvers<boolean>();
-  const cancel = clock.schedule(boundMs, () => late.resolve(false));
+  const cancel = clock.schedule(timeoutMs, () => late.resolve(false));
   try {
-    return await Promise.race([awaited.then(() => true), late.promise]);
+    return await Promise.race([promise.then(() => true), late.promise]);
   } finally {
     cancel();
   }

@@ -1,23 +1,18 @@
-import { drained } from "./drained.ts";
+import type { Writable } from "node:stream";
 import type { Exchange } from "./exchange.ts";
 import type { Reply } from "./reply.ts";
 import { ClientGone } from "./request-body.ts";
 
 /**
  * Writes an answer as fast as the client reads it, holding one chunk. An error before the first chunk is thrown and
- * can still be answered; a later one ends the connection in the middle, so that a cut answer never looks whole.
+ * can still be answered; a later one ends the connection, so that a cut answer never looks whole.
  */
 export async function writeReply(exchange: Exchange, reply: Reply): Promise<void> {
   const { response, headers } = exchange;
-  if (reply.takeOver !== undefined) {
-    addHeaders(headers, reply.headers);
-    return reply.takeOver(exchange);
-  }
   const { status, body } = reply;
-  if (isStreamed(body)) {
-    return writeChunks(exchange, reply, body[Symbol.asyncIterator]());
-  }
+  if (isStreamed(body)) return writeChunks(exchange, reply, body[Symbol.asyncIterator]());
   addHeaders(headers, reply.headers);
+  if (reply.takeOver !== undefined) return reply.takeOver(exchange);
   if (body !== undefined) headers["Content-Length"] = String(Buffer.byteLength(body));
   response.writeHead(status, headers);
   response.end(body);
@@ -28,7 +23,7 @@ export function isStreamed(body: Reply["body"]): body is AsyncIterable<Uint8Arra
   return typeof body === "object" && Symbol.asyncIterator in body;
 }
 
-/** What an answer says replaces what is said of all, but for what it depends on: that adds up. */
+/** Headers of a reply override the defaults; `Vary` is appended. */
 function addHeaders(headers: Record<string, string>, more: Readonly<Record<string, string>>): void {
   const { Vary: before } = headers;
   Object.assign(headers, more);
@@ -60,4 +55,16 @@ async function writeChunks(
     await chunks.return?.();
     throw error;
   }
+}
+
+/** Resolves when a connection has taken what was written to it, or is gone; at once where nothing waits. */
+export function drained(writable: Writable): Promise<void> {
+  if (!writable.writableNeedDrain || writable.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = () => {
+      writable.off("drain", settle).off("close", settle);
+      resolve();
+    };
+    writable.on("drain", settle).on("close", settle);
+  });
 }

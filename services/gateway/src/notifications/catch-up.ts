@@ -2,65 +2,51 @@ import { mesh } from "@devmesh/contracts/mesh";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { replayEvents } from "@devmesh/service-kit/event-stream";
+import { withTimeout } from "../http/with-timeout.ts";
 import type { Channel } from "./channel.ts";
-import type { HeardEvents } from "./event-subscription.ts";
 import { type Frame, gapFrame, joinFrames } from "./frame.ts";
 import type { Listener } from "./listener.ts";
 import type { NotificationMetrics } from "./notification-metrics.ts";
-import { remembered } from "./replay-buffer.ts";
-import { createTurns } from "./semaphore.ts";
+import { buffered, type ReplayBuffer } from "./replay-buffer.ts";
+import { createSemaphore } from "./semaphore.ts";
 
 /** Most listeners that read the stream of events at a time. */
 const maxReplaying = 16;
-/** Most events given to a listener in one piece. */
+/** Most events sent to a listener in one slice. */
 const sliceSize = 500;
-/** How long a listener may take to read such a piece, in milliseconds: others may wait for their turn behind it. */
+/** Timeout for a listener to read a slice, in milliseconds: others may wait for its slot. */
 const sliceMs = 30_000;
 
-/** What catching up works with. */
-export interface CatchUpParts {
+export interface CatchUpOptions {
   readonly bus: Bus;
-  readonly heard: HeardEvents;
+  readonly buffer: ReplayBuffer;
   readonly clock: Clock;
   readonly metrics: NotificationMetrics;
-  /** Ends the reading of the stream. */
+  /** Stops the reading of the stream. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Gives a listener what it missed, from memory or from the stream of events, then puts it beside those who see the
- * same: in the step in which nothing is left between. Resolves then, or when the listener has gone; rejects when the
- * past cannot be read.
+ * Sends a listener the events that it missed, from the buffer or from the stream, then adds it to its channel in the
+ * same step in which nothing is left to send. Resolves then, or when the listener has gone; rejects when the stream
+ * cannot be read.
  */
 export type CatchUp = (listener: Listener, channel: Channel) => Promise<void>;
 
-/** Makes the one of a gateway, whose listeners take turns at the stream of events. */
-export function createCatchUp({ bus, heard, clock, metrics, signal }: CatchUpParts): CatchUp {
-  const replaying = createTurns(maxReplaying);
+export function createCatchUp({ bus, buffer, clock, metrics, signal }: CatchUpOptions): CatchUp {
+  const replaying = createSemaphore(maxReplaying);
 
-  async function give(listener: Listener, frames: readonly Frame[]): Promise<void> {
+  async function send(listener: Listener, frames: readonly Frame[]): Promise<void> {
     if (frames.length === 0) return;
-    const { outlet, principal } = listener;
-    listener.send(joinFrames(frames, outlet.format));
+    const { sink, principal } = listener;
+    listener.send(joinFrames(frames, sink.format));
     metrics.frames.inc({ kind: principal.kind }, frames.length);
-    const late = Promise.withResolvers<void>();
-    const cancel = clock.schedule(sliceMs, () => {
-      listener.closeAsSlow();
-      late.resolve();
-    });
-    await Promise.race([outlet.drained(), late.promise]);
-    cancel();
+    if (!(await withTimeout(sliceMs, sink.drained(), clock))) listener.closeAsSlow();
   }
 
-  /** Reads events behind `after` up to `until` from the stream; answers where the listener stands then. */
-  async function replay(
-    listener: Listener,
-    { view, audience }: Channel,
-    after: number,
-    until: number,
-  ): Promise<number> {
-    using _ = await replaying.take();
-    // Gone while it waited.
+  /** Sends events after `after` up to `until` from the stream; returns the listener's new position. */
+  async function replay(listener: Listener, { view, audience }: Channel, after: number, until: number) {
+    using _ = await replaying.acquire();
     if (listener.ended) return after;
     metrics.replays.inc();
     let cursor = after;
@@ -70,43 +56,43 @@ export function createCatchUp({ bus, heard, clock, metrics, signal }: CatchUpPar
     for await (const { position, events } of pieces) {
       if (listener.ended) return cursor;
       if (position.gap) {
-        await give(listener, [gapFrame(position.after, clock.now())]);
+        await send(listener, [gapFrame(position.after, clock.now())]);
         moved = true;
       }
-      if (events.length > 0) await give(listener, await view.framesOf(events.map(remembered)));
+      if (events.length > 0) await send(listener, await view.framesOf(events.map(buffered)));
       cursor = position.after;
     }
     return moved ? cursor : Math.max(cursor, until);
   }
 
   return async (listener, channel) => {
-    const { wishes, outlet } = listener;
-    let { recent } = heard;
-    let cursor = wishes.after ?? heard.position;
-    // Another gateway may be ahead of this one, or the sequence be of a stream that is gone: the stream knows.
-    if (cursor > heard.position) cursor = await replay(listener, channel, cursor, cursor);
+    const { subscription, sink } = listener;
+    let { epoch } = buffer;
+    let cursor = subscription.after ?? buffer.last;
+    // Another gateway may be ahead of this one, or the sequence may belong to a deleted stream: only the stream knows.
+    if (cursor > buffer.last) cursor = await replay(listener, channel, cursor, cursor);
     while (!listener.ended) {
-      if (heard.recent !== recent) {
-        recent = heard.recent;
-        cursor = recent?.from ?? 0;
-        await give(listener, [gapFrame(cursor, clock.now())]);
-      } else if (recent === null || cursor > recent.last) {
-        await Promise.race([heard.advanced, outlet.gone]);
-      } else if (cursor < recent.from) {
-        cursor = await replay(listener, channel, cursor, recent.from);
+      if (buffer.epoch !== epoch) {
+        epoch = buffer.epoch;
+        cursor = buffer.from;
+        await send(listener, [gapFrame(cursor, clock.now())]);
+      } else if (cursor > buffer.last) {
+        await Promise.race([buffer.advanced, sink.gone]);
+      } else if (cursor < buffer.from) {
+        cursor = await replay(listener, channel, cursor, buffer.from);
       } else {
-        const events = recent.behind(cursor).slice(0, sliceSize);
+        const events = buffer.after(cursor).slice(0, sliceSize);
         const last = events.at(-1);
         if (last !== undefined) {
-          await give(listener, await channel.view.framesOf(events));
+          await send(listener, await channel.view.framesOf(events));
           cursor = last.sequence;
-        } else if (channel.unsettled !== undefined) {
-          await channel.unsettled;
+        } else if (channel.pending !== undefined) {
+          await channel.pending;
         } else {
           channel.add(listener);
-          if (wishes.data && wishes.after !== undefined) {
-            // Records are told as they are stored, and kept elsewhere.
-            listener.send(gapFrame(heard.position, clock.now(), ["data"]).bytes(outlet.format));
+          if (subscription.data && subscription.after !== undefined) {
+            // No stream keeps records: what was stored meanwhile is read by `GET /data`.
+            listener.send(gapFrame(buffer.last, clock.now(), ["data"]).bytes(sink.format));
           }
           return;
         }

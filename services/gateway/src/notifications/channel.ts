@@ -1,95 +1,97 @@
 import { type Frame, joinFrames, type StreamFormat } from "./frame.ts";
 import type { Listener, ListenerPrincipal } from "./listener.ts";
-import type { RecentEvent } from "./replay-buffer.ts";
+import type { BufferedEvent } from "./replay-buffer.ts";
 import type { View } from "./view.ts";
 
 /** What the listeners of a channel have in common. */
 export interface Audience {
   readonly principal: ListenerPrincipal;
-  /** The one device that they hear of, a public key's own; undefined for all. */
+  /** The only device they subscribe to, a public key's own; undefined for all. */
   readonly device: string | undefined;
-  /** Whether they hear of records. */
+  /** Whether they receive records. */
   readonly data: boolean;
-  /** Whether they hear of keys and customers. */
+  /** Whether they receive changes of keys and customers. */
   readonly account: boolean;
 }
 
-/** Something that happened, on its way to the listeners of a channel. */
-type Happening =
-  | { readonly kind: "events"; readonly events: readonly RecentEvent[] }
+/** What a channel delivers. */
+type Delivery =
+  | { readonly kind: "events"; readonly events: readonly BufferedEvent[] }
   | { readonly kind: "records"; readonly records: readonly Frame[] }
   | { readonly kind: "frame"; readonly frame: Frame };
 
-/** Most that may wait for a view to be asked for; beyond it, the channel has a gap. */
-const maxWaiting = 1_000;
+/** Most deliveries that wait for an asynchronous view; beyond it the channel has a gap. */
+const maxQueued = 1_000;
 
-/**
- * Listeners who see the same. What happens is looked at once for all of them, in its order: a view that has to ask is
- * waited for, and what happens meanwhile waits behind it.
- */
-export class Channel {
+export interface ChannelOptions {
   readonly audience: Audience;
   readonly view: View;
+  /** Counts frames sent to listeners. */
+  readonly onSent: (frames: number) => void;
+  readonly makeGap: () => Frame;
+}
+
+/** Listeners that receive the same frames. The view runs once for all of them, in order; deliveries wait for it. */
+export class Channel {
+  readonly #options: ChannelOptions;
   readonly #listeners: Readonly<Record<StreamFormat, Set<Listener>>> = {
     websocket: new Set(),
     event_stream: new Set(),
   };
-  readonly #sent: (frames: number) => void;
-  readonly #lost: () => Frame;
-  #waiting: Happening[] = [];
+  #queue: Delivery[] = [];
   #overflowed = false;
   #working: Promise<void> | null = null;
 
-  /** `sent` counts frames that went to listeners; `lost` makes the frame that tells of a gap. */
-  constructor(audience: Audience, view: View, sent: (frames: number) => void, lost: () => Frame) {
-    this.audience = audience;
-    this.view = view;
-    this.#sent = sent;
-    this.#lost = lost;
+  constructor(options: ChannelOptions) {
+    this.#options = options;
   }
 
-  get size(): number {
-    return this.#listeners.websocket.size + this.#listeners.event_stream.size;
+  get audience(): Audience {
+    return this.#options.audience;
   }
 
-  /** Undefined when all that was told has gone to the listeners; otherwise resolves when it has. */
-  get unsettled(): Promise<void> | undefined {
+  get view(): View {
+    return this.#options.view;
+  }
+
+  /** Resolves when all deliveries have been sent; undefined when none waits. */
+  get pending(): Promise<void> | undefined {
     return this.#working ?? undefined;
   }
 
   add(listener: Listener): void {
-    this.#listeners[listener.outlet.format].add(listener);
+    this.#listeners[listener.sink.format].add(listener);
   }
 
   remove(listener: Listener): void {
-    this.#listeners[listener.outlet.format].delete(listener);
+    this.#listeners[listener.sink.format].delete(listener);
   }
 
-  tell(happening: Happening): void {
-    if (this.size === 0 && this.#working === null) return;
+  deliver(delivery: Delivery): void {
     if (this.#working !== null) {
-      if (this.#waiting.length < maxWaiting) this.#waiting.push(happening);
+      if (this.#queue.length < maxQueued) this.#queue.push(delivery);
       else this.#overflowed = true;
       return;
     }
-    const frames = this.#look(happening);
+    if (this.#listeners.websocket.size + this.#listeners.event_stream.size === 0) return;
+    const frames = this.#framesOf(delivery);
     if (frames instanceof Promise) this.#working = this.#work(frames);
     else this.#send(frames);
   }
 
-  #look(happening: Happening): readonly Frame[] | Promise<readonly Frame[]> {
-    if (happening.kind === "events") return this.view.framesOf(happening.events);
-    if (happening.kind === "records") return this.view.recordsOf(happening.records);
-    return [happening.frame];
+  #framesOf(delivery: Delivery): readonly Frame[] | Promise<readonly Frame[]> {
+    if (delivery.kind === "events") return this.view.framesOf(delivery.events);
+    if (delivery.kind === "records") return this.view.recordsOf(delivery.records);
+    return [delivery.frame];
   }
 
   async #work(first: Promise<readonly Frame[]>): Promise<void> {
     this.#send(await first);
-    while (this.#waiting.length > 0) {
-      const happenings = merged(this.#waiting);
-      this.#waiting = [];
-      for (const happening of happenings) this.#send(await this.#look(happening));
-      if (this.#overflowed) this.#send([this.#lost()]);
+    while (this.#queue.length > 0) {
+      const deliveries = merged(this.#queue);
+      this.#queue = [];
+      for (const delivery of deliveries) this.#send(await this.#framesOf(delivery));
+      if (this.#overflowed) this.#send([this.#options.makeGap()]);
       this.#overflowed = false;
     }
     this.#working = null;
@@ -105,19 +107,19 @@ export class Channel {
         listener.send(bytes);
         if (listener.ended) listeners.delete(listener);
       }
-      this.#sent(frames.length * listeners.size);
+      this.#options.onSent(frames.length * listeners.size);
     }
   }
 }
 
-/** Events that follow each other in one piece, so that a view looks at them together. */
-function merged(happenings: readonly Happening[]): Happening[] {
-  const result: Happening[] = [];
-  for (const happening of happenings) {
+/** Joins adjacent events, so that a view asks once for all of them. */
+function merged(deliveries: readonly Delivery[]): Delivery[] {
+  const result: Delivery[] = [];
+  for (const delivery of deliveries) {
     const last = result.at(-1);
-    if (happening.kind === "events" && last?.kind === "events")
-      result[result.length - 1] = { kind: "events", events: [...last.events, ...happening.events] };
-    else result.push(happening);
+    if (delivery.kind === "events" && last?.kind === "events")
+      result[result.length - 1] = { kind: "events", events: [...last.events, ...delivery.events] };
+    else result.push(delivery);
   }
   return result;
 }

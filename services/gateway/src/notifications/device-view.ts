@@ -1,99 +1,77 @@
-import type { devices } from "@devmesh/contracts/devices";
-import type { Acl } from "@devmesh/contracts/model/acl";
-import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
-import { topicMatcher } from "@devmesh/contracts/model/topic-match";
+import type { Json } from "@devmesh/contracts/model/json";
+import { mayReceive } from "@devmesh/contracts/model/may-receive";
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason } from "@devmesh/service-kit/errors";
-import type { Client } from "@devmesh/service-kit/implementation";
+import type { GatewayClients } from "../http/handlers.ts";
 import { Frame } from "./frame.ts";
-import type { RecentEvent } from "./replay-buffer.ts";
 import type { View } from "./view.ts";
 
-/** How a device view asks what its key may see. */
-export type DeviceAccess = Pick<Client<typeof devices>, "readDevice" | "readAccess">;
-
-/** How long what the ACL said is believed, in milliseconds; an `updated` event ends it. */
-const believedForMs = 5_000;
-/** How long one question may take, in milliseconds. */
-const askMs = 5_000;
-
-const presencePointer = "/state/reported/online";
-
+/** How long the ACL is cached, in milliseconds; an `updated` event ends it. */
+const ttlMs = 5_000;
+/** Timeout of one call to `devices`, in milliseconds. */
+const callMs = 5_000;
 /**
- * By how much the clock of a service may be behind that of another, in milliseconds. An id is free again 6 s after
- * its device lost its access at the earliest, so nothing of that one is taken for the new one's.
+ * Largest clock difference between services, in milliseconds. A deleted id is free again after 6 s at the earliest, so
+ * that no frame of the deleted device is taken for one of its successor.
  */
 const clockSkewMs = 2_000;
 
-/** What a key may see of its device. */
-interface Access {
-  readonly acl: Acl;
-  readonly created_at: string;
-}
-
 /**
- * One device as the holder of its public key sees it: what the ACL does not cover does not exist, and neither does an
- * earlier device of that id. The owner cuts the device; what cannot be asked for becomes a `gap`.
+ * Frames about one device as its public key may receive them. `devices` cuts the device to the ACL; where it cannot be
+ * asked, the frames become a `gap`. Frames of an earlier device of that id are dropped.
  */
 export function deviceView(
   principal: Extract<Principal, { readonly kind: "public_key" }>,
-  devices: DeviceAccess,
+  devices: GatewayClients["devices"],
   clock: Clock,
 ): View {
   const id = principal.device_id;
-  let believed: { readonly access: Access | null; readonly untilMs: number } | null = null;
+  type Access = Awaited<ReturnType<typeof devices.readAccess>>;
+  let cached: { readonly access: Access | undefined; readonly untilMs: number } | null = null;
 
-  async function readAccess(): Promise<Access | null> {
-    if (believed !== null && believed.untilMs > clock.monotonicMs()) return believed.access;
+  async function readAccess(): Promise<Access | undefined> {
+    if (cached !== null && cached.untilMs > clock.monotonicMs()) return cached.access;
     const askedAtMs = clock.monotonicMs();
-    using call = createCallContext({ timeoutMs: askMs, clock });
-    const found = await devices.readAccess({ id }, call).catch((error: unknown) => {
-      if (isReason(error, "device_not_found")) return null;
-      throw error;
-    });
-    believed = { access: found, untilMs: askedAtMs + believedForMs };
-    return found;
+    using call = createCallContext({ timeoutMs: callMs, clock });
+    const access = await unlessNotFound(devices.readAccess({ id }, call));
+    cached = { access, untilMs: askedAtMs + ttlMs };
+    return access;
   }
 
   async function readVisible(): Promise<Json | undefined> {
-    using call = createCallContext({ timeoutMs: askMs, clock });
-    try {
-      return (await devices.readDevice({ id, principal }, call)).device;
-    } catch (error) {
-      if (isReason(error, "device_not_found")) return undefined;
-      throw error;
-    }
+    using call = createCallContext({ timeoutMs: callMs, clock });
+    return (await unlessNotFound(devices.readDevice({ id, principal }, call)))?.device;
   }
 
   async function cut(frames: readonly Frame[]): Promise<readonly Frame[]> {
     const last = frames.at(-1);
     if (last === undefined) return [];
     const update = frames.findLast(({ name }) => name === "updated");
-    if (update !== undefined) believed = null;
+    if (update !== undefined) cached = null;
     try {
       const access = await readAccess();
       const visible = update === undefined ? undefined : await readVisible();
       return frames.flatMap((frame) => {
-        if (access !== null && isOfEarlierDevice(frame, access)) return [];
-        // Of several, the last one tells it all: each would show the device as it is now.
-        if (frame.name === "updated")
-          return frame === update && visible !== undefined ? [shown(frame, visible)] : [];
-        return frame.name === "deleted" || (access !== null && covers(access.acl, frame)) ? [frame] : [];
+        const { name, timestamp } = frame;
+        if (access && Date.parse(timestamp) < Date.parse(access.created_at) - clockSkewMs) return [];
+        if (name !== "updated") return mayReceive(access?.acl, frame) ? [frame] : [];
+        // Only the last of several updates goes out: each would show the device as it is now.
+        return frame === update && visible !== undefined ? [new Frame({ ...frame, data: visible })] : [];
       });
     } catch {
-      return [shown({ ...last, id: null, name: "gap" }, {})];
+      return [new Frame({ ...last, id: null, name: "gap", data: {} })];
     }
   }
 
   return {
-    framesOf(events: readonly RecentEvent[]) {
-      const frames = events.flatMap((event) => {
+    framesOf(events) {
+      const own = events.flatMap((event) => {
         const frame = event.about === id ? event.frame() : null;
-        return frame === null || frame.id !== id ? [] : [frame];
+        return frame?.id === id ? [frame] : [];
       });
-      return frames.length === 0 ? [] : cut(frames);
+      return own.length === 0 ? [] : cut(own);
     },
     recordsOf(records) {
       const own = records.filter((record) => record.id === id);
@@ -102,23 +80,9 @@ export function deviceView(
   };
 }
 
-function shown(
-  { seq, id, name, timestamp }: Pick<Frame, "seq" | "id" | "name" | "timestamp">,
-  data: Json,
-): Frame {
-  return new Frame({ seq, id, name, data, timestamp });
-}
-
-function isOfEarlierDevice({ timestamp }: Frame, { created_at }: Access): boolean {
-  return Date.parse(timestamp) < Date.parse(created_at) - clockSkewMs;
-}
-
-/** Whether a frame about the device may be seen; what is not named here is not. */
-function covers({ read, rpc, queries }: Acl, { id, name, data }: Frame): boolean {
-  if (name === "online" || name === "offline")
-    return read.some((pointer) => pointer === presencePointer || presencePointer.startsWith(`${pointer}/`));
-  if (name.startsWith("rpc.in.")) return rpc.includes(name.slice("rpc.in.".length));
-  if (name !== "data" || !isJsonObject(data) || typeof data.topic !== "string") return false;
-  const { topic } = data;
-  return Object.values(queries).some((query) => topicMatcher(`db/${id}/${query.topic}`)(topic));
+function unlessNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
+  return answer.catch((error: unknown) => {
+    if (isReason(error, "device_not_found")) return undefined;
+    throw error;
+  });
 }

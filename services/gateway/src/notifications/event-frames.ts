@@ -2,74 +2,61 @@ import type { EventsDeclaration } from "@devmesh/contracts/contract";
 import { deviceEvents } from "@devmesh/contracts/devices";
 import { keyEvents } from "@devmesh/contracts/keys";
 import type { Json } from "@devmesh/contracts/model/json";
-import type { Notification } from "@devmesh/contracts/model/notification";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { StreamedEvent } from "@devmesh/service-kit/event-stream";
 import type { z } from "zod";
 import { Frame } from "./frame.ts";
 
-type FrameBody = Pick<Notification, "id" | "name" | "data" | "timestamp">;
+/** Name and data of a frame; id and timestamp are those of the event. */
+type NameAndData = readonly [name: string, data: Json];
 type FramesOf<E extends EventsDeclaration> = {
-  readonly [N in keyof E["events"]]?: (event: z.output<E["events"][N]["schema"]>) => FrameBody;
+  readonly [N in keyof E["events"]]?: (event: z.output<E["events"][N]["schema"]>) => NameAndData;
 };
+type ReadEvent = (event: StreamedEvent) => Frame | null;
 
-/** What each event of the mesh is in the notification stream; others are none of its frames. */
-const ofDevices: FramesOf<typeof deviceEvents> = {
-  online: ({ id, timestamp }) => ({ id, name: "online", data: {}, timestamp }),
-  offline: ({ id, timestamp }) => ({ id, name: "offline", data: {}, timestamp }),
-  created: ({ id, timestamp, device }) => ({ id, name: "created", data: device as Json, timestamp }),
-  updated: ({ id, timestamp, device }) => ({ id, name: "updated", data: device as Json, timestamp }),
-  deleted: ({ id, timestamp }) => ({ id, name: "deleted", data: {}, timestamp }),
-  throttled: ({ id, timestamp, why, refused_ms }) => ({
-    id,
-    name: "throttled",
-    data: { why, refused_ms },
-    timestamp,
+/** By `<service>.<event>`; an event that is not listed is no frame. */
+const readers: ReadonlyMap<string, ReadEvent> = new Map([
+  ...readersOf(deviceEvents, {
+    online: () => ["online", {}],
+    offline: () => ["offline", {}],
+    created: ({ device }) => ["created", device as Json],
+    updated: ({ device }) => ["updated", device as Json],
+    deleted: () => ["deleted", {}],
+    throttled: ({ why, refused_ms }) => ["throttled", { why, refused_ms }],
   }),
-};
-const ofRpc: FramesOf<typeof rpcEvents> = {
-  rpc_in: ({ id, timestamp, func, params = null }) => ({
-    id,
-    name: `rpc.in.${func}`,
-    data: params,
-    timestamp,
+  ...readersOf(rpcEvents, {
+    rpc_in: ({ func, params = null }) => [`rpc.in.${func}`, params],
+    rpc_out: ({ name, payload }) => [`rpc.out.${name}`, payload],
   }),
-  rpc_out: ({ id, timestamp, name, payload }) => ({ id, name: `rpc.out.${name}`, data: payload, timestamp }),
-};
-const ofKeys: FramesOf<typeof keyEvents> = {
-  key_changed: ({ id, timestamp, change }) => ({ id, name: "keys", data: { change }, timestamp }),
-  customer_changed: ({ id, timestamp, change }) => ({ id, name: "customers", data: { change }, timestamp }),
-};
+  ...readersOf(keyEvents, {
+    key_changed: ({ change }) => ["keys", { change }],
+    customer_changed: ({ change }) => ["customers", { change }],
+  }),
+]);
 
-type Reading = (payload: unknown) => FrameBody | null;
-
-/** Readers by `<service>.<event>`; each checks an event by its declaration. */
-const readers: ReadonlyMap<string, Reading> = new Map(
-  [reading(deviceEvents, ofDevices), reading(rpcEvents, ofRpc), reading(keyEvents, ofKeys)].flat(),
-);
-
-function reading<E extends EventsDeclaration>(events: E, frames: FramesOf<E>): [string, Reading][] {
-  return Object.entries(frames as Readonly<Record<string, (event: never) => FrameBody>>).map(
-    ([name, frameOf]) => [
-      `${events.service}.${name}`,
-      (payload) => {
-        const parsed = events.events[name]?.schema.safeParse(payload);
-        return parsed?.success ? frameOf(parsed.data as never) : null;
+function readersOf<E extends EventsDeclaration>(declaration: E, frames: FramesOf<E>): [string, ReadEvent][] {
+  return Object.entries(frames as Readonly<Record<string, (event: never) => NameAndData>>).map(
+    ([event, frameOf]) => [
+      `${declaration.service}.${event}`,
+      ({ sequence, payload }) => {
+        const json = JSON.parse(
+          Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("utf8"),
+        );
+        const parsed = declaration.events[event]?.schema.safeParse(json);
+        if (!parsed?.success) return null;
+        const [name, data] = frameOf(parsed.data as never);
+        const { id, timestamp } = parsed.data as { readonly id: string; readonly timestamp: string };
+        return new Frame({ seq: sequence, id, name, data, timestamp });
       },
     ],
   );
 }
 
-/** The frame of an event; null for one that is none, or cannot be read. */
-export function frameOf({ sequence, service, name, payload }: StreamedEvent): Frame | null {
-  const read = readers.get(`${service}.${name}`);
-  if (read === undefined) return null;
-  let json: unknown;
+/** The frame of an event; null for one that is no frame or cannot be read. */
+export function frameOf(event: StreamedEvent): Frame | null {
   try {
-    json = JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("utf8"));
+    return readers.get(`${event.service}.${event.name}`)?.(event) ?? null;
   } catch {
     return null;
   }
-  const body = read(json);
-  return body === null ? null : new Frame({ seq: sequence, ...body });
 }

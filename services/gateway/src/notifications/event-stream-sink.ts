@@ -1,15 +1,15 @@
 import type { ServerResponse } from "node:http";
-import { drained } from "../http/drained.ts";
-import type { Outlet } from "./sink.ts";
+import { drained } from "../http/write-reply.ts";
+import type { Sink } from "./sink.ts";
 
-/** How long a client that was bid farewell may take to read the rest, in milliseconds. */
-const farewellMs = 30_000;
+/** Timeout for a client to read the rest of a closed stream, in milliseconds. */
+const closeMs = 30_000;
 
-/** A response whose headers are sent, as `text/event-stream` (WHATWG HTML, 9.2). `seq` is where the client stands. */
-export function eventStreamOutlet(response: ServerResponse, seq: number): Outlet {
+/** Writes `text/event-stream` (WHATWG HTML, 9.2) to a response whose headers are sent. */
+export function eventStreamSink(response: ServerResponse, seq: number): Sink {
   const { promise: gone, resolve } = Promise.withResolvers<void>();
   response.once("close", () => resolve());
-  // Sets the client's last event id, so that one that is cut off before the first frame comes back to here.
+  // Sets the client's last event id, so that one that is cut off before the first frame resumes here.
   response.write(`id: ${seq}\n\n`);
   const isOpen = () => !response.writableEnded && !response.destroyed;
   return {
@@ -21,13 +21,13 @@ export function eventStreamOutlet(response: ServerResponse, seq: number): Outlet
     write(bytes) {
       if (isOpen()) response.write(bytes);
     },
-    beat() {
+    heartbeat() {
       if (isOpen()) response.write(":\n\n");
     },
     close({ reason }) {
       if (!isOpen()) return;
       response.end(`: ${reason}\n\n`);
-      setTimeout(() => response.destroy(), farewellMs).unref();
+      setTimeout(() => response.destroy(), closeMs).unref();
     },
     destroy: () => void response.destroy(),
     drained: () => drained(response),

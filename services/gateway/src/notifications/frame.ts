@@ -3,12 +3,12 @@ import type { Notification } from "@devmesh/contracts/model/notification";
 import type { Timestamp } from "@devmesh/contracts/model/time";
 import type { z } from "zod";
 
-/** How a client gets frames: messages of a WebSocket, or events of `text/event-stream`. */
+/** Frames are messages of a WebSocket, or events of `text/event-stream`. */
 export type StreamFormat = "websocket" | "event_stream";
 
 /**
- * One frame of the notification stream. Its bytes are made once for each format, however many listeners get them:
- * what a server sends over a WebSocket is the same for all (RFC 6455, 5.1: it masks nothing).
+ * One frame of the notification stream. It is encoded once for each format, whatever the number of listeners: a server
+ * masks nothing that it sends over a WebSocket (RFC 6455, 5.1).
  */
 export class Frame implements Notification {
   readonly seq: number;
@@ -27,7 +27,6 @@ export class Frame implements Notification {
     this.timestamp = timestamp;
   }
 
-  /** The frame as it goes onto the connection. */
   bytes(format: StreamFormat): Buffer {
     if (format === "websocket") {
       this.#websocket ??= textMessage(this.#json());
@@ -44,14 +43,14 @@ export class Frame implements Notification {
   }
 }
 
-/** Frames in one piece, so that a connection is written to once. */
+/** The bytes of several frames, for a single write. */
 export function joinFrames(frames: readonly Frame[], format: StreamFormat): Buffer {
   const [only] = frames;
   if (frames.length === 1 && only !== undefined) return only.bytes(format);
   return Buffer.concat(frames.map((frame) => frame.bytes(format)));
 }
 
-/** Says that frames may be missing before it: of these names, or of any. */
+/** A frame before which others may be missing: of these names, or of any. */
 export function gapFrame(seq: number, at: Date, names?: readonly string[]): Frame {
   const data = names === undefined ? {} : { names: [...names] };
   return new Frame({ seq, id: null, name: "gap", data, timestamp: at.toISOString() });

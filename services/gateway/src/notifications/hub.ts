@@ -8,74 +8,78 @@ import { ServiceError } from "@devmesh/service-kit/errors";
 import { followEvents, type StreamPosition } from "@devmesh/service-kit/event-stream";
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { Logger } from "@devmesh/service-kit/logger";
-import type { Places } from "../http/concurrency-limit.ts";
-import { comesWithin } from "../http/with-timeout.ts";
+import type { ConcurrencyLimit } from "../http/concurrency-limit.ts";
+import type { GatewayClients } from "../http/handlers.ts";
+import { withTimeout } from "../http/with-timeout.ts";
 import { type CatchUp, createCatchUp } from "./catch-up.ts";
 import { type Audience, Channel } from "./channel.ts";
 import { Channels } from "./channels.ts";
-import { type DeviceAccess, deviceView } from "./device-view.ts";
-import { HeardEvents } from "./event-subscription.ts";
+import { deviceView } from "./device-view.ts";
 import { Frame, gapFrame } from "./frame.ts";
 import { KeyWatch } from "./key-watch.ts";
 import type { Listener, ListenerPrincipal } from "./listener.ts";
 import type { NotificationMetrics } from "./notification-metrics.ts";
-import { RecordHearing } from "./record-subscription.ts";
-import type { Farewell } from "./sink.ts";
+import { RecordSubscription } from "./record-subscription.ts";
+import { ReplayBuffer } from "./replay-buffer.ts";
+import type { CloseReason } from "./sink.ts";
 import { masterView } from "./view.ts";
 
-/** How often a connection is shown to live, in milliseconds. */
-const beatMs = 20_000;
+const heartbeatMs = 20_000;
 
-const stopping: Farewell = { code: 1012, reason: "the gateway stops" };
-const broken: Farewell = { code: 1013, reason: "the events cannot be read, try again" };
+const stopping: CloseReason = { code: 1012, reason: "the gateway stops" };
+const broken: CloseReason = { code: 1013, reason: "the events cannot be read, try again" };
 
-/** What a hub works with. */
 export interface HubOptions {
   readonly bus: Bus;
   readonly publisher: Publisher<typeof gatewayEvents>;
-  readonly devices: DeviceAccess;
+  readonly devices: GatewayClients["devices"];
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: NotificationMetrics;
-  readonly places: Places;
-  /** Told of a device whose name, ACL or shadow changed, whether somebody listens or not. */
-  readonly deviceUpdated: (id: string) => void;
+  readonly limit: ConcurrencyLimit;
+  /** Called for each device whose name, ACL or shadow changed, with or without listeners. */
+  readonly onDeviceUpdated: (id: string) => void;
 }
 
 /**
- * The notification stream of this gateway (ADR 20): events are followed once, whatever the number of listeners, and
- * fanned out in memory. A listener that comes back is given what it missed, from memory or from the stream of events,
- * and joins the others where that ends.
+ * The notification stream of this gateway (ADR 20): follows the events once, whatever the number of listeners, and fans
+ * them out in memory. A listener that reconnects first receives what it missed.
  */
 export class NotificationHub {
   readonly #options: HubOptions;
   readonly #stopping = new AbortController();
   readonly #listeners = new Set<Listener>();
-  readonly #channels = new Channels((audience) => this.#channelFor(audience));
-  readonly #heard = new HeardEvents();
+  readonly #channels = new Channels((audience) => this.#createChannel(audience));
+  readonly #buffer = new ReplayBuffer();
   readonly #keys: KeyWatch;
-  readonly #records: RecordHearing;
+  readonly #records: RecordSubscription;
   readonly #catchUp: CatchUp;
   readonly #following: Promise<void>;
   readonly #offReconnect: () => void;
-  #cancelBeat: () => void = () => undefined;
+  #cancelHeartbeat: () => void = () => undefined;
 
   constructor(options: HubOptions) {
     this.#options = options;
-    const { bus, publisher, clock, log, metrics, deviceUpdated } = options;
+    const { bus, publisher, clock, log, metrics, onDeviceUpdated } = options;
     const { signal } = this.#stopping;
     this.#keys = new KeyWatch({ listeners: this.#listeners, clock, log });
-    this.#records = new RecordHearing({ bus, publisher, clock, stored: (records) => this.#stored(records) });
-    this.#catchUp = createCatchUp({ bus, heard: this.#heard, clock, metrics, signal });
+    this.#records = new RecordSubscription({
+      bus,
+      publisher,
+      clock,
+      onStored: (records) =>
+        this.#channels.deliverRecords(records.map((record) => recordFrame(record, this.position))),
+    });
+    this.#catchUp = createCatchUp({ bus, buffer: this.#buffer, clock, metrics, signal });
     this.#following = followEvents(
       bus,
       mesh.gateway.follows,
       {
-        began: (position) => this.#began(position),
+        began: (position) => this.#reset(position),
         events: (batch) => {
           for (const { service, name, key } of batch)
-            if (service === deviceEvents.service && name === "updated") deviceUpdated(key);
-          this.#channels.tellEvents(this.#heard.add(batch));
+            if (service === deviceEvents.service && name === "updated") onDeviceUpdated(key);
+          this.#channels.deliverEvents(this.#buffer.add(batch));
         },
       },
       signal,
@@ -83,46 +87,46 @@ export class NotificationHub {
       if (!signal.aborted) log.error({ err: error }, "events can no longer be followed");
     });
     this.#offReconnect = bus.onReconnect(() => {
-      this.#keys.lookAgain();
+      this.#keys.verifyAll();
       if (!this.#records.active) return;
-      this.#records.sayAgain();
-      // No stream keeps what was told of records meanwhile.
-      this.#channels.tellGap(this.#gap(["data"]), { records: true });
+      this.#records.renew();
+      // No stream keeps the records that were published meanwhile.
+      this.#channels.deliverGap(this.#gap(["data"]), { recordsOnly: true });
     });
-    this.#scheduleBeat();
+    this.#scheduleHeartbeat();
   }
 
   /**
-   * Reserves a place for a listener; give it back by calling the result, once. Throws `too_many_listeners`, and
-   * `unavailable` while it is not known where the stream of events stands.
+   * Reserves a slot for a listener; call the result once to release it. Throws `too_many_listeners`, and `unavailable`
+   * while the position in the stream of events is unknown.
    */
   admit(keyId: string, kind: ListenerPrincipal["kind"]): () => void {
-    if (this.#heard.recent === null || this.#stopping.signal.aborted) {
+    if (this.#buffer.epoch === 0 || this.#stopping.signal.aborted) {
       throw ServiceError.of("unavailable", { cause: new Error("the stream of events is not followed") });
     }
-    return this.#options.places.take(keyId, kind);
+    return this.#options.limit.acquire(keyId, kind);
   }
 
-  /** Resolves when it is known where the stream of events stands, or after `boundMs`. */
-  async awaitPosition(boundMs: number): Promise<void> {
-    if (this.#heard.recent !== null) return;
-    await comesWithin(boundMs, this.#heard.advanced, this.#options.clock);
+  /** Resolves when the position in the stream of events is known, or after `timeoutMs`. */
+  async awaitPosition(timeoutMs: number): Promise<void> {
+    if (this.#buffer.epoch > 0) return;
+    await withTimeout(timeoutMs, this.#buffer.advanced, this.#options.clock);
   }
 
-  /** The last sequence known. */
+  /** Sequence of the last event; 0 before any. */
   get position(): number {
-    return this.#heard.position;
+    return this.#buffer.last;
   }
 
-  /** Gives an admitted listener all that it wishes for, until it or its key goes. */
+  /** Serves an admitted listener until it or its key ends. */
   join(listener: Listener): void {
     const { metrics, log } = this.#options;
-    const labels = { kind: listener.principal.kind, format: listener.outlet.format };
+    const labels = { kind: listener.principal.kind, format: listener.sink.format };
     this.#listeners.add(listener);
     metrics.listeners.inc(labels);
     const channel = this.#channels.enter(audienceOf(listener));
     if (this.#channels.wantRecords && !this.#stopping.signal.aborted) this.#records.start();
-    void listener.outlet.gone.then(() => {
+    void listener.sink.gone.then(() => {
       this.#listeners.delete(listener);
       metrics.listeners.dec(labels);
       channel.remove(listener);
@@ -130,7 +134,7 @@ export class NotificationHub {
       if (!this.#channels.wantRecords) void this.#records.stop();
     });
     this.#catchUp(listener, channel).catch((error: unknown) => {
-      if (!listener.ended) log.warn({ err: error }, "a listener could not be given what it missed");
+      if (!listener.ended) log.warn({ err: error }, "missed events could not be sent to a listener");
       listener.close(broken);
     });
   }
@@ -140,58 +144,51 @@ export class NotificationHub {
     this.#keys.revoke(keyIds);
   }
 
-  /** Says farewell to all listeners and takes no new ones; ends what is left of them after `boundMs`. */
-  async stop(boundMs: number): Promise<void> {
+  /** Closes all listeners and admits no new ones; destroys what is left of them after `timeoutMs`. */
+  async stop(timeoutMs: number): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     this.#stopping.abort(new Error("the gateway stops"));
     this.#keys.stop();
-    this.#cancelBeat();
+    this.#cancelHeartbeat();
     this.#offReconnect();
     const left = [...this.#listeners];
     for (const listener of left) listener.close(stopping);
-    const gone = Promise.all(left.map(({ outlet }) => outlet.gone));
-    await comesWithin(boundMs, gone, this.#options.clock);
-    for (const { outlet } of this.#listeners) outlet.destroy();
+    const gone = Promise.all(left.map(({ sink }) => sink.gone));
+    await withTimeout(timeoutMs, gone, this.#options.clock);
+    for (const { sink } of this.#listeners) sink.destroy();
     await this.#records.stop();
     await this.#following;
   }
 
-  #began(position: StreamPosition): void {
-    const isFirst = this.#heard.recent === null;
-    this.#heard.begin(position);
-    if (!isFirst) this.#channels.tellGap(this.#gap(), { records: false });
-  }
-
-  #stored(records: readonly DataRecord[]): void {
-    this.#channels.tellRecords(records.map((record) => recordFrame(record, this.position)));
+  #reset(position: StreamPosition): void {
+    this.#buffer.reset(position);
+    if (this.#buffer.epoch > 1) this.#channels.deliverGap(this.#gap(), { recordsOnly: false });
   }
 
   #gap(names?: readonly string[]): Frame {
     return gapFrame(this.position, this.#options.clock.now(), names);
   }
 
-  #channelFor(audience: Audience): Channel {
+  #createChannel(audience: Audience): Channel {
     const { devices, metrics, clock } = this.#options;
     const { principal } = audience;
-    const view = principal.kind === "master" ? masterView(audience) : deviceView(principal, devices, clock);
-    return new Channel(
+    return new Channel({
       audience,
-      view,
-      (frames) => metrics.frames.inc({ kind: principal.kind }, frames),
-      () => this.#gap(),
-    );
+      view: principal.kind === "master" ? masterView(audience) : deviceView(principal, devices, clock),
+      onSent: (frames) => metrics.frames.inc({ kind: principal.kind }, frames),
+      makeGap: () => this.#gap(),
+    });
   }
 
-  #scheduleBeat(): void {
-    this.#cancelBeat = this.#options.clock.schedule(beatMs, () => {
-      for (const { outlet } of this.#listeners) outlet.beat();
-      this.#scheduleBeat();
+  #scheduleHeartbeat(): void {
+    this.#cancelHeartbeat = this.#options.clock.schedule(heartbeatMs, () => {
+      for (const { sink } of this.#listeners) sink.heartbeat();
+      this.#scheduleHeartbeat();
     });
   }
 }
 
-/** Who sees the same as a listener. */
-function audienceOf({ principal, wishes: { device, data, account } }: Listener): Audience {
+function audienceOf({ principal, subscription: { device, data, account } }: Listener): Audience {
   if (principal.kind === "master") return { principal, device, data, account };
   return { principal, device: principal.device_id, data, account: false };
 }

@@ -1,78 +1,75 @@
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Caller } from "../http/exchange.ts";
-import type { Farewell, Outlet } from "./sink.ts";
+import type { CloseReason, Sink } from "./sink.ts";
 
-/** Principals that may listen. */
+/** Principals that may subscribe. */
 export type ListenerPrincipal = Extract<Principal, { readonly kind: "master" | "public_key" }>;
 
-/** What a client asked to hear. */
-export interface ListenerWishes {
-  /** Only what happens to this device; undefined for all. A public key's own device. */
+/** What a client subscribes to. */
+export interface SubscriptionOptions {
+  /** The only device, a public key's own; undefined for all. */
   readonly device: string | undefined;
   /** Records as they are stored. */
   readonly data: boolean;
   /** Changes of keys and customers. */
   readonly account: boolean;
-  /** The last sequence it knows; undefined to hear what happens from now on. */
+  /** The last sequence that the client knows; undefined to begin now. */
   readonly after: number | undefined;
+}
+
+export interface ListenerOptions {
+  readonly principal: ListenerPrincipal;
+  readonly caller: Caller;
+  readonly subscription: SubscriptionOptions;
+  readonly sink: Sink;
+  readonly maxWaitingBytes: number;
+  /** Called when the listener is closed because it reads too slowly. */
+  readonly onSlow: () => void;
 }
 
 /** One client of the notification stream. */
 export class Listener {
   readonly principal: ListenerPrincipal;
   readonly caller: Caller;
-  readonly wishes: ListenerWishes;
-  readonly outlet: Outlet;
-  /** When its key is to be looked at again, on the monotonic clock. */
+  readonly subscription: SubscriptionOptions;
+  readonly sink: Sink;
+  /** When its key is verified again, on the monotonic clock. */
   checkAtMs = 0;
-  readonly #maxWaitingBytes: number;
-  readonly #onSlow: () => void;
+  readonly #options: ListenerOptions;
   #ended = false;
 
-  constructor(options: {
-    readonly principal: ListenerPrincipal;
-    readonly caller: Caller;
-    readonly wishes: ListenerWishes;
-    readonly outlet: Outlet;
-    readonly maxWaitingBytes: number;
-    /** Called when it is closed because it reads too slowly. */
-    readonly onSlow: () => void;
-  }) {
+  constructor(options: ListenerOptions) {
     this.principal = options.principal;
     this.caller = options.caller;
-    this.wishes = options.wishes;
-    this.outlet = options.outlet;
-    this.#maxWaitingBytes = options.maxWaitingBytes;
-    this.#onSlow = options.onSlow;
-    void options.outlet.gone.then(() => {
+    this.subscription = options.subscription;
+    this.sink = options.sink;
+    this.#options = options;
+    void options.sink.gone.then(() => {
       this.#ended = true;
     });
   }
 
-  /** Whether it gets nothing any more. */
+  /** Whether nothing is sent any more. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Sends whole frames; one that has too many of them waiting is closed instead. */
+  /** Sends whole frames; closes the listener where too many bytes wait. */
   send(bytes: Uint8Array): void {
     if (this.#ended) return;
-    if (this.outlet.waitingBytes > this.#maxWaitingBytes) {
-      this.closeAsSlow();
-      return;
-    }
-    this.outlet.write(bytes);
+    if (this.sink.waitingBytes > this.#options.maxWaitingBytes) this.closeAsSlow();
+    else this.sink.write(bytes);
   }
 
   closeAsSlow(): void {
     if (this.#ended) return;
     this.close({ code: 1013, reason: "too slow" });
-    this.#onSlow();
+    this.#options.onSlow();
   }
 
-  close(farewell: Farewell): void {
+  close(reason: CloseReason): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.outlet.close(farewell);
+    this.sink.close(reason);
   }
 }

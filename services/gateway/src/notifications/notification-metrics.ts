@@ -1,29 +1,19 @@
 import type { Metrics } from "@devmesh/service-kit/metrics";
 import { Counter, Gauge } from "prom-client";
 
-/** What is measured of the notification stream. */
-export interface NotificationMetrics {
-  /** Listeners now, by the kind of their key and the format. */
-  readonly listeners: Gauge<"kind" | "format">;
-  /** Frames given to listeners, by the kind of their key. */
-  readonly frames: Counter<"kind">;
-  /** Listeners closed because they read too slowly. */
-  readonly slow: Counter;
-  /** Times that a listener's past was read from the stream of events, and not from memory. */
-  readonly replays: Counter;
-}
+export type NotificationMetrics = ReturnType<typeof createNotificationMetrics>;
 
 /** Registers the metrics of the notification stream. */
-export function createNotificationMetrics({ registry }: Metrics): NotificationMetrics {
+export function createNotificationMetrics({ registry }: Metrics) {
   const registers = [registry];
   return {
-    listeners: new Gauge({
+    listeners: new Gauge<"kind" | "format">({
       name: "devmesh_notify_listeners",
       help: "Listeners of the notification stream.",
       labelNames: ["kind", "format"],
       registers,
     }),
-    frames: new Counter({
+    frames: new Counter<"kind">({
       name: "devmesh_notify_frames_total",
       help: "Frames given to listeners.",
       labelNames: ["kind"],

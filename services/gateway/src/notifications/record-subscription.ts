@@ -5,52 +5,50 @@ import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { type ActiveSubscription, type Publisher, subscribe } from "@devmesh/service-kit/events";
 
-/** What hearing of records works with. */
-export interface RecordHearingParts {
+export interface RecordSubscriptionOptions {
   readonly bus: Bus;
   readonly publisher: Publisher<typeof gatewayEvents>;
   readonly clock: Clock;
-  /** Gets records as they are stored. */
-  readonly stored: (records: readonly DataRecord[]) => void;
+  readonly onStored: (records: readonly DataRecord[]) => void;
 }
 
-/** Hears of records while somebody wants them: `data` is told so again and again, and tells nothing otherwise. */
-export class RecordHearing {
-  readonly #parts: RecordHearingParts;
-  #hearing: ActiveSubscription | null = null;
+/** Subscribes to records as they are stored. `data` publishes them only while `records_wanted` is renewed. */
+export class RecordSubscription {
+  readonly #options: RecordSubscriptionOptions;
+  #subscription: ActiveSubscription | null = null;
   #cancel: () => void = () => undefined;
 
-  constructor(parts: RecordHearingParts) {
-    this.#parts = parts;
+  constructor(options: RecordSubscriptionOptions) {
+    this.#options = options;
   }
 
-  /** Whether records are heard of. */
   get active(): boolean {
-    return this.#hearing !== null;
+    return this.#subscription !== null;
   }
 
   start(): void {
-    if (this.#hearing !== null) return;
-    const { bus, stored } = this.#parts;
+    if (this.active) return;
+    const { bus, onStored } = this.#options;
     const [, records] = mesh.gateway.subscribes;
-    this.#hearing = subscribe(bus, records, { stored: (told) => stored(told.records) }, { mode: "each" });
-    this.#say();
+    const handlers = { stored: (event: { readonly records: DataRecord[] }) => onStored(event.records) };
+    this.#subscription = subscribe(bus, records, handlers, { mode: "each" });
+    this.#keepRenewing();
   }
 
-  /** Tells `data` at once, which may not have heard it lately. */
-  sayAgain(): void {
-    if (this.#hearing !== null) this.#parts.publisher.live.records_wanted({});
+  /** Publishes `records_wanted` now: `data` may have missed the last one. */
+  renew(): void {
+    this.#options.publisher.live.records_wanted({});
   }
 
   async stop(): Promise<void> {
-    const hearing = this.#hearing;
-    this.#hearing = null;
+    const subscription = this.#subscription;
+    this.#subscription = null;
     this.#cancel();
-    await hearing?.stop();
+    await subscription?.stop();
   }
 
-  #say(): void {
-    this.#parts.publisher.live.records_wanted({});
-    this.#cancel = this.#parts.clock.schedule(recordsWantedMs / 3, () => this.#say());
+  #keepRenewing(): void {
+    this.renew();
+    this.#cancel = this.#options.clock.schedule(recordsWantedMs / 3, () => this.#keepRenewing());
   }
 }

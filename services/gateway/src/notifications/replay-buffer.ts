@@ -1,59 +1,76 @@
-import type { StreamedEvent } from "@devmesh/service-kit/event-stream";
+import type { StreamedEvent, StreamPosition } from "@devmesh/service-kit/event-stream";
 import { frameOf } from "./event-frames.ts";
 import type { Frame } from "./frame.ts";
 
-/** Most events kept for listeners that come back soon, and most bytes of them. */
+/** Most events kept, and most bytes of them. */
 const maxEvents = 20_000;
 const maxBytes = 16 * 1024 * 1024;
 
-/** An event and, once somebody listens, the frame it is. */
-export interface RecentEvent {
+/** An event of the stream with its frame. */
+export interface BufferedEvent {
   readonly sequence: number;
-  readonly service: string;
-  readonly name: string;
-  /** What the event is about, such as a device id. */
+  /** Id of the device, key or customer. */
   readonly about: string;
-  /** Made when it is first asked for; null for an event that is no frame. */
+  readonly bytes: number;
+  /** Made on first use; null for an event that is no frame. */
   frame(): Frame | null;
 }
 
-/** The last events of the stream, in the memory of this gateway, so that few of those who come back need the stream. */
-export class RecentEvents {
-  readonly #events: (RecentEvent & { readonly bytes: number })[] = [];
+/** The latest events of the stream, so that few reconnecting clients have to read the stream itself (ADR 20). */
+export class ReplayBuffer {
+  #events: BufferedEvent[] = [];
   #bytes = 0;
-  /** Everything behind this sequence is here. */
-  #from: number;
-  #last: number;
+  #from = 0;
+  #last = 0;
+  #epoch = 0;
+  #advanced = Promise.withResolvers<void>();
 
-  /** Begins behind that sequence of the stream. */
-  constructor(after: number) {
-    this.#from = after;
-    this.#last = after;
+  /** Counts resets: 0 until the position in the stream is known, one more after each gap. */
+  get epoch(): number {
+    return this.#epoch;
   }
 
-  /** The last sequence seen. */
+  /** Sequence of the last event; 0 before any. */
   get last(): number {
     return this.#last;
   }
 
-  /** Whoever has read up to here finds all that follows in {@link behind}. */
+  /** Every event after this sequence is in the buffer. */
   get from(): number {
     return this.#from;
   }
 
-  add(events: readonly StreamedEvent[]): readonly RecentEvent[] {
-    const added = events.map(remembered);
+  /** Resolves with the next batch or reset. */
+  get advanced(): Promise<void> {
+    return this.#advanced.promise;
+  }
+
+  /** Empties the buffer: the next event follows that position. */
+  reset({ after }: StreamPosition): void {
+    this.#events = [];
+    this.#bytes = 0;
+    this.#from = after;
+    this.#last = after;
+    this.#epoch++;
+    this.#advance();
+  }
+
+  /** Adds events; ignored, with an empty result, before the first reset. */
+  add(batch: readonly StreamedEvent[]): readonly BufferedEvent[] {
+    if (this.#epoch === 0) return [];
+    const added = batch.map(buffered);
     for (const event of added) {
       this.#events.push(event);
       this.#bytes += event.bytes;
       this.#last = event.sequence;
     }
-    this.#forget();
+    this.#evict();
+    this.#advance();
     return added;
   }
 
-  /** Events behind a sequence that is not below {@link from}. */
-  behind(sequence: number): readonly RecentEvent[] {
+  /** Events after a sequence that is not below {@link from}. */
+  after(sequence: number): readonly BufferedEvent[] {
     let low = 0;
     let high = this.#events.length;
     while (low < high) {
@@ -64,28 +81,30 @@ export class RecentEvents {
     return this.#events.slice(low);
   }
 
-  #forget(): void {
-    if (this.#events.length <= maxEvents && this.#bytes <= maxBytes) return;
-    // A good part at once: to shift a long array for each event would cost more than what it keeps.
+  #advance(): void {
+    this.#advanced.resolve();
+    this.#advanced = Promise.withResolvers<void>();
+  }
+
+  #evict(): void {
+    const { length } = this.#events;
+    if (length <= maxEvents && this.#bytes <= maxBytes) return;
+    // A quarter at once: shifting a long array for each event would cost more.
     let count = 0;
-    while (
-      count < this.#events.length &&
-      (this.#events.length - count > maxEvents * 0.75 || this.#bytes > maxBytes * 0.75)
-    ) {
+    while (count < length && (length - count > maxEvents * 0.75 || this.#bytes > maxBytes * 0.75)) {
       this.#bytes -= this.#events[count]?.bytes ?? 0;
       count++;
     }
-    for (const event of this.#events.splice(0, count)) this.#from = event.sequence;
+    this.#from = this.#events[count - 1]?.sequence ?? this.#from;
+    this.#events.splice(0, count);
   }
 }
 
-/** The event with its frame made on demand. */
-export function remembered(event: StreamedEvent): RecentEvent & { readonly bytes: number } {
+/** The event, with its frame made on first use. */
+export function buffered(event: StreamedEvent): BufferedEvent {
   let frame: Frame | null | undefined;
   return {
     sequence: event.sequence,
-    service: event.service,
-    name: event.name,
     about: event.key,
     bytes: event.payload.length + 200,
     frame() {

@@ -1,23 +1,17 @@
-/** Lets so many at a time; the others wait, in their order. */
-export interface Turns {
-  /** Resolves when it is the caller's turn, which it gives back by disposing. */
-  take(): Promise<Disposable>;
-}
-
-/** Turns for `atATime`. */
-export function createTurns(atATime: number): Turns {
-  let free = atATime;
+/** Limits how many callers run at a time; the others wait in order. Dispose of the result to release the slot. */
+export function createSemaphore(slots: number): { acquire(): Promise<Disposable> } {
+  let free = slots;
   const waiting: (() => void)[] = [];
-  const giveBack = () => {
+  const release = () => {
     const next = waiting.shift();
     if (next === undefined) free++;
     else next();
   };
   return {
-    async take() {
+    async acquire() {
       if (free > 0) free--;
       else await new Promise<void>((resolve) => waiting.push(resolve));
-      return { [Symbol.dispose]: giveBack };
+      return { [Symbol.dispose]: release };
     },
   };
 }

@@ -1,15 +1,13 @@
 import type { Frame } from "./frame.ts";
-import type { RecentEvent } from "./replay-buffer.ts";
+import type { BufferedEvent } from "./replay-buffer.ts";
 
-/** What one kind of listener sees of all that happens. */
+/** Selects the frames that one kind of listener may receive, in order. Never rejects. */
 export interface View {
-  /** The frames of some events, in their order. Never rejects. */
-  framesOf(events: readonly RecentEvent[]): readonly Frame[] | Promise<readonly Frame[]>;
-  /** Those of the frames of records that may be seen. Never rejects. */
+  framesOf(events: readonly BufferedEvent[]): readonly Frame[] | Promise<readonly Frame[]>;
   recordsOf(records: readonly Frame[]): readonly Frame[] | Promise<readonly Frame[]>;
 }
 
-/** Names of frames that tell of the account rather than of devices. */
+/** Names of frames about the account rather than a device. */
 const accountNames: ReadonlySet<string> = new Set(["keys", "customers"]);
 
 /** All devices, and the account where it is asked for; or one device. */
@@ -20,15 +18,15 @@ export function masterView({
   readonly device: string | undefined;
   readonly account: boolean;
 }): View {
-  const concerns = (frame: Frame) =>
+  const mayAccess = (frame: Frame) =>
     accountNames.has(frame.name) ? account : device === undefined || frame.id === device;
   return {
     framesOf: (events) =>
       events.flatMap((event) => {
-        // What is about others is not even parsed.
+        // Events about other devices are not even parsed.
         const frame = device === undefined || event.about === device ? event.frame() : null;
-        return frame === null || !concerns(frame) ? [] : [frame];
+        return frame === null || !mayAccess(frame) ? [] : [frame];
       }),
-    recordsOf: (records) => (device === undefined ? records : records.filter(concerns)),
+    recordsOf: (records) => (device === undefined ? records : records.filter(mayAccess)),
   };
 }

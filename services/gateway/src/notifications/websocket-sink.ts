@@ -1,21 +1,19 @@
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
-import { drained } from "../http/drained.ts";
-import type { Outlet } from "./sink.ts";
+import { drained } from "../http/write-reply.ts";
+import type { Sink } from "./sink.ts";
 
-/** A WebSocket whose handshake is done, which answers no ping by itself, and the connection below it. */
-export function websocketOutlet(websocket: WebSocket, socket: Socket): Outlet {
+/** Writes to a WebSocket after its handshake; `autoPong` of its server must be off. */
+export function websocketSink(websocket: WebSocket, socket: Socket): Sink {
   const { promise: gone, resolve } = Promise.withResolvers<void>();
   let alive = true;
   websocket.on("pong", () => {
     alive = true;
   });
-  // One that does not read must not make answers pile up: of several pings the last may stand for all (RFC 6455,
-  // 5.5.3).
+  // Pongs must not pile up for a client that does not read; answering only the last ping is allowed (RFC 6455, 5.5.3).
   websocket.on("ping", (load) => {
     if (isOpen() && socket.writableLength === 0) websocket.pong(load);
   });
-  // Clients have nothing to say: what they send is bounded by `maxPayload` and dropped.
   websocket.on("error", () => websocket.terminate());
   websocket.once("close", () => resolve());
   const isOpen = () => websocket.readyState === websocket.OPEN;
@@ -26,10 +24,10 @@ export function websocketOutlet(websocket: WebSocket, socket: Socket): Outlet {
       return socket.writableLength;
     },
     write(bytes) {
-      // Beside the WebSocket's own sender, which writes each frame in one piece, too.
+      // Frames are encoded once for all clients; the WebSocket's own sender writes whole frames as well.
       if (isOpen()) socket.write(bytes);
     },
-    beat() {
+    heartbeat() {
       if (!isOpen()) return;
       if (alive) websocket.ping();
       else websocket.terminate();

@@ -6,12 +6,12 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** Text as it may stand in an element or in a quoted attribute. */
+/** Escapes text for an element or a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? "");
 }
 
-/** The style of all pages of the gateway; their policy allows it by its digest alone. */
+/** Style of the gateway's own pages; their policy allows it by its digest. */
 export const pageStyle = `:root{color-scheme:light dark;font-family:system-ui,sans-serif;line-height:1.5}
 body{max-width:46rem;margin:15vh auto 4rem;padding:0 1.25rem}
 h1{font-size:1.5rem}

@@ -1,4 +1,5 @@
 import { key_invalid } from "@devmesh/contracts/keys";
+import { keyNames } from "@devmesh/contracts/principal";
 import { api } from "@devmesh/contracts/rest/api";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
@@ -11,20 +12,12 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from "zod-openapi";
+import { declaredErrors } from "../http/declaration.ts";
 import { gatewayErrors } from "../http/gateway-errors.ts";
 import { httpStatus } from "../http/http-status.ts";
-import { declaredErrors, gatewayReasons } from "./error-reference.ts";
+import { gatewayReasons } from "./error-reference.ts";
 
-/** An OpenAPI 3.1 document. */
 export type OpenApiDocument = ReturnType<typeof createDocument>;
-
-const keyNames = {
-  master: "master key",
-  device_key: "device key",
-  public_key: "device public key",
-  customer: "customer key",
-  device: "device token",
-} as const;
 
 const description = `Programmatic management of devices.
 
@@ -33,10 +26,7 @@ Every answer carries \`X-Request-Id\`. Errors are problems after RFC 9457 with a
 \`/query/\` or \`/path/\` names a parameter of the URL. Keys go into \`Authorization: Bearer KEY\` or
 \`?access_token=KEY\`. Wherever there is a \`GET\` there is a \`HEAD\`.`;
 
-/**
- * The document of the public API, from the declarations that requests are checked by. `baseUrl` is where it is
- * served.
- */
+/** The OpenAPI document, from the declarations that requests are checked by. */
 export function describeApi(baseUrl = "/"): OpenApiDocument {
   const paths: ZodOpenApiPathsObject = {};
   for (const [operation, route] of Object.entries<RouteDeclaration>(api)) {
@@ -67,9 +57,9 @@ export function describeApi(baseUrl = "/"): OpenApiDocument {
     },
   };
   return createDocument(document, {
-    // A member that may hold any JSON value is described by saying nothing.
+    // Any JSON value is the empty schema.
     allowEmptySchema: { custom: true },
-    // Answers may gain members inside v2; a client must not refuse them.
+    // Answers may gain members within v2, which clients must accept.
     override({ zodSchema: { _zod }, jsonSchema, io }) {
       if (io === "output" && _zod.def.type === "object" && _zod.def.catchall === undefined) {
         delete jsonSchema.additionalProperties;
@@ -131,12 +121,13 @@ function describeProblems(route: RouteDeclaration): Record<string, ZodOpenApiRes
   };
   for (const reason of gatewayReasons(route))
     add(gatewayErrors[reason].status, reason, gatewayErrors[reason].when);
-  if (route.auth !== null) add(401, "key_invalid", key_invalid.when);
-  for (const { status, reason, when } of declaredErrors(route).values()) add(status, reason, when);
-  for (const reason of ["deadline_exceeded", "unavailable", "internal"] as const) {
-    const { code, when } = kitErrors[reason];
+  const { deadline_exceeded, unavailable, internal } = kitErrors;
+  for (const [reason, { code, when }] of [
+    ...Object.entries(route.auth === null ? {} : { key_invalid }),
+    ...declaredErrors(route),
+    ...Object.entries({ deadline_exceeded, unavailable, internal }),
+  ])
     add(httpStatus(code, reason), reason, when);
-  }
   const problems: Record<string, ZodOpenApiResponseObject> = {};
   for (const [status, causes] of [...reasons].sort(([one], [other]) => one - other)) {
     problems[status] = {

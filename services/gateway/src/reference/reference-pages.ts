@@ -12,7 +12,7 @@ import { describeApi } from "./openapi.ts";
 
 const documentPath = "/api/v2/openapi.json";
 
-/** Files of Swagger UI that the page needs, and their media types; nothing else of its folder is served. */
+/** Files of Swagger UI that the page needs, with their media types. */
 const files = {
   "swagger-ui.css": "text/css; charset=utf-8",
   "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
@@ -36,7 +36,7 @@ const referencePage = `<!doctype html>
 </html>
 `;
 
-// Without `validatorUrl: null`, Swagger UI shows the document's address to a validator of its makers.
+// Without `validatorUrl: null`, Swagger UI sends the document's address to a validator of its makers.
 const startScript = `SwaggerUIBundle({
   url: ${JSON.stringify(documentPath)},
   dom_id: "#swagger-ui",
@@ -45,27 +45,21 @@ const startScript = `SwaggerUIBundle({
 });
 `;
 
-/** What the reference is mounted with. */
 interface ReferenceOptions extends Pick<MountOptions, "endpoint" | "crossOrigin"> {
-  /** Where clients reach the gateway. */
   readonly publicUrl: string | undefined;
 }
 
-/**
- * Puts the OpenAPI document, its rendered form and the list of error reasons on an application; all are public
- * (api.md, Operations).
- */
+/** Mounts the OpenAPI document, the reference and the list of error reasons; all are public (api.md, Operations). */
 export function mountReference(app: Express, { endpoint, crossOrigin, publicUrl }: ReferenceOptions): void {
   const document = Buffer.from(JSON.stringify(describeApi(publicUrl)));
   const errorsPage = htmlPage("Errors of the Devmesh API", errorsTable());
-  const secureReference = referenceSecurity();
   const mountReply = (path: string, reply: Reply) =>
     mountPublic(app, path, () => reply, { endpoint, crossOrigin });
 
   app.use(errorReferencePath, plainPageSecurity());
   app.use("/docs", (request, response, next) => {
     if (request.baseUrl + request.path === errorReferencePath) next();
-    else secureReference(request, response, next);
+    else referenceSecurity(request, response, next);
   });
   mountReply(documentPath, json(document));
   mountReply("/docs", page(referencePage));

@@ -3,7 +3,7 @@ import { type PresentProblem, presentJson } from "../http/endpoint.ts";
 import { page } from "../http/reply.ts";
 import { escapeHtml, htmlPage } from "../reference/html.ts";
 
-/** What the link of an invitation shows. */
+/** The page of an invitation's link. */
 export function confirmationPage(email: string): string {
   return htmlPage(
     "Address confirmed",
@@ -12,7 +12,7 @@ export function confirmationPage(email: string): string {
   );
 }
 
-/** Problems of a route that shows pages: as a page to a browser, as JSON to anything else. */
+/** Problems of a route with pages: a page for a browser, JSON for other clients. */
 const presentPage: PresentProblem = (exchange, answer) => {
   if (exchange.preferred(["application/problem+json", "text/html"]) !== "text/html") {
     return presentJson(exchange, answer);
@@ -28,7 +28,7 @@ const presentPage: PresentProblem = (exchange, answer) => {
   return { ...shown, headers: { ...headers, ...shown.headers } };
 };
 
-/** How a route's problems look: a page where the route itself answers one. */
+/** Presentation of a route's problems; undefined for JSON only. */
 export function presentationOf(route: RouteDeclaration): PresentProblem | undefined {
   return Object.values(route.answers).some(({ other }) => other?.["text/html"] !== undefined)
     ? presentPage

@@ -1,18 +1,28 @@
-import type { keys } from "@devmesh/contracts/keys";
 import type { customerAccess } from "@devmesh/contracts/rest/customer";
-import type { Client } from "@devmesh/service-kit/implementation";
-import type { Handlers } from "../http/handlers.ts";
-import { json } from "../http/reply.ts";
+import type { registration } from "@devmesh/contracts/rest/registration";
+import type { GatewayClients, Handlers } from "../http/handlers.ts";
+import { json, page } from "../http/reply.ts";
+import { confirmationPage } from "./confirmation-page.ts";
 
-/** The customer's own object (api.md, Customers); whose it is follows from the key. */
-export function customerHandlers(clients: {
-  readonly keys: Client<typeof keys, "readCustomer" | "updateCustomer">;
-}): Handlers<keyof typeof customerAccess> {
+/** Invitation, confirmation and the customer's own object (api.md, Customers). */
+export function customerHandlers({
+  keys,
+}: GatewayClients): Handlers<keyof typeof customerAccess | keyof typeof registration> {
   return {
+    async registerCustomer({ query, address, call }) {
+      await keys.invite({ email: query.email, network: address }, call);
+      return json('{"status":"invited"}', { status: 202 });
+    },
+
+    async confirmCustomer({ query, call }) {
+      const { email } = await keys.confirmCustomer({ confirmation: query.token }, call);
+      return page(confirmationPage(email));
+    },
+
     readCustomer: async ({ principal, call }) =>
-      json(await clients.keys.bytes.readCustomer({ customer_id: principal.customer_id }, call)),
+      json(await keys.bytes.readCustomer({ customer_id: principal.customer_id }, call)),
 
     updateCustomer: async ({ principal, body, call }) =>
-      json(await clients.keys.bytes.updateCustomer({ customer_id: principal.customer_id, body }, call)),
+      json(await keys.bytes.updateCustomer({ customer_id: principal.customer_id, body }, call)),
   };
 }

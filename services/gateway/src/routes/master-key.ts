@@ -1,15 +1,10 @@
-import type { devices } from "@devmesh/contracts/devices";
-import type { keys } from "@devmesh/contracts/keys";
-import type { mailer } from "@devmesh/contracts/mailer";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import { masterKey } from "@devmesh/contracts/rest/master-key";
-import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { CallContext } from "@devmesh/service-kit/context";
-import type { Client } from "@devmesh/service-kit/implementation";
-import type { AclPermissions } from "../auth/permission-cache.ts";
-import { leadingString } from "../http/envelope.ts";
+import type { PermissionCache } from "../auth/permission-cache.ts";
+import { leadingString, openEnvelope } from "../http/envelope.ts";
 import { RequestRefused } from "../http/gateway-errors.ts";
-import type { Handlers, Within } from "../http/handlers.ts";
+import type { GatewayClients, Handlers, Within } from "../http/handlers.ts";
 import {
   joinPages,
   jsonArray,
@@ -19,51 +14,30 @@ import {
   pagesOf,
 } from "../http/paged-list.ts";
 import { json, noContent, type Reply } from "../http/reply.ts";
-import { callDevice } from "./device-call.ts";
-import { condition, taggedDevice } from "./tagged-device.ts";
+import { callDevice, condition } from "./device-call.ts";
+import { mqttAddressOf } from "./mqtt-address.ts";
 
-/** What the master key API calls. */
-export interface MasterKeyClients {
-  readonly keys: Client<
-    typeof keys,
-    "listKeys" | "createKey" | "deleteKey" | "listCustomers" | "deleteCustomer"
-  >;
-  readonly devices: Client<
-    typeof devices,
-    | "listDevices"
-    | "createDevice"
-    | "readDevice"
-    | "patchDevice"
-    | "deleteDevice"
-    | "readCredentials"
-    | "rotateToken"
-    | "rotatePublicKey"
-  >;
-  readonly "rpc-bridge": Client<typeof rpcBridge, "call">;
-  readonly mailer: Client<typeof mailer, "listDeadMail" | "retryDeadMail">;
-}
-
-/** Time for one page of a list, in milliseconds. */
+/** Timeout for one page of a list, in milliseconds. */
 const pageMs = 10_000;
 
-/** Most bytes of devices that are held to answer `limit` with one `Link`; a longer page ends early and leads on. */
+/** Most bytes of devices held for the `Link` of a page; a longer page ends early. */
 const heldBytes = 8 * 1024 * 1024;
 
-/** What the vendor does with a master key (api.md); each owner decides, the gateway passes on. */
+/** The master key API (api.md), except the state of the mesh. */
 export function masterKeyHandlers(
-  clients: MasterKeyClients,
-  permissions: AclPermissions,
-): Handlers<Exclude<keyof typeof masterKey, "readMesh" | "readMqttAddress">> {
-  const bridge = clients["rpc-bridge"];
+  { devices, keys, mailer, "rpc-bridge": bridge }: GatewayClients,
+  permissions: PermissionCache,
+  mqttPublicUrl: string | undefined,
+): Handlers<Exclude<keyof typeof masterKey, "readMesh">> {
+  const mqttAddress = JSON.stringify(mqttAddressOf(mqttPublicUrl));
   return {
+    readMqttAddress: async () => json(mqttAddress),
+
     async listDevices({ query, within }) {
       const { limit, after, online, filter } = query;
       const selection = { ...(online !== undefined && { online }), ...(filter !== undefined && { filter }) };
       const pages = pagesOf(
-        (page) =>
-          within(pageMs, (call) =>
-            clients.devices.bytes.listDevices({ ...selection, ...cursorOf(page) }, call),
-          ),
+        (page) => within(pageMs, (call) => devices.bytes.listDevices({ ...selection, ...page }, call)),
         limit,
         after,
       );
@@ -76,7 +50,7 @@ export function masterKeyHandlers(
     },
 
     async createDevice({ body, call }) {
-      const bytes = await clients.devices.bytes.createDevice(body ?? {}, call);
+      const bytes = await devices.bytes.createDevice(body ?? {}, call);
       const id = leadingString(bytes, "id");
       return json(bytes, {
         status: 201,
@@ -85,33 +59,32 @@ export function masterKeyHandlers(
     },
 
     readDevice: async ({ params, principal, call }) =>
-      taggedDevice(await clients.devices.bytes.readDevice({ id: params.id, principal }, call)),
+      taggedDevice(await devices.bytes.readDevice({ id: params.id, principal }, call)),
 
     async patchDevice({ params, receivedBody, principal, header, call }) {
-      // The owner checks the patch as it came: the same members can be a matter of rights for another key.
+      // `devices` checks the patch as received: for other keys a foreign member is a matter of rights.
       if (!isJsonObject(receivedBody)) throw new RequestRefused("body_missing");
       const input = { id: params.id, principal, patch: receivedBody, ...condition(header("if-match")) };
       try {
-        return taggedDevice(await clients.devices.bytes.patchDevice(input, call));
+        return taggedDevice(await devices.bytes.patchDevice(input, call));
       } finally {
-        // Who changed the ACL finds it changed at once; other gateways hear of it.
+        // Here the ACL changes at once; other gateways receive `updated`.
         permissions.forget(params.id);
       }
     },
 
     async deleteDevice({ params, call }) {
-      await clients.devices.bytes.deleteDevice({ id: params.id }, call);
+      await devices.bytes.deleteDevice({ id: params.id }, call);
       return noContent;
     },
 
     readCredentials: async ({ params, call }) =>
-      json(await clients.devices.bytes.readCredentials({ id: params.id }, call)),
+      json(await devices.bytes.readCredentials({ id: params.id }, call)),
 
-    rotateToken: async ({ params, call }) =>
-      json(await clients.devices.bytes.rotateToken({ id: params.id }, call)),
+    rotateToken: async ({ params, call }) => json(await devices.bytes.rotateToken({ id: params.id }, call)),
 
     rotatePublicKey: async ({ params, call }) =>
-      json(await clients.devices.bytes.rotatePublicKey({ id: params.id }, call)),
+      json(await devices.bytes.rotatePublicKey({ id: params.id }, call)),
 
     callFunction: ({ params, query, body, within }) =>
       callDevice(
@@ -127,47 +100,45 @@ export function masterKeyHandlers(
         within,
       ),
 
-    listKeys: async ({ within }) => wholeList(clients.keys.bytes.listKeys, within),
+    listKeys: async ({ within }) => wholeList(keys.bytes.listKeys, within),
 
-    createKey: async ({ body, call }) =>
-      json(await clients.keys.bytes.createKey(body ?? {}, call), { status: 201 }),
+    createKey: async ({ body, call }) => json(await keys.bytes.createKey(body ?? {}, call), { status: 201 }),
 
     async deleteKey({ params, call }) {
-      await clients.keys.bytes.deleteKey({ id: params.id }, call);
+      await keys.bytes.deleteKey({ id: params.id }, call);
       return noContent;
     },
 
-    listCustomers: async ({ within }) => wholeList(clients.keys.bytes.listCustomers, within),
+    listCustomers: async ({ within }) => wholeList(keys.bytes.listCustomers, within),
 
     async deleteCustomer({ params, call }) {
-      await clients.keys.bytes.deleteCustomer({ customer_id: params.id }, call);
+      await keys.bytes.deleteCustomer({ customer_id: params.id }, call);
       return noContent;
     },
 
-    listDeadMail: async ({ within }) => wholeList(clients.mailer.bytes.listDeadMail, within),
+    listDeadMail: async ({ within }) => wholeList(mailer.bytes.listDeadMail, within),
 
     async retryDeadMail({ params, call }) {
-      await clients.mailer.bytes.retryDeadMail({ id: params.id }, call);
+      await mailer.bytes.retryDeadMail({ id: params.id }, call);
       return noContent;
     },
   };
 }
 
-type Cursor = { readonly limit?: number; readonly after?: string };
-
-function cursorOf({ limit, after }: PageRequest): Cursor {
-  return { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) };
+/** A device with the tag that a conditional write sends back. */
+function taggedDevice(bytes: Uint8Array): Reply {
+  const { first, rest } = openEnvelope(bytes, "etag", "device");
+  return json(rest, { headers: { ETag: first } });
 }
 
 function wholeList(
-  list: (cursor: Cursor, call: CallContext) => Promise<Uint8Array>,
+  list: (page: PageRequest, call: CallContext) => Promise<Uint8Array>,
   within: Within,
 ): Promise<Reply> {
-  const pages = pagesOf((page) => within(pageMs, (call) => list(cursorOf(page), call)), undefined);
-  return jsonArray(pages);
+  return jsonArray(pagesOf((page) => within(pageMs, (call) => list(page, call)), undefined));
 }
 
-/** A page of the device list with the `Link` to the next one; the selection goes along, a key never does. */
+/** A page of the device list with a `Link` to the next one, which repeats the selection but never a key. */
 async function linkedPage(pages: ListPages, selection: Readonly<Record<string, string>>): Promise<Reply> {
   const held: ListPage[] = [];
   let bytes = 0;

@@ -1,44 +1,32 @@
-import type { data } from "@devmesh/contracts/data";
-import type { mailer } from "@devmesh/contracts/mailer";
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
-import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
 import { discover, type ServiceStats } from "@devmesh/service-kit/discovery";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import type { Client } from "@devmesh/service-kit/implementation";
+import type { GatewayClients } from "../http/handlers.ts";
 
-/** How long replicas have to answer, and owners of queues, in milliseconds. */
+/** Timeouts for replicas and for the owners of queues, in milliseconds. */
 const discoveryMs = 500;
 const queueMs = 2_000;
 
-/** What a reading asks. */
 export interface MeshReaderOptions {
   readonly bus: Bus;
-  readonly clients: {
-    readonly data: Client<typeof data, "readBacklog">;
-    readonly "rpc-bridge": Client<typeof rpcBridge, "readBacklog">;
-    readonly mailer: Client<typeof mailer, "readQueue">;
-  };
+  readonly clients: GatewayClients;
   readonly clock: Clock;
 }
 
-/** One round of questions to the mesh. */
 interface MeshReading {
-  /** When it began, on the monotonic clock. */
+  /** On the monotonic clock. */
   readonly begunAtMs: number;
-  /** A `MeshState` as JSON. Rejects with `unavailable` while the gateway is cut off from the mesh. */
+  /** A `MeshState` as JSON. Rejects with `unavailable` without the broker. */
   readonly state: Promise<string>;
 }
 
-/** The last reading, or one that begins now where that is `maxAgeMs` old. */
+/** The last reading, or a new one where the last is `maxAgeMs` old. */
 export type ReadMesh = (maxAgeMs: number) => MeshReading;
 
-/**
- * Readings of the mesh's state, each shared by all for whom it is new enough: services are asked once, however many
- * look.
- */
+/** Reads the state of the mesh; clients share a reading, so that their number costs the services nothing. */
 export function createMeshReader(options: MeshReaderOptions): ReadMesh {
   const { clock } = options;
   let last: MeshReading | null = null;
@@ -78,7 +66,7 @@ async function findReplicas(bus: Bus): Promise<readonly ServiceStats[]> {
   }
 }
 
-/** What a queue's owner answers; null where it does not. */
+/** The answer of a queue's owner; null after any error. */
 async function known<T>(
   ask: (input: Record<string, never>, call: CallContext) => Promise<T>,
   call: CallContext,

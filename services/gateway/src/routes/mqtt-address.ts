@@ -1,12 +1,15 @@
-import type { masterKey } from "@devmesh/contracts/rest/master-key";
-import type { Handlers } from "../http/handlers.ts";
-import { json } from "../http/reply.ts";
-import { mqttAddressOf } from "./published-mqtt-address.ts";
+import type { MqttAddress } from "@devmesh/contracts/model/mqtt-address";
 
-/** Where devices connect, as the gateway was told by `MQTT_PUBLIC_URL`. */
-export function mqttAddressHandlers(
-  publicUrl: string | undefined,
-): Handlers<keyof Pick<typeof masterKey, "readMqttAddress">> {
-  const address = JSON.stringify(mqttAddressOf(publicUrl));
-  return { readMqttAddress: async () => json(address) };
+const wildcardHosts = new Set(["0.0.0.0", "[::]"]);
+
+/** The address in `MQTT_PUBLIC_URL`; without one, the default port on the gateway's host. */
+export function mqttAddressOf(url: string | undefined): MqttAddress {
+  if (url === undefined) return { host: null, port: 1883, tls: false };
+  const { protocol, hostname, port } = new URL(url);
+  const tls = protocol === "mqtts:";
+  return {
+    host: wildcardHosts.has(hostname) ? null : hostname.replace(/^\[|\]$/g, ""),
+    port: port === "" ? (tls ? 8883 : 1883) : Number(port),
+    tls,
+  };
 }

@@ -3,29 +3,27 @@ import { invalidRequest } from "../http/gateway-errors.ts";
 import type { Handlers } from "../http/handlers.ts";
 import type { OpenStream } from "../notifications/open-stream.ts";
 
-/** The notification stream: all devices by a master key, one by its public key. */
+/** The notification stream: all devices with a master key, one with its public key. */
 export function notificationHandlers(open: OpenStream): Handlers<keyof typeof notificationStream> {
   return {
-    followNotifications: async ({ principal, caller, query, header }) => {
+    async followNotifications({ principal, caller, query, header }) {
       const { device, data = false, account = false } = query;
-      return open({ principal, caller, wishes: { device, data, account, after: resumption(query, header) } });
+      const after = resumption(query.after, header);
+      return open({ principal, caller, subscription: { device, data, account, after } });
     },
 
-    followOwnNotifications: async ({ principal, caller, query, header }) => {
+    async followOwnNotifications({ principal, caller, query, header }) {
       const { data = false } = query;
-      const after = resumption(query, header);
-      return open({
-        principal,
-        caller,
-        wishes: { device: principal.device_id, data, account: false, after },
-      });
+      const after = resumption(query.after, header);
+      const subscription = { device: principal.device_id, data, account: false, after };
+      return open({ principal, caller, subscription });
     },
   };
 }
 
-/** Where a client goes on. The header is newer than a URL that a browser connects to again and again. */
+/** The header is newer than the URL, with which a browser reconnects again and again. */
 function resumption(
-  { after }: { readonly after?: number | undefined },
+  after: number | undefined,
   header: (name: string) => string | undefined,
 ): number | undefined {
   const lastEventId = header("last-event-id");

@@ -1,85 +1,79 @@
 import type { data } from "@devmesh/contracts/data";
-import type { CallInput, Client } from "@devmesh/service-kit/implementation";
-import type { Within } from "../http/handlers.ts";
+import { maxRecordLimit } from "@devmesh/contracts/model/data-record";
+import type { CallInput } from "@devmesh/service-kit/implementation";
+import { invalidRequest } from "../http/gateway-errors.ts";
+import type { GatewayClients, Within } from "../http/handlers.ts";
 import { type ListPages, pagesOf } from "../http/paged-list.ts";
 
-type RecordQuery = CallInput<typeof data, "queryRecords">;
+type QueryInput = CallInput<typeof data, "queryRecords">;
 
-/** A query of records; members left undefined are not asked for. */
-export type RecordWishes = Pick<RecordQuery, "principal"> & {
-  readonly [K in keyof RecordQuery]?: RecordQuery[K] | undefined;
+/** A query of records; undefined members are left out. */
+export type RecordQuery = Pick<QueryInput, "principal"> & {
+  readonly [K in keyof QueryInput]?: QueryInput[K] | undefined;
 };
 
-/** Time for one page, in milliseconds. */
+/** Timeout for one page, in milliseconds. */
 const pageMs = 20_000;
 
-/** The pages of a query, `limit` counted over all of them; null or none means all that match. */
+/** Throws `invalid_request` for more records than one answer holds. */
+export function assertRecordLimit(limit: number | undefined): void {
+  if (limit === undefined || limit <= maxRecordLimit) return;
+  throw invalidRequest([{ pointer: "/query/limit", detail: `must be at most ${maxRecordLimit}` }]);
+}
+
+/** The pages of a query with at most `limit` records over all of them; null or none for all that match. */
 export function recordPages(
-  client: Client<typeof data, "queryRecords">,
-  { skip = 0, limit, after, ...query }: RecordWishes,
+  client: GatewayClients["data"],
+  { skip = 0, limit, after, ...query }: RecordQuery,
   within: Within,
 ): ListPages {
-  const asked = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
-  // A negative skip bounds the answer as well: what is stored meanwhile behind its records does not belong to it.
+  // A negative skip limits the answer, too: records that are stored meanwhile do not belong to it.
   const most = skip < 0 ? Math.min(limit ?? -skip, -skip) : (limit ?? undefined);
-  const first = { ...(asked as Pick<RecordQuery, "principal">), skip };
+  const input = { ...query, skip };
   return pagesOf(
-    ({ limit: wanted = null, after: cursor }) => {
-      const begins = cursor === after;
-      return within(pageMs, (call) =>
+    ({ limit: wanted = null, after: cursor }) =>
+      within(pageMs, (call) =>
         client.bytes.queryRecords(
-          {
-            ...first,
-            limit: wanted,
-            ...(begins ? {} : { skip: 0 }),
-            ...(cursor === undefined ? {} : { after: cursor }),
-          },
+          defined({ ...input, limit: wanted, after: cursor, ...(cursor === after ? {} : { skip: 0 }) }),
           call,
         ),
-      );
-    },
+      ),
     most,
     after,
   );
 }
 
 /**
- * The pages of all records that match, but for those stored after the first page was asked for, of which the last
- * page may hold some: a client that reads more slowly than devices publish would never come to an end. Behind a
- * `skip` that does not hold, since the cursors are no record ids there.
+ * The pages of all records that match, except those stored after the first page, of which the last page may hold some:
+ * otherwise an export that is slower than the devices would never end. With `skip` cursors are no record ids, so that the
+ * export ends with the last record.
  */
 export async function* pagesOfAllRecords(
-  client: Client<typeof data, "queryRecords">,
-  wishes: RecordWishes,
+  client: GatewayClients["data"],
+  query: RecordQuery,
   within: Within,
 ): ListPages {
   let newest: number | undefined;
-  for await (const page of recordPages(client, { ...wishes, limit: null }, within)) {
-    if (page.next !== null) newest ??= await newestRecord(client, wishes, within);
+  for await (const page of recordPages(client, { ...query, limit: null }, within)) {
+    if (page.next !== null) newest ??= await newestRecord(client, query, within);
     yield page;
-    if (newest !== undefined && page.next !== null && isRecordId(page.next) && Number(page.next) >= newest)
-      return;
+    if (newest === undefined || page.next === null) continue;
+    if (/^\d+$/.test(page.next) && Number(page.next) >= newest) return;
   }
 }
 
-/** The id of the record stored last, of all that the key sees of the device asked for; 0 where there is none. */
+/** Id of the newest record that the key sees of the device; 0 without any. */
 async function newestRecord(
-  client: Client<typeof data, "queryRecords">,
-  { principal, caller, device_id }: RecordWishes,
+  client: GatewayClients["data"],
+  { principal, caller, device_id }: RecordQuery,
   within: Within,
 ): Promise<number> {
-  const asked = {
-    principal,
-    ...(caller === undefined ? {} : { caller }),
-    ...(device_id === undefined ? {} : { device_id }),
-  };
-  const { items, next } = await within(pageMs, (call) =>
-    client.queryRecords({ ...asked, skip: -1, limit: 1 }, call),
-  );
-  // A search that takes too long hands over an empty page.
+  const query = defined({ principal, caller, device_id, skip: -1, limit: 1 });
+  const { items, next } = await within(pageMs, (call) => client.queryRecords(query, call));
+  // A search that takes too long returns an empty page with a cursor.
   return items[0]?.id ?? (next === null ? 0 : Number.POSITIVE_INFINITY);
 }
 
-function isRecordId(cursor: string): boolean {
-  return /^\d+$/.test(cursor);
+function defined(query: RecordQuery & Pick<QueryInput, "limit">): QueryInput {
+  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)) as QueryInput;
 }

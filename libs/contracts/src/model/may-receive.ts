@@ -1,0 +1,28 @@
+import type { Acl } from "./acl.ts";
+import { isJsonObject } from "./json.ts";
+import type { Notification } from "./notification.ts";
+import { cutToPointers } from "./pointer-cut.ts";
+import { pointerTree } from "./pointer-tree.ts";
+import { topicMatcher } from "./topic-match.ts";
+
+/**
+ * Whether a device's public key may receive a frame about the device (api.md, Notification stream); without an ACL there
+ * is no such device. A name that is not listed here is refused, as is `updated`: it carries the device, which
+ * `devices.readDevice` cuts to the ACL.
+ */
+export function mayReceive(
+  acl: Acl | undefined,
+  { id, name, data }: Pick<Notification, "id" | "name" | "data">,
+): boolean {
+  if (name === "deleted") return true;
+  if (acl === undefined) return false;
+  const { read, rpc, queries } = acl;
+  if (name === "online" || name === "offline") {
+    const presence = { state: { reported: { online: true } } };
+    return cutToPointers(presence, pointerTree(read)) !== undefined;
+  }
+  if (name.startsWith("rpc.in.")) return rpc.includes(name.slice("rpc.in.".length));
+  if (name !== "data" || !isJsonObject(data) || typeof data.topic !== "string") return false;
+  const { topic } = data;
+  return Object.values(queries).some((query) => topicMatcher(`db/${id}/${query.topic}`)(topic));
+}

@@ -1,0 +1,83 @@
+import type { JsonObject } from "@devmesh/contracts/model/json";
+import { narrowQuery } from "@devmesh/contracts/model/narrow-query";
+import type { Principal } from "@devmesh/contracts/principal";
+import type { deviceAccess } from "@devmesh/contracts/rest/device-access";
+import type { deviceKey } from "@devmesh/contracts/rest/device-key";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { CallContext } from "@devmesh/service-kit/context";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import type { PermissionCache } from "../auth/permission-cache.ts";
+import { openEnvelope } from "../http/envelope.ts";
+import type { GatewayClients, Handlers } from "../http/handlers.ts";
+import { jsonArray } from "../http/paged-list.ts";
+import { json } from "../http/reply.ts";
+import { callDevice, condition } from "./device-call.ts";
+import { assertRecordLimit, recordPages } from "./record-pages.ts";
+
+interface OwnDevice {
+  readonly principal: Extract<Principal, { readonly kind: "device_key" | "public_key" }>;
+  readonly call: CallContext;
+}
+
+/**
+ * The device of a device key or a public key (api.md). `devices` decides what the key may see, change, call and query;
+ * its answers about functions and queries are cached in `permissions`.
+ */
+export function deviceHandlers(
+  { devices, data, "rpc-bridge": bridge }: GatewayClients,
+  permissions: PermissionCache,
+  clock: Clock,
+): Handlers<keyof typeof deviceAccess | keyof typeof deviceKey> {
+  const readOwn = async ({ principal, call }: OwnDevice) =>
+    bareDevice(await devices.bytes.readDevice({ id: principal.device_id, principal }, call));
+
+  const patchOwn = async ({
+    principal,
+    body,
+    header,
+    call,
+  }: OwnDevice & { readonly body: JsonObject; readonly header: (name: string) => string | undefined }) =>
+    bareDevice(
+      await devices.bytes.patchDevice(
+        { id: principal.device_id, principal, patch: body, ...condition(header("if-match")) },
+        call,
+      ),
+    );
+
+  return {
+    readAppDevice: readOwn,
+    patchAppDevice: patchOwn,
+    readOwnDevice: readOwn,
+    patchOwnDevice: patchOwn,
+
+    async runNamedQuery({ params: { name }, query: narrowing, principal, keyId: caller, call, within }) {
+      const id = principal.device_id;
+      const query = await permissions.get(id, `query ${name}`, () =>
+        devices.authorize({ id, action: { kind: "query", name } }, call),
+      );
+      if (query === null)
+        throw ServiceError.of("internal", { cause: new Error("`authorize` returned no query") });
+      if (query.limit === undefined) assertRecordLimit(narrowing.limit);
+      const { skip, until } = narrowing;
+      const narrowed = narrowQuery(query, narrowing, clock.now());
+      return jsonArray(recordPages(data, { principal, caller, ...narrowed, skip, until }, within));
+    },
+
+    async callOwnFunction({ params: { func }, query, body, principal, call, within }) {
+      const id = principal.device_id;
+      await permissions.get(id, `rpc ${func}`, () =>
+        devices.authorize({ id, action: { kind: "rpc", func } }, call),
+      );
+      return callDevice(
+        bridge,
+        { device_id: id, method: func, params: body, timeout: query.timeout },
+        within,
+      );
+    },
+  };
+}
+
+/** A device as a restricted key sees it, without its tag. */
+function bareDevice(bytes: Uint8Array) {
+  return json(openEnvelope(bytes, "etag", "device").rest);
+}
