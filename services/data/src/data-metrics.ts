@@ -25,67 +25,51 @@ export function createDataMetrics(
   backlog: () => Promise<number>,
 ): DataMetrics {
   const registers = [registry];
-  new Gauge({
-    name: "devmesh_data_store_bytes",
-    help: "What the stored records occupy, indexes included.",
-    registers,
-    async collect() {
-      const size = await store.size().catch(() => null);
-      if (size === null) this.remove();
-      else this.set(size.bytes);
-    },
-  });
-  new Gauge({
-    name: "devmesh_data_oldest_record_timestamp_seconds",
-    help: "When the broker took the oldest record; absent while there is none.",
-    registers,
-    async collect() {
-      const size = await store.size().catch(() => null);
-      if (size === null || size.oldest === null) this.remove();
-      else this.set(size.oldest / 1000);
-    },
-  });
-  new Gauge({
-    name: "devmesh_data_backlog_messages",
-    help: "Messages that the broker has acknowledged to devices and that are not stored yet.",
-    registers,
-    async collect() {
-      try {
-        this.set(await backlog());
-      } catch {
+  function gauge(name: string, help: string, read: () => Promise<number | null>): void {
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        const value = await read().catch(() => null);
         // Absent is unknown; an old value would be wrong.
-        this.remove();
-      }
+        if (value === null) this.remove();
+        else this.set(value);
+      },
+    });
+  }
+  function counter<Label extends string>(name: string, help: string, ...labelNames: Label[]): Counter<Label> {
+    return new Counter({ name, help, labelNames, registers });
+  }
+  gauge(
+    "devmesh_data_store_bytes",
+    "Size of the stored records, indexes included.",
+    async () => (await store.size()).bytes,
+  );
+  gauge(
+    "devmesh_data_oldest_record_timestamp_seconds",
+    "When the broker received the oldest record; absent without records.",
+    async () => {
+      const { oldest } = await store.size();
+      return oldest === null ? null : oldest / 1000;
     },
-  });
+  );
+  gauge(
+    "devmesh_data_backlog_messages",
+    "Messages that are acknowledged to devices and not stored yet.",
+    backlog,
+  );
   return {
-    stored: new Counter({
-      name: "devmesh_data_records_stored_total",
-      help: "Records stored.",
-      labelNames: ["qos"],
-      registers,
-    }),
-    repeated: new Counter({
-      name: "devmesh_data_messages_repeated_total",
-      help: "Messages that were delivered again and had been stored.",
-      registers,
-    }),
-    dropped: new Counter({
-      name: "devmesh_data_messages_dropped_total",
-      help: "Messages that were not stored and will not be.",
-      labelNames: ["reason"],
-      registers,
-    }),
-    failed: new Counter({
-      name: "devmesh_data_batches_failed_total",
-      help: "Batches that the store could not take; they are tried again.",
-      registers,
-    }),
-    deleted: new Counter({
-      name: "devmesh_data_records_deleted_total",
-      help: "Records deleted.",
-      labelNames: ["cause"],
-      registers,
-    }),
+    stored: counter("devmesh_data_records_stored_total", "Records stored.", "qos"),
+    repeated: counter(
+      "devmesh_data_messages_repeated_total",
+      "Messages that were delivered again after they were stored.",
+    ),
+    dropped: counter("devmesh_data_messages_dropped_total", "Messages that will not be stored.", "reason"),
+    failed: counter(
+      "devmesh_data_batches_failed_total",
+      "Batches that the store could not take; they are retried.",
+    ),
+    deleted: counter("devmesh_data_records_deleted_total", "Records deleted.", "cause"),
   };
 }

@@ -35,13 +35,9 @@ async function sweep({ store, events, clock }: HousekeepingOptions, stopping: Ab
 export async function keepSweeping(options: HousekeepingOptions, signal: AbortSignal): Promise<void> {
   const { clock, log } = options;
   while (!signal.aborted) {
-    try {
-      await sweep(options, signal);
-      await clock.sleep(sweepMs, signal);
-    } catch (error) {
-      if (signal.aborted) return;
-      log.warn({ err: error }, "a sweep of the store failed");
-      await clock.sleep(sweepMs, signal).catch(() => undefined);
-    }
+    await sweep(options, signal).catch((error: unknown) => {
+      if (!signal.aborted) log.warn({ err: error }, "a sweep of the store failed");
+    });
+    await clock.sleep(sweepMs, signal).catch(() => undefined);
   }
 }

@@ -112,20 +112,10 @@ export function createRecordWriting(
   function newSegment(firstId: number, timestamp: number): Segment {
     const number = Number(sql.nextSegment.get()?.number);
     createSearchTable(db, number);
-    const none = {
-      last_id: firstId - 1,
-      records: 0,
-      appended: 0,
-      bytes: 0,
-      earliest: timestamp,
-      latest: timestamp,
-      given: 0,
-      kept: 0,
-      searchable: true,
-    };
-    const segment = { number, first_id: firstId, ...none };
     sql.addSegment.run(number, firstId, firstId - 1, timestamp, timestamp);
-    return segment;
+    const counts = { records: 0, appended: 0, bytes: 0, given: 0, kept: 0 };
+    const bounds = { first_id: firstId, last_id: firstId - 1, earliest: timestamp, latest: timestamp };
+    return { number, ...bounds, ...counts, searchable: true };
   }
 
   function save(segment: Segment): void {

@@ -100,19 +100,7 @@ export function readSegments(db: DatabaseSync): Segment[] {
   return db
     .prepare("SELECT * FROM segments ORDER BY number")
     .all()
-    .map((row) => ({
-      number: Number(row.number),
-      first_id: Number(row.first_id),
-      last_id: Number(row.last_id),
-      records: Number(row.records),
-      appended: Number(row.appended),
-      bytes: Number(row.bytes),
-      earliest: Number(row.earliest),
-      latest: Number(row.latest),
-      given: Number(row.given),
-      kept: Number(row.kept),
-      searchable: row.searchable === 1,
-    }));
+    .map((row) => ({ ...(row as unknown as Segment), searchable: row.searchable === 1 }));
 }
 
 export function searchTable(segment: number): string {
