@@ -26,7 +26,7 @@ interface Caller {
   servedAt: number;
 }
 
-/** Gives the next permit to the caller that has the fewest, and among these to the one that was served least recently. */
+/** The next permit goes to the caller that has the fewest, of these to the one that was served least recently. */
 export function createFairQueue({ limit, perCaller }: FairQueueOptions): FairQueue {
   /** Callers with work that waits or runs. */
   const callers = new Map<string, Caller>();

@@ -1,7 +1,7 @@
 /** A record and its index entries without payload, topic and device, in bytes. */
 const fixedWeight = 260;
 
-/** The size of a record, indexes included and uncompressed, in bytes: topic and device count twice for their indexes. */
+/** The size of a record with indexes, uncompressed, in bytes: topic and device count twice for their indexes. */
 export function weightOf(deviceId: string, topic: string, payloadBytes: number): number {
   return fixedWeight + payloadBytes + 2 * (Buffer.byteLength(topic) + deviceId.length);
 }

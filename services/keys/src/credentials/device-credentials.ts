@@ -51,7 +51,7 @@ export function createDeviceCredentials({
       return { public_key };
     },
 
-    /** Revoking the credentials also revokes the device keys. Their rows go last, so that a repeated call finds them. */
+    /** Also revokes the device keys. Their rows are deleted last, so that a repeated call finds them. */
     async revokeDevice({ device_id }, context) {
       const clientIds = await store.credentials.revoke(device_id, context.signal);
       const keyIds = await store.apiKeys.listIdsOfDevice(device_id, context.signal);

@@ -26,7 +26,7 @@ interface VoidDocument {
   readonly void: Date;
 }
 
-/** The lease that batches are written under. Ids up to `visible` are final; those from there up to `next` are reserved. */
+/** The lease that batches are written under. Ids up to `visible` are final, those from there to `next` reserved. */
 export interface WriterDocument {
   readonly _id: "writer";
   /** The batch under way; null when there is none. */
