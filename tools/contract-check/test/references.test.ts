@@ -95,3 +95,11 @@ test("the service graph of architecture.md draws each call of the mesh", () => {
   );
   expect(drawn.toSorted()).toEqual([...new Set(declared)].toSorted());
 });
+
+test("each path in a document, from the root of the repository, is a file or folder", () => {
+  const paths = namedIn(/`((?:bench|docs|e2e|k8s|libs|services|tools|web)\/[\w./-]+)`/g, (path) =>
+    /^(README|CONTRIBUTING)\.md$|^docs\/.*\.md$/.test(path),
+  );
+  expect(paths.length).toBeGreaterThan(60);
+  expect(paths.filter(({ named }) => !existsSync(join(repository, named)))).toEqual([]);
+});
