@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await clock.advance(120_000);
-  mesh.standIns.reset();
+  mesh.fakes.reset();
 });
 afterAll(async () => mesh[Symbol.asyncDispose]());
 
@@ -22,13 +22,13 @@ const status = async (path = "/api/v2/devices/pump") => {
 
 /** Lets `keys` answer as it does, but only once the test says so; counts how often it was asked. */
 function heldVerification() {
-  const verify = mesh.standIns.keys.verify;
+  const verify = mesh.fakes.keys.verify;
   let release = (): void => undefined;
   const held = new Promise<void>((resolve) => {
     release = resolve;
   });
   const seen = { asked: 0, release: () => release() };
-  mesh.standIns.keys.verify = async (input, context) => {
+  mesh.fakes.keys.verify = async (input, context) => {
     seen.asked++;
     await held;
     return verify(input, context);
@@ -48,7 +48,7 @@ test("a key is asked for once, then believed", async () => {
 
 test("a revoked key stops working as soon as the event arrives", async () => {
   expect(await status()).toBe(200);
-  mesh.standIns.keys.verify = async (_, context) => context.fail("key_invalid");
+  mesh.fakes.keys.verify = async (_, context) => context.fail("key_invalid");
   expect(await status()).toBe(200);
   await mesh.events.revoked({ key_ids: ["id-master"] });
   await eventually(async () => (await status()) === 401);
@@ -71,16 +71,16 @@ test("a verification that was under way when its key was revoked is not believed
 test("all keys are asked for again after a reconnect", async () => {
   expect(await status()).toBe(200);
   await mesh.server.restart();
-  // Until the stand-ins are back a call would wait for another try, by a clock that stands still.
+  // Until the fakes are back a call would wait for another try, by a clock that does not advance.
   await eventually(() => mesh.events.revoked({ key_ids: ["nobody"] }).then(() => true));
-  mesh.standIns.keys.verify = async (_, context) => context.fail("key_invalid");
+  mesh.fakes.keys.verify = async (_, context) => context.fail("key_invalid");
   await eventually(async () => (await status()) === 401);
 });
 
 test("a key expires between two uses", async () => {
-  const verify = mesh.standIns.keys.verify;
+  const verify = mesh.fakes.keys.verify;
   const expires_at = new Date(clock.now().getTime() + 1_000).toISOString();
-  mesh.standIns.keys.verify = async (input, context) => ({ ...(await verify(input, context)), expires_at });
+  mesh.fakes.keys.verify = async (input, context) => ({ ...(await verify(input, context)), expires_at });
   expect(await status()).toBe(200);
   await clock.advance(1_000);
   expect(await status()).toBe(401);
@@ -91,7 +91,7 @@ test("failed attempts use up the rate of their address, and spare the keys that 
   const guess = (at: number) =>
     mesh.fetch("/api/v2/devices", { key: null, headers: { authorization: `Bearer mk_guess${at}` } });
   let asked = 0;
-  mesh.standIns.keys.verify = async (_, context) => {
+  mesh.fakes.keys.verify = async (_, context) => {
     asked++;
     return context.fail("key_invalid");
   };
@@ -107,7 +107,7 @@ test("failed attempts use up the rate of their address, and spare the keys that 
 
 test("a key service that fails is no reason to call a key wrong", async () => {
   await clock.advance(120_000);
-  mesh.standIns.keys.verify = async () => {
+  mesh.fakes.keys.verify = async () => {
     throw new Error("down");
   };
   const answer = await mesh.fetch("/api/v2/devices");

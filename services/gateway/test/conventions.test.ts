@@ -10,7 +10,7 @@ let mesh: Fixture;
 beforeAll(async () => {
   mesh = await startFixture();
 });
-afterEach(() => mesh.standIns.reset());
+afterEach(() => mesh.fakes.reset());
 afterAll(async () => mesh[Symbol.asyncDispose]());
 
 async function problemOf(answer: Response): Promise<Problem> {
@@ -93,7 +93,7 @@ describe("a key", () => {
       `/%zz?access_token=${secrets.master}`,
     ];
     for (const path of paths) await (await mesh.fetch(path, { key: null })).text();
-    mesh.standIns.devices.listDevices = async () => {
+    mesh.fakes.devices.listDevices = async () => {
       throw new Error("a fault inside");
     };
     await (await mesh.fetch(paths[0] ?? "", { key: null })).text();
@@ -118,7 +118,7 @@ describe("an answer", () => {
 
   test("continues the caller's trace into the mesh, with the request id", async () => {
     const seen: string[] = [];
-    mesh.standIns.devices.listDevices = async (_, { trace, requestId }) => {
+    mesh.fakes.devices.listDevices = async (_, { trace, requestId }) => {
       seen.push(trace.traceId, requestId ?? "");
       return { next: null, items: [] };
     };
@@ -136,7 +136,7 @@ describe("an answer", () => {
   });
 
   test("passes the owner's bytes on, unknown members and all", async () => {
-    mesh.standIns.devices.readDevice = async () => ({
+    mesh.fakes.devices.readDevice = async () => ({
       etag: '"7\\u"',
       device: { id: "pump", odd: '"}],{"', big: 1e21 } as never,
     });
@@ -146,7 +146,7 @@ describe("an answer", () => {
   });
 
   test("says what failed inside without a word of it", async () => {
-    mesh.standIns.devices.readDevice = async () => {
+    mesh.fakes.devices.readDevice = async () => {
       throw new Error("SQLITE_IOERR at /var/lib/devmesh/x.db");
     };
     const answer = await mesh.fetch(`${devices}/pump`);
@@ -250,7 +250,7 @@ describe("a body", () => {
     "with the number %s, which JSON could not write again, is 400 and reaches nobody",
     async (number) => {
       let asked = 0;
-      mesh.standIns.devices.patchDevice = async () => {
+      mesh.fakes.devices.patchDevice = async () => {
         asked++;
         return { etag: '"1"', device: device("pump") as never };
       };
@@ -269,7 +269,7 @@ describe("a body", () => {
     [25_000, 413],
     [20_000, 200],
   ])("with %i numbers such as 1e20, which JSON writes again with 21 digits, is %i", async (count, status) => {
-    mesh.standIns.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
+    mesh.fakes.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
     const answer = await mesh.fetch(`${devices}/pump`, {
       method: "POST",
       body: `{"shadow":{"state":{"desired":{"a":[${Array(count).fill("1e20").join(",")}]}}}}`,
@@ -280,7 +280,7 @@ describe("a body", () => {
   });
 
   test.each(["1e308", "1e-400", "0.1e100", '"1e400"'])("with %s is read", async (value) => {
-    mesh.standIns.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
+    mesh.fakes.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
     const answer = await mesh.fetch(`${devices}/pump`, {
       method: "POST",
       body: `{"shadow":{"state":{"desired":{"a":${value}}}}}`,
@@ -376,7 +376,7 @@ describe("a body", () => {
     ["arrays", "[", "", "]"],
   ])("of %s nested without end is 400 and reaches nobody", async (_, open, core, close) => {
     let asked = 0;
-    mesh.standIns.devices.patchDevice = async () => {
+    mesh.fakes.devices.patchDevice = async () => {
       asked++;
       return { etag: '"1"', device: device("pump") as never };
     };
@@ -438,7 +438,7 @@ describe("a body", () => {
 
   test("of a shadow write reaches its owner as it came", async () => {
     let patch = "";
-    mesh.standIns.devices.patchDevice = async (input) => {
+    mesh.fakes.devices.patchDevice = async (input) => {
       patch = JSON.stringify(input);
       return { etag: '"1"', device: device("pump") as never };
     };
@@ -482,7 +482,7 @@ describe("query parameters", () => {
 describe("customers", () => {
   test("are invited with the same answer whatever the address, trimmed and lowered", async () => {
     const asked: unknown[] = [];
-    mesh.standIns.keys.invite = async (invitation) => {
+    mesh.fakes.keys.invite = async (invitation) => {
       asked.push(invitation);
       return {};
     };

@@ -10,7 +10,7 @@ beforeAll(async () => {
   mesh = await startFixture({ clock });
 });
 afterEach(async () => {
-  mesh.standIns.reset();
+  mesh.fakes.reset();
   await clock.advance(10_000);
 });
 afterAll(async () => mesh[Symbol.asyncDispose]());
@@ -18,10 +18,10 @@ afterAll(async () => mesh[Symbol.asyncDispose]());
 describe("a named query", () => {
   test("asks for what the ACL says, narrowed by the caller", async () => {
     const asked: unknown[] = [];
-    mesh.standIns.devices.authorize = async () => ({
+    mesh.fakes.devices.authorize = async () => ({
       query: { topic: "temp/#", limit: 10, order: "desc", since: "PT24H" },
     });
-    mesh.standIns.data.queryRecords = async (input) => {
+    mesh.fakes.data.queryRecords = async (input) => {
       asked.push(input);
       return { next: null, items: [] };
     };
@@ -46,7 +46,7 @@ describe("a named query", () => {
   });
 
   test("without a limit of its own takes none over 5,000", async () => {
-    mesh.standIns.devices.authorize = async () => ({ query: { topic: "a" } });
+    mesh.fakes.devices.authorize = async () => ({ query: { topic: "a" } });
     const status = async (limit: number) =>
       (await mesh.fetch(`/api/v2/m/device/data/known?limit=${limit}`, { key: "public_key" })).status;
     expect([await status(5_000), await status(5_001)]).toEqual([200, 400]);
@@ -62,7 +62,7 @@ describe("a named query", () => {
 
   test("is asked of the ACL once in five seconds", async () => {
     let asked = 0;
-    mesh.standIns.devices.authorize = async () => {
+    mesh.fakes.devices.authorize = async () => {
       asked++;
       return { query: { topic: "a" } };
     };
@@ -81,7 +81,7 @@ describe("what the ACL said", () => {
   let asked = 0;
   const allow = () => {
     asked = 0;
-    mesh.standIns.devices.authorize = async () => {
+    mesh.fakes.devices.authorize = async () => {
       asked++;
       return { query: { topic: "a" } };
     };
@@ -90,11 +90,11 @@ describe("what the ACL said", () => {
   test("is asked for anew at once by the gateway that changed the device, also where the change failed", async () => {
     allow();
     await run();
-    mesh.standIns.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
+    mesh.fakes.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
     await mesh.fetch("/api/v2/devices/pump", { json: { acl: {} } });
     await run();
     expect(asked).toBe(2);
-    mesh.standIns.devices.patchDevice = async (_, context) => context.fail("device_not_found");
+    mesh.fakes.devices.patchDevice = async (_, context) => context.fail("device_not_found");
     await mesh.fetch("/api/v2/devices/pump", { json: { acl: {} } });
     await run();
     expect(asked).toBe(3);
@@ -118,13 +118,13 @@ describe("what the ACL said", () => {
     allow();
     const begun = Promise.withResolvers<void>();
     const changed = Promise.withResolvers<void>();
-    mesh.standIns.devices.authorize = async () => {
+    mesh.fakes.devices.authorize = async () => {
       asked++;
       begun.resolve();
       await changed.promise;
       return { query: { topic: "a" } };
     };
-    mesh.standIns.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
+    mesh.fakes.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
     const first = run();
     await begun.promise;
     await mesh.fetch("/api/v2/devices/pump", { json: { acl: {} } });
@@ -139,7 +139,7 @@ describe("a function", () => {
   test("outside the ACL is 403, and the refusal is not remembered", async () => {
     const call = () => mesh.fetch("/api/v2/m/device/rpc/Reboot", { method: "POST", key: "public_key" });
     expect((await call()).status).toBe(403);
-    mesh.standIns.devices.authorize = async () => ({ query: null });
+    mesh.fakes.devices.authorize = async () => ({ query: null });
     expect((await call()).status).toBe(200);
   });
 });

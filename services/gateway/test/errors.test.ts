@@ -56,7 +56,7 @@ describe("the status of an error", () => {
           for (const [reason, { code }] of Object.entries(contract.methods[method]?.errors ?? {})) {
             const status = statuses[reason] ?? 0;
             expect(status).toBeGreaterThanOrEqual(400);
-            // What the caller did is 4xx; what failed behind the gateway is 5xx.
+            // What the caller did is 4xx; what failed in a service is 5xx.
             const ours = ["internal", "unavailable", "deadline_exceeded"].includes(code);
             expect({ reason, ours: status >= 500 }).toEqual({ reason, ours });
           }
@@ -89,7 +89,7 @@ describe("over HTTP", () => {
   beforeAll(async () => {
     mesh = await startFixture();
   });
-  afterEach(() => mesh.standIns.reset());
+  afterEach(() => mesh.fakes.reset());
   afterAll(async () => mesh[Symbol.asyncDispose]());
 
   const call = async (query = "") => {
@@ -98,7 +98,7 @@ describe("over HTTP", () => {
   };
 
   test("what a device says is wrong is passed on as the device said it", async () => {
-    mesh.standIns.bridge.call = async (_, context) =>
+    mesh.fakes.bridge.call = async (_, context) =>
       context.fail("device_error", { code: -7, message: "no water" });
     const { answer, problem } = await call();
     expect(answer.status).toBe(502);
@@ -106,7 +106,7 @@ describe("over HTTP", () => {
   });
 
   test("members that a key may not write are listed", async () => {
-    mesh.standIns.devices.patchDevice = async (_, context) =>
+    mesh.fakes.devices.patchDevice = async (_, context) =>
       context.fail("not_writable", { pointers: ["/name", "/shadow/tags"] });
     const answer = await mesh.fetch("/api/v2/device", { key: "device_key", json: { name: "x" } });
     expect(answer.status).toBe(403);
@@ -121,14 +121,14 @@ describe("over HTTP", () => {
 
   test("what breaks a device's rules is listed with pointers into the body", async () => {
     const details = [{ pointer: "/shadow/state/delta", detail: "is not written" }];
-    mesh.standIns.devices.patchDevice = async (_, context) => context.fail("invalid_device", details);
+    mesh.fakes.devices.patchDevice = async (_, context) => context.fail("invalid_device", details);
     const answer = await mesh.fetch("/api/v2/devices/pump", { json: {} });
     expect(answer.status).toBe(400);
     expect(Problem.parse(await answer.json()).errors).toEqual(details);
   });
 
   test("a call lost with its bridge is 503 and worth another try", async () => {
-    mesh.standIns.bridge.call = async (_, context) => context.fail("bridge_restarting");
+    mesh.fakes.bridge.call = async (_, context) => context.fail("bridge_restarting");
     const { answer, problem } = await call();
     expect(answer.status).toBe(503);
     expect(answer.headers.get("retry-after")).toBe("1");
@@ -136,7 +136,7 @@ describe("over HTTP", () => {
   });
 
   test("a bridge that never answers is a timeout shortly after the device's time", async () => {
-    mesh.standIns.bridge.call = async (_, { deadline, signal }) => {
+    mesh.fakes.bridge.call = async (_, { deadline, signal }) => {
       await deadline.clock.sleep(60_000, signal);
       return { result: null };
     };
@@ -149,7 +149,7 @@ describe("over HTTP", () => {
 
   test("the parameters of a device call are passed on as they are, and the result comes bare", async () => {
     const seen: unknown[] = [];
-    mesh.standIns.bridge.call = async (input) => {
+    mesh.fakes.bridge.call = async (input) => {
       seen.push(input);
       return { result: { a: [1, "}"] } };
     };

@@ -67,17 +67,17 @@ const customer = {
   confirmed_at: null,
 };
 
-type Stand<C extends Parameters<typeof serve>[1]> = {
+type Fake<C extends Parameters<typeof serve>[1]> = {
   -readonly [M in keyof Implementation<C>]: Implementation<C>[M];
 };
 
-/** The services behind a gateway, as a test needs them: each method can be replaced while they serve. */
-export interface StandIns {
-  readonly keys: Stand<typeof keys>;
-  readonly devices: Stand<typeof devices>;
-  readonly data: Stand<typeof data>;
-  readonly bridge: Stand<typeof rpcBridge>;
-  readonly mailer: Stand<typeof mailer>;
+/** Fakes of the services that a gateway calls; each method can be replaced while they serve. */
+export interface Fakes {
+  readonly keys: Fake<typeof keys>;
+  readonly devices: Fake<typeof devices>;
+  readonly data: Fake<typeof data>;
+  readonly bridge: Fake<typeof rpcBridge>;
+  readonly mailer: Fake<typeof mailer>;
   /** Back to what they did first. */
   reset(): void;
 }
@@ -87,7 +87,7 @@ function unused(): never {
 }
 
 function firstImplementations() {
-  const keyImplementation: Stand<typeof keys> = {
+  const keyImplementation: Fake<typeof keys> = {
     verify: async ({ key }, context) => {
       for (const [kind, secret] of Object.entries(secrets)) {
         if (secret !== key) continue;
@@ -132,7 +132,7 @@ function firstImplementations() {
     forgetDevice: unused,
     readInvitation: unused,
   };
-  const deviceImplementation: Stand<typeof devices> = {
+  const deviceImplementation: Fake<typeof devices> = {
     listDevices: async () => ({ next: null, items: [device("pump")] }),
     createDevice: async ({ id = "made" }, context) => {
       if (id === "pump") return context.fail("device_exists");
@@ -158,20 +158,20 @@ function firstImplementations() {
     readConnections: unused,
     readPresence: unused,
   };
-  const dataImplementation: Stand<typeof data> = {
+  const dataImplementation: Fake<typeof data> = {
     queryRecords: async () => ({ next: null, items: [record(1)] }),
     purgeDevice: unused,
     admitDevice: unused,
     readBacklog: async () => ({ waiting: 7 }),
   };
-  const bridgeImplementation: Stand<typeof rpcBridge> = {
+  const bridgeImplementation: Fake<typeof rpcBridge> = {
     call: async ({ params }) => ({ result: params ?? null }),
     endSessions: unused,
     wipeDevice: unused,
     awaitIngestion: unused,
     readBacklog: async () => ({ waiting: 2 }),
   };
-  const mailerImplementation: Stand<typeof mailer> = {
+  const mailerImplementation: Fake<typeof mailer> = {
     listDeadMail: async () => ({ next: null, items: [] }),
     retryDeadMail: async () => ({}),
     readQueue: async () => ({ waiting: 1, dead: 4 }),
@@ -185,23 +185,23 @@ function firstImplementations() {
   };
 }
 
-/** Serves a stand-in for each service that the gateway calls, by the contract itself. */
-export function serveStandIns(bus: Bus): StandIns {
-  const standIns = firstImplementations();
+/** Serves a fake of each service that the gateway calls, by the contract itself. */
+export function serveFakes(bus: Bus): Fakes {
+  const fakes = firstImplementations();
   const served = [
-    serve(bus, keys, late(standIns.keys)),
-    serve(bus, devices, late(standIns.devices)),
-    serve(bus, data, late(standIns.data)),
-    serve(bus, rpcBridge, late(standIns.bridge)),
-    serve(bus, mailer, late(standIns.mailer)),
+    serve(bus, keys, late(fakes.keys)),
+    serve(bus, devices, late(fakes.devices)),
+    serve(bus, data, late(fakes.data)),
+    serve(bus, rpcBridge, late(fakes.bridge)),
+    serve(bus, mailer, late(fakes.mailer)),
   ];
   announce(bus, { description: "All but the gateway.", served });
   return {
-    ...standIns,
+    ...fakes,
     reset() {
       const first = firstImplementations();
       for (const name of Object.keys(first) as (keyof typeof first)[])
-        Object.assign(standIns[name], first[name]);
+        Object.assign(fakes[name], first[name]);
     },
   };
 }

@@ -18,7 +18,7 @@ import { pino } from "pino";
 import { GatewayEnv } from "../src/env.ts";
 import { type Gateway, startGateway } from "../src/gateway.ts";
 import type { GatewayClients } from "../src/http/handlers.ts";
-import { type StandIns, secrets, serveStandIns } from "./fakes.ts";
+import { type Fakes, secrets, serveFakes } from "./fakes.ts";
 
 /** How a test's gateway is set up. */
 export interface FixtureOptions {
@@ -35,19 +35,19 @@ interface TestRequest extends Omit<RequestInit, "headers" | "body"> {
   readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream;
 }
 
-/** The real gateway over HTTP, with contract stand-ins behind it on a real nats-server. */
+/** The real gateway over HTTP, with fakes of its contracts on a real nats-server. */
 export interface Fixture extends AsyncDisposable {
   readonly url: string;
   readonly server: TestNatsServer;
-  readonly standIns: StandIns;
+  readonly fakes: Fakes;
   readonly events: Publisher<typeof keyEvents>;
   readonly deviceEvents: Publisher<typeof deviceEvents>;
   readonly rpcEvents: Publisher<typeof rpcEvents>;
   readonly dataEvents: Publisher<typeof dataEvents>;
-  /** The connection of the stand-ins. */
+  /** The connection of the fakes. */
   readonly services: Bus;
   readonly metrics: Metrics;
-  /** What the gateway tells discovery of its requests. */
+  /** Totals of the requests, for discovery. */
   readonly answered: EndpointStats;
   /** All that was logged so far. */
   log(): string;
@@ -73,9 +73,9 @@ export async function startFixture({ env = {}, clock = systemClock }: FixtureOpt
   );
   const server = await startNatsServer({ jetstream: true });
   const metrics = createMetrics();
-  const services = await connectBus({ url: server.url, name: "stand-ins", log });
+  const services = await connectBus({ url: server.url, name: "fakes", log });
   const bus = await connectBus({ url: server.url, name: "gateway", log, metrics });
-  const standIns = serveStandIns(services);
+  const fakes = serveFakes(services);
   const events = await createPublisher(services, keyEvents);
   await services.flush();
   const settings = GatewayEnv.parse({
@@ -101,7 +101,7 @@ export async function startFixture({ env = {}, clock = systemClock }: FixtureOpt
   return {
     url: gateway.url,
     server,
-    standIns,
+    fakes,
     events,
     deviceEvents: await createPublisher(services, deviceEvents),
     rpcEvents: await createPublisher(services, rpcEvents),

@@ -9,7 +9,7 @@ let mesh: Fixture;
 beforeAll(async () => {
   mesh = await startFixture();
 });
-afterEach(() => mesh.standIns.reset());
+afterEach(() => mesh.fakes.reset());
 afterAll(async () => mesh[Symbol.asyncDispose]());
 
 interface Asked {
@@ -37,7 +37,7 @@ const ids = (list: unknown) => (list as { id: unknown }[]).map(({ id }) => id);
 describe("the list of devices", () => {
   test("is one array over all pages", async () => {
     const list = listOf(25, 10, (at) => device(`d${at}`));
-    mesh.standIns.devices.listDevices = list.page;
+    mesh.fakes.devices.listDevices = list.page;
     const answer = await mesh.fetch(`${devices}?online=true&filter=d`);
     expect(ids(await answer.json())).toEqual(Array.from({ length: 25 }, (_, at) => `d${at}`));
     expect(answer.headers.get("link")).toBeNull();
@@ -49,9 +49,9 @@ describe("the list of devices", () => {
   });
 
   test("is an empty array where there is nothing, also after empty pages", async () => {
-    mesh.standIns.devices.listDevices = async () => ({ next: null, items: [] });
+    mesh.fakes.devices.listDevices = async () => ({ next: null, items: [] });
     expect(await (await mesh.fetch(devices)).text()).toBe("[]");
-    mesh.standIns.devices.listDevices = async ({ after }) =>
+    mesh.fakes.devices.listDevices = async ({ after }) =>
       after === "2"
         ? { next: null, items: [device("last")] }
         : { next: after === undefined ? "1" : "2", items: [] };
@@ -60,7 +60,7 @@ describe("the list of devices", () => {
 
   test("with a limit is that many over several pages, and leads on without the key", async () => {
     const list = listOf(25, 10, (at) => device(`d${at}`, { name: '],[{"' }));
-    mesh.standIns.devices.listDevices = list.page;
+    mesh.fakes.devices.listDevices = list.page;
     const answer = await mesh.fetch(`${devices}?limit=12&filter=d`);
     expect(ids(await answer.json())).toHaveLength(12);
     expect(list.asked).toEqual([
@@ -74,21 +74,21 @@ describe("the list of devices", () => {
   });
 
   test("with a limit that ends it has no link", async () => {
-    mesh.standIns.devices.listDevices = listOf(3, 10, (at) => device(`d${at}`)).page;
+    mesh.fakes.devices.listDevices = listOf(3, 10, (at) => device(`d${at}`)).page;
     const answer = await mesh.fetch(`${devices}?limit=3`);
     expect(ids(await answer.json())).toHaveLength(3);
     expect(answer.headers.get("link")).toBeNull();
   });
 
   test("whose first page fails is a problem", async () => {
-    mesh.standIns.devices.listDevices = async (_, context) => context.fail("cursor_invalid");
+    mesh.fakes.devices.listDevices = async (_, context) => context.fail("cursor_invalid");
     const answer = await mesh.fetch(`${devices}?after=x`);
     expect(answer.status).toBe(400);
     expect(((await answer.json()) as { reason: string }).reason).toBe("cursor_invalid");
   });
 
   test("whose later page fails ends the connection, so that it never looks whole", async () => {
-    mesh.standIns.devices.listDevices = async ({ after }) => {
+    mesh.fakes.devices.listDevices = async ({ after }) => {
       if (after !== undefined) throw new Error("the store is gone");
       return { next: "1", items: [device("d0")] };
     };
@@ -101,7 +101,7 @@ describe("the list of devices", () => {
   test("waits for a slow reader, holding one page", async () => {
     let pages = 0;
     const name = "x".repeat(256);
-    mesh.standIns.devices.listDevices = async () => {
+    mesh.fakes.devices.listDevices = async () => {
       pages++;
       return {
         next: pages < 400 ? String(pages) : null,
@@ -134,7 +134,7 @@ describe("the list of devices", () => {
       begin = resolve;
     });
     let release = (): void => undefined;
-    mesh.standIns.devices.listDevices = async ({ after }) => {
+    mesh.fakes.devices.listDevices = async ({ after }) => {
       if (after === undefined) return { next: "1", items: [device("d0")] };
       begin();
       await new Promise<void>((resolve) => {
@@ -160,7 +160,7 @@ describe("stored data", () => {
 
   test("is the first hundred unless asked otherwise", async () => {
     const list = stored();
-    mesh.standIns.data.queryRecords = list.page as never;
+    mesh.fakes.data.queryRecords = list.page as never;
     expect(ids(await (await mesh.fetch("/api/v2/data")).json())).toHaveLength(100);
     expect(list.asked).toEqual([
       { principal: { kind: "master" }, caller: "id-master", skip: 0, limit: 100, order: "asc" },
@@ -170,7 +170,7 @@ describe("stored data", () => {
 
   test("skips on the first page only, and a negative skip bounds the answer", async () => {
     const list = listOf(9, 4, (at) => record(at + 1));
-    mesh.standIns.data.queryRecords = list.page as never;
+    mesh.fakes.data.queryRecords = list.page as never;
     const records = ids(await (await mesh.fetch("/api/v2/data?skip=-7&limit=5000&filter=a%2Bb+c")).json());
     expect(records).toHaveLength(7);
     expect(list.asked).toMatchObject([
@@ -180,7 +180,7 @@ describe("stored data", () => {
   });
 
   test("of limit 0 is empty, after its other parameters were checked", async () => {
-    mesh.standIns.data.queryRecords = async ({ limit, filter }, context) =>
+    mesh.fakes.data.queryRecords = async ({ limit, filter }, context) =>
       filter === "\0" ? context.fail("filter_invalid") : { next: limit === 0 ? null : "1", items: [] };
     expect(await (await mesh.fetch("/api/v2/data?limit=0")).text()).toBe("[]");
     expect((await mesh.fetch("/api/v2/data?limit=0&filter=%00")).status).toBe(400);
@@ -188,7 +188,7 @@ describe("stored data", () => {
 
   test("goes out as NDJSON without a limit", async () => {
     const list = stored();
-    mesh.standIns.data.queryRecords = list.page as never;
+    mesh.fakes.data.queryRecords = list.page as never;
     const answer = await mesh.fetch("/api/v2/data", { headers: { accept: "application/x-ndjson" } });
     expect(answer.headers.get("content-type")).toBe("application/x-ndjson");
     const lines = (await answer.text()).trimEnd().split("\n");
@@ -200,7 +200,7 @@ describe("stored data", () => {
 
   test("is exported up to what was stored at the beginning, however fast devices publish", async () => {
     let stored = 3;
-    mesh.standIns.data.queryRecords = async ({ skip, after }) => {
+    mesh.fakes.data.queryRecords = async ({ skip, after }) => {
       if (skip === -1) return { next: null, items: [record(stored)] };
       const id = Number(after ?? 0) + 1;
       stored += 2;
@@ -213,7 +213,7 @@ describe("stored data", () => {
 
   test("goes out as CSV after RFC 4180, with a header line", async () => {
     const messages = ['say "hi", twice', "two\r\nlines", "1+1=2", "", "ü", "\n"];
-    mesh.standIns.data.queryRecords = async () => ({
+    mesh.fakes.data.queryRecords = async () => ({
       next: null,
       items: messages.map((message, at) =>
         record(at, { message, ...(at === 0 && { encoding: "base64" as const }) }),
@@ -243,7 +243,7 @@ describe("stored data", () => {
       "-5\n=1",
     ];
     const harmless = ["-5", "+3.2", "-1e-3", "'=1", "5-3", " =1"];
-    mesh.standIns.data.queryRecords = async () => ({
+    mesh.fakes.data.queryRecords = async () => ({
       next: null,
       items: [...formulas, ...harmless].map((message, at) => record(at, { message })),
     });
@@ -255,7 +255,7 @@ describe("stored data", () => {
 
   test("exports take any limit, answers in JSON none above 5,000", async () => {
     const list = stored();
-    mesh.standIns.data.queryRecords = list.page as never;
+    mesh.fakes.data.queryRecords = list.page as never;
     for (const accept of ["application/x-ndjson", "text/csv"]) {
       expect((await mesh.fetch("/api/v2/data?limit=5001", { headers: { accept } })).status).toBe(200);
     }
@@ -272,7 +272,7 @@ describe("stored data", () => {
   );
 
   test("an export without records is empty, in CSV but for the header line", async () => {
-    mesh.standIns.data.queryRecords = async () => ({ next: null, items: [] });
+    mesh.fakes.data.queryRecords = async () => ({ next: null, items: [] });
     const ndjson = await mesh.fetch("/api/v2/data", { headers: { accept: "application/x-ndjson" } });
     expect(await ndjson.text()).toBe("");
     const csv = await mesh.fetch("/api/v2/data", { headers: { accept: "text/csv" } });
@@ -283,7 +283,7 @@ describe("stored data", () => {
 test("a key whose large answers nobody reads gets no more of them until they are read or given up", async () => {
   await using bounded = await startFixture({ env: { MASTER_LARGE_ANSWERS: "3" } });
   const name = "x".repeat(256);
-  bounded.standIns.devices.listDevices = async ({ after = "0", filter }) => ({
+  bounded.fakes.devices.listDevices = async ({ after = "0", filter }) => ({
     next: filter === undefined && Number(after) < 400 ? String(Number(after) + 1) : null,
     items: Array.from({ length: filter === "few" ? 2 : 200 }, (_, at) => device(`d${after}-${at}`, { name })),
   });

@@ -25,7 +25,7 @@ beforeAll(async () => {
   await mesh.services.flush();
 });
 afterEach(async () => {
-  mesh.standIns.reset();
+  mesh.fakes.reset();
   // What was read before is old, also for listeners.
   await clock.advance(2_000);
 });
@@ -63,7 +63,7 @@ async function listen(signal?: AbortSignal) {
 
 test("tells who runs, how they do in milliseconds, and what waits", async () => {
   const { services, queues } = await read();
-  const replicas = services.flatMap(({ name, replicas }) => (name === "stand-ins" ? replicas : []));
+  const replicas = services.flatMap(({ name, replicas }) => (name === "fakes" ? replicas : []));
   expect(replicas.find(({ version }) => version === "3.0.0")?.endpoints).toEqual([
     { name: "greet", requests: 4, errors: 1, mean_ms: 2.5, total_ms: 10 },
   ]);
@@ -72,14 +72,14 @@ test("tells who runs, how they do in milliseconds, and what waits", async () => 
 });
 
 test("a queue whose owner does not say is null, and the others are told", async () => {
-  mesh.standIns.mailer.readQueue = () => Promise.reject(ServiceError.of("unavailable"));
-  mesh.standIns.data.readBacklog = async (_, context) => context.fail("backlog_unknown");
+  mesh.fakes.mailer.readQueue = () => Promise.reject(ServiceError.of("unavailable"));
+  mesh.fakes.data.readBacklog = async (_, context) => context.fail("backlog_unknown");
   expect((await read()).queues).toEqual({ data: null, rpc_bridge: 2, mail: null, dead_mail: null });
 });
 
 test("services are asked once for all who ask within a second", async () => {
   let asked = 0;
-  mesh.standIns.mailer.readQueue = async () => {
+  mesh.fakes.mailer.readQueue = async () => {
     asked++;
     return { waiting: asked, dead: 0 };
   };
@@ -93,7 +93,7 @@ test("a listener is told again every 2 s until it leaves", async () => {
   const leaving = new AbortController();
   const { events, ended } = await listen(leaving.signal);
   await eventually(() => events().length === 1);
-  mesh.standIns.mailer.readQueue = async () => ({ waiting: 9, dead: 9 });
+  mesh.fakes.mailer.readQueue = async () => ({ waiting: 9, dead: 9 });
   await eventually(async () => {
     await clock.advance(500);
     return events().length >= 3;
@@ -177,7 +177,7 @@ test("who asks what a stream would be takes no place", async () => {
 test("a listener whose key is revoked is told no more", async () => {
   const { events, ended } = await listen();
   await eventually(() => events().length === 1);
-  mesh.standIns.keys.verify = async (_, context) => context.fail("key_invalid");
+  mesh.fakes.keys.verify = async (_, context) => context.fail("key_invalid");
   await mesh.events.revoked({ key_ids: ["id-master"] });
   const stream = { over: false };
   void ended.then(() => {

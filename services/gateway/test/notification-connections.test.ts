@@ -43,7 +43,7 @@ describe("a stream", () => {
   beforeAll(async () => {
     mesh = await startFixture({ env: { NOTIFY_MASTER_LISTENERS: "3", NOTIFY_KEY_LISTENERS: "1" } });
   });
-  afterEach(() => mesh.standIns.reset());
+  afterEach(() => mesh.fakes.reset());
   afterAll(async () => {
     await mesh[Symbol.asyncDispose]();
   });
@@ -123,8 +123,8 @@ describe("a stream", () => {
   });
 
   test("ends when its key expires", async () => {
-    const first = mesh.standIns.keys.verify;
-    mesh.standIns.keys.verify = async (input, context) => ({
+    const first = mesh.fakes.keys.verify;
+    mesh.fakes.keys.verify = async (input, context) => ({
       ...(await first(input, context)),
       expires_at: new Date(Date.now() + 800).toISOString(),
     });
@@ -137,7 +137,7 @@ describe("a stream", () => {
     const clock = new ManualClock();
     await using other = await startFixture({ clock, env: { KEY_CACHE_MS: "60000" } });
     const client = await openWebSocket(other.url, notify, { key });
-    other.standIns.keys.verify = async (_, context) => context.fail("key_invalid");
+    other.fakes.keys.verify = async (_, context) => context.fail("key_invalid");
     await clock.advance(59_000);
     await other.deviceEvents.online({ id: "pump", timestamp: at });
     await client.heard(1);
@@ -150,7 +150,7 @@ describe("a stream", () => {
     const client = await openWebSocket(other.url, notify, { key });
     const guess = () => other.fetch(notify, { key: null, headers: { authorization: "Bearer mk_nobody" } });
     await eventually(async () => (await guess()).status === 429);
-    other.standIns.keys.verify = async (_, context) => context.fail("key_invalid");
+    other.fakes.keys.verify = async (_, context) => context.fail("key_invalid");
     await other.server.kill();
     await other.server.restart();
     await eventually(() => other.services.connected);
@@ -244,9 +244,9 @@ test("a thousand listeners cost one consumer of the stream of events", async () 
 
 test("a client that vanishes while its key is verified takes no place and harms nobody", async () => {
   await using mesh = await startFixture({ env: { NOTIFY_MASTER_LISTENERS: "1" } });
-  const verify = mesh.standIns.keys.verify;
+  const verify = mesh.fakes.keys.verify;
   const held: (() => void)[] = [];
-  mesh.standIns.keys.verify = async (input, context) => {
+  mesh.fakes.keys.verify = async (input, context) => {
     await new Promise<void>((resolve) => held.push(resolve));
     return verify(input, context);
   };
@@ -259,7 +259,7 @@ test("a client that vanishes while its key is verified takes no place and harms 
   socket.resetAndDestroy();
   await eventually(() => mesh.log().includes('"aborted":true'));
   held[0]?.();
-  mesh.standIns.keys.verify = verify;
+  mesh.fakes.keys.verify = verify;
   const client = await openWebSocket(mesh.url, notify, { key });
   client.leave();
 });
@@ -310,8 +310,8 @@ test("a gateway stops in time also when a handshake waits for a service", async 
   await using mesh = await startFixture({ env: { DRAIN_MS: "300" } });
   const held = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
-  const verify = mesh.standIns.keys.verify;
-  mesh.standIns.keys.verify = async (input, context) => {
+  const verify = mesh.fakes.keys.verify;
+  mesh.fakes.keys.verify = async (input, context) => {
     asked.resolve();
     await held.promise;
     return verify(input, context);

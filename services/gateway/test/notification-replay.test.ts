@@ -127,8 +127,8 @@ test("the holder of a public key gets several changes as one, in order with the 
   await using mesh = await startFixture();
   const acl = { read: ["/state/reported"], write: [], rpc: ["Allowed"], queries: { t: { topic: "temp/+" } } };
   const asked: (() => void)[] = [];
-  mesh.standIns.devices.readAccess = async () => ({ acl, created_at: at });
-  mesh.standIns.devices.readDevice = async ({ id, principal }) => {
+  mesh.fakes.devices.readAccess = async () => ({ acl, created_at: at });
+  mesh.fakes.devices.readDevice = async ({ id, principal }) => {
     expect(principal).toEqual({ kind: "public_key", device_id: "pump" });
     await new Promise<void>((resolve) => asked.push(resolve));
     return { etag: '"1"', device: { id, shadow: { version: asked.length } } };
@@ -164,7 +164,7 @@ test("the holder of a public key gets several changes as one, in order with the 
     ["updated", { id: "pump", shadow: { version: 2 } }],
     ["data", record(1, { topic: "db/pump/temp/inside" })],
   ]);
-  mesh.standIns.devices.readDevice = async () => {
+  mesh.fakes.devices.readDevice = async () => {
     throw new Error("the store is away");
   };
   await changed("pump");
@@ -221,7 +221,7 @@ test("who hears of records is told that some may be missing when the broker was 
 test("the holder of a public key is given nothing from before its device was created, in replays and live", async () => {
   await using mesh = await startFixture();
   const acl = { read: ["/state"], write: [], rpc: ["Open"], queries: { t: { topic: "#" } } };
-  mesh.standIns.devices.readAccess = async () => ({ acl, created_at: at });
+  mesh.fakes.devices.readAccess = async () => ({ acl, created_at: at });
   const former = { id: "pump", timestamp: "2025-12-31T23:59:57.999Z" };
   const present = { id: "pump", timestamp: at };
   const happen = async (about: typeof former) => {

@@ -8,7 +8,7 @@ let mesh: Fixture;
 beforeAll(async () => {
   mesh = await startFixture({ env: { PUBLIC_URL: "https://mesh.example.com" } });
 });
-afterEach(() => mesh.standIns.reset());
+afterEach(() => mesh.fakes.reset());
 afterAll(async () => mesh[Symbol.asyncDispose]());
 
 const read = (path: string, headers: Record<string, string> = {}) => mesh.fetch(path, { key: null, headers });

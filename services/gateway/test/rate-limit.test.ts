@@ -154,7 +154,7 @@ describe("over HTTP", () => {
 
   test("a filter of one or two characters, which reads through the records, costs twenty tokens", async () => {
     await clock.advance(60_000);
-    mesh.standIns.data.queryRecords = async () => ({ next: null, items: [] });
+    mesh.fakes.data.queryRecords = async () => ({ next: null, items: [] });
     const search = async (filter: string) => {
       const answer = await mesh.fetch(`/api/v2/data?filter=${encodeURIComponent(filter)}`);
       return [answer.status, answer.headers.get("ratelimit")];

@@ -9,7 +9,7 @@ let mesh: Fixture;
 beforeAll(async () => {
   mesh = await startFixture();
 });
-afterEach(() => mesh.standIns.reset());
+afterEach(() => mesh.fakes.reset());
 afterAll(async () => mesh[Symbol.asyncDispose]());
 
 const values: Readonly<Record<string, string>> = { id: "pump", func: "Allowed", name: "known" };

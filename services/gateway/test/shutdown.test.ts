@@ -10,7 +10,7 @@ test("a gateway that stops finishes what runs, ends its connections and takes no
   await using mesh = await startFixture();
   let finish = (): void => undefined;
   let begun = false;
-  mesh.standIns.devices.readDevice = async () => {
+  mesh.fakes.devices.readDevice = async () => {
     begun = true;
     await new Promise<void>((resolve) => {
       finish = resolve;
@@ -32,7 +32,7 @@ test("what does not finish in time is cut off", async () => {
   await using mesh = await startFixture({ env: { DRAIN_MS: "100" } });
   let begun = false;
   let release = (): void => undefined;
-  mesh.standIns.devices.readDevice = async () => {
+  mesh.fakes.devices.readDevice = async () => {
     begun = true;
     await new Promise<void>((resolve) => {
       release = resolve;

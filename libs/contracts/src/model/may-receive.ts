@@ -6,9 +6,8 @@ import { pointerTree } from "./pointer-tree.ts";
 import { topicMatcher } from "./topic-match.ts";
 
 /**
- * Whether a device's public key may receive a frame about the device (api.md, Notification stream); without an ACL there
- * is no such device. A name that is not listed here is refused, as is `updated`: it carries the device, which
- * `devices.readDevice` cuts to the ACL.
+ * Whether a device's public key may receive a frame about the device (api.md, Notification stream); there is no ACL
+ * where there is no device. Other names are refused, also `updated`: `devices.readDevice` cuts its device to the ACL.
  */
 export function mayReceive(
   acl: Acl | undefined,

@@ -11,8 +11,8 @@ export interface PermissionCacheOptions {
 }
 
 /**
- * Answers of `devices.authorize` until their TTL ends or their device changes; the least recently used device is evicted
- * first. Refusals are not cached.
+ * Answers of `devices.authorize` until their TTL ends or their device changes; the least recently used device is
+ * evicted first. Refusals are not cached.
  */
 export class PermissionCache {
   readonly #options: PermissionCacheOptions;

@@ -27,7 +27,7 @@ type CallerOf<R extends RouteDeclaration> = R["auth"] extends readonly (infer K)
   ? Extract<Principal, { readonly kind: K }>
   : undefined;
 
-/** Runs calls under their own timeout, in milliseconds, instead of the request's; they end when the client goes away. */
+/** Runs calls under their own timeout, in milliseconds; they also end when the client goes away. */
 export type Within = <T>(timeoutMs: number, work: (call: CallContext) => Promise<T>) => Promise<T>;
 
 /** A request that has passed the checks of its route. */

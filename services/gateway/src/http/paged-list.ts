@@ -22,8 +22,8 @@ export interface ListPage {
 export type ListPages = AsyncGenerator<ListPage, void, undefined>;
 
 /**
- * The pages of a list up to `limit` items, each fetched when the one before has been taken. `fetch` returns a page as its
- * owner sent it: `{"next":…,"items":[…]}`.
+ * The pages of a list up to `limit` items, each fetched when the one before has been taken. `fetch` returns a page as
+ * its owner sent it: `{"next":…,"items":[…]}`.
  */
 export async function* pagesOf(
   fetch: (request: PageRequest) => Promise<Uint8Array>,

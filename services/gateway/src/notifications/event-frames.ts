@@ -7,7 +7,7 @@ import type { StreamedEvent } from "@devmesh/service-kit/event-stream";
 import type { z } from "zod";
 import { Frame } from "./frame.ts";
 
-/** Name and data of a frame; id and timestamp are those of the event. */
+/** Name and data of a frame; it has the id and the timestamp of the event. */
 type NameAndData = readonly [name: string, data: Json];
 type FramesOf<E extends EventsDeclaration> = {
   readonly [N in keyof E["events"]]?: (event: z.output<E["events"][N]["schema"]>) => NameAndData;

@@ -8,8 +8,8 @@ import { json, type Reply } from "../http/reply.ts";
 /** Time that the bridge has beyond the device's timeout, in milliseconds. */
 const travelMs = 250;
 /**
- * Latest answer after the device's timeout, in milliseconds: api.md (RPC) promises 50. The bridge answers before, unless
- * it is overloaded or has crashed.
+ * Latest answer after the device's timeout, in milliseconds: api.md (RPC) promises 50. The bridge answers before,
+ * unless it is overloaded or has crashed.
  */
 const lateMs = 30;
 

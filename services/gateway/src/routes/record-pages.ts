@@ -44,9 +44,9 @@ export function recordPages(
 }
 
 /**
- * The pages of all records that match, except those stored after the first page, of which the last page may hold some:
- * otherwise an export that is slower than the devices would never end. With `skip` cursors are no record ids, so that the
- * export ends with the last record.
+ * The pages of all records that match, except those stored after the first page, of which the last page may hold
+ * some: an export that is slower than the devices would never end. With `skip` cursors are no record ids, and it ends
+ * with the last record.
  */
 export async function* pagesOfAllRecords(
   client: GatewayClients["data"],
