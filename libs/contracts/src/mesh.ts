@@ -53,7 +53,7 @@ export const mesh = {
   }),
   keys: defineService({
     serves: keys,
-    calls: [calls(rpcBridge, ["awaitIngestion"])],
+    calls: [],
     publishes: keyEvents,
     subscribes: [subscribesTo(deviceEvents, ["throttled"])],
     follows: [],

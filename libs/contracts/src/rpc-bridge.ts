@@ -67,7 +67,7 @@ export const rpcBridge = defineContract({
       idempotent: true,
       errors: {},
     },
-    /** Answers once the broker keeps what devices publish; `keys` admits no device before. */
+    /** Answers once the broker stores what devices publish. Deprecated: `keys` asks the broker. */
     awaitIngestion: {
       in: z.object({}),
       out: z.object({}),

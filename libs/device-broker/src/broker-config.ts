@@ -4,6 +4,7 @@ import {
   connectionsSubject,
   deviceConnectSubject,
   deviceDisconnectSubject,
+  deviceStoreRequests,
   devicesAccount,
   meshAccount,
   systemAccount,
@@ -207,11 +208,16 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
         imports: [
           ...fromSystem.streams.map((subject) => ({ stream: { account: systemAccount, subject } })),
           ...fromSystem.services.map((subject) => ({ service: { account: systemAccount, subject } })),
+          ...Object.entries(deviceStoreRequests).map(([to, subject]) => ({
+            service: { account: devicesAccount, subject },
+            to,
+          })),
         ],
       },
       [devicesAccount]: {
         jetstream: "enabled",
         users: usersOf(devicesAccount),
+        exports: Object.values(deviceStoreRequests).map((service) => ({ service, accounts: [meshAccount] })),
         limits: { max_subscriptions: maxSubscriptions },
       },
     },

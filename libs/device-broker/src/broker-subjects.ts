@@ -61,3 +61,13 @@ export const mqttSessionStream = "$MQTT_sess";
 
 /** Prefix of a session, as a subject, inside `$MQTT_sess`. */
 export const mqttSessionPrefix = "$MQTT.sess.";
+
+/**
+ * Requests of JetStream in account DEVICES that account MESH imports, by their subject there: what `keys` needs to see
+ * that the broker stores what devices publish.
+ */
+export const deviceStoreRequests = {
+  "broker.devices.stream": `$JS.API.STREAM.INFO.${mqttStream}`,
+  "broker.devices.consumer.data": `$JS.API.CONSUMER.INFO.${mqttStream}.data`,
+  "broker.devices.consumer.rpc-bridge": `$JS.API.CONSUMER.INFO.${mqttStream}.rpc-bridge`,
+} as const;

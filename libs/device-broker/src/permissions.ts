@@ -20,6 +20,7 @@ import {
   deviceConnectSubject,
   deviceConsumers,
   deviceDisconnectSubject,
+  deviceStoreRequests,
   mqttQos2Stream,
   mqttRetainedStream,
   mqttSessionStream,
@@ -85,7 +86,10 @@ function meshPermissions(name: string, declaration: ServiceDeclaration): UserPer
   for (const queue of produces)
     publish.push(queueSubject(queue.name), ...streamUpkeep(queueStream(queue.name)));
   for (const queue of consumes) publish.push(...queueConsumption(queue.name));
-  if (rights.includes("auth_callout")) subscribe.push(`${authCalloutSubject} ${name}`);
+  if (rights.includes("auth_callout")) {
+    subscribe.push(`${authCalloutSubject} ${name}`);
+    publish.push(...Object.keys(deviceStoreRequests));
+  }
   if (rights.includes("discovery")) publish.push(discoverAll);
   if (rights.includes("device_connections")) {
     subscribe.push(deviceConnectSubject, deviceDisconnectSubject);

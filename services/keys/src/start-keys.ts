@@ -3,7 +3,7 @@ import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
 import { answerAuthCallout } from "@devmesh/device-broker/auth-callout";
 import { loginTimeoutMs } from "@devmesh/device-broker/broker-config";
-import { createCallContext } from "@devmesh/service-kit/context";
+import { checkDeviceStore } from "@devmesh/device-broker/device-store-check";
 import { subscribe } from "@devmesh/service-kit/events";
 import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
 import { createProducer } from "@devmesh/service-kit/queue-producer";
@@ -25,7 +25,8 @@ import { openMongoKeyStore } from "./store/key-store.mongodb.ts";
 import { openSqliteKeyStore } from "./store/key-store.sqlite.ts";
 import { createIdSource } from "./store/sortable-id.ts";
 
-const ingestionTimeoutMs = 5_000;
+/** Of one request to the broker. */
+const deviceStoreTimeoutMs = 2_000;
 /** Less than the broker waits for the decision of a login. */
 const decisionTimeoutMs = loginTimeoutMs - 1_000;
 const readinessTimeoutMs = 1_000;
@@ -35,7 +36,7 @@ type Declaration = typeof mesh.keys;
 /** What a start needs. */
 export type StartKeysOptions = Pick<
   StartOptions<Declaration, KeysEnv>,
-  "env" | "bus" | "publisher" | "clients" | "log" | "clock" | "signal"
+  "env" | "bus" | "publisher" | "log" | "clock" | "signal"
 >;
 
 /** The started service; ready when the store can be read. */
@@ -46,7 +47,7 @@ export type StartedKeys = Required<Omit<StartedService<Declaration["serves"]>, "
  * @throws Error with one clear sentence
  */
 export async function startKeys(options: StartKeysOptions): Promise<StartedKeys> {
-  const { env, bus, publisher, clients, log, clock, signal } = options;
+  const { env, bus, publisher, log, clock, signal } = options;
   const encryption = createEncryption(env.KEY_ENCRYPTION_KEY);
   const newId = createIdSource(clock);
   const url = parseStoreUrl(env.STORE_URL);
@@ -85,10 +86,7 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
         },
       }),
     });
-    const gate = createIngestionGate(async () => {
-      using call = createCallContext({ timeoutMs: ingestionTimeoutMs, signal });
-      await clients["rpc-bridge"].awaitIngestion({}, call);
-    });
+    const gate = createIngestionGate(() => checkDeviceStore(bus, deviceStoreTimeoutMs));
     // Before the devices reconnect: later, the answer would queue after all their logins.
     const forgetHook = bus.onReconnect(() => {
       gate.close();

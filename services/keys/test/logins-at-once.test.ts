@@ -1,6 +1,4 @@
 import { connect, type Socket } from "node:net";
-import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
-import { serve } from "@devmesh/service-kit/serve";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { expect, test } from "@jest/globals";
 import { startKeysIn, startWorld } from "./running-keys.ts";
@@ -9,12 +7,7 @@ const devices = 2_000;
 
 test("of two thousand devices that connect at once none is refused", async () => {
   await using world = await startWorld();
-  const { awaitIngestion } = rpcBridge.methods;
-  serve(
-    await world.connect("rpc-bridge"),
-    { ...rpcBridge, methods: { awaitIngestion } },
-    { awaitIngestion: async () => ({}) },
-  );
+  await world.provisionDeviceStreams();
   await using service = await startKeysIn(world, { clock: new ManualClock(new Date()) });
   const logins: Login[] = [];
   for (let from = 0; from < devices; from += 200) {

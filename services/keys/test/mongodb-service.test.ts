@@ -1,7 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import { serve } from "@devmesh/service-kit/serve";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -133,10 +131,7 @@ describeOverMongodb("keys over MongoDB", (mongodb) => {
   });
 
   test("devices are refused while the store is away, not counted as failed, and let in when it is back", async () => {
-    const bridge = await world.connect("rpc-bridge");
-    const { awaitIngestion } = rpcBridge.methods;
-    serve(bridge, { ...rpcBridge, methods: { awaitIngestion } }, { awaitIngestion: async () => ({}) });
-    await bridge.flush();
+    await world.provisionDeviceStreams();
     await using service = await startKeysIn(world, {
       env: { ...viaProxy, LOGIN_FAILURES_PER_DEVICE_MINUTE: "1" },
       // The broker ends admissions by its own clock.

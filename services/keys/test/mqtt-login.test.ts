@@ -1,7 +1,5 @@
 import { mesh } from "@devmesh/contracts/mesh";
-import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
-import type { Bus } from "@devmesh/service-kit/bus";
-import { serve } from "@devmesh/service-kit/serve";
+import { streamManager } from "@devmesh/service-kit/streams";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
@@ -9,14 +7,13 @@ import { type KeysWorld, type RunningKeys, startKeysIn, startWorld } from "./run
 
 let world: KeysWorld;
 let service: RunningKeys;
-let ingestionReady = true;
 const connected: MqttDevice[] = [];
 
 beforeAll(async () => {
   world = await startWorld();
   // The broker ends admissions by its own clock.
   service = await startKeysIn(world, { clock: new ManualClock(new Date()) });
-  serveIngestion(await world.connect("rpc-bridge"));
+  await world.provisionDeviceStreams();
 });
 afterEach(async () => {
   for (const device of connected.splice(0)) await device[Symbol.asyncDispose]();
@@ -25,20 +22,6 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]();
   await world[Symbol.asyncDispose]();
 });
-
-/** The one method of the bridge that logins wait for. */
-function serveIngestion(bus: Bus): void {
-  const { awaitIngestion } = rpcBridge.methods;
-  serve(
-    bus,
-    { ...rpcBridge, methods: { awaitIngestion } },
-    {
-      async awaitIngestion(_input, context) {
-        return ingestionReady ? {} : context.fail("ingestion_not_ready");
-      },
-    },
-  );
-}
 
 interface Login {
   readonly id: string;
@@ -245,15 +228,19 @@ describe("failed logins", () => {
   });
 });
 
-test("no device is admitted before the broker keeps what devices publish", async () => {
-  const login = await issue("early-1");
-  await service[Symbol.asyncDispose]();
-  ingestionReady = false;
-  service = await startKeysIn(world, { clock: service.clock });
-  await expect(connect(login)).rejects.toThrow(refused);
-  ingestionReady = true;
-  await connect(login);
-  ingestionReady = false;
-  await connect({ ...login, clientId: "early-1:b" });
-  ingestionReady = true;
+test("no device is admitted before the broker stores what devices publish", async () => {
+  await using world = await startWorld();
+  const earlier = await startKeysIn(world, { clock: new ManualClock(new Date()) });
+  const { token } = await earlier.call("issueCredentials", { device_id: "early-1" });
+  const login = { url: world.broker.mqttUrl, id: "early-1", token };
+  await expect(connectMqttDevice(login)).rejects.toThrow(refused);
+  const bridge = await world.provisionDeviceStreams();
+  await using _first = await connectMqttDevice(login);
+  const { streams } = await streamManager(bridge);
+  const { config } = await streams.info("$MQTT_msgs");
+  await streams.update("$MQTT_msgs", { ...config, discard: "old" });
+  await using _second = await connectMqttDevice({ ...login, clientId: "early-1:b" });
+  await earlier[Symbol.asyncDispose]();
+  await using _later = await startKeysIn(world, { clock: earlier.clock });
+  await expect(connectMqttDevice({ ...login, clientId: "early-1:c" })).rejects.toThrow(refused);
 });

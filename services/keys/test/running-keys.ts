@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { ContractDeclaration, MethodDeclaration } from "@devmesh/contracts/contract";
 import { keyEvents, keys } from "@devmesh/contracts/keys";
 import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
-import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import { calls, type ServiceDeclaration, subscribesTo } from "@devmesh/contracts/topology";
+import { provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { createClient } from "@devmesh/service-kit/client";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
@@ -14,9 +14,10 @@ import { createPublisher, subscribe } from "@devmesh/service-kit/events";
 import type { CallInput, CallOutput, MethodName } from "@devmesh/service-kit/implementation";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { serve } from "@devmesh/service-kit/serve";
-import { meshUser } from "@devmesh/service-kit/subjects";
+import { devicesUser, meshUser } from "@devmesh/service-kit/subjects";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { startBroker, type TestBroker } from "@devmesh/testkit/broker";
+import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import type { z } from "zod";
 import { KeysEnv } from "../src/env.ts";
@@ -34,6 +35,8 @@ export interface KeysWorld extends AsyncDisposable {
   readonly encryptionKey: string;
   /** A connection as one of the mesh's users, with that service's rights; it ends with the world. */
   connect(name: ServiceName): Promise<Bus>;
+  /** Sets up the broker's streams of device messages, as the bridge does; its connection ends with the world. */
+  provisionDeviceStreams(): Promise<Bus>;
 }
 
 /** Starts the broker and makes the folder; both go at the end. */
@@ -41,15 +44,25 @@ export async function startWorld(): Promise<KeysWorld> {
   const folder = await tempFolder();
   const broker = await startBroker();
   const open: Bus[] = [];
+  async function connectAs(name: string, user: string, password: string | undefined): Promise<Bus> {
+    if (password === undefined) throw new Error(`no user ${user}`);
+    const bus = await connectBus({ url: broker.url, name, user, password, log });
+    open.push(bus);
+    return bus;
+  }
   return {
     broker,
     folder: folder.path,
     encryptionKey: randomBytes(32).toString("base64"),
-    async connect(name) {
-      const password = broker.passwords[name];
-      if (password === undefined) throw new Error(`no user of ${name}`);
-      const bus = await connectBus({ url: broker.url, name, user: meshUser(name), password, log });
-      open.push(bus);
+    connect: (name) => connectAs(name, meshUser(name), broker.passwords[name]),
+    async provisionDeviceStreams() {
+      const user = devicesUser("rpc-bridge");
+      const token = broker.passwords[user];
+      const bus = await connectAs("rpc-bridge", user, token);
+      // The first login by MQTT makes the streams.
+      const login = { url: broker.mqttUrl, id: user, token: token ?? "", clientId: "_bridge" };
+      await (await connectMqttDevice(login)).leave();
+      await provisionDeviceStreams(bus, { signal: AbortSignal.timeout(30_000) });
       return bus;
     },
     async [Symbol.asyncDispose]() {
@@ -114,7 +127,6 @@ export async function startKeysIn(
     env: reading.env,
     bus,
     publisher: await createPublisher(bus, keyEvents),
-    clients: { "rpc-bridge": createClient(bus, calls(rpcBridge, ["awaitIngestion"])) },
     log,
     clock,
     signal: stopping.signal,

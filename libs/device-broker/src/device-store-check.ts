@@ -1,0 +1,28 @@
+import { assertConnected, type Bus } from "@devmesh/service-kit/bus";
+import { z } from "zod";
+import type { deviceStoreRequests } from "./broker-subjects.ts";
+
+const StreamInfo = z.object({
+  config: z.object({ discard: z.string() }),
+  state: z.object({ last_seq: z.int() }),
+});
+const ConsumerInfo = z.object({ delivered: z.object({ stream_seq: z.int() }) });
+
+/**
+ * Rejects unless the broker stores what devices publish: `$MQTT_msgs` has its limits, and no durable consumer on it is
+ * missing or ahead of it (see `provisionDeviceStreams`). `bus` is in account MESH.
+ */
+export async function checkDeviceStore(bus: Bus, timeoutMs: number): Promise<void> {
+  assertConnected(bus);
+  const request = async <T>(subject: keyof typeof deviceStoreRequests, reply: z.ZodType<T>) =>
+    reply.parse((await bus.connection.request(subject, "", { timeout: timeoutMs })).json());
+  const consumers = await Promise.all([
+    request("broker.devices.consumer.data", ConsumerInfo),
+    request("broker.devices.consumer.rpc-bridge", ConsumerInfo),
+  ]);
+  // Asked last: the stream may only have grown since.
+  const { config, state } = await request("broker.devices.stream", StreamInfo);
+  if (config.discard !== "new") throw new Error("the broker's stream of device messages has no limits yet");
+  if (consumers.some(({ delivered }) => delivered.stream_seq > state.last_seq))
+    throw new Error("a consumer is ahead of the broker's stream of device messages");
+}
