@@ -1,4 +1,5 @@
 import { assertConnected, type Bus } from "@devmesh/service-kit/bus";
+import { retry } from "@devmesh/service-kit/retry";
 import { z } from "zod";
 import type { deviceStoreRequests } from "./broker-subjects.ts";
 
@@ -8,14 +9,26 @@ const StreamInfo = z.object({
 });
 const ConsumerInfo = z.object({ delivered: z.object({ stream_seq: z.int() }) });
 
+/** Timeout of one request, in milliseconds: a stream without a leader does not answer. */
+const requestTimeoutMs = 2_000;
+
 /**
- * Rejects unless the broker stores what devices publish: `$MQTT_msgs` has its limits, and no durable consumer on it is
- * missing or ahead of it (see `provisionDeviceStreams`). `bus` is in account MESH.
+ * Resolves when the broker stores what devices publish: `$MQTT_msgs` has its limits, and no durable consumer on it is
+ * missing or ahead of it (see `provisionDeviceStreams`). Rejects after about `timeoutMs`. `bus` is in account MESH.
  */
-export async function checkDeviceStore(bus: Bus, timeoutMs: number): Promise<void> {
+export async function awaitDeviceStore(bus: Bus, timeoutMs: number): Promise<void> {
+  const until = performance.now() + timeoutMs;
+  await retry(() => checkDeviceStore(bus), {
+    firstMs: 100,
+    longestMs: 500,
+    isRetried: () => performance.now() < until,
+  });
+}
+
+async function checkDeviceStore(bus: Bus): Promise<void> {
   assertConnected(bus);
   const request = async <T>(subject: keyof typeof deviceStoreRequests, reply: z.ZodType<T>) =>
-    reply.parse((await bus.connection.request(subject, "", { timeout: timeoutMs })).json());
+    reply.parse((await bus.connection.request(subject, "", { timeout: requestTimeoutMs })).json());
   const consumers = await Promise.all([
     request("broker.devices.consumer.data", ConsumerInfo),
     request("broker.devices.consumer.rpc-bridge", ConsumerInfo),

@@ -3,7 +3,7 @@ import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
 import { answerAuthCallout } from "@devmesh/device-broker/auth-callout";
 import { loginTimeoutMs } from "@devmesh/device-broker/broker-config";
-import { checkDeviceStore } from "@devmesh/device-broker/device-store-check";
+import { awaitDeviceStore } from "@devmesh/device-broker/device-store-check";
 import { subscribe } from "@devmesh/service-kit/events";
 import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
 import { createProducer } from "@devmesh/service-kit/queue-producer";
@@ -25,8 +25,8 @@ import { openMongoKeyStore } from "./store/key-store.mongodb.ts";
 import { openSqliteKeyStore } from "./store/key-store.sqlite.ts";
 import { createIdSource } from "./store/sortable-id.ts";
 
-/** Of one request to the broker. */
-const deviceStoreTimeoutMs = 2_000;
+/** How long a login waits until the broker stores what devices publish. */
+const deviceStoreTimeoutMs = 5_000;
 /** Less than the broker waits for the decision of a login. */
 const decisionTimeoutMs = loginTimeoutMs - 1_000;
 const readinessTimeoutMs = 1_000;
@@ -86,7 +86,7 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
         },
       }),
     });
-    const gate = createIngestionGate(() => checkDeviceStore(bus, deviceStoreTimeoutMs));
+    const gate = createIngestionGate(() => awaitDeviceStore(bus, deviceStoreTimeoutMs));
     // Before the devices reconnect: later, the answer would queue after all their logins.
     const forgetHook = bus.onReconnect(() => {
       gate.close();

@@ -8,7 +8,6 @@ import type { Calls } from "./calls/calls.ts";
 import type { DevicesClient } from "./devices-client.ts";
 import type { DeltaPublisher } from "./shadow/shadow-delta.ts";
 
-/** What {@link handleDeviceEvents} needs. */
 interface DeviceEventHandlersOptions {
   readonly bus: Bus;
   readonly calls: Pick<Calls, "isWaitingFor" | "endOf">;

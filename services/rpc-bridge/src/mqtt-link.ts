@@ -14,7 +14,6 @@ export interface BrokerLogin {
   readonly tlsCert?: string | undefined;
 }
 
-/** What {@link openMqttLink} needs. */
 export interface MqttLinkOptions {
   readonly login: BrokerLogin;
   /** Unique, and no client id of a device: begin it with a character that no device id begins with. */

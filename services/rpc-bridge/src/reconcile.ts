@@ -5,7 +5,6 @@ import type { DevicesClient } from "./devices-client.ts";
 import { withRetries } from "./retry.ts";
 import type { DeltaPublisher } from "./shadow/shadow-delta.ts";
 
-/** What {@link createReconciliation} needs. */
 interface ReconciliationOptions {
   readonly devices: Pick<DevicesClient, "listDevices">;
   readonly deltas: Pick<DeltaPublisher, "refresh">;

@@ -15,7 +15,6 @@ import type { BridgeMetrics } from "./metrics.ts";
 type Bridge = Implementation<typeof rpcBridge>;
 type CallMethod = Context<typeof rpcBridge, "call">;
 
-/** What {@link createRpcBridge} needs. */
 export interface RpcBridgeOptions {
   readonly calls: Calls;
   readonly devices: Pick<DevicesClient, "readPresence">;

@@ -65,7 +65,6 @@ export function createBrokerConnections(bus: Bus): BrokerConnections {
   };
 }
 
-/** What {@link closeConnections} needs. */
 interface ClosingOptions {
   readonly connections: BrokerConnections;
   readonly rpcBridge: Pick<Client<typeof rpcBridge>, "endSessions">;

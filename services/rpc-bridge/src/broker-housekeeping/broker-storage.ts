@@ -44,7 +44,6 @@ export interface BrokerStorage {
   clearRetained(deviceId: string): Promise<number>;
 }
 
-/** What {@link createBrokerStorage} needs. */
 interface BrokerStorageOptions {
   /** Connection to account DEVICES. */
   readonly bus: Bus;

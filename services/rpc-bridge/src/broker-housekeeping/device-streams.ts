@@ -11,7 +11,6 @@ export interface DeviceStreams {
   untilReady(waitMs: number): Promise<boolean>;
 }
 
-/** What {@link createDeviceStreams} needs. */
 interface DeviceStreamsOptions {
   /** Idempotent. */
   readonly provisionStreams: () => Promise<void>;

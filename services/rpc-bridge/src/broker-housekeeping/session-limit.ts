@@ -7,7 +7,6 @@ import { deviceOfSession, isDeviceId } from "../device-topics.ts";
 import type { BridgeMetrics } from "../metrics.ts";
 import type { EndSessions } from "./wipe-device.ts";
 
-/** What {@link limitPersistentSessions} needs. */
 interface SessionLimitOptions {
   /** Connection to account DEVICES. */
   readonly bus: Bus;

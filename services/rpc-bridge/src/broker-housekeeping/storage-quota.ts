@@ -3,7 +3,6 @@ import type { Logger } from "@devmesh/service-kit/logger";
 import type { BridgeMetrics } from "../metrics.ts";
 import type { BrokerStorage } from "./broker-storage.ts";
 
-/** What {@link enforceStorageQuota} needs. */
 interface StorageQuotaOptions {
   readonly storage: Pick<
     BrokerStorage,

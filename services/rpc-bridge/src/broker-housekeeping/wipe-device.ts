@@ -20,7 +20,6 @@ export type WipeDevice = (
  */
 export type EndSessions = WipeDevice;
 
-/** What {@link createWipeDevice} needs. */
 interface WipeDeviceOptions {
   readonly storage: Pick<BrokerStorage, "persistentSessions" | "retainedTopics" | "dropUnreleased">;
   readonly endSessions: EndSessions;

@@ -39,7 +39,6 @@ export interface Calls {
   readonly size: number;
 }
 
-/** What {@link createCalls} needs. */
 export interface CallsOptions {
   readonly clock: Clock;
   /** Most calls in flight; bounds the memory. */

@@ -10,7 +10,6 @@ export interface DeviceLink {
   awaitReplies(deviceId: string): Disposable;
 }
 
-/** What {@link createDeviceLink} needs. */
 export interface DeviceLinkOptions {
   /** In account DEVICES. */
   readonly bus: Bus;

@@ -13,7 +13,7 @@ import { withRetries } from "../retry.ts";
 import type { DeviceShadows, ShadowMessage } from "../shadow/device-shadows.ts";
 
 /** A message of a device as the broker delivers it. */
-export interface IncomingMessage extends Omit<ShadowMessage, "deviceId"> {
+export interface TopicMessage extends Omit<ShadowMessage, "deviceId"> {
   /** Chosen by the device. */
   readonly topicLevels: readonly string[];
   /** The same at each delivery of one message; absent at QoS 0, which is delivered once. */
@@ -26,15 +26,14 @@ export interface DeviceMessages {
    * A message that the broker stores until it is acknowledged (QoS 1 and 2). Resolves when it is handled or given up;
    * rejects when `signal` aborts first.
    */
-  handleStored(message: IncomingMessage, signal: AbortSignal): Promise<void>;
+  handleStored(message: TopicMessage, signal: AbortSignal): Promise<void>;
   /**
    * A message at QoS 0. It is given up when too many wait or after ten seconds. Never rejects; a dropped message has no
    * promise, so that a flood costs little.
    */
-  handleTransient(message: IncomingMessage, signal: AbortSignal): Promise<void> | undefined;
+  handleTransient(message: TopicMessage, signal: AbortSignal): Promise<void> | undefined;
 }
 
-/** What {@link createDeviceMessages} needs. */
 export interface DeviceMessagesOptions {
   readonly shadows: DeviceShadows;
   readonly publisher: Publisher<typeof rpcEvents>;
@@ -89,7 +88,7 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
   const transientOf = new Map<string, number>();
 
   /** Takes a token of the device's bucket; null for a dropped message. */
-  function admit(message: IncomingMessage): Admitted | null {
+  function admit(message: TopicMessage): Admitted | null {
     const topic = parseDeviceTopic(message.topicLevels);
     if (topic === null) {
       metrics.messagesDropped.inc({ why: "topic" });
@@ -123,7 +122,7 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
   }
 
   async function handle(
-    message: IncomingMessage,
+    message: TopicMessage,
     { topic, isAllowed, json = null }: Admitted,
     signal: AbortSignal,
   ): Promise<void> {

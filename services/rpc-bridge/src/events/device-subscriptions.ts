@@ -2,9 +2,8 @@ import { type DeviceMessage, pullDeviceMessages } from "@devmesh/device-broker/d
 import { subscribeDeviceTopics } from "@devmesh/device-broker/transient-device-messages";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { ActiveSubscription } from "@devmesh/service-kit/events";
-import type { DeviceMessages, IncomingMessage } from "./device-messages.ts";
+import type { DeviceMessages, TopicMessage } from "./device-messages.ts";
 
-/** What {@link subscribeToDevices} needs. */
 interface DeviceSubscriptionsOptions {
   /** In account DEVICES. */
   readonly bus: Bus;
@@ -53,7 +52,7 @@ export function subscribeToDevices(options: DeviceSubscriptionsOptions): ActiveS
   };
 }
 
-function storedMessage(message: DeviceMessage): IncomingMessage {
+function storedMessage(message: DeviceMessage): TopicMessage {
   const { topicLevels, payload, timestamp, redelivered, streamCreated, sequence } = message;
   // A broker that lost the tail of its stream reuses sequences: the time distinguishes them (ADR 6).
   const deliveryId = `${streamCreated}/${sequence}/${timestamp.getTime()}`;

@@ -41,7 +41,6 @@ export interface DeviceShadows {
   read(message: ShadowMessage, signal: AbortSignal): Promise<void>;
 }
 
-/** What {@link createDeviceShadows} needs. */
 export interface DeviceShadowsOptions {
   readonly devices: Pick<DevicesClient, "patchDevice" | "readDevice">;
   readonly link: Pick<DeviceLink, "send">;

@@ -23,7 +23,6 @@ export interface DeltaPublisher {
   idle(): Promise<void>;
 }
 
-/** What {@link createDeltaPublisher} needs. */
 export interface DeltaPublisherOptions {
   readonly devices: Pick<DevicesClient, "readDelta">;
   readonly link: Pick<MqttLink, "publish">;
