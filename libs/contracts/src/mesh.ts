@@ -54,6 +54,7 @@ export const mesh = {
   keys: defineService({
     serves: keys,
     calls: [],
+    formerCalls: [calls(rpcBridge, ["awaitIngestion"])],
     publishes: keyEvents,
     subscribes: [subscribesTo(deviceEvents, ["throttled"])],
     follows: [],

@@ -62,7 +62,17 @@ export function permissionsOf(name: string, declaration: ServiceDeclaration): Se
 }
 
 function meshPermissions(name: string, declaration: ServiceDeclaration): UserPermissions {
-  const { serves, calls, publishes, subscribes, follows, produces, consumes, rights } = declaration;
+  const {
+    serves,
+    calls,
+    formerCalls = [],
+    publishes,
+    subscribes,
+    follows,
+    produces,
+    consumes,
+    rights,
+  } = declaration;
   const subscribe = [`${inboxPrefix(name)}.>`];
   const publish: string[] = [];
 
@@ -71,7 +81,7 @@ function meshPermissions(name: string, declaration: ServiceDeclaration): UserPer
     for (const method of Object.keys(serves.methods))
       subscribe.push(`${methodSubject(serves, method)} ${name}`);
   }
-  for (const { contract, methods } of calls) {
+  for (const { contract, methods } of [...calls, ...formerCalls]) {
     publish.push(...methods.map((method) => methodSubject(contract, method)));
   }
   if (publishes !== null) {

@@ -6,7 +6,7 @@ import { retry } from "@devmesh/service-kit/retry";
 const maxFailures = 5;
 
 /**
- * Repeats `work` for as long as the service behind it cannot be reached, and a few times when it fails or is too slow,
+ * Repeats `work` while the called service cannot be reached, and a few times when it fails or is too slow,
  * so that one request which always fails cannot hold up what comes after it. Throws what the last attempt threw:
  * at once if trying again cannot help, or when `signal` aborts.
  */

@@ -55,7 +55,7 @@ export interface BridgeProcess extends AsyncDisposable {
   readonly exited: Promise<number | null>;
 }
 
-/** The mesh with one service more: it calls the bridge in the place of all its callers, and subscribes to its events. */
+/** The mesh and one service more, which calls the bridge instead of all its callers and subscribes to its events. */
 const testedMesh = {
   ...mesh,
   tester: defineService({

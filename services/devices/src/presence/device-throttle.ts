@@ -16,8 +16,8 @@ interface ThrottlingOptions extends Pick<DevicesOptions, "connections" | "backgr
 }
 
 /**
- * Disconnects a device that exceeds its limits and refuses its logins for a while. Returns at once. `known`: connections
- * of the device that are listed already.
+ * Disconnects a device that exceeds its limits and refuses its logins for a while. Returns at once. `known`: listed
+ * connections of the device.
  */
 export type ThrottleDevice = (
   deviceId: string,

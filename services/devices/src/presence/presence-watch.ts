@@ -51,7 +51,7 @@ export async function watchPresence(options: PresenceWatchOptions): Promise<Pres
   return watch;
 }
 
-/** Registers gauges of what presence knows. Each replica knows of all devices: take their largest value, not the sum. */
+/** Registers gauges of presence. Each replica knows all devices: take the largest value, not the sum. */
 export function registerPresenceMetrics(
   registry: Registry,
   presence: Pick<PresenceWatch, "devicesOnline" | "connections">,

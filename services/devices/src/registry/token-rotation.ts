@@ -19,8 +19,8 @@ export interface TokenRotation {
 }
 
 /**
- * The operation is stored before the token changes. If the process dies after the change, recovery closes the connections
- * made with the old token; at worst a device logs in once more.
+ * The operation is stored before the token changes. If the process dies after the change, recovery closes connections
+ * with the old token; at worst a device logs in once more.
  */
 export function createTokenRotation(options: DevicesOptions): TokenRotation {
   const { store, keys, background, clock } = options;

@@ -5,8 +5,8 @@ import { isEmptyObject, ownMember } from "../registry/json-member.ts";
 import type { StoredShadow } from "./stored-shadow.ts";
 
 /**
- * Whether a patch is a write: it names a section. `{}`, `{state: {}}` and `{version: 3}` are none; `{state: {desired: {}}}`
- * is one and increments the version although it changes no value.
+ * Whether a patch is a write: it names a section. `{}`, `{state: {}}` and `{version: 3}` are none; an empty section is
+ * one and increments the version although it changes no value.
  */
 export function writesShadow(patch: ShadowPatch): boolean {
   return (

@@ -41,7 +41,7 @@ function equalJson(one: Json, other: Json): boolean {
   );
 }
 
-/** The metadata of the leaves of a delta; `desired` is that of the whole section. */
+/** The metadata of the leaves of a delta; `desired` is the section's metadata. */
 export function deltaMetadata(delta: JsonObject, desired: JsonObject): JsonObject {
   const metadata: JsonObject = {};
   for (const name of Object.keys(delta)) {

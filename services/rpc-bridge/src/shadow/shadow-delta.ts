@@ -42,8 +42,8 @@ const maxRemembered = 100_000;
 const retryAfterMs = 500;
 
 /**
- * Time in which a connected device subscribes, in milliseconds. nats-server looks up the retained message before it adds
- * the subscription: the device misses what is published in between.
+ * Time in which a connected device subscribes, in milliseconds. nats-server looks up the retained message before it
+ * adds the subscription: the device misses what is published in between.
  */
 const subscribeWithinMs = 2_000;
 

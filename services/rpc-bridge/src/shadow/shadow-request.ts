@@ -63,8 +63,8 @@ export function rejectionOf(error: unknown): Pick<Rejection, "code" | "message">
 }
 
 /**
- * Whether a merge patch (RFC 7396) would leave `target` unchanged: a retried update whose `version` no longer matches was
- * then applied before.
+ * Whether a merge patch (RFC 7396) would leave `target` unchanged: a retried update whose `version` no longer matches
+ * was then applied before.
  */
 export function isMergedIn(target: Json | undefined, patch: Json): boolean {
   if (patch === null) return target === undefined || target === null;
