@@ -17,7 +17,7 @@ import { createMailAllowance } from "./customers/mail-allowance.ts";
 import type { KeysEnv } from "./env.ts";
 import { keepSweeping } from "./housekeeping.ts";
 import { createKeys } from "./keys.ts";
-import { createIngestionGate } from "./mqtt-login/ingestion-check.ts";
+import { createIngestionCheck } from "./mqtt-login/ingestion-check.ts";
 import { createLoginThrottle } from "./mqtt-login/login-throttle.ts";
 import { createMqttLogin } from "./mqtt-login/mqtt-login.ts";
 import { checkEncryptionKey, createEncryption } from "./store/encryption.ts";
@@ -86,18 +86,18 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
         },
       }),
     });
-    const gate = createIngestionGate(() => awaitDeviceStore(bus, deviceStoreTimeoutMs));
+    const ingestion = createIngestionCheck(() => awaitDeviceStore(bus, deviceStoreTimeoutMs));
     // Before the devices reconnect: later, the answer would queue after all their logins.
     const forgetHook = bus.onReconnect(() => {
-      gate.close();
-      void gate.isOpen();
+      ingestion.reset();
+      void ingestion.passes();
     });
-    void gate.isOpen();
+    void ingestion.passes();
     const throttle = createLoginThrottle(clock, {
       perDevice: env.LOGIN_FAILURES_PER_DEVICE_MINUTE,
       perAddress: env.LOGIN_FAILURES_PER_ADDRESS_MINUTE,
     });
-    const decide = createMqttLogin({ credentials: store.credentials, throttle, gate, clock });
+    const decide = createMqttLogin({ credentials: store.credentials, throttle, ingestion, clock });
     const logins = answerAuthCallout(bus, { issuerSeed: env.AUTH_ISSUER_SEED }, (request) =>
       decide(request, AbortSignal.timeout(decisionTimeoutMs)),
     );

@@ -1,7 +1,7 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
 import { createSecret, digestSecret } from "../src/api-keys/secret.ts";
-import { createIngestionGate } from "../src/mqtt-login/ingestion-check.ts";
+import { createIngestionCheck } from "../src/mqtt-login/ingestion-check.ts";
 import { createLoginThrottle } from "../src/mqtt-login/login-throttle.ts";
 import { createMqttLogin, type MqttLogin } from "../src/mqtt-login/mqtt-login.ts";
 import { openSqliteKeyStore } from "../src/store/key-store.sqlite.ts";
@@ -18,8 +18,8 @@ async function world({ random = () => 0, ask = async () => ({}) }: WorldOptions 
   const clock = new ManualClock();
   const store = openSqliteKeyStore(":memory:");
   const throttle = createLoginThrottle(clock, { perDevice: 10, perAddress: 100 });
-  const gate = createIngestionGate(ask);
-  const decide = createMqttLogin({ credentials: store.credentials, throttle, gate, clock, random });
+  const ingestion = createIngestionCheck(ask);
+  const decide = createMqttLogin({ credentials: store.credentials, throttle, ingestion, clock, random });
   const token = createSecret("device");
   const secret = (text: string) => ({ digest: digestSecret(text), sealed: new Uint8Array(1) });
   await store.credentials.issue(
@@ -36,7 +36,7 @@ async function world({ random = () => 0, ask = async () => ({}) }: WorldOptions 
   return {
     clock,
     store,
-    gate,
+    ingestion,
     throttle,
     attempt: (change: Partial<MqttLogin> = {}) => decide({ ...right, ...change }, signal),
     [Symbol.asyncDispose]: () => store.close(),
@@ -149,7 +149,7 @@ describe("the throttle", () => {
   });
 });
 
-describe("the gate of ingestion", () => {
+describe("the check of ingestion", () => {
   test("asks until it was answered once, one question for many logins, and anew after it was closed", async () => {
     let asked = 0;
     let ready = false;
@@ -167,7 +167,7 @@ describe("the gate of ingestion", () => {
     ready = true;
     for (let count = 0; count < 3; count++) expect(await at.attempt()).toHaveProperty("allow");
     expect(asked).toBe(2);
-    at.gate.close();
+    at.ingestion.reset();
     await at.attempt();
     expect(asked).toBe(3);
   });

@@ -1,19 +1,16 @@
-/** Keeps devices out until the broker keeps what they publish (architecture, Data). */
-export interface IngestionGate {
-  /** Whether it does; asks until it was once so. */
-  isOpen(): Promise<boolean>;
+/** No device is admitted before the broker stores what devices publish (ADR 11). */
+export interface IngestionCheck {
+  /** Whether the broker does; asks until the answer is yes, which is cached. */
+  passes(): Promise<boolean>;
   /** Asks again at the next login: the broker may be another one, or a new one. */
-  close(): void;
+  reset(): void;
 }
 
-/**
- * Asks by `ask`, which resolves when the broker is ready and rejects while it is not; logins at the same time share
- * one question.
- */
-export function createIngestionGate(ask: () => Promise<unknown>): IngestionGate {
+/** Checks by `ask`, which resolves when the broker is ready; concurrent logins share one question. */
+export function createIngestionCheck(ask: () => Promise<unknown>): IngestionCheck {
   let asking: Promise<boolean> | null = null;
   return {
-    isOpen() {
+    passes() {
       if (asking === null) {
         const question = ask().then(
           () => true,
@@ -26,7 +23,7 @@ export function createIngestionGate(ask: () => Promise<unknown>): IngestionGate 
       }
       return asking;
     },
-    close() {
+    reset() {
       asking = null;
     },
   };

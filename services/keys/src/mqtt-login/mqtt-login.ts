@@ -7,7 +7,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { digestSecret } from "../api-keys/secret.ts";
 import type { CredentialStore, StoredLogin } from "../credentials/credential-store.ts";
-import type { IngestionGate } from "./ingestion-check.ts";
+import type { IngestionCheck } from "./ingestion-check.ts";
 import { createLoginQueue } from "./login-queue.ts";
 import type { LoginThrottle } from "./login-throttle.ts";
 import { mqttPermissions } from "./mqtt-permissions.ts";
@@ -40,7 +40,7 @@ export type DecideMqttLogin = (login: MqttLogin, signal: AbortSignal) => Promise
 export interface MqttLoginOptions {
   readonly credentials: CredentialStore;
   readonly throttle: LoginThrottle;
-  readonly gate: IngestionGate;
+  readonly ingestion: IngestionCheck;
   readonly clock: Clock;
   /** From 0 up to 1; for the jitter. */
   readonly random?: () => number;
@@ -51,7 +51,7 @@ export interface MqttLoginOptions {
  * one of its own, since the broker keys sessions by client id alone. Each login is checked against the store.
  */
 export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
-  const { credentials, throttle, gate, clock, random = Math.random } = options;
+  const { credentials, throttle, ingestion, clock, random = Math.random } = options;
   const queue = createLoginQueue();
 
   return async (login, signal) => {
@@ -93,7 +93,7 @@ export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
     // An id of the form that the broker generates may also be the id of another device.
     if (origin === "generated" && (await credentials.isKnown(login.mqttClientId, signal)))
       return failed("foreign_client_id");
-    if (!(await gate.isOpen())) return refuse("ingestion_not_ready");
+    if (!(await ingestion.passes())) return refuse("ingestion_not_ready");
 
     const now = clock.now().getTime();
     if (stored.clientSeenAt === null || now - stored.clientSeenAt >= clientRenewalMs) {
