@@ -36,7 +36,7 @@ function heldVerification() {
   return seen;
 }
 
-test("a key is asked for once, then believed", async () => {
+test("a key is verified once, then cached", async () => {
   const seen = heldVerification();
   const both = Promise.all([status(), status(), status()]);
   await eventually(() => seen.asked === 1);
@@ -54,7 +54,7 @@ test("a revoked key stops working as soon as the event arrives", async () => {
   await eventually(async () => (await status()) === 401);
 });
 
-test("a verification that was under way when its key was revoked is not believed", async () => {
+test("a verification that was running when its key was revoked is not used", async () => {
   const seen = heldVerification();
   const first = status();
   await eventually(() => seen.asked === 1);

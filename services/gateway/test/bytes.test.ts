@@ -51,7 +51,7 @@ describe("items of a list", () => {
     );
   });
 
-  test("with quotes and backslashes at the ends of strings are told apart", () => {
+  test("with quotes and backslashes at the ends of strings are separated", () => {
     const values = ["\\", '\\"', '",', "\\\\", ',"', "]", { '"': "\\" }];
     const items = Buffer.from(values.map((value) => JSON.stringify(value)).join(","));
     expect(countItems(items)).toBe(values.length);

@@ -49,7 +49,7 @@ describe("the status of an error", () => {
     }),
   )("%s is %i", (reason, status) => expect(statuses[reason]).toBe(status));
 
-  test("is told for every reason that a route's calls declare, and fits the code", () => {
+  test("is declared for every reason that a route's calls declare, and fits the code", () => {
     for (const route of Object.values<RouteDeclaration>(api)) {
       for (const { contract, methods } of route.calls) {
         for (const method of methods) {

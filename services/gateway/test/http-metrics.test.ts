@@ -13,7 +13,7 @@ const ended: EndedRequest = {
   isStream: false,
 };
 
-describe("what a gateway tells discovery of its requests", () => {
+describe("totals of the requests, for discovery", () => {
   test("counts them with their time, an error for each answer of 5xx, and no stream", () => {
     const metrics = createHttpMetrics(createMetrics());
     for (const more of [{}, { status: 404 }, { status: 503, ms: 10 }, { isStream: true, ms: 3_600_000 }]) {

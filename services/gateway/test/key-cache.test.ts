@@ -42,7 +42,7 @@ describe("the key cache", () => {
     expect(cache.size).toBe(3);
   });
 
-  test("drops a revoked key, by its id, whatever secrets stand for it", () => {
+  test("drops a revoked key, by its id, whatever its secrets", () => {
     const { cache, remember } = setUp();
     remember("a", key("one"));
     remember("b", key("one"));
@@ -53,7 +53,7 @@ describe("the key cache", () => {
     expect(cache.find("c")).toBeDefined();
   });
 
-  test("does not believe an answer that was overtaken by the revocation", () => {
+  test("does not cache an answer that was overtaken by the revocation", () => {
     const { cache } = setUp();
     const verification = cache.begin();
     cache.revoke(["one"]);

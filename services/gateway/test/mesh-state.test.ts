@@ -61,7 +61,7 @@ async function listen(signal?: AbortSignal) {
   };
 }
 
-test("tells who runs, how they do in milliseconds, and what waits", async () => {
+test("answers which services run, their times in milliseconds, and what waits", async () => {
   const { services, queues } = await read();
   const replicas = services.flatMap(({ name, replicas }) => (name === "fakes" ? replicas : []));
   expect(replicas.find(({ version }) => version === "3.0.0")?.endpoints).toEqual([
@@ -71,7 +71,7 @@ test("tells who runs, how they do in milliseconds, and what waits", async () => 
   expect(queues).toEqual({ data: 7, rpc_bridge: 2, mail: 1, dead_mail: 4 });
 });
 
-test("a queue whose owner does not say is null, and the others are told", async () => {
+test("a queue whose owner does not answer is null, the others are answered", async () => {
   mesh.fakes.mailer.readQueue = () => Promise.reject(ServiceError.of("unavailable"));
   mesh.fakes.data.readBacklog = async (_, context) => context.fail("backlog_unknown");
   expect((await read()).queues).toEqual({ data: null, rpc_bridge: 2, mail: null, dead_mail: null });
@@ -89,7 +89,7 @@ test("services are asked once for all who ask within a second", async () => {
   expect((await read()).queues.mail).toBe(2);
 });
 
-test("a listener is told again every 2 s until it leaves", async () => {
+test("a listener gets the state every 2 s until it leaves", async () => {
   const leaving = new AbortController();
   const { events, ended } = await listen(leaving.signal);
   await eventually(() => events().length === 1);
@@ -174,7 +174,7 @@ test("who asks what a stream would be takes no place", async () => {
   }
 });
 
-test("a listener whose key is revoked is told no more", async () => {
+test("a listener whose key is revoked gets no more", async () => {
   const { events, ended } = await listen();
   await eventually(() => events().length === 1);
   mesh.fakes.keys.verify = async (_, context) => context.fail("key_invalid");

@@ -5,7 +5,7 @@ import { mqttAddressOf } from "../src/routes/mqtt-address.ts";
 import { startFixture } from "./gateway-fixture.ts";
 
 describe("GET /mqtt", () => {
-  test("tells a master key where devices connect, as MQTT_PUBLIC_URL says", async () => {
+  test("answers a master key where devices connect, from MQTT_PUBLIC_URL", async () => {
     await using mesh = await startFixture({ env: { MQTT_PUBLIC_URL: "mqtts://broker.example.com:8884" } });
     const answer = await mesh.fetch("/api/v2/mqtt");
     expect(answer.status).toBe(200);
@@ -17,7 +17,7 @@ describe("GET /mqtt", () => {
     expect((await mesh.fetch("/api/v2/mqtt", { key: "device_key" })).status).toBe(403);
   });
 
-  test("tells the standard port beside the gateway where nothing is said", async () => {
+  test("answers the default port on the gateway's host without it", async () => {
     await using mesh = await startFixture();
     const answer = await mesh.fetch("/api/v2/mqtt");
     expect(await answer.json()).toEqual({ host: null, port: 1883, tls: false });

@@ -74,7 +74,7 @@ describe("a stream", () => {
     expect(await mesh.metrics.registry.metrics()).not.toContain(key);
   });
 
-  test("that is asked for as neither form is 406, and a HEAD tells what a GET would be", async () => {
+  test("that is asked for as neither form is 406, and a HEAD answers the headers of a GET", async () => {
     const plain = await mesh.fetch(notify);
     expect([plain.status, ((await plain.json()) as Problem).reason]).toEqual([406, "not_acceptable"]);
     const head = await mesh.fetch(notify, { method: "HEAD", headers: { accept: "text/event-stream" } });
@@ -133,7 +133,7 @@ describe("a stream", () => {
     expect(await client.ended).toEqual([1008, "the key has ended"]);
   });
 
-  test("of a key whose revocation was not heard ends when it is verified again", async () => {
+  test("of a key whose revocation was missed ends when it is verified again", async () => {
     const clock = new ManualClock();
     await using other = await startFixture({ clock, env: { KEY_CACHE_MS: "60000" } });
     const client = await openWebSocket(other.url, notify, { key });
@@ -197,16 +197,16 @@ test("a client that reads too slowly is closed with 1013 while others go on", as
   const payload = "x".repeat(200_000);
   const counted = async () =>
     await mesh.metrics.registry.getSingleMetricAsString("devmesh_notify_slow_readers_total");
-  let told = 0;
+  let sent = 0;
   while (!(await counted()).includes("devmesh_notify_slow_readers_total 1")) {
     await mesh.rpcEvents.rpc_out({ id: "pump", timestamp: at, name: "load", payload });
-    await quick.heard(++told);
+    await quick.heard(++sent);
   }
   slow.websocket.resume();
   expect(await slow.ended).toEqual([1013, "too slow"]);
-  expect(slow.frames.length).toBeLessThan(told);
+  expect(slow.frames.length).toBeLessThan(sent);
   await mesh.deviceEvents.online({ id: "pump", timestamp: at });
-  expect((await quick.heard(told + 1)).at(-1)?.name).toBe("online");
+  expect((await quick.heard(sent + 1)).at(-1)?.name).toBe("online");
   quick.leave();
 });
 

@@ -19,7 +19,7 @@ async function count(mesh: Fixture, from: number, to: number): Promise<void> {
     await mesh.rpcEvents.rpc_out({ id: "pump", timestamp: at, name: "n", payload: n });
 }
 
-test("a gateway that has just started gives what was told before it, and what is told meanwhile, once and in order", async () => {
+test("a gateway that has just started sends earlier events and those that come meanwhile, once and in order", async () => {
   await using mesh = await startFixture();
   const first = await openWebSocket(mesh.url, notify, { key });
   await count(mesh, 0, 1_300);
@@ -45,7 +45,7 @@ test("a gateway that has just started gives what was told before it, and what is
   first.leave();
 });
 
-test("what is not kept any more is told by a gap, and a `seq` that was never given, too", async () => {
+test("events that are no longer kept become a gap, and a `seq` that was never given, too", async () => {
   await using mesh = await startFixture();
   await count(mesh, 0, 10);
   const manager = await streamManager(mesh.services);
@@ -90,7 +90,7 @@ test("a listener that reads the past from the stream misses nothing when the bro
   client.leave();
 });
 
-test("who comes back for records is told that those between are to be read", async () => {
+test("who reconnects for records gets a gap for those in between", async () => {
   await using mesh = await startFixture();
   await count(mesh, 0, 2);
   const client = await openWebSocket(mesh.url, `${notify}?after=1&data=1`, { key });
@@ -102,7 +102,7 @@ test("who comes back for records is told that those between are to be read", asy
   client.leave();
 });
 
-test("listeners miss nothing while the broker is away, and are told when the stream of events is another one", async () => {
+test("listeners miss nothing while the broker is away, and get a gap when the stream of events is another one", async () => {
   await using mesh = await startFixture();
   const client = await openWebSocket(mesh.url, notify, { key });
   await count(mesh, 0, 5);
@@ -173,7 +173,7 @@ test("the holder of a public key gets several changes as one, in order with the 
   for (const each of [client, other]) each.leave();
 });
 
-test("a gateway that has just started gives of one device what was told of it, and the gap of all", async () => {
+test("a gateway that has just started sends the events of one device, and the gap of all", async () => {
   await using mesh = await startFixture();
   for (let n = 0; n < 600; n++)
     await mesh.rpcEvents.rpc_out({
@@ -201,7 +201,7 @@ test("a gateway that has just started gives of one device what was told of it, a
   for (const client of [tank, pump, silent]) client.leave();
 });
 
-test("who hears of records is told that some may be missing when the broker was away", async () => {
+test("who receives records gets a gap when the broker was away", async () => {
   await using mesh = await startFixture();
   const records = await openWebSocket(mesh.url, `${notify}?data=1`, { key });
   const ofDevice = await openEventStream(mesh.url, `${notify}?data=1&device=tank`, { key });
