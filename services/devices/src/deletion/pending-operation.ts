@@ -1,6 +1,6 @@
 /**
- * What is left to do for a device, stored with it so that it survives a crash. A device has at most one operation, under
- * a lease: `token` changes by compare-and-set, and after `claimed_until` (Unix ms) anyone may take it.
+ * What is left to do for a device, stored with it so that it survives a crash. A device has at most one operation,
+ * under a lease: `token` changes by compare-and-set, and after `claimed_until` (Unix ms) anyone may take it.
  */
 export type PendingOperation = PendingCreation | PendingDeletion | PendingRotation;
 export type OperationKind = PendingOperation["kind"];
