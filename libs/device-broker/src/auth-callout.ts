@@ -5,7 +5,7 @@ import { endSubscription } from "@devmesh/service-kit/subscription";
 import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
 import { authCalloutSubject, devicesAccount } from "./broker-subjects.ts";
-import { accountSigner, type NkeySigner, verifyingKey } from "./nkey.ts";
+import { accountSigner, type NkeySigner, serverKey } from "./nkey.ts";
 
 /** A login that nats-server asks about. Holds a password: never log it whole. */
 export interface LoginRequest {
@@ -151,12 +151,7 @@ function readRequest(token: string): Claims {
     throw new Error(`claims: ${claims.error.issues.map(({ path }) => path.join(".")).join(", ")}`);
   const signed = Buffer.from(`${header}.${payload}`);
   // The server signs with its own key, so this proves integrity only. Permissions decide who may ask.
-  const whole = verify(
-    null,
-    signed,
-    verifyingKey(claims.data.iss, "server"),
-    Buffer.from(signature, "base64url"),
-  );
+  const whole = verify(null, signed, serverKey(claims.data.iss), Buffer.from(signature, "base64url"));
   if (!whole) throw new Error("signature");
   return claims.data;
 }
