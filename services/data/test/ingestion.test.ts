@@ -2,10 +2,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { eventually } from "@devmesh/testkit/eventually";
+import { type StartedService, startService } from "@devmesh/testkit/service-process";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type CallOptions, type DataCaller, dataCaller } from "./data-caller.ts";
-import { type DataProcess, startDataProcess } from "./data-process.ts";
 import { type DeviceBroker, startDeviceBroker } from "./device-broker.ts";
 
 let broker: DeviceBroker;
@@ -23,14 +23,14 @@ afterAll(async () => {
  * killed has not acknowledged yet would be delivered into the store of the next test.
  */
 async function withService(
-  run: (start: () => ReturnType<typeof startDataProcess>, path: string) => Promise<void>,
+  run: (start: () => ReturnType<typeof startService>, path: string) => Promise<void>,
 ) {
   await using folder = await tempFolder();
   const path = join(folder.path, "data.db");
   await using started = new AsyncDisposableStack();
-  const services: DataProcess[] = [];
+  const services: StartedService[] = [];
   await run(async () => {
-    const service = await startDataProcess({ ...broker.serviceEnvironment, STORE_URL: `sqlite:${path}` });
+    const service = await startService("data", { ...broker.serviceEnvironment, STORE_URL: `sqlite:${path}` });
     services.push(started.use(service));
     return service;
   }, path);
@@ -46,8 +46,6 @@ async function recordsOf(query: CallOptions, atLeast: number): Promise<DataRecor
     { everyMs: 50 },
   );
 }
-
-const metricsOf = async ({ ops }: { readonly ops: string }) => await (await fetch(`${ops}/metrics`)).text();
 
 describe("ingestion from the broker", () => {
   test("stores what a device publishes at QoS 0, 1 and 2, each once, with its topic as it was", async () => {
@@ -65,11 +63,11 @@ describe("ingestion from the broker", () => {
       expect(records.every((record) => Math.abs(Date.parse(record.timestamp) - Date.now()) < 60_000)).toBe(
         true,
       );
-      const metrics = await metricsOf(service);
+      const metrics = await service.metrics();
       expect(metrics).toMatch(/devmesh_data_records_stored_total\{qos="0"\} 3/);
       expect(metrics).toMatch(/devmesh_data_records_stored_total\{qos="1"\} 5/);
       // It is acknowledged after it is stored, and the broker counts that later.
-      await eventually(async () => /devmesh_data_backlog_messages 0/.test(await metricsOf(service)));
+      await eventually(async () => /devmesh_data_backlog_messages 0/.test(await service.metrics()));
       await device.leave();
     });
   });
@@ -87,7 +85,7 @@ describe("ingestion from the broker", () => {
       expect(records.map(({ topic }) => topic)).toEqual(["db/pump/largest", "db/pump/binary"]);
       expect(records[0]?.message).toHaveLength(256 * 1024);
       expect(records[1]).toMatchObject({ message: "/wA=", encoding: "base64" });
-      const metrics = await metricsOf(service);
+      const metrics = await service.metrics();
       expect(metrics).toMatch(/devmesh_data_messages_dropped_total\{reason="no_name"\} 1/);
       expect(metrics).toMatch(/devmesh_data_messages_dropped_total\{reason="too_large"\} 1/);
       await device.leave();
@@ -153,7 +151,7 @@ describe("ingestion from the broker", () => {
       await caller.client.purgeDevice({ device_id: "pump" }, caller.call());
       expect((await caller.allRecords({})).map((record) => record.message)).toEqual(["other"]);
       await device.publish("db/pump/x", "refused", 1);
-      await eventually(async () => /reason="device_deleted"\} 1/.test(await metricsOf(service)));
+      await eventually(async () => /reason="device_deleted"\} 1/.test(await service.metrics()));
       await caller.client.admitDevice({ device_id: "pump" }, caller.call());
       await device.publish("db/pump/x", "after", 1);
       const records = await recordsOf({ device_id: "pump" }, 1);

@@ -5,15 +5,15 @@ import { createLogger } from "@devmesh/service-kit/logger";
 import { startBroker } from "@devmesh/testkit/broker";
 import { eventually } from "@devmesh/testkit/eventually";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { startService } from "@devmesh/testkit/service-process";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { expect, test } from "@jest/globals";
 import { dataCaller } from "./data-caller.ts";
-import { startDataProcess } from "./data-process.ts";
 
 test("the service's own broker users suffice for all it does, and it is ready only once its consumer is there", async () => {
   await using folder = await tempFolder();
   await using broker = await startBroker();
-  await using service = await startDataProcess({
+  await using service = await startService("data", {
     ...broker.environmentOf("data"),
     STORE_URL: `sqlite:${join(folder.path, "data.db")}`,
   });

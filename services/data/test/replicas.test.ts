@@ -3,10 +3,10 @@ import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
+import { type StartedService, startService } from "@devmesh/testkit/service-process";
 import { startTcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { type DataCaller, dataCaller } from "./data-caller.ts";
-import { type DataProcess, startDataProcess } from "./data-process.ts";
 import { type DeviceBroker, startDeviceBroker } from "./device-broker.ts";
 
 /** Some hundreds a second: what piles up while a replica is missing is soon stored. */
@@ -69,7 +69,7 @@ describeOverMongodb("the service over MongoDB", (mongodb) => {
   });
 
   const start = (storeUrl = database.storeUrl) =>
-    startDataProcess({ ...broker.serviceEnvironment, STORE_URL: storeUrl });
+    startService("data", { ...broker.serviceEnvironment, STORE_URL: storeUrl });
 
   async function storedOf(device: string, atLeast: number): Promise<readonly number[]> {
     const all = async (): Promise<DataRecord[] | null> => {
@@ -80,14 +80,9 @@ describeOverMongodb("the service over MongoDB", (mongodb) => {
     return records.map((record) => Number(record.message));
   }
 
-  async function storedBy({ ops }: DataProcess): Promise<number> {
-    const metrics = await (await fetch(`${ops}/metrics`)).text();
-    return Number(
-      /devmesh_data_records_stored_total\{qos="1"\} (?<count>\d+)/.exec(metrics)?.groups?.count ?? 0,
-    );
-  }
+  const storedBy = (service: StartedService) => service.metric('devmesh_data_records_stored_total{qos="1"}');
 
-  const statusOf = async ({ ops }: DataProcess) => (await fetch(`${ops}/readyz`)).status;
+  const statusOf = async ({ ops }: StartedService) => (await fetch(`${ops}/readyz`)).status;
 
   test("of two replicas one stores and both answer; when it is killed the other goes on in order, nothing lost or doubled", async () => {
     await using first = await start();

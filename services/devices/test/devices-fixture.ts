@@ -16,6 +16,7 @@ import { serve } from "@devmesh/service-kit/serve";
 import { eventSubject, eventsStream } from "@devmesh/service-kit/subjects";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
+import { fakeContract } from "@devmesh/testkit/fakes";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { Background } from "../src/background.ts";
@@ -25,7 +26,6 @@ import { createDeviceEventPublisher } from "../src/registry/device-events.ts";
 import { openDeviceStore } from "../src/start-devices.ts";
 import type { DeviceStore } from "../src/store/device-store.ts";
 import { FakeBroker } from "./fake-broker.ts";
-import { onlyThese } from "./fake-contract.ts";
 
 const log = createLogger({ service: "test", level: process.env.TEST_LOG ?? "silent" });
 
@@ -189,7 +189,7 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
   serve(
     peers,
     keys,
-    onlyThese(keys, {
+    fakeContract(keys, {
       issueCredentials: ({ device_id }) =>
         fake(`keys.issueCredentials ${device_id}`, () => {
           mesh.credentials.set(device_id, newCredentials());
@@ -224,7 +224,7 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
   serve(
     peers,
     data,
-    onlyThese(data, {
+    fakeContract(data, {
       purgeDevice: ({ device_id }) => fake(`data.purgeDevice ${device_id}`, () => ({})),
       admitDevice: ({ device_id }) => fake(`data.admitDevice ${device_id}`, () => ({})),
     }),
@@ -232,7 +232,7 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
   serve(
     peers,
     rpcBridge,
-    onlyThese(rpcBridge, {
+    fakeContract(rpcBridge, {
       endSessions: async ({ device_id, client_ids }) => {
         await mesh.onCall(`rpc-bridge.endSessions ${device_id}`);
         broker.takeOver(device_id, client_ids);

@@ -4,15 +4,10 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { type StartedService, startService } from "@devmesh/testkit/service-process";
 import { startTcpProxy, type TcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import {
-  call,
-  type ProcessFixture,
-  type RunningService,
-  startProcessFixture,
-  startService,
-} from "./process-fixture.ts";
+import { call, type ProcessFixture, startProcessFixture } from "./process-fixture.ts";
 
 const principal: Principal = { kind: "master" };
 
@@ -22,13 +17,20 @@ const reasonOf = (answer: Promise<unknown>) =>
     (error: unknown) => (error instanceof ServiceError ? error.reason : String(error)),
   );
 
+/** Status of `/readyz`, and how long the answer took, in milliseconds. */
+async function readiness({ ops }: StartedService) {
+  const askedAt = performance.now();
+  const { status } = await fetch(`${ops}/readyz`);
+  return { status, tookMs: performance.now() - askedAt };
+}
+
 describeOverMongodb("processes of the service over MongoDB", (mongodb) => {
   let fixture: ProcessFixture;
   let database: TestDatabase;
   let proxy: TcpProxy;
-  const running: RunningService[] = [];
+  const running: StartedService[] = [];
   const start = async (storeUrl: string) => {
-    const service = await startService(fixture.environment(storeUrl));
+    const service = await startService("devices", fixture.environment(storeUrl));
     running.push(service);
     return service;
   };
@@ -38,7 +40,7 @@ describeOverMongodb("processes of the service over MongoDB", (mongodb) => {
     proxy = await startTcpProxy(mongodb().port);
   });
   afterEach(async () => {
-    for (const service of running.splice(0)) await service.kill();
+    for (const service of running.splice(0)) await service.end("SIGKILL");
     await fixture[Symbol.asyncDispose]();
     await proxy.close();
     await database[Symbol.asyncDispose]();
@@ -50,10 +52,10 @@ describeOverMongodb("processes of the service over MongoDB", (mongodb) => {
     const { token } = await fixture.devices.createDevice({ id: "pump" }, call());
     const device = await connectMqttDevice({ url: fixture.broker.mqttUrl, id: "pump", token });
     await eventually(async () => (await read("pump")).device.online);
-    expect((await service.readiness()).status).toBe(200);
+    expect((await readiness(service)).status).toBe(200);
 
     proxy.cut();
-    const { status, tookMs } = await service.readiness();
+    const { status, tookMs } = await readiness(service);
     expect(status).toBe(503);
     expect(tookMs).toBeLessThan(3_000);
     const leftAt = Date.now();
@@ -69,12 +71,12 @@ describeOverMongodb("processes of the service over MongoDB", (mongodb) => {
     expect(reasons).toEqual(answers.map(() => "unavailable"));
 
     proxy.restore();
-    await eventually(async () => (await service.readiness()).status === 200);
+    await eventually(async () => (await readiness(service)).status === 200);
     const { device: left } = await read("pump");
     expect([left.online, left.name]).toEqual([false, null]);
     // From the store, not from the memory of the process: another one reads it there.
     await eventually(async () => (await service.metrics()).includes("devmesh_devices_online 0"));
-    await service.stop();
+    await service.end();
     await start(database.storeUrl);
     expect(Date.parse(String((await read("pump")).device.last_seen))).toBeGreaterThanOrEqual(leftAt - 1_000);
     expect(await fixture.devices.createDevice({ id: "fan" }, call())).toMatchObject({ id: "fan" });
@@ -86,7 +88,7 @@ describeOverMongodb("processes of the service over MongoDB", (mongodb) => {
     proxy.cut();
     const device = await connectMqttDevice({ url: fixture.broker.mqttUrl, id: "pump", token });
     await device.leave();
-    expect(await service.stop()).toBe(0);
+    expect(await service.end()).toBe(0);
   });
 
   test("a deletion in the middle of which its process is killed is finished by the other process", async () => {
@@ -96,7 +98,7 @@ describeOverMongodb("processes of the service over MongoDB", (mongodb) => {
     fixture.onWipe = async () => {
       fixture.onWipe = () => undefined;
       await start(database.storeUrl);
-      await first.kill();
+      await first.end("SIGKILL");
       wiping.resolve();
     };
     await fixture.devices.deleteDevice({ id: "pump" }, call());

@@ -1,6 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { data } from "@devmesh/contracts/data";
 import { devices } from "@devmesh/contracts/devices";
 import { keys } from "@devmesh/contracts/keys";
@@ -15,11 +13,10 @@ import { createLogger } from "@devmesh/service-kit/logger";
 import { serve } from "@devmesh/service-kit/serve";
 import { meshUser } from "@devmesh/service-kit/subjects";
 import { startBroker, type TestBroker } from "@devmesh/testkit/broker";
+import { fakeContract } from "@devmesh/testkit/fakes";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
-import { onlyThese } from "./fake-contract.ts";
 
 const log = createLogger({ service: "test", level: process.env.TEST_LOG ?? "silent" });
-const main = resolve(import.meta.dirname, "../src/main.ts");
 
 const methods = [
   "createDevice",
@@ -95,7 +92,7 @@ export async function startProcessFixture(): Promise<ProcessFixture> {
   serve(
     keysBus,
     keys,
-    onlyThese(keys, {
+    fakeContract(keys, {
       issueCredentials: async ({ device_id }) => issue(device_id),
       rotateToken: async ({ device_id }) => ({ token: issue(device_id).token }),
       revokeDevice: async ({ device_id }) => {
@@ -108,12 +105,12 @@ export async function startProcessFixture(): Promise<ProcessFixture> {
   serve(
     await connect("data"),
     data,
-    onlyThese(data, { purgeDevice: async () => ({}), admitDevice: async () => ({}) }),
+    fakeContract(data, { purgeDevice: async () => ({}), admitDevice: async () => ({}) }),
   );
   serve(
     await connect("rpc-bridge"),
     rpcBridge,
-    onlyThese(rpcBridge, {
+    fakeContract(rpcBridge, {
       wipeDevice: async ({ client_ids }) => {
         await fixture.onWipe();
         fixture.wiped.push(client_ids);
@@ -123,50 +120,6 @@ export async function startProcessFixture(): Promise<ProcessFixture> {
   );
   await Promise.all(buses.map((bus) => bus.flush()));
   return fixture;
-}
-
-/** A process of the service that said it is ready. */
-export interface RunningService {
-  /** What it measures, in the text form of Prometheus. */
-  metrics(): Promise<string>;
-  /** Status of `/readyz`, and how long the answer took, in milliseconds. */
-  readiness(): Promise<{ readonly status: number; readonly tookMs: number }>;
-  /** Asks it to end; answers its exit code. */
-  stop(): Promise<number | null>;
-  /** Ends it at once. */
-  kill(): Promise<void>;
-}
-
-/** Starts a process of the service and resolves when it is ready. */
-export async function startService(env: Record<string, string>): Promise<RunningService> {
-  const child: ChildProcess = spawn(process.execPath, [main], {
-    env,
-    stdio: ["ignore", "pipe", "inherit", "ipc"],
-  });
-  let output = "";
-  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-    output += text;
-  });
-  const [message] = await Promise.race([once(child, "message"), once(child, "exit")]);
-  if (message?.type !== "ready") throw new Error(`the service did not start: ${output}`);
-  async function end(signal: NodeJS.Signals) {
-    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
-    const ended = once(child, "exit");
-    child.kill(signal);
-    return (await ended)[0] as number | null;
-  }
-  return {
-    metrics: async () => await (await fetch(`${message.ops}/metrics`)).text(),
-    async readiness() {
-      const asked = performance.now();
-      const { status } = await fetch(`${message.ops}/readyz`);
-      return { status, tookMs: performance.now() - asked };
-    },
-    stop: () => end("SIGTERM"),
-    async kill() {
-      await end("SIGKILL");
-    },
-  };
 }
 
 /** The context of a call that a test makes of a process. */

@@ -1,31 +1,22 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { resolve } from "node:path";
 import type { Principal } from "@devmesh/contracts/principal";
 import { eventually } from "@devmesh/testkit/eventually";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { type StartedService, spawnService, startService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import {
-  call,
-  type ProcessFixture,
-  type RunningService,
-  startProcessFixture,
-  startService,
-} from "./process-fixture.ts";
+import { call, type ProcessFixture, startProcessFixture } from "./process-fixture.ts";
 
-const main = resolve(import.meta.dirname, "../src/main.ts");
 const master: Principal = { kind: "master" };
 
 /** The service as it is started for real: its own process, its own broker user, real MQTT connections. */
 describe("the process of the service", () => {
   let fixture: ProcessFixture;
-  let service: RunningService;
+  let service: StartedService;
   beforeAll(async () => {
     fixture = await startProcessFixture();
-    service = await startService(fixture.environment());
+    service = await startService("devices", fixture.environment());
   });
   afterAll(async () => {
-    await service.stop();
+    await service.end();
     await fixture[Symbol.asyncDispose]();
   });
 
@@ -37,8 +28,8 @@ describe("the process of the service", () => {
     expect(await isOnline("pump")).toBe(false);
     const device = await connectMqttDevice({ url: fixture.broker.mqttUrl, id: "pump", token });
     await eventually(() => isOnline("pump"));
-    await service.stop();
-    service = await startService(fixture.environment());
+    await service.end();
+    service = await startService("devices", fixture.environment());
     expect(await isOnline("pump")).toBe(true);
     expect(await service.metrics()).toMatch(/^devmesh_devices_online 1$/m);
     const beforeLeaving = Date.now();
@@ -76,18 +67,11 @@ describe("the process of the service", () => {
   });
 
   test("a second process is refused the store in one sentence, and the first ends orderly", async () => {
-    const second = spawn(process.execPath, [main], {
-      env: fixture.environment(),
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    let output = "";
-    second.stdout.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-    });
-    expect((await once(second, "exit"))[0]).toBe(1);
-    expect(output).toContain("runs as one replica");
-    expect(await service.stop()).toBe(0);
-    service = await startService(fixture.environment());
+    await using second = spawnService("devices", fixture.environment());
+    expect(await second.ended).toBe(1);
+    expect(second.output()).toContain("runs as one replica");
+    expect(await service.end()).toBe(0);
+    service = await startService("devices", fixture.environment());
     expect((await fixture.devices.listDevices({}, call())).items.map(({ id }) => id)).toEqual([
       "pump",
       "fan",

@@ -2,8 +2,9 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { Problem } from "@devmesh/contracts/rest/problem";
+import { fakeDevice } from "@devmesh/testkit/fakes";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { device, secrets } from "./fakes.ts";
+import { secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 let mesh: Fixture;
@@ -252,7 +253,7 @@ describe("a body", () => {
       let asked = 0;
       mesh.fakes.devices.patchDevice = async () => {
         asked++;
-        return { etag: '"1"', device: device("pump") as never };
+        return { etag: '"1"', device: fakeDevice("pump") as never };
       };
       const answer = await mesh.fetch(`${devices}/pump`, {
         method: "POST",
@@ -269,7 +270,7 @@ describe("a body", () => {
     [25_000, 413],
     [20_000, 200],
   ])("with %i numbers such as 1e20, which JSON writes again with 21 digits, is %i", async (count, status) => {
-    mesh.fakes.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
+    mesh.fakes.devices.patchDevice = async () => ({ etag: '"1"', device: fakeDevice("pump") as never });
     const answer = await mesh.fetch(`${devices}/pump`, {
       method: "POST",
       body: `{"shadow":{"state":{"desired":{"a":[${Array(count).fill("1e20").join(",")}]}}}}`,
@@ -280,7 +281,7 @@ describe("a body", () => {
   });
 
   test.each(["1e308", "1e-400", "0.1e100", '"1e400"'])("with %s is read", async (value) => {
-    mesh.fakes.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
+    mesh.fakes.devices.patchDevice = async () => ({ etag: '"1"', device: fakeDevice("pump") as never });
     const answer = await mesh.fetch(`${devices}/pump`, {
       method: "POST",
       body: `{"shadow":{"state":{"desired":{"a":${value}}}}}`,
@@ -378,7 +379,7 @@ describe("a body", () => {
     let asked = 0;
     mesh.fakes.devices.patchDevice = async () => {
       asked++;
-      return { etag: '"1"', device: device("pump") as never };
+      return { etag: '"1"', device: fakeDevice("pump") as never };
     };
     const write = (depth: number) =>
       mesh.fetch(`${devices}/pump`, {
@@ -440,7 +441,7 @@ describe("a body", () => {
     let patch = "";
     mesh.fakes.devices.patchDevice = async (input) => {
       patch = JSON.stringify(input);
-      return { etag: '"1"', device: device("pump") as never };
+      return { etag: '"1"', device: fakeDevice("pump") as never };
     };
     const body = '{"shadow":{"state":{"desired":{"__proto__":1,"app":null}}}}';
     await mesh.fetch(`${devices}/pump`, {

@@ -1,7 +1,7 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
+import { fakeDevice } from "@devmesh/testkit/fakes";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { device } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 let mesh: Fixture;
@@ -90,7 +90,7 @@ describe("what the ACL said", () => {
   test("is asked for anew at once by the gateway that changed the device, also where the change failed", async () => {
     allow();
     await run();
-    mesh.fakes.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
+    mesh.fakes.devices.patchDevice = async () => ({ etag: '"1"', device: fakeDevice("pump") as never });
     await mesh.fetch("/api/v2/devices/pump", { json: { acl: {} } });
     await run();
     expect(asked).toBe(2);
@@ -106,7 +106,7 @@ describe("what the ACL said", () => {
     await mesh.deviceEvents.updated({
       id: "pump",
       timestamp: clock.now().toISOString(),
-      device: device("pump"),
+      device: fakeDevice("pump"),
     });
     await eventually(async () => {
       await run();
@@ -124,7 +124,7 @@ describe("what the ACL said", () => {
       await changed.promise;
       return { query: { topic: "a" } };
     };
-    mesh.fakes.devices.patchDevice = async () => ({ etag: '"1"', device: device("pump") as never });
+    mesh.fakes.devices.patchDevice = async () => ({ etag: '"1"', device: fakeDevice("pump") as never });
     const first = run();
     await begun.promise;
     await mesh.fetch("/api/v2/devices/pump", { json: { acl: {} } });

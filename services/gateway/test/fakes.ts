@@ -4,7 +4,6 @@ import { keys } from "@devmesh/contracts/keys";
 import { mailer } from "@devmesh/contracts/mailer";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
-import type { Device } from "@devmesh/contracts/model/device";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
@@ -12,6 +11,7 @@ import type { Bus } from "@devmesh/service-kit/bus";
 import { announce } from "@devmesh/service-kit/discovery";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { serve } from "@devmesh/service-kit/serve";
+import { fakeContract, fakeDevice } from "@devmesh/testkit/fakes";
 
 /** A key of each kind, as `keys` would have issued them. */
 export const secrets = {
@@ -32,27 +32,7 @@ const principals: Readonly<Record<keyof typeof secrets, Principal>> = {
 
 const at = "2026-01-01T00:00:00.000Z";
 
-/** A device as `devices` answers it, with defaults for what a test does not care about. */
-export function device(id: string, more: Partial<Device> = {}): Device {
-  return {
-    id,
-    name: null,
-    acl: defaultAcl,
-    online: false,
-    last_seen: null,
-    created_at: at,
-    shadow: {
-      state: { desired: { app: {} }, reported: { app: {}, online: false } },
-      metadata: { desired: {}, reported: {} },
-      tags: {},
-      version: 0,
-      timestamp: 0,
-    },
-    ...more,
-  };
-}
-
-/** A record as `data` answers it, likewise. */
+/** A record as `data` returns it, with defaults for what a test does not set. */
 export function record(id: number, more: Partial<DataRecord> = {}): DataRecord {
   return { id, timestamp: at, device_id: "pump", topic: "db/pump/t", message: `m${id}`, ...more };
 }
@@ -82,12 +62,8 @@ export interface Fakes {
   reset(): void;
 }
 
-function unused(): never {
-  throw new Error("the gateway does not call this");
-}
-
 function firstImplementations() {
-  const keyImplementation: Fake<typeof keys> = {
+  const keyImplementation: Fake<typeof keys> = fakeContract(keys, {
     verify: async ({ key }, context) => {
       for (const [kind, secret] of Object.entries(secrets)) {
         if (secret !== key) continue;
@@ -124,24 +100,17 @@ function firstImplementations() {
       return { next: null, items: [listed] };
     },
     deleteCustomer: async () => ({}),
-    issueCredentials: unused,
-    readCredentials: unused,
-    rotateToken: unused,
-    rotatePublicKey: unused,
-    revokeDevice: unused,
-    forgetDevice: unused,
-    readInvitation: unused,
-  };
-  const deviceImplementation: Fake<typeof devices> = {
-    listDevices: async () => ({ next: null, items: [device("pump")] }),
+  });
+  const deviceImplementation: Fake<typeof devices> = fakeContract(devices, {
+    listDevices: async () => ({ next: null, items: [fakeDevice("pump")] }),
     createDevice: async ({ id = "made" }, context) => {
       if (id === "pump") return context.fail("device_exists");
-      return { ...device(id), token: secrets.device, public_key: secrets.public_key };
+      return { ...fakeDevice(id), token: secrets.device, public_key: secrets.public_key };
     },
     readDevice: async ({ id }, context) =>
-      id === "pump" ? { etag: '"7"', device: device(id) as never } : context.fail("device_not_found"),
+      id === "pump" ? { etag: '"7"', device: fakeDevice(id) as never } : context.fail("device_not_found"),
     patchDevice: async ({ id }, context) =>
-      id === "pump" ? { etag: '"8"', device: device(id) as never } : context.fail("device_not_found"),
+      id === "pump" ? { etag: '"8"', device: fakeDevice(id) as never } : context.fail("device_not_found"),
     deleteDevice: async () => ({}),
     readCredentials: async () => ({ token: secrets.device, public_key: secrets.public_key }),
     rotateToken: async () => ({ token: secrets.device }),
@@ -154,28 +123,20 @@ function firstImplementations() {
     },
     readAccess: async ({ id }, context) =>
       id === "pump" ? { acl: defaultAcl, created_at: at } : context.fail("device_not_found"),
-    readDelta: unused,
-    readConnections: unused,
-    readPresence: unused,
-  };
-  const dataImplementation: Fake<typeof data> = {
+  });
+  const dataImplementation: Fake<typeof data> = fakeContract(data, {
     queryRecords: async () => ({ next: null, items: [record(1)] }),
-    purgeDevice: unused,
-    admitDevice: unused,
     readBacklog: async () => ({ waiting: 7 }),
-  };
-  const bridgeImplementation: Fake<typeof rpcBridge> = {
+  });
+  const bridgeImplementation: Fake<typeof rpcBridge> = fakeContract(rpcBridge, {
     call: async ({ params }) => ({ result: params ?? null }),
-    endSessions: unused,
-    wipeDevice: unused,
-    awaitIngestion: unused,
     readBacklog: async () => ({ waiting: 2 }),
-  };
-  const mailerImplementation: Fake<typeof mailer> = {
+  });
+  const mailerImplementation: Fake<typeof mailer> = fakeContract(mailer, {
     listDeadMail: async () => ({ next: null, items: [] }),
     retryDeadMail: async () => ({}),
     readQueue: async () => ({ waiting: 1, dead: 4 }),
-  };
+  });
   return {
     keys: keyImplementation,
     devices: deviceImplementation,

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "@devmesh/testkit/eventually";
+import { fakeDevice } from "@devmesh/testkit/fakes";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { device, record } from "./fakes.ts";
+import { record } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 let mesh: Fixture;
@@ -36,7 +37,7 @@ const ids = (list: unknown) => (list as { id: unknown }[]).map(({ id }) => id);
 
 describe("the list of devices", () => {
   test("is one array over all pages", async () => {
-    const list = listOf(25, 10, (at) => device(`d${at}`));
+    const list = listOf(25, 10, (at) => fakeDevice(`d${at}`));
     mesh.fakes.devices.listDevices = list.page;
     const answer = await mesh.fetch(`${devices}?online=true&filter=d`);
     expect(ids(await answer.json())).toEqual(Array.from({ length: 25 }, (_, at) => `d${at}`));
@@ -53,13 +54,13 @@ describe("the list of devices", () => {
     expect(await (await mesh.fetch(devices)).text()).toBe("[]");
     mesh.fakes.devices.listDevices = async ({ after }) =>
       after === "2"
-        ? { next: null, items: [device("last")] }
+        ? { next: null, items: [fakeDevice("last")] }
         : { next: after === undefined ? "1" : "2", items: [] };
     expect(ids(await (await mesh.fetch(devices)).json())).toEqual(["last"]);
   });
 
   test("with a limit is that many over several pages, and leads on without the key", async () => {
-    const list = listOf(25, 10, (at) => device(`d${at}`, { name: '],[{"' }));
+    const list = listOf(25, 10, (at) => fakeDevice(`d${at}`, { name: '],[{"' }));
     mesh.fakes.devices.listDevices = list.page;
     const answer = await mesh.fetch(`${devices}?limit=12&filter=d`);
     expect(ids(await answer.json())).toHaveLength(12);
@@ -74,7 +75,7 @@ describe("the list of devices", () => {
   });
 
   test("with a limit that ends it has no link", async () => {
-    mesh.fakes.devices.listDevices = listOf(3, 10, (at) => device(`d${at}`)).page;
+    mesh.fakes.devices.listDevices = listOf(3, 10, (at) => fakeDevice(`d${at}`)).page;
     const answer = await mesh.fetch(`${devices}?limit=3`);
     expect(ids(await answer.json())).toHaveLength(3);
     expect(answer.headers.get("link")).toBeNull();
@@ -90,7 +91,7 @@ describe("the list of devices", () => {
   test("whose later page fails ends the connection, so that it never looks whole", async () => {
     mesh.fakes.devices.listDevices = async ({ after }) => {
       if (after !== undefined) throw new Error("the store is gone");
-      return { next: "1", items: [device("d0")] };
+      return { next: "1", items: [fakeDevice("d0")] };
     };
     const answer = await mesh.fetch(devices);
     expect(answer.status).toBe(200);
@@ -105,7 +106,7 @@ describe("the list of devices", () => {
       pages++;
       return {
         next: pages < 400 ? String(pages) : null,
-        items: Array.from({ length: 200 }, (_, at) => device(`d${pages}-${at}`, { name })),
+        items: Array.from({ length: 200 }, (_, at) => fakeDevice(`d${pages}-${at}`, { name })),
       };
     };
     const answer = await mesh.open(devices);
@@ -135,7 +136,7 @@ describe("the list of devices", () => {
     });
     let release = (): void => undefined;
     mesh.fakes.devices.listDevices = async ({ after }) => {
-      if (after === undefined) return { next: "1", items: [device("d0")] };
+      if (after === undefined) return { next: "1", items: [fakeDevice("d0")] };
       begin();
       await new Promise<void>((resolve) => {
         release = resolve;
@@ -285,7 +286,9 @@ test("a key whose large answers nobody reads gets no more of them until they are
   const name = "x".repeat(256);
   bounded.fakes.devices.listDevices = async ({ after = "0", filter }) => ({
     next: filter === undefined && Number(after) < 400 ? String(Number(after) + 1) : null,
-    items: Array.from({ length: filter === "few" ? 2 : 200 }, (_, at) => device(`d${after}-${at}`, { name })),
+    items: Array.from({ length: filter === "few" ? 2 : 200 }, (_, at) =>
+      fakeDevice(`d${after}-${at}`, { name }),
+    ),
   });
   const unread = [await bounded.open(devices), await bounded.open(devices), await bounded.open(devices)];
   // One page is large, too, unless it holds a few.

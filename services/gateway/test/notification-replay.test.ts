@@ -1,9 +1,10 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { streamManager } from "@devmesh/service-kit/streams";
 import { eventually } from "@devmesh/testkit/eventually";
+import { fakeDevice } from "@devmesh/testkit/fakes";
 import { openEventStream, openWebSocket } from "@devmesh/testkit/notification-client";
 import { expect, test } from "@jest/globals";
-import { device, record, secrets } from "./fakes.ts";
+import { record, secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
@@ -135,7 +136,7 @@ test("the holder of a public key gets several changes as one, in order with the 
   };
   const client = await openWebSocket(mesh.url, `${own}?data=1`, { key: secrets.public_key });
   const other = await openWebSocket(mesh.url, notify, { key });
-  const changed = (id: string) => mesh.deviceEvents.updated({ id, timestamp: at, device: device(id) });
+  const changed = (id: string) => mesh.deviceEvents.updated({ id, timestamp: at, device: fakeDevice(id) });
   await changed("pump");
   await eventually(() => asked.length === 1);
   await changed("pump");
@@ -227,7 +228,7 @@ test("the holder of a public key is given nothing from before its device was cre
   const happen = async (about: typeof former) => {
     await mesh.rpcEvents.rpc_in({ ...about, func: "Open", params: [about.timestamp] });
     await mesh.deviceEvents.online(about);
-    await mesh.deviceEvents.updated({ ...about, device: device("pump") });
+    await mesh.deviceEvents.updated({ ...about, device: fakeDevice("pump") });
     await mesh.deviceEvents.offline(about);
   };
   const names = ["rpc.in.Open", "online", "updated", "offline"];

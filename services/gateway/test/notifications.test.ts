@@ -1,6 +1,7 @@
+import { fakeDevice } from "@devmesh/testkit/fakes";
 import { openEventStream, openWebSocket } from "@devmesh/testkit/notification-client";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { device, record, secrets } from "./fakes.ts";
+import { record, secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
@@ -18,11 +19,11 @@ describe("the notification stream of a master key", () => {
   test("tells over a WebSocket and as an event stream what happens, in its order", async () => {
     const websocket = await openWebSocket(mesh.url, notify, { key: secrets.master });
     const events = await openEventStream(mesh.url, notify, { key: secrets.master });
-    await mesh.deviceEvents.created({ id: "pump", timestamp: at, device: device("pump") });
+    await mesh.deviceEvents.created({ id: "pump", timestamp: at, device: fakeDevice("pump") });
     await mesh.deviceEvents.online({ id: "pump", timestamp: at });
     await mesh.rpcEvents.rpc_in({ id: "pump", timestamp: at, func: "Sys.GetInfo", params: [1] });
     await mesh.rpcEvents.rpc_out({ id: "pump", timestamp: at, name: "alarm", payload: { level: 3 } });
-    await mesh.deviceEvents.updated({ id: "pump", timestamp: at, device: device("pump", { name: "P" }) });
+    await mesh.deviceEvents.updated({ id: "pump", timestamp: at, device: fakeDevice("pump", { name: "P" }) });
     await mesh.deviceEvents.offline({ id: "pump", timestamp: at });
     await mesh.deviceEvents.deleted({ id: "pump", timestamp: at });
     const frames = await websocket.heard(7);
@@ -36,11 +37,11 @@ describe("the notification stream of a master key", () => {
       "deleted",
     ]);
     expect(frames.map(({ data }) => data)).toEqual([
-      device("pump"),
+      fakeDevice("pump"),
       {},
       [1],
       { level: 3 },
-      device("pump", { name: "P" }),
+      fakeDevice("pump", { name: "P" }),
       {},
       {},
     ]);
@@ -99,13 +100,13 @@ describe("the notification stream of a master key", () => {
     await all.heard(6);
     await mesh.events.key_changed({ id: "tank", timestamp: at, change: "created" });
     await mesh.deviceEvents.deleted({ id: "pump", timestamp: at });
-    await mesh.deviceEvents.created({ id: "tank", timestamp: at, device: device("tank") });
+    await mesh.deviceEvents.created({ id: "tank", timestamp: at, device: fakeDevice("tank") });
     const frames = await websocket.heard(4);
     expect(frames.map(({ id, name, data }) => [id, name, data])).toEqual([
       ["tank", "rpc.in.Sys.GetInfo", null],
       ["tank", "data", record(2, ofTank)],
       ["tank", "data", record(4, ofTank)],
-      ["tank", "created", device("tank")],
+      ["tank", "created", fakeDevice("tank")],
     ]);
     expect(await events.heard(4)).toEqual(frames);
     await all.heard(8);

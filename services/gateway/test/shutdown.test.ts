@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
+import { fakeDevice } from "@devmesh/testkit/fakes";
 import { expect, test } from "@jest/globals";
-import { device } from "./fakes.ts";
 import { startFixture } from "./gateway-fixture.ts";
 
 test("a gateway that stops finishes what runs, ends its connections and takes no new ones", async () => {
@@ -15,7 +15,7 @@ test("a gateway that stops finishes what runs, ends its connections and takes no
     await new Promise<void>((resolve) => {
       finish = resolve;
     });
-    return { etag: '"1"', device: device("pump") as never };
+    return { etag: '"1"', device: fakeDevice("pump") as never };
   };
   const running = mesh.fetch("/api/v2/devices/pump");
   await eventually(() => begun);
@@ -37,7 +37,7 @@ test("what does not finish in time is cut off", async () => {
     await new Promise<void>((resolve) => {
       release = resolve;
     });
-    return { etag: '"1"', device: device("pump") as never };
+    return { etag: '"1"', device: fakeDevice("pump") as never };
   };
   const running = mesh.fetch("/api/v2/devices/pump").then(
     () => "answered",

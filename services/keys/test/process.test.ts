@@ -1,6 +1,4 @@
-import { type ChildProcess, fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { keys } from "@devmesh/contracts/keys";
@@ -8,53 +6,31 @@ import { calls } from "@devmesh/contracts/topology";
 import { createClient } from "@devmesh/service-kit/client";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { type SpawnedService, spawnService } from "@devmesh/testkit/service-process";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { type KeysWorld, startWorld } from "./running-keys.ts";
 
 let world: KeysWorld;
-let running: KeysProcess | null = null;
+let running: SpawnedService | null = null;
 beforeEach(async () => {
   world = await startWorld();
 });
 afterEach(async () => {
-  running?.child.kill("SIGKILL");
-  await running?.ended;
+  await running?.end("SIGKILL");
   running = null;
   await world[Symbol.asyncDispose]();
 });
 
-interface KeysProcess {
-  readonly child: ChildProcess;
-  /** Exit code and signal. */
-  readonly ended: Promise<unknown[]>;
-  /** Resolves when it says that it is ready. */
-  readonly ready: Promise<unknown>;
-  /** All that it wrote to stdout and stderr. */
-  output(): string;
-}
-
-function startProcess(change: Record<string, string> = {}): KeysProcess {
-  const child = fork(join(import.meta.dirname, "../src/main.ts"), {
-    env: {
-      PATH: process.env.PATH,
-      ...world.broker.environmentOf("keys"),
-      STORE_URL: `sqlite:${join(world.folder, "keys.db")}`,
-      KEY_ENCRYPTION_KEY: world.encryptionKey,
-      AUTH_ISSUER_SEED: world.broker.issuerSeed,
-      MASTER_KEY_FILE: join(world.folder, "master-key"),
-      LOG_LEVEL: "trace",
-      ...change,
-    },
-    execArgv: [],
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
+function startProcess(change: Record<string, string> = {}): SpawnedService {
+  running = spawnService("keys", {
+    ...world.broker.environmentOf("keys"),
+    STORE_URL: `sqlite:${join(world.folder, "keys.db")}`,
+    KEY_ENCRYPTION_KEY: world.encryptionKey,
+    AUTH_ISSUER_SEED: world.broker.issuerSeed,
+    MASTER_KEY_FILE: join(world.folder, "master-key"),
+    LOG_LEVEL: "trace",
+    ...change,
   });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-    });
-  }
-  running = { child, ended: once(child, "exit"), ready: once(child, "message"), output: () => output };
   return running;
 }
 
@@ -65,7 +41,7 @@ async function call<T>(work: (call: ReturnType<typeof createCallContext>) => Pro
 
 describe("the process", () => {
   test("serves under its broker user, logs no secret, and ends with 0 when stopped", async () => {
-    const { child, ready, ended, output } = startProcess();
+    const { ready, end, output } = startProcess();
     await ready;
     const gateway = createClient(
       await world.connect("gateway"),
@@ -82,8 +58,7 @@ describe("the process", () => {
     // Nobody answers for the bridge: the login is refused.
     const login = connectMqttDevice({ url: world.broker.mqttUrl, id: "pump-1", token: issued.token });
     await expect(login).rejects.toThrow(/Not authorized|closed/);
-    child.kill("SIGTERM");
-    expect(await ended).toEqual([0, null]);
+    expect(await end()).toBe(0);
     expect(output()).toContain('"msg":"stopped"');
     for (const secret of [
       masterKey,
@@ -105,8 +80,7 @@ describe("the process", () => {
       calls(keys, ["issueCredentials", "readCredentials"]),
     );
     const issued = await call((context) => devices.issueCredentials({ device_id: "pump-1" }, context));
-    first.child.kill("SIGKILL");
-    await first.ended;
+    await first.end("SIGKILL");
     await startProcess().ready;
     expect(await call((context) => devices.readCredentials({ device_id: "pump-1" }, context))).toEqual(
       issued,
@@ -117,19 +91,17 @@ describe("the process", () => {
     const first = startProcess();
     await first.ready;
     const second = startProcess();
-    expect(await second.ended).toEqual([1, null]);
+    expect(await second.ended).toBe(1);
     expect(second.output()).toContain("with SQLite a service runs as one replica");
-    first.child.kill("SIGTERM");
-    expect(await first.ended).toEqual([0, null]);
+    expect(await first.end()).toBe(0);
   });
 
   test("ends with 1 and one sentence when the encryption key is another's", async () => {
     const first = startProcess();
     await first.ready;
-    first.child.kill("SIGTERM");
-    await first.ended;
+    await first.end();
     const second = startProcess({ KEY_ENCRYPTION_KEY: randomBytes(32).toString("hex") });
-    expect(await second.ended).toEqual([1, null]);
+    expect(await second.ended).toBe(1);
     expect(second.output()).toContain("KEY_ENCRYPTION_KEY is not the key that this store was encrypted with");
   });
 });

@@ -1,47 +1,28 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { eventually } from "@devmesh/testkit/eventually";
+import { type SpawnedService, spawnService } from "@devmesh/testkit/service-process";
 import { startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import PostalMime from "postal-mime";
 import { customerToken, openMailRoom, testCall } from "./mail-room.ts";
 
-const main = new URL("../src/main.ts", import.meta.url).pathname;
-
-const running = new Set<ChildProcess>();
+const running = new Set<SpawnedService>();
 
 afterEach(async () => {
-  for (const child of running) await end(child, "SIGKILL");
+  for (const mailer of running) await mailer.end("SIGKILL");
+  running.clear();
 });
 
-/** The mailer as its launcher starts it, and all it has written. */
-function startMailer(env: Record<string, string>) {
-  const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env.PATH, PUBLIC_URL: "http://127.0.0.1:8080", LOG_LEVEL: "trace", ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+function startMailer(env: Record<string, string>): SpawnedService {
+  const mailer = spawnService("mailer", {
+    PUBLIC_URL: "http://127.0.0.1:8080",
+    LOG_LEVEL: "trace",
+    ...env,
   });
-  running.add(child);
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-    });
-  }
-  return { child, output: () => output };
-}
-
-/** Sends a signal, if the process still runs, and returns its exit code; null when the signal killed it. */
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
-  running.delete(child);
-  if (child.exitCode === null && child.signalCode === null) {
-    const exited = once(child, "exit");
-    child.kill(signal);
-    await exited;
-  }
-  return child.exitCode;
+  running.add(mailer);
+  return mailer;
 }
 
 describe("the mailer's process", () => {
@@ -71,7 +52,7 @@ describe("the mailer's process", () => {
     const first = startMailer(env);
     await room.invite("ann");
     await eventually(() => sink.attempts.length === 1);
-    await end(first.child, "SIGKILL");
+    await first.end("SIGKILL");
     await room.invite("bob");
     await room.server.restart();
     startMailer(env);
@@ -92,7 +73,7 @@ describe("the mailer's process", () => {
     const first = startMailer(env);
     await room.invite("ann");
     await eventually(async () => (await room.mailer.readQueue({}, testCall())).dead === 1);
-    expect(await end(first.child, "SIGTERM")).toBe(0);
+    expect(await first.end()).toBe(0);
     await room.server.restart();
     sink.refuseRecipients(() => null);
     startMailer(env);
@@ -107,10 +88,10 @@ describe("the mailer's process", () => {
     await using sink = await startSmtpSink();
     await room.openKeys();
     sink.behave(() => ({ acceptAfterMs: 1_000 }));
-    const { child } = startMailer({ NATS_URL: room.server.url, SMTP_URL: sink.url });
+    const { end } = startMailer({ NATS_URL: room.server.url, SMTP_URL: sink.url });
     await room.invite("ann");
     await eventually(() => sink.attempts.length === 1);
-    expect(await end(child, "SIGTERM")).toBe(0);
+    expect(await end()).toBe(0);
     expect(sink.mails).toHaveLength(1);
     expect(sink.attempts).toHaveLength(1);
   });
@@ -121,10 +102,10 @@ describe("the mailer's process", () => {
     await room.openKeys();
     sink.behave(() => ({ acceptAfterMs: 60_000 }));
     const env = { NATS_URL: room.server.url, SMTP_URL: sink.url, DRAIN_MS: "200" };
-    const { child, output } = startMailer(env);
+    const { end, output } = startMailer(env);
     await room.invite("ann");
     await eventually(() => sink.attempts.length === 1);
-    expect(await end(child, "SIGTERM")).toBe(0);
+    expect(await end()).toBe(0);
     expect(output()).toContain("SMTP EABORT");
     expect(sink.mails).toEqual([]);
   });
@@ -155,13 +136,13 @@ describe("the mailer's process", () => {
     await using sink = await startSmtpSink({ login: { user: "mailer", password: "another" } });
     await room.openKeys();
     const password = "hunter2-hunter2";
-    const { child, output } = startMailer({
+    const { end, output } = startMailer({
       NATS_URL: room.server.url,
       SMTP_URL: sink.url.replace("//", `//mailer:${password}@`),
     });
     await room.invite("ann");
     await eventually(() => output().includes("535"));
-    await end(child, "SIGTERM");
+    await end();
     expect(output()).not.toContain(password);
     expect(output()).not.toContain(Buffer.from(`\0mailer\0${password}`).toString("base64"));
     expect(output()).not.toContain(customerToken);
@@ -174,9 +155,8 @@ describe("the mailer's process", () => {
     [{}, "OUTBOX_DIR"],
     [{ OUTBOX_DIR: "/tmp", MAIL_FROM: "nobody" }, "MAIL_FROM"],
   ])("with a wrong environment ends with code 1 and names the variable: %j", async (env, variable) => {
-    const { child, output } = startMailer(env as Record<string, string>);
-    await once(child, "exit");
-    expect(child.exitCode).toBe(1);
+    const { ended, output } = startMailer(env as Record<string, string>);
+    expect(await ended).toBe(1);
     expect(output()).toContain(variable);
     expect(output()).not.toContain("hunter2");
   });

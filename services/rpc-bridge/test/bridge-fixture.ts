@@ -1,6 +1,3 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { mesh } from "@devmesh/contracts/mesh";
 import { rpcBridge, rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { calls, defineService, subscribesTo } from "@devmesh/contracts/topology";
@@ -16,6 +13,7 @@ import { devicesUser, meshUser } from "@devmesh/service-kit/subjects";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
 import { allowingStoreRetained } from "@devmesh/testkit/retained-messages";
+import { type StartedService, startService } from "@devmesh/testkit/service-process";
 import type { IClientOptions } from "mqtt";
 import type { BrokerLogin } from "../src/mqtt-link.ts";
 import { type FakeRegistry, startFakeRegistry } from "./fake-registry.ts";
@@ -43,19 +41,7 @@ export interface TestMesh extends AsyncDisposable {
   connect(id: string, options?: IClientOptions & { clientId?: string }): Promise<MqttDevice>;
 }
 
-/** A running bridge. */
-export interface BridgeProcess extends AsyncDisposable {
-  /** One sample of its metrics, such as `devmesh_rpc_calls_in_flight`; 0 when there is none yet. */
-  metric(sample: string): Promise<number>;
-  /** What it logged so far. */
-  log(): string;
-  /** Sends a signal and waits for the end; the exit code, null after SIGKILL. */
-  end(signal: "SIGTERM" | "SIGKILL"): Promise<number | null>;
-  signal(signal: NodeJS.Signals): void;
-  readonly exited: Promise<number | null>;
-}
-
-/** The mesh and one service more, which calls the bridge instead of all its callers and subscribes to its events. */
+/** The mesh with one service more: it calls the bridge in the place of all its callers, and subscribes to its events. */
 const testedMesh = {
   ...mesh,
   tester: defineService({
@@ -138,71 +124,20 @@ function grantOf(deviceId: string): DeviceGrant {
   };
 }
 
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-
 /** Starts the service as the launcher does and waits until it is ready. */
 export async function startBridge(
-  testMesh: TestMesh,
+  { broker }: TestMesh,
   env: Record<string, string> = {},
-): Promise<BridgeProcess> {
-  const child = spawn(process.execPath, [main], {
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
-    env: {
-      PATH: process.env.PATH,
-      NATS_URL: testMesh.broker.url,
-      NATS_USER: "rpc-bridge",
-      NATS_PASSWORD: password,
-      NATS_DEVICES_PASSWORD: password,
-      MQTT_URL: testMesh.broker.mqttUrl,
-      OPS_PORT: "0",
-      REPLICA_ID: "one",
-      LOG_LEVEL: "debug",
-      ...env,
-    },
-  });
-  let log = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding("utf8").on("data", (text: string) => {
-      log += text;
-    });
-  }
-  const exited = once(child, "exit").then(([code]) => code as number | null);
-  const ops = await ready(child, () => log);
-  const end = async (signal: NodeJS.Signals) => {
-    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
-    return await exited;
-  };
-  return {
-    async metric(sample) {
-      const text = await (await fetch(`${ops}/metrics`)).text();
-      const line = text.split("\n").find((candidate) => candidate.startsWith(`${sample} `));
-      return Number(line?.slice(sample.length + 1) ?? 0);
-    },
-    log: () => log,
-    exited,
-    end,
-    signal: (signal) => void child.kill(signal),
-    async [Symbol.asyncDispose]() {
-      await end("SIGKILL");
-    },
-  };
-}
-
-/** How long a bridge may take until it is ready, in milliseconds. */
-const readyMs = 60_000;
-
-/** Resolves with the address of its health and metrics. A bridge that is not ready in time is ended. */
-async function ready(child: ChildProcess, log: () => string): Promise<string> {
-  return await new Promise<string>((resolve, reject) => {
-    child.on("message", (message: { type: string; ops: string }) => {
-      if (message.type !== "ready") return;
-      clearTimeout(timer);
-      resolve(message.ops);
-    });
-    child.once("exit", () => reject(new Error(`the bridge ended:\n${log()}`)));
-    const timer = setTimeout(() => {
-      child.kill("SIGKILL");
-      reject(new Error(`the bridge was not ready in time:\n${log()}`));
-    }, readyMs).unref();
+): Promise<StartedService> {
+  return await startService("rpc-bridge", {
+    NATS_URL: broker.url,
+    NATS_USER: "rpc-bridge",
+    NATS_PASSWORD: password,
+    NATS_DEVICES_PASSWORD: password,
+    MQTT_URL: broker.mqttUrl,
+    OPS_PORT: "0",
+    REPLICA_ID: "one",
+    LOG_LEVEL: "debug",
+    ...env,
   });
 }

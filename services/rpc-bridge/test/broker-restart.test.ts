@@ -1,11 +1,12 @@
 import { createCallContext } from "@devmesh/service-kit/context";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
+import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 let mesh: TestMesh;
-let bridge: BridgeProcess;
+let bridge: StartedService;
 
 beforeAll(async () => {
   mesh = await startTestMesh();
@@ -54,7 +55,7 @@ test("a session that a device keeps brings it what it subscribed to after a kill
   await mesh.broker.restart();
   await using after = await eventually(() => mesh.connect("valve", session), { everyMs: 250 });
   mesh.registry.add("valve", { desired: { on: true } });
-  await mesh.registry.tellUpdated("valve");
+  await mesh.registry.publishUpdated("valve");
   await after.awaitMessage(
     ({ topic, payload }) => topic === "valve/shadow/delta" && payload.includes('"on"'),
   );

@@ -1,10 +1,11 @@
 import { eventually } from "@devmesh/testkit/eventually";
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
+import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 let mesh: TestMesh;
-let bridge: BridgeProcess;
+let bridge: StartedService;
 const connected: MqttDevice[] = [];
 
 beforeAll(async () => {
@@ -37,7 +38,7 @@ describe("the delta of a shadow", () => {
     mesh.registry.add("pump", { desired: { speed: 3 }, version: 4, timestamp: 1_700_000_000_000 });
     const device = await connect("pump");
     await device.subscribe("pump/shadow/delta", 1);
-    await mesh.registry.tellUpdated("pump");
+    await mesh.registry.publishUpdated("pump");
     const { payload, qos } = await device.awaitMessage("pump/shadow/delta");
     expect(JSON.parse(payload)).toEqual({
       state: { speed: 3 },
@@ -51,7 +52,7 @@ describe("the delta of a shadow", () => {
   test("is retained: a device that subscribes later gets it", async () => {
     mesh.registry.add("lamp", { desired: { on: true } });
     const device = await connect("lamp");
-    await mesh.registry.tellUpdated("lamp");
+    await mesh.registry.publishUpdated("lamp");
     const retained = await eventually(async () => {
       await device.subscribe("lamp/shadow/delta");
       return await device.awaitMessage(({ retained }) => retained, 1_000);
@@ -68,7 +69,7 @@ describe("the delta of a shadow", () => {
   test("has an empty state, not an empty payload, when nothing differs", async () => {
     const device = await connect("fan");
     await device.subscribe("fan/shadow/delta");
-    await mesh.registry.tellUpdated("fan");
+    await mesh.registry.publishUpdated("fan");
     expect(JSON.parse((await device.awaitMessage("fan/shadow/delta")).payload)).toMatchObject({ state: {} });
   });
 
@@ -86,7 +87,7 @@ describe("the delta of a shadow", () => {
     // Nothing new: the next change is the next message.
     await mesh.registry.events.online({ id: "heater", timestamp: now() });
     shadow.version = 3;
-    await mesh.registry.tellUpdated("heater");
+    await mesh.registry.publishUpdated("heater");
     await eventually(() => bodies(device).at(-1)?.version === 3);
     // Each may have been published once more since.
     expect([...new Set(bodies(device).map(({ version }) => version))]).toEqual([1, 2, 3]);
@@ -105,7 +106,7 @@ describe("the delta of a shadow", () => {
     mesh.registry.add("valve", { desired: { open: true }, version: 2, timestamp: Date.now() });
     const device = await connect("valve");
     await device.subscribe("valve/shadow/delta");
-    await mesh.registry.tellUpdated("valve");
+    await mesh.registry.publishUpdated("valve");
     await eventually(() => bodies(device).at(-1)?.version === 2);
     device.forget();
     await mesh.registry.events.online({ id: "valve", timestamp: now() });
@@ -120,7 +121,7 @@ describe("the delta of a shadow", () => {
     device.forget();
     for (let n = 1; n <= 100; n++) {
       shadow.version = 100 + n;
-      await mesh.registry.tellUpdated("pump");
+      await mesh.registry.publishUpdated("pump");
     }
     await eventually(() => bodies(device).at(-1)?.version === 200);
     const versions = bodies(device).map(({ version }) => version);
@@ -132,10 +133,10 @@ describe("the delta of a shadow", () => {
     const device = await connect("pump");
     await device.subscribe("pump/shadow/delta");
     mesh.registry.add("pump", { version: 1, timestamp: 1, desired: { old: true } });
-    await mesh.registry.tellUpdated("pump");
+    await mesh.registry.publishUpdated("pump");
     await device.awaitMessage(({ payload }) => payload.includes("old"));
     mesh.registry.add("pump", { version: 1, timestamp: 2, desired: { young: true } });
-    await mesh.registry.tellUpdated("pump");
+    await mesh.registry.publishUpdated("pump");
     await device.awaitMessage(({ payload }) => payload.includes("young"));
   });
 
@@ -145,7 +146,7 @@ describe("the delta of a shadow", () => {
     await device.subscribe("fan/shadow/delta");
     device.forget();
     await mesh.registry.stopServing();
-    await mesh.registry.tellUpdated("fan");
+    await mesh.registry.publishUpdated("fan");
     mesh.registry.serveAgain();
     await device.awaitMessage(({ payload }) => payload.includes('"version":7'));
   });
@@ -154,10 +155,10 @@ describe("the delta of a shadow", () => {
     // Not known to be connected when the bridge starts, so that nothing but its connect leads to the publication.
     const shadow = mesh.registry.add("lamp", { version: 20, online: false });
     const device = await connect("lamp");
-    await mesh.registry.tellUpdated("lamp");
+    await mesh.registry.publishUpdated("lamp");
     await bridge.end("SIGKILL");
     shadow.version = 21;
-    await mesh.registry.tellUpdated("lamp");
+    await mesh.registry.publishUpdated("lamp");
     bridge = await startBridge(mesh);
     await device.subscribe("lamp/shadow/delta");
     await mesh.registry.events.online({ id: "lamp", timestamp: now() });
@@ -169,11 +170,11 @@ describe("the delta of a shadow", () => {
     mesh.registry.add("away", { version: 5, online: false });
     const device = await connect("mast");
     await device.subscribe("mast/shadow/delta");
-    await mesh.registry.tellUpdated("mast");
+    await mesh.registry.publishUpdated("mast");
     await device.awaitMessage(({ payload }) => payload.includes('"version":30'));
     await bridge.end("SIGKILL");
     shadow.version = 31;
-    await mesh.registry.tellUpdated("mast");
+    await mesh.registry.publishUpdated("mast");
     bridge = await startBridge(mesh);
     await device.awaitMessage(({ payload }) => payload.includes('"version":31'));
     const away = await connect("away");
@@ -189,7 +190,7 @@ describe("the delta of a shadow", () => {
     await using _second = await startBridge(mesh, { REPLICA_ID: "two" });
     for (let n = 1; n <= 100; n++) {
       shadow.version = 1_000 + n;
-      await mesh.registry.tellUpdated("fan");
+      await mesh.registry.publishUpdated("fan");
     }
     await eventually(() => bodies(device).at(-1)?.version === 1_100);
     // A slower replica may have published an older one, which it then replaces.

@@ -22,7 +22,7 @@ describe("a bridge that is stopped", () => {
     const frame = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
     expect(frame.src).toBe("pump/r/one");
     await using second = await startBridge(mesh, { REPLICA_ID: "two" });
-    first.signal("SIGTERM");
+    first.child.kill("SIGTERM");
     device.forget();
     const next = mesh.call({ device_id: "pump" }).catch((error: unknown) => error);
     const nextFrame = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
@@ -30,7 +30,7 @@ describe("a bridge that is stopped", () => {
     await device.publish(`${frame.src}/rpc`, { id: frame.id, result: "finished" });
     expect(await call).toBe("finished");
     expect(await next).toBe("next");
-    expect(await first.exited).toBe(0);
+    expect(await first.ended).toBe(0);
     expect(await second.end("SIGTERM")).toBe(0);
   });
 
@@ -40,9 +40,9 @@ describe("a bridge that is stopped", () => {
     await device.subscribe("pump/rpc");
     const call = mesh.call({ device_id: "pump", timeout_ms: 60_000 }).catch((error: unknown) => error);
     await device.awaitMessage("pump/rpc");
-    bridge.signal("SIGTERM");
+    bridge.child.kill("SIGTERM");
     expect(isReason(await call, "bridge_restarting")).toBe(true);
-    expect(await bridge.exited).toBe(0);
+    expect(await bridge.ended).toBe(0);
   });
 
   test("that is killed leaves the call to its time", async () => {

@@ -1,13 +1,12 @@
 import { deviceEvents, devices } from "@devmesh/contracts/devices";
-import { defaultAcl } from "@devmesh/contracts/model/acl";
 import type { Device } from "@devmesh/contracts/model/device";
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
 import { listDeviceConnections } from "@devmesh/device-broker/connections";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { createPublisher, type Publisher } from "@devmesh/service-kit/events";
-import type { Implementation } from "@devmesh/service-kit/implementation";
 import { type Served, serve } from "@devmesh/service-kit/serve";
+import { fakeContract, fakeDevice } from "@devmesh/testkit/fakes";
 
 /** One device of the fake. */
 interface KnownDevice {
@@ -30,7 +29,7 @@ export interface FakeRegistry extends AsyncDisposable {
   /** A device with an empty shadow; without an event. */
   add(id: string, device?: Partial<KnownDevice>): KnownDevice;
   /** Publishes that the shadow changed, as `devices` does after a write. */
-  tellUpdated(id: string): Promise<void>;
+  publishUpdated(id: string): Promise<void>;
   /** Runs before each patch is applied and may throw or wait. */
   beforePatch: (id: string) => void | Promise<void>;
   /** Runs when a patch is applied, before that is answered, and may throw or wait. */
@@ -51,7 +50,6 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
   const known = new Map<string, KnownDevice>();
   const patches: JsonObject[] = [];
   const takenAt: (string | undefined)[] = [];
-  const notServed = async () => Promise.reject(new Error("the fake does not serve this"));
 
   const find = (id: string): KnownDevice => {
     const device = known.get(id);
@@ -61,21 +59,9 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
 
   const describe = (id: string): Device => {
     const { desired, reported, tags, version, timestamp, online } = find(id);
-    return {
-      id,
-      name: null,
-      acl: defaultAcl,
-      online,
-      last_seen: null,
-      created_at: new Date().toISOString(),
-      shadow: {
-        state: { desired, reported },
-        metadata: { desired: {}, reported: {} },
-        tags,
-        version,
-        timestamp,
-      },
-    };
+    const metadata = { desired: {}, reported: {} };
+    const shadow = { state: { desired, reported }, metadata, tags, version, timestamp };
+    return fakeDevice(id, { online, shadow });
   };
 
   const view = (id: string): JsonObject => {
@@ -86,24 +72,17 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
     };
   };
 
-  const implementation: Implementation<typeof devices> = {
+  const implementation = fakeContract(devices, {
     async listDevices({ online }) {
       const listed = [...known].filter(([, device]) => online === undefined || device.online === online);
       return { next: null, items: listed.map(([id]) => describe(id)) };
     },
-    createDevice: notServed,
-    deleteDevice: notServed,
-    readCredentials: notServed,
-    rotateToken: notServed,
-    rotatePublicKey: notServed,
-    authorize: notServed,
-    readAccess: notServed,
     async readPresence({ id }) {
-      await fake.beforePresence(id);
+      await registry.beforePresence(id);
       return { online: find(id).online };
     },
     async readConnections({ id }) {
-      return { client_ids: [...(await fake.connectedClientIds(id))] };
+      return { client_ids: [...(await registry.connectedClientIds(id))] };
     },
     async readDevice({ id }) {
       return { etag: '"1"', device: view(id) };
@@ -115,7 +94,7 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
     async patchDevice({ id, principal, patch, taken_at }, context) {
       if (principal.kind !== "device" || principal.device_id !== id)
         return context.fail("not_writable", { pointers: [""] });
-      await fake.beforePatch(id);
+      await registry.beforePatch(id);
       const device = find(id);
       const shadow = isJsonObject(patch.shadow) ? patch.shadow : {};
       if (shadow.tags !== undefined) return context.fail("not_writable", { pointers: ["/shadow/tags"] });
@@ -136,16 +115,17 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
       device.timestamp = Date.now();
       patches.push(patch);
       takenAt.push(taken_at);
-      await fake.tellUpdated(id);
-      await fake.afterPatch(id);
+      await registry.publishUpdated(id);
+      await registry.afterPatch(id);
       return { etag: '"1"', device: view(id) };
     },
-  };
+  });
+
 
   let served: Served | null = serve(bus, devices, implementation);
   await bus.flush();
 
-  const fake: FakeRegistry = {
+  const registry: FakeRegistry = {
     known,
     patches,
     takenAt,
@@ -170,7 +150,7 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
       known.set(id, device);
       return device;
     },
-    async tellUpdated(id) {
+    async publishUpdated(id) {
       const timestamp = new Date().toISOString();
       await events.bestEffort.updated({ id, timestamp, device: describe(id) });
     },
@@ -186,7 +166,7 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
       await bus.close();
     },
   };
-  return fake;
+  return registry;
 }
 
 function merged(section: JsonObject, patch: Json | undefined): JsonObject {

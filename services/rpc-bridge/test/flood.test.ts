@@ -1,13 +1,14 @@
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { subscribe } from "@devmesh/service-kit/events";
 import { eventually } from "@devmesh/testkit/eventually";
+import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 describe("a device that floods the mesh", () => {
   const storage = 2 * 1024 * 1024;
   let mesh: TestMesh;
-  let bridge: BridgeProcess;
+  let bridge: StartedService;
   beforeAll(async () => {
     mesh = await startTestMesh();
     const env = { DEVICE_MESSAGE_RATE: "1", DEVICE_STREAM_MAX_BYTES: String(storage) };
@@ -78,13 +79,13 @@ describe("a device that floods the mesh", () => {
     await calm.subscribe("calm/shadow/update/accepted");
     const dropped = () => bridge.metric('devmesh_device_messages_dropped_total{why="too_many"}');
     const before = await dropped();
-    bridge.signal("SIGSTOP");
+    bridge.child.kill("SIGSTOP");
     try {
       for (let n = 0; n < 10_000; n++) void flooding.publish("flood/event/x", n);
       // At QoS 1: acknowledged after all that came before it.
       await flooding.publish("flood/event/x", 10_000, 1);
     } finally {
-      bridge.signal("SIGCONT");
+      bridge.child.kill("SIGCONT");
     }
     const update = { state: { reported: { n: 1 } } };
     for (let n = 0; n < 3; n++) {
@@ -127,7 +128,7 @@ describe("a device that floods the mesh", () => {
   test("with retained messages has them cleared, and nobody else's", async () => {
     await using calm = await mesh.connect("calm");
     await calm.publish("calm/event/kept", "1", 1, true);
-    await mesh.registry.tellUpdated("calm");
+    await mesh.registry.publishUpdated("calm");
     await calm.subscribe("calm/shadow/delta");
     await calm.awaitMessage("calm/shadow/delta");
     await using flooding = await mesh.connect("flood");

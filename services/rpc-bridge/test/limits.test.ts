@@ -1,10 +1,11 @@
 import { eventually } from "@devmesh/testkit/eventually";
 import type { RpcFrame } from "@devmesh/testkit/mqtt-device";
+import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 let mesh: TestMesh;
-let bridge: BridgeProcess;
+let bridge: StartedService;
 
 beforeAll(async () => {
   mesh = await startTestMesh();

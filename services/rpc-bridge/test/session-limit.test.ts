@@ -4,16 +4,17 @@ import type { Bus } from "@devmesh/service-kit/bus";
 import { systemClock } from "@devmesh/service-kit/clock";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { eventually } from "@devmesh/testkit/eventually";
+import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Registry } from "prom-client";
 import { createSessionCheck } from "../src/broker-housekeeping/session-limit.ts";
 import { createEndSessions } from "../src/broker-housekeeping/wipe-device.ts";
 import { deviceOfSession } from "../src/device-topics.ts";
 import { createBridgeMetrics } from "../src/metrics.ts";
-import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 let mesh: TestMesh;
-let bridge: BridgeProcess;
+let bridge: StartedService;
 /** As the bridge is connected to account DEVICES. */
 let devicesBus: Bus;
 const ofThisTest = new AbortController();

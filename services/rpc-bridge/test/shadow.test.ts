@@ -2,11 +2,12 @@ import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { subscribe } from "@devmesh/service-kit/events";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
+import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 let mesh: TestMesh;
-let bridge: BridgeProcess;
+let bridge: StartedService;
 const connected: MqttDevice[] = [];
 
 beforeAll(async () => {

@@ -1,12 +1,13 @@
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { eventually } from "@devmesh/testkit/eventually";
+import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { UniqueMessageIdProvider } from "mqtt";
-import { type BridgeProcess, startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 let mesh: TestMesh;
-let bridge: BridgeProcess;
+let bridge: StartedService;
 
 beforeAll(async () => {
   mesh = await startTestMesh();
@@ -209,7 +210,7 @@ describe("wiping a device", () => {
 
   test("leaves no delta of the device when one was on its way", async () => {
     mesh.registry.add("valve", { desired: { on: true } });
-    await mesh.registry.tellUpdated("valve");
+    await mesh.registry.publishUpdated("valve");
     mesh.registry.known.delete("valve");
     await wipe("valve", []);
     const later = await mesh.connect("valve");

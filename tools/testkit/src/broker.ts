@@ -7,13 +7,13 @@ import { tempFolder } from "./temp-folder.ts";
 export interface TestBroker extends TestNatsServer {
   /** Passwords by name: `<service>` of the user in MESH, `<service>.devices` of the one in DEVICES. */
   readonly passwords: Readonly<Record<string, string>>;
-  /** Signs the answers of the auth callout; MQTT logins need something that answers it. */
+  /** Seed that signs answers of the auth callout; MQTT logins need somebody who gives them. */
   readonly issuerSeed: string;
-  /** What a service's process needs in its environment to reach this broker as itself. */
+  /** The environment with which a service logs in to this broker. */
   environmentOf(service: string): Record<string, string>;
 }
 
-/** Starts a nats-server with the configuration that the launcher generates: every user, every permission, MQTT. */
+/** Starts a nats-server with the launcher's configuration: every user, every permission, MQTT. */
 export async function startBroker(): Promise<TestBroker> {
   const folder = await tempFolder();
   const installation = await installationOf(join(folder.path, "installation.json"));

@@ -7,10 +7,10 @@ import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { type NatsServerPlace, startNatsServer, type TestNatsServer } from "./nats-server.ts";
 
-/** How many servers a cluster has, and how many keep each stream. */
+/** Servers of a cluster, and replicas of each stream. */
 const SIZE = 3;
 
-/** How long a server that crashes stays away, in milliseconds: as long as a launcher's first pause. */
+/** Time until a crashed server is restarted, in milliseconds. */
 const AWAY_MS = 1_000;
 
 /** Three nats-servers in one cluster, each configured as the mesh's own and with a folder of its own. */
@@ -18,25 +18,22 @@ export interface TestCluster extends AsyncDisposable {
   readonly servers: readonly TestNatsServer[];
   /** Passwords by name: `<service>` of the user in MESH, `<service>.devices` of the one in DEVICES. */
   readonly passwords: Readonly<Record<string, string>>;
-  /**
-   * What a launcher needs in its environment to run a mesh on the cluster, beside a data folder with the same
-   * installation.
-   */
+  /** The environment of a launcher on the cluster, whose data folder has the same installation. */
   readonly env: { readonly NATS_URL: string; readonly MQTT_URL: string; readonly STREAM_REPLICAS: string };
-  /** The server that leads a stream now; waits through an election. */
+  /** The server that leads a stream; waits for an election. */
   leaderOf(account: "MESH" | "DEVICES", stream: string): Promise<TestNatsServer>;
-  /** How many servers hold a copy of a stream now. */
+  /** Number of servers with a copy of a stream. */
   replicasOf(account: "MESH" | "DEVICES", stream: string): Promise<number>;
-  /** Resolves when each server says that it holds all that it should: after that another one may go. */
+  /** Resolves when each server is up to date, so that another one may stop. */
   caughtUp(): Promise<void>;
-  /** Kills a server (SIGKILL unless told) and starts it again after a second; resolves when it is dead. */
+  /** Kills a server (default SIGKILL) and restarts it after a second; resolves when it is dead. */
   crash(server: TestNatsServer, signal?: NodeJS.Signals): Promise<void>;
-  /** Ends the servers; what they stored stays in the folder. */
+  /** Ends the servers; their files stay. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts a cluster with the secrets of the data folder's installation, made if there are none yet; its files are in
+ * Starts a cluster with the installation of the data folder, which is made if it is missing; files are in
  * `dataDir/jetstream`. Resolves when the servers have a leader.
  */
 export async function startCluster(dataDir: string): Promise<TestCluster> {
@@ -127,7 +124,7 @@ export async function startCluster(dataDir: string): Promise<TestCluster> {
       eventually(
         async () => {
           const copies = await copiesOf(account, stream);
-          // Only its own word counts: the others go on naming one that has just died.
+          // Only its own report counts: the others still name a leader that has just died.
           return servers[members.findIndex(({ name }, at) => copies[at]?.cluster?.leader === name)];
         },
         { withinMs: 30_000, everyMs: 100 },
@@ -138,7 +135,7 @@ export async function startCluster(dataDir: string): Promise<TestCluster> {
     caughtUp,
     async crash(server, signal = "SIGKILL") {
       await server.kill(signal);
-      // One that does not come back is missed by the test that needs it.
+      // A server that does not come back fails the test that needs it.
       const back = sleep(AWAY_MS)
         .then(() => (stopped ? undefined : server.restart()))
         .catch(() => undefined);
@@ -150,7 +147,7 @@ export async function startCluster(dataDir: string): Promise<TestCluster> {
   };
 }
 
-/** What `/jsz` tells of a server's copy of a stream. */
+/** A server's copy of a stream in `/jsz`. */
 interface StreamCopy {
   readonly name: string;
   readonly cluster?: { readonly leader?: string };

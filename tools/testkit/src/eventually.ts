@@ -1,20 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/**
- * The longest that a test waits for one thing unless told, in milliseconds. It costs nothing while tests pass, and
- * suites run beside others on machines that are busy with more than tests.
- */
+/** Default for the longest wait of a test for one thing, in milliseconds: machines that run tests are busy. */
 export const defaultPatienceMs = 30_000;
 
-/** How long {@link eventually} tries, and how often; milliseconds. */
+/** Bounds of {@link eventually}, in milliseconds. */
 export interface Patience {
   readonly withinMs?: number;
   readonly everyMs?: number;
 }
 
 /**
- * Repeats a check until it neither throws nor answers `false`, `null` or `undefined`, and returns its answer. For
- * conditions that no event tells. Throws after the bound, with the last failure as `cause`.
+ * Repeats a check until it neither throws nor returns `false`, `null` or `undefined`, and returns its result. Throws
+ * after the bound, with the last failure as `cause`.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,

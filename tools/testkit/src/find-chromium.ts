@@ -1,14 +1,14 @@
 import { executablesOnPath, isExecutable } from "@devmesh/launcher/nats-server/path-search";
 
-/** How Chromium, and browsers made of it, are called by those who package them; the first that is found is taken. */
+/** Names of Chromium and its relatives; the first that is found is taken. */
 const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"] as const;
 
 /** Why suites in a browser are skipped where {@link findChromium} answers null. */
 export const withoutChromium = `no CHROMIUM_BIN, and no ${names.join(", ")} on PATH`;
 
 /**
- * Path of the browser that tests drive: that of `CHROMIUM_BIN`, else the first on `PATH`; null where there is none.
- * Throws when `CHROMIUM_BIN` names something that cannot be run.
+ * Path of the browser for tests: `CHROMIUM_BIN`, else the first on `PATH`; null without one. Throws when
+ * `CHROMIUM_BIN` cannot be run.
  */
 export async function findChromium(env: NodeJS.ProcessEnv = process.env): Promise<string | null> {
   const given = env.CHROMIUM_BIN;

@@ -1,11 +1,9 @@
 import { createServer } from "node:net";
+import { accepts } from "@devmesh/launcher/mesh/broker-process";
 
 const handedOut = new Set<number>();
 
-/**
- * Below the range from which Linux and macOS take ports for outgoing connections, so that none of those can come
- * between.
- */
+/** Below the range of ports for outgoing connections on Linux and macOS. */
 const LOWEST = 12_000;
 const HIGHEST = 32_000;
 
@@ -25,4 +23,9 @@ function isFree(port: number): Promise<boolean> {
     server.once("error", () => resolve(false));
     server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
+}
+
+/** Whether something accepts TCP connections on this port of 127.0.0.1. */
+export function isListening(port: number): Promise<boolean> {
+  return accepts({ host: "127.0.0.1", port });
 }

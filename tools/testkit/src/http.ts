@@ -16,7 +16,7 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Asks the REST API with one key, by the Authorization header. */
+/** A client of the REST API with one key in the Authorization header. */
 export interface HttpClient {
   (path: string, request?: HttpRequest): Promise<HttpAnswer>;
   /** The same client with another key, or none. */
@@ -26,10 +26,7 @@ export interface HttpClient {
 /** Longest wait for an answer, in milliseconds: the longest RPC and a margin. */
 const ANSWER_MS = 75_000;
 
-/**
- * A client of the API below `baseUrl`; paths begin with a slash. An answer of any status is an answer; only a lost
- * connection throws.
- */
+/** Makes a client of the API at `baseUrl`; paths begin with a slash. Only a lost connection throws, no status does. */
 export function httpClient(baseUrl: string, key: string | null): HttpClient {
   const ask = async (path: string, { method, body, headers }: HttpRequest = {}): Promise<HttpAnswer> => {
     const response = await fetch(baseUrl + path, {

@@ -1,19 +1,17 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import type { ServiceName } from "@devmesh/contracts/mesh";
 import { type MeshFile, readMeshFile } from "@devmesh/launcher/mesh/mesh-file";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import { startCluster, type TestCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { type HttpClient, httpClient } from "./http.ts";
 import { findMongodb, testDatabasePrefix, withoutMongodb } from "./mongodb.ts";
+import { hasEnded, startProcess } from "./process.ts";
 import { tempFolder } from "./temp-folder.ts";
-
-/** Root of the repository. */
-export const repository = resolve(import.meta.dirname, "../../..");
 
 /** Longest wait, in milliseconds, for the `ready` line and for an orderly stop. */
 const READY_MS = 90_000;
@@ -21,24 +19,21 @@ const STOP_MS = 60_000;
 
 /** How a mesh is launched. */
 export interface MeshOptions {
-  /** Beside free ports and a folder of its own, which it may override. */
+  /** Overrides the free ports and the folder, too. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Of the launcher: `--demo`, `--without NAME`. */
+  /** Arguments of the launcher: `--demo`, `--without NAME`. */
   readonly args?: readonly string[];
-  /** A folder that outlives the mesh; without it one is made and removed by `stop`. */
+  /** A folder that outlives the mesh; without it, a temporary one. */
   readonly dataDir?: string;
-  /**
-   * The nats-server that the launcher starts, or a cluster of three. Default: `DEVMESH_E2E_BROKER`, or the
-   * launcher's.
-   */
+  /** The launcher's nats-server, or a cluster of three. Default: `DEVMESH_E2E_BROKER`, or the launcher's. */
   readonly broker?: "own" | "cluster";
-  /** Its own SQLite files, or databases of its own in MongoDB. Default: `DEVMESH_E2E_STORE`, or SQLite. */
+  /** SQLite files, or databases in MongoDB. Default: `DEVMESH_E2E_STORE`, or SQLite. */
   readonly store?: "sqlite" | "mongodb";
-  /** Through `npm start`, or through `tools/launcher/run.mjs` as that does it, rather than the launcher itself. */
+  /** Through `npm start` or `run.mjs`; default: the launcher itself. */
   readonly through?: "npm" | "run.mjs" | "launch.ts";
 }
 
-/** A launcher that was started; whether its mesh comes up is told by {@link LaunchedMesh.ready}. */
+/** A launcher whose mesh may not be up yet. */
 export interface LaunchedMesh extends AsyncDisposable {
   readonly dataDir: string;
   /** `http://127.0.0.1:PORT`. */
@@ -46,22 +41,19 @@ export interface LaunchedMesh extends AsyncDisposable {
   readonly mqttUrl: string;
   readonly ports: { readonly http: number; readonly mqtt: number; readonly nats: number };
   readonly process: ChildProcess;
-  /**
-   * What it runs on; null for a nats-server of its own. `mqttUrl` is that of the first server, which "nats-server"
-   * means.
-   */
+  /** Its cluster, or null. `mqttUrl`, and the part "nats-server", are then those of the first server. */
   readonly cluster: TestCluster | null;
-  /** `STORE_URL` as the launcher got it; undefined for SQLite files in the data folder. */
+  /** `STORE_URL` of the launcher; undefined for SQLite files in the data folder. */
   readonly storeUrl: string | undefined;
-  /** All that the launcher printed so far, on both outputs, as it came. */
+  /** All that the launcher printed so far. */
   output(): string;
-  /** Resolves with the `ready` line; rejects with the output when the launcher ends without it. */
+  /** Resolves with the `ready` line; rejects when the launcher ends without it. */
   ready(): Promise<string>;
   /** Resolves with the exit code of the launcher, null when it was killed. */
   ended(): Promise<number | null>;
   /** Process ids and addresses of the parts that run now. */
   parts(): Promise<MeshFile>;
-  /** SIGTERM, and when it does not end in time SIGKILL; removes the data folder if it is the mesh's own. */
+  /** SIGTERM, then SIGKILL after a while; removes the data folder if it is temporary. */
   stop(): Promise<void>;
 }
 
@@ -70,9 +62,9 @@ export interface TestMesh extends LaunchedMesh {
   readonly masterKey: string;
   /** The REST API with the master key. */
   readonly http: HttpClient;
-  /** Ends one part by a signal (SIGKILL by default); its launcher starts it again. */
+  /** Ends one part by a signal (default SIGKILL); its launcher restarts it. */
   kill(part: ServiceName | "nats-server", signal?: NodeJS.Signals): Promise<void>;
-  /** Waits until a part runs with another process id than the given one. */
+  /** Waits until a part runs with another process id. */
   restarted(part: ServiceName | "nats-server", formerPid: number): Promise<void>;
   /** The process id of a part that runs now. */
   pidOf(part: ServiceName | "nats-server"): Promise<number>;
@@ -101,7 +93,7 @@ export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMes
     nats: first?.port ?? (await freePort()),
   };
   const [command, ...before] = commandOf(options.through);
-  const child = spawn(command, [...before, ...(options.args ?? [])], {
+  const { child, output, ended } = startProcess(command, [...before, ...(options.args ?? [])], {
     cwd: repository,
     env: {
       ...process.env,
@@ -116,22 +108,14 @@ export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMes
       ...options.env,
     },
     // The channel makes the launcher end when the test's process does.
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    ipc: true,
     detached: true,
   });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-    });
-  }
-  const closed = once(child, "close").then(([code]: (number | null)[]) => code ?? null);
-  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
 
   async function stop() {
-    if (!hasEnded()) child.kill("SIGTERM");
+    if (!hasEnded(child)) child.kill("SIGTERM");
     const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
-    await closed;
+    await ended;
     clearTimeout(timer);
     await cluster?.stop();
     if (options.dataDir === undefined) await database?.drop();
@@ -145,19 +129,19 @@ export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMes
     storeUrl: options.env?.STORE_URL ?? database?.storeUrl,
     ports,
     process: child,
-    output: () => output,
+    output,
     ready: () =>
       eventually(
         () => {
-          const line = /^ready .*$/m.exec(output)?.[0];
-          return line ?? (hasEnded() ? `ended:\n${output}` : null);
+          const line = /^ready .*$/m.exec(output())?.[0];
+          return line ?? (hasEnded(child) ? `ended:\n${output()}` : null);
         },
         { withinMs: READY_MS },
       ).then((line) => {
         if (!line.startsWith("ready ")) throw new Error(`the mesh did not come up; its launcher ${line}`);
         return line;
       }),
-    ended: () => closed,
+    ended: () => ended,
     async parts() {
       const parts = await readMeshFile(join(dataDir, "mesh.json"));
       if (!parts) throw new Error("the mesh is not up");
@@ -176,7 +160,7 @@ async function databaseOf(dataDir: string): Promise<{ storeUrl: string; drop(): 
   return { storeUrl: mongodb.storeUrlOf(name), drop: () => mongodb.dropDatabases(`${name}_`) };
 }
 
-/** Starts a whole mesh and waits until it is ready. Throws with the launcher's output when it does not come up. */
+/** Starts a whole mesh and waits until it is ready. Throws with the launcher's output when it is not. */
 export async function startMesh(options: MeshOptions = {}): Promise<TestMesh> {
   const launched = await launchMesh(options);
   try {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 
-/** The image that suites run against where Docker is to be had. */
+/** The image that suites run against with Docker. */
 const image = "mongo:8.0";
 
 /** A MongoDB server that nobody else uses. */
@@ -10,14 +10,11 @@ export interface MongodbContainer {
   stop(): Promise<void>;
 }
 
-/**
- * Starts a replica set of one server in a container; null without a Docker that answers. Throws when the image cannot
- * be had or started.
- */
+/** Starts a replica set of one server in a container; null without Docker. Throws when the image does not start. */
 export async function startMongodbContainer(): Promise<MongodbContainer | null> {
   const host = process.env.DOCKER_HOST;
   if (host === undefined && !existsSync("/var/run/docker.sock")) return null;
-  // Loaded only here: it takes a second, and most machines need it never.
+  // Loaded only here: it takes a second.
   const { GenericContainer, Wait, getContainerRuntimeClient } = await import("testcontainers");
   try {
     await getContainerRuntimeClient();

@@ -6,13 +6,13 @@ import { type MongodbContainer, startMongodbContainer } from "./mongodb-containe
 export interface TestMongodb extends AsyncDisposable {
   /** Its URL, without a database. */
   readonly url: string;
-  /** Its port, that of its first server. */
+  /** Port of its first server. */
   readonly port: number;
   /** `STORE_URL` of a database of that name. */
   storeUrlOf(database: string): string;
-  /** A database of the test's own; it is there once something is written to it. */
+  /** A new database; it exists once something is written to it. */
   newDatabase(): TestDatabase;
-  /** Drops the databases whose names begin so. */
+  /** Drops the databases with this prefix. */
   dropDatabases(prefix: string): Promise<void>;
 }
 
@@ -20,22 +20,19 @@ export interface TestMongodb extends AsyncDisposable {
 export interface TestDatabase extends AsyncDisposable {
   readonly name: string;
   readonly storeUrl: string;
-  /** Its `STORE_URL` by way of this port of 127.0.0.1, where something stands between it and its server. */
+  /** Its `STORE_URL` through a proxy on this port of 127.0.0.1. */
   storeUrlBehind(port: number): string;
 }
 
-/**
- * Begins the name of each database that tests make, with the run's own part, so that what a run left behind can be
- * dropped.
- */
+/** Prefix of the names of this run's databases, so that leftovers can be dropped. */
 export const testDatabasePrefix = `devmesh_test_${process.env.DEVMESH_TEST_RUN ?? process.pid}`;
 
 /** Why suites over MongoDB are skipped where {@link findMongodb} answers null. */
 export const withoutMongodb = "no MONGODB_URL, and no Docker to start one";
 
 /**
- * The server to test against: that of `MONGODB_URL`, else one in a container, which ends with its disposal; null where
- * neither is to be had. Suites come by it through `describeOverMongodb`.
+ * The server of `MONGODB_URL`, else one in a container, which ends with its disposal; null without both. Suites use
+ * `describeOverMongodb`.
  */
 export async function findMongodb(): Promise<TestMongodb | null> {
   const given = process.env.MONGODB_URL;
@@ -64,14 +61,14 @@ export async function findMongodb(): Promise<TestMongodb | null> {
   };
 }
 
-/** `url` with a database in its path; its options stay. */
+/** `url` with a database in its path. */
 function withDatabase(url: string, database: string): string {
   const { base, options } = /^(?<base>[^?]*?)\/?(?<options>\?.*)?$/.exec(url)?.groups ?? {};
   const hosts = base?.replace(/^(mongodb(?:\+srv)?:\/\/[^/]+).*$/, "$1");
   return `${hosts}/${database}${options ?? ""}`;
 }
 
-/** Drops the databases of a server whose names are meant. */
+/** Drops the databases of a server that `isMeant` selects. */
 export async function dropDatabases(url: string, isMeant: (name: string) => boolean): Promise<void> {
   await using client = new MongoClient(url);
   const { databases } = await client.db("admin").admin().listDatabases({ nameOnly: true });

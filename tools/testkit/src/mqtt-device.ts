@@ -1,6 +1,6 @@
 import { connectDevice, type DeviceLogin } from "@devmesh/simulator/device-connection";
 import type { IClientOptions, MqttClient, OnMessageCallback } from "mqtt";
-import { defaultPatienceMs } from "./eventually.ts";
+import { defaultPatienceMs, eventually } from "./eventually.ts";
 
 /** What a device received, in order of arrival. */
 export interface DeviceMessage {
@@ -10,7 +10,7 @@ export interface DeviceMessage {
   readonly retained: boolean;
 }
 
-/** An RPC frame as it reaches the device (api.md, MQTT). */
+/** An RPC frame (api.md, MQTT). */
 export interface RpcFrame {
   readonly id: number;
   readonly src: string;
@@ -18,10 +18,10 @@ export interface RpcFrame {
   readonly params?: unknown;
 }
 
-/** What a device answers to a call: `{result}` or `{error}`; null keeps silent. */
+/** A device's answer to a call; null for none. */
 export type RpcAnswer = { result?: unknown } | { error: { code: number; message?: string } } | null;
 
-/** Where a device sends its replies: `<src>/rpc` as Mongoose OS does, or `ID/r/rpc` as mDash firmware does. */
+/** Topic of replies: `<src>/rpc` as Mongoose OS does, or `ID/r/rpc` as mDash firmware does. */
 export type ReplyConvention = "mongoose-os" | "mdash";
 
 /** A real MQTT 3.1.1 connection of one device, for tests. */
@@ -30,11 +30,11 @@ export interface MqttDevice extends AsyncDisposable {
   readonly client: MqttClient;
   /** All messages received so far. */
   readonly messages: readonly DeviceMessage[];
-  /** Subscribes and waits for the broker's answer: the granted QoS, 128 where it refused. */
+  /** Subscribes; resolves with the granted QoS, 128 for a refusal. */
   subscribe(topic: string, qos?: 0 | 1): Promise<number>;
   /** Publishes; at QoS 1 and 2 waits until the broker has acknowledged. */
   publish(topic: string, payload: unknown, qos?: 0 | 1 | 2, retain?: boolean): Promise<void>;
-  /** The first message, received already or within the bound ({@link defaultPatienceMs} unless told), that fits. */
+  /** The first message that fits, received already or within the bound (default {@link defaultPatienceMs}). */
   awaitMessage(
     fits: string | ((message: DeviceMessage) => boolean),
     withinMs?: number,
@@ -50,24 +50,21 @@ export interface MqttDevice extends AsyncDisposable {
   closed(): Promise<void>;
   /** Leaves with a DISCONNECT. */
   leave(): Promise<void>;
-  /** Drops the TCP connection without a word. */
+  /** Drops the TCP connection without DISCONNECT. */
   vanish(): void;
 }
 
 /**
- * Connects as a device. Throws when the broker refuses the login. A payload that is neither a string nor a Buffer is
- * sent as JSON. It does not reconnect by itself.
+ * Connects as a device; throws when the broker refuses. Payloads other than strings and Buffers are sent as JSON. It
+ * does not reconnect by itself.
  */
 export async function connectMqttDevice(
   login: DeviceLogin,
   options: IClientOptions = {},
 ): Promise<MqttDevice> {
   const messages: DeviceMessage[] = [];
-  const waiting = new Set<(message: DeviceMessage) => void>();
   const take: OnMessageCallback = (topic, payload, packet) => {
-    const message = { topic, payload: payload.toString("utf8"), qos: packet.qos, retained: packet.retain };
-    messages.push(message);
-    for (const look of waiting) look(message);
+    messages.push({ topic, payload: payload.toString("utf8"), qos: packet.qos, retained: packet.retain });
   };
   const client = await connectDevice(login, take, { connectTimeout: defaultPatienceMs, ...options });
 
@@ -89,27 +86,13 @@ export async function connectMqttDevice(
         typeof payload === "string" || Buffer.isBuffer(payload) ? payload : JSON.stringify(payload);
       await client.publishAsync(topic, body, { qos, retain });
     },
-    awaitMessage(wanted, withinMs = defaultPatienceMs) {
+    async awaitMessage(wanted, withinMs = defaultPatienceMs) {
       const fits = typeof wanted === "string" ? (message: DeviceMessage) => message.topic === wanted : wanted;
-      const already = messages.find(fits);
-      if (already) return Promise.resolve(already);
-      return new Promise((resolve, reject) => {
-        const look = (message: DeviceMessage) => {
-          if (!fits(message)) return;
-          clearTimeout(timer);
-          waiting.delete(look);
-          resolve(message);
-        };
-        const timer = setTimeout(() => {
-          waiting.delete(look);
-          const seen = messages.map(({ topic }) => topic).join(", ");
-          reject(
-            new Error(
-              `${login.id} did not receive the awaited message in ${withinMs} ms; seen: ${seen || "none"}`,
-            ),
-          );
-        }, withinMs);
-        waiting.add(look);
+      return await eventually(() => messages.find(fits), { withinMs, everyMs: 5 }).catch((cause) => {
+        const seen = messages.map(({ topic }) => topic).join(", ") || "none";
+        throw new Error(`${login.id} did not receive the awaited message in ${withinMs} ms; seen: ${seen}`, {
+          cause,
+        });
       });
     },
     forget() {

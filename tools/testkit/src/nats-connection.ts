@@ -18,33 +18,30 @@ export interface NatsLogin {
 }
 
 /**
- * A plain connection to nats-server, for tests of what the server itself does and allows: it adds nothing, hides
- * nothing and sees each refusal.
+ * A plain connection to nats-server, for tests of what the server itself does and allows: no client library retries,
+ * multiplexes or hides a refusal.
  */
 export interface NatsTestConnection extends AsyncDisposable {
   publish(subject: string, payload?: string, reply?: string): void;
-  /** Subscribes; the server has it once this resolves. Rejects with the server's words when it is refused. */
+  /** Subscribes; resolves when the server has the subscription, rejects with its error. */
   subscribe(subject: string, take: (message: WireMessage) => void, queue?: string): Promise<void>;
-  /** Publishes and waits until the server has dealt with it. Rejects with the server's words when it is refused. */
+  /** Publishes; resolves when the server has processed it, rejects with its error. */
   tryPublish(subject: string, payload?: string): Promise<void>;
-  /** One answer, within the bound (5 s unless told). Rejects when nobody listens, or the server refuses. */
+  /** Resolves with one reply (default: within 5 s). Rejects when nobody listens, or with the server's error. */
   request(subject: string, payload?: string, withinMs?: number): Promise<WireMessage>;
-  /** {@link request}, with JSON both ways. Rejects with the description of a JetStream error. */
+  /** {@link request} with JSON; rejects with the description of a JetStream error. */
   requestJson(subject: string, payload?: unknown): Promise<Record<string, unknown>>;
-  /** The server has dealt with all that was sent before. */
+  /** Resolves when the server has processed all that was sent. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Connects and logs in. Rejects with the server's words when it refuses the login. */
+/** Connects and logs in; rejects with the server's error. */
 export async function connectNats({ port, user, password, inbox }: NatsLogin): Promise<NatsTestConnection> {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   const inboxPrefix = inbox ?? `_INBOX.${Math.random().toString(36).slice(2)}`;
   const takers = new Map<string, (message: WireMessage) => void>();
-  /**
-   * Each PING in flight: its PONG tells that what was sent before has been dealt with; an error that came first is
-   * its own.
-   */
+  /** PINGs in flight: an error that comes before a PONG is that of what was sent before the PING. */
   const pings: { resolve: () => void; reject: (error: Error) => void; refusal: string | null }[] = [];
   let lastSid = 0;
   let ended: Error | null = null;

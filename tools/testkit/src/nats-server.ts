@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
 import { guardAgainstOwnDeath, type ParentDeathGuard } from "@devmesh/launcher/process/parent-death-guard";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./free-port.ts";
-import { isListening } from "./listening.ts";
+import { freePort, isListening } from "./free-port.ts";
+import { hasEnded } from "./process.ts";
 import { tempFolder } from "./temp-folder.ts";
 
-/** Where a test's nats-server listens and stores: all of it free and its own. */
+/** Free ports and a folder of a test's nats-server. */
 export interface NatsServerPlace {
   readonly port: number;
   readonly mqttPort: number;
@@ -20,41 +20,35 @@ export interface NatsServerPlace {
 
 /** How a nats-server is started. */
 export interface NatsServerOptions {
-  /**
-   * Text: appended to a configuration that listens, and has JetStream and MQTT as asked below. Function: the whole
-   * configuration.
-   */
+  /** Text: appended to a configuration with a listener, and JetStream and MQTT as below. Function: the whole one. */
   readonly config?: string | ((place: NatsServerPlace) => string);
-  /** JetStream in `storeDir`; default false, and without effect when `config` is a function. */
+  /** JetStream in `storeDir`; default false. Without effect when `config` is a function, like `mqtt`. */
   readonly jetstream?: boolean;
-  /** An MQTT listener, which needs JetStream; default false, and without effect when `config` is a function. */
+  /** An MQTT listener, which needs JetStream; default false. */
   readonly mqtt?: boolean;
-  /** A folder that outlives the server; without it one is made and removed by `stop`. */
+  /** A folder that outlives the server; without it, a temporary one. */
   readonly storeDir?: string;
 }
 
-/** A real nats-server that belongs to one test or suite. It dies with the process of the test. */
+/** A real nats-server of one test or suite. It dies with the process of the test. */
 export interface TestNatsServer extends AsyncDisposable, NatsServerPlace {
   /** `nats://127.0.0.1:PORT`. */
   readonly url: string;
-  /** `mqtt://127.0.0.1:MQTT_PORT`; something listens there only if the configuration says so. */
+  /** `mqtt://127.0.0.1:MQTT_PORT`, if the configuration has an MQTT listener. */
   readonly mqttUrl: string;
   /** Process id of the server that runs now. */
   readonly pid: number;
   /** All that the server logged so far, over restarts. */
   log(): string;
-  /** Sends a signal (SIGKILL unless told) and waits for the end of the process. */
+  /** Sends a signal (default SIGKILL) and waits for the end of the process. */
   kill(signal?: NodeJS.Signals): Promise<void>;
-  /** Starts it again, on the same ports and files; ends a running one first. */
+  /** Restarts it on the same ports and files. */
   restart(): Promise<void>;
   /** Ends the server and removes what it stored. */
   stop(): Promise<void>;
 }
 
-/**
- * Starts nats-server on free ports of 127.0.0.1 and waits until it listens. Throws with its log when it does not come
- * up.
- */
+/** Starts nats-server on free ports of 127.0.0.1 and waits until it listens; throws with its log when it does not. */
 export async function startNatsServer(options: NatsServerOptions = {}): Promise<TestNatsServer> {
   const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined } });
   if (found.kind !== "binary") throw new Error("a test needs a nats-server of its own");
@@ -144,8 +138,4 @@ function configurationOf({ config, jetstream, mqtt }: NatsServerOptions, place: 
     mqtt ? `mqtt { listen: "127.0.0.1:${place.mqttPort}" }` : "",
     config ?? "",
   ].join("\n");
-}
-
-function hasEnded(child: ChildProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
 }

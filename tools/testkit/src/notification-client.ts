@@ -3,24 +3,21 @@ import { Notification } from "@devmesh/contracts/model/notification";
 import { WebSocket } from "ws";
 import { eventually } from "./eventually.ts";
 
-/** A client of the notification stream and what it heard. */
+/** A client of the notification stream. */
 export interface NotificationClient {
   readonly frames: Notification[];
   /** Names of the frames, in their order. */
   names(): string[];
-  /** Resolves with the frames when there are that many. */
+  /** Resolves with the frames once there are that many. */
   heard(count: number): Promise<Notification[]>;
-  /**
-   * Resolves when the stream ended: the code and reason of a WebSocket, `end` and the last comment of an event
-   * stream.
-   */
+  /** Resolves when the stream ends: with code and reason of a WebSocket, or `end` and the last comment. */
   readonly ended: Promise<readonly [number | string, string]>;
   leave(): void;
 }
 
 /** How a client presents itself. */
 interface ClientOptions {
-  /** Goes into the `Authorization` header; none where it is null. */
+  /** For the `Authorization` header. */
   readonly key: string | null;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -43,7 +40,7 @@ export class StreamRefused extends Error {
   }
 }
 
-/** Connects over a WebSocket. Rejects with {@link StreamRefused}, or when there is no connection. */
+/** Connects over a WebSocket. Rejects with {@link StreamRefused}, or when it cannot connect. */
 export async function openWebSocket(
   url: string,
   path: string,
@@ -86,11 +83,11 @@ export async function openEventStream(
   const frames: Notification[] = [];
   const ids: string[] = [];
   const comments: string[] = [];
+  // Not by eventsource-parser, which drops the id that the stream begins with: that comes without data.
   const read = async () => {
     let rest = "";
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      rest += chunk;
-      const lines = rest.split("\n");
+      const lines = (rest + chunk).split("\n");
       rest = lines.pop() ?? "";
       for (const line of lines) {
         if (line.startsWith("id: ")) ids.push(line.slice(4));

@@ -1,14 +1,14 @@
-/** How a database would answer a query, from what `explain` told. */
+/** How a database would run a query, from `explain`. */
 export interface QueryPlan {
   /** Names of the indexes that it looks into. */
   readonly indexes: readonly string[];
   /** Whether it reads the whole collection. */
   readonly scansCollection: boolean;
-  /** Whether it sorts what it found, because no index holds it in that order. */
+  /** Whether it sorts results for lack of an index in that order. */
   readonly sorts: boolean;
 }
 
-/** Reads the answer of `explain`, MongoDB's own or PostgreSQL's, which servers on top of that give. */
+/** Reads the result of `explain` in MongoDB's form, or in PostgreSQL's, which servers on top of that give. */
 export function readQueryPlan(explained: object): QueryPlan {
   const { queryPlanner } = explained as { readonly queryPlanner?: { readonly winningPlan?: unknown } };
   const indexes = new Set<string>();
@@ -20,7 +20,7 @@ export function readQueryPlan(explained: object): QueryPlan {
     // A look-up by `_id` alone names no index.
     if (step.stage === "IDHACK") indexes.add("_id_");
     for (const index of [step.indexName, step["Index Name"]]) {
-      // PostgreSQL's form lists every index it weighed, too, with what each would cost.
+      // PostgreSQL's form also lists indexes that it does not use.
       if (typeof index === "string" && ("stage" in step || "Node Type" in step)) indexes.add(index);
     }
     for (const below of Object.values(step)) {

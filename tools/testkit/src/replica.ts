@@ -2,33 +2,32 @@ import { join } from "node:path";
 import type { ServiceName } from "@devmesh/contracts/mesh";
 import { environmentBeside } from "@devmesh/launcher/mesh/environment-beside";
 import { serviceLog } from "@devmesh/launcher/mesh/service-log";
-import { startService } from "@devmesh/launcher/mesh/service-process";
+import { repository, startService } from "@devmesh/launcher/mesh/service-process";
 import { childRegistry } from "@devmesh/launcher/process/child-registry";
 import { freePort } from "./free-port.ts";
-import { repository } from "./mesh.ts";
 
-/** Longest wait for an orderly stop, in milliseconds: beyond the service's own bound. */
+/** Longest wait for an orderly stop, in milliseconds: more than the service allows itself. */
 const STOP_MS = 50_000;
 
-/** One more process of a service, beside that of a mesh's launcher. Nobody starts it again when it ends. */
+/** One more process of a service, beside that of a mesh; nobody restarts it. */
 export interface Replica extends AsyncDisposable {
   readonly service: ServiceName;
   readonly pid: number;
   /** Address of `/healthz`, `/readyz` and `/metrics`. */
   readonly ops: string;
-  /** Of a gateway: where its REST API is; of another service it means nothing. */
+  /** Address of the REST API, of a gateway. */
   readonly url: string;
-  /** Resolves once it has ended, with how. */
+  /** Resolves with how it ended. */
   readonly ended: Promise<string>;
-  /** Ends it by a signal and waits for its end; SIGTERM unless told. */
+  /** Ends it by a signal (default SIGTERM) and waits for its end. */
   end(signal?: NodeJS.Signals): Promise<void>;
 }
 
 const children = childRegistry();
 
 /**
- * Starts another replica of a service of the mesh with that data folder and resolves when it is ready. `env` must
- * hold the `STORE_URL` of the mesh for a service with a store.
+ * Starts another replica of a service of the mesh with that data folder and resolves when it is ready. For a service
+ * with a store, `env` must hold the `STORE_URL` of the mesh.
  */
 export async function startReplica(
   dataDir: string,
@@ -36,7 +35,7 @@ export async function startReplica(
   env: NodeJS.ProcessEnv = {},
 ): Promise<Replica> {
   const port = await freePort();
-  const surroundings = await environmentBeside(dataDir, service, {
+  const environment = await environmentBeside(dataDir, service, {
     ...process.env,
     NATS_URL: undefined,
     PORT: String(port),
@@ -45,9 +44,9 @@ export async function startReplica(
   const log = serviceLog(`${service} (replica)`, join(dataDir, "logs", `${service}-${port}.log`), () => {});
   const { pid, ops, ended, end } = await startService(
     service,
-    surroundings,
+    environment,
     log,
-    { repository, dataDir, children, say: () => {} },
+    { repository, dataDir, children, log: () => {} },
     new AbortController().signal,
   );
   void ended.then(() => log.close());

@@ -1,13 +1,13 @@
 import { defaultPatienceMs } from "./eventually.ts";
 import { connectNats } from "./nats-connection.ts";
 
-/** A user of account DEVICES that may publish what nats-server alone publishes. */
+/** A user of account DEVICES with nats-server's own rights. */
 const privileged = { user: "the-broker-itself", password: "for-tests-only" } as const;
 
-/** Messages that wait to be stored at one time. */
+/** Messages without acknowledgement at one time. */
 const maxWaiting = 2_000;
 
-/** A configuration of a broker whose retained messages can be stored by {@link storeRetained}. */
+/** A configuration that allows {@link storeRetained}. */
 export function allowingStoreRetained(config: string): string {
   const entry = `{ user: "${privileged.user}", password: "${privileged.password}" }`;
   return config
@@ -16,9 +16,8 @@ export function allowingStoreRetained(config: string): string {
 }
 
 /**
- * Stores a retained message on each topic, many times faster than MQTT does: straight into the stream, in the form
- * that older nats-servers stored and that newer ones read. An MQTT client must have connected before, since that
- * creates the stream.
+ * Stores a retained message on each topic, much faster than by MQTT: directly in the stream, in the form of older
+ * nats-servers. An MQTT client must have connected before, which creates the stream.
  */
 export async function storeRetained(port: number, topics: readonly string[]): Promise<void> {
   await using connection = await connectNats({ port, ...privileged });
@@ -26,7 +25,7 @@ export async function storeRetained(port: number, topics: readonly string[]): Pr
   for (const [at, topic] of topics.entries()) {
     const subject = topic.replaceAll("/", ".");
     const message = JSON.stringify({ subject, topic, msg: "eA==", flags: 1 });
-    // The stream drops what it cannot queue; the acknowledgement of one message covers all before it.
+    // The stream drops what it cannot queue; one acknowledgement covers all messages before it.
     if (++waiting < maxWaiting && at < topics.length - 1)
       connection.publish(`$MQTT.rmsgs.${subject}`, message);
     else {

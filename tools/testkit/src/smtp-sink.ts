@@ -1,14 +1,15 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import PostalMime, { type Email } from "postal-mime";
-import { SMTPServer, type SMTPServerDataStream } from "smtp-server";
-import { defaultPatienceMs } from "./eventually.ts";
+import { SMTPServer } from "smtp-server";
+import { defaultPatienceMs, eventually } from "./eventually.ts";
 import { testCertificate } from "./test-certificate.ts";
 
 /** A mail that was accepted. */
 export interface ReceivedMail {
-  /** Envelope addresses, which decide the delivery; the header ones are in `content`. */
+  /** Envelope addresses; those of the header are in `content`. */
   readonly from: string;
   readonly to: readonly string[];
   /** Whether it came over TLS. */
@@ -25,19 +26,16 @@ export interface DeliveryAttempt {
   readonly to: readonly string[];
 }
 
-/**
- * What the server does with an attempt: `drop` closes the connection without an answer; a refusal has an SMTP code,
- * 4xx for later, 5xx for never.
- */
+/** `drop` closes the connection without an answer; `refuse` is an SMTP code, 4xx for later, 5xx for never. */
 export type DeliveryBehaviour =
   | "accept"
   | "drop"
   | { refuse: number; message?: string }
   | { acceptAfterMs: number };
 
-/** What the server asks of its clients; nothing unless told. */
+/** What the server demands of clients; nothing by default. */
 export interface SmtpSinkOptions {
-  /** Mail is taken only after this login; another one is refused with 535. */
+  /** The only login that is accepted; another one is refused with 535. */
   readonly login?: { readonly user: string; readonly password: string };
   /** TLS from the first byte, or offered by STARTTLS; the certificate is `testCertificate`. */
   readonly tls?: "implicit" | "starttls";
@@ -45,26 +43,23 @@ export interface SmtpSinkOptions {
 
 /** A real SMTP server on a free port that keeps what it is sent. */
 export interface SmtpSink extends AsyncDisposable {
-  /** `smtp://127.0.0.1:PORT` (`smtps` for implicit TLS), as `SMTP_URL` takes it, without a login. */
+  /** `smtp://127.0.0.1:PORT` (`smtps` for implicit TLS), without a login. */
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
   readonly attempts: readonly DeliveryAttempt[];
-  /** Decides the attempts from now on; at first all are accepted. */
+  /** Decides later attempts; at first all are accepted. */
   behave(rule: (attempt: DeliveryAttempt) => DeliveryBehaviour): void;
-  /**
-   * Answers the naming of a recipient with this SMTP code; null accepts, as at first all are. No attempt is counted.
-   */
+  /** SMTP code for a recipient, which counts as no attempt; null accepts. */
   refuseRecipients(rule: (address: string) => number | null): void;
-  /** The first mail, received already or within the bound ({@link defaultPatienceMs} unless told), that fits. */
+  /** The first mail that fits, received already or within the bound (default {@link defaultPatienceMs}). */
   awaitMail(fits?: (mail: ReceivedMail) => boolean, withinMs?: number): Promise<ReceivedMail>;
   stop(): Promise<void>;
 }
 
-/** Starts the server; it speaks plain SMTP without a login unless told otherwise. */
+/** Starts the server, by default plain SMTP without a login. */
 export async function startSmtpSink({ login, tls }: SmtpSinkOptions = {}): Promise<SmtpSink> {
   const mails: ReceivedMail[] = [];
   const attempts: DeliveryAttempt[] = [];
-  const waiting = new Set<() => void>();
   const sockets = new Map<number, Socket>();
   const stopping = new AbortController();
   let rule: (attempt: DeliveryAttempt) => DeliveryBehaviour = () => "accept";
@@ -90,7 +85,7 @@ export async function startSmtpSink({ login, tls }: SmtpSinkOptions = {}): Promi
       const from = session.envelope.mailFrom === false ? "" : session.envelope.mailFrom.address;
       const to = session.envelope.rcptTo.map(({ address }) => address);
       const receive = async () => {
-        const source = await read(stream);
+        const source = await text(stream);
         const attempt = { number: attempts.length + 1, from, to };
         attempts.push(attempt);
         const behaviour = rule(attempt);
@@ -104,13 +99,12 @@ export async function startSmtpSink({ login, tls }: SmtpSinkOptions = {}): Promi
           await sleep(behaviour.acceptAfterMs, null, { signal: stopping.signal });
         mails.push({ from, to, encrypted: session.secure, source, content: await PostalMime.parse(source) });
         answer();
-        for (const look of waiting) look();
       };
       receive().catch((error) => answer(error));
     },
   });
   server.on("error", () => {
-    // A client that breaks off is what some tests are about.
+    // Some tests are about clients that disconnect.
   });
   const listening = server.listen(0, "127.0.0.1");
   listening.on("connection", (socket) => {
@@ -136,32 +130,15 @@ export async function startSmtpSink({ login, tls }: SmtpSinkOptions = {}): Promi
     refuseRecipients(newRule) {
       recipientRule = newRule;
     },
-    awaitMail(fits = () => true, withinMs = defaultPatienceMs) {
-      return new Promise((resolve, reject) => {
-        const look = () => {
-          const mail = mails.find(fits);
-          if (!mail) return;
-          clearTimeout(timer);
-          waiting.delete(look);
-          resolve(mail);
-        };
-        const timer = setTimeout(() => {
-          waiting.delete(look);
-          reject(
-            new Error(`no such mail in ${withinMs} ms; ${mails.length} came, ${attempts.length} were tried`),
-          );
-        }, withinMs);
-        waiting.add(look);
-        look();
+    async awaitMail(fits = () => true, withinMs = defaultPatienceMs) {
+      return await eventually(() => mails.find(fits), { withinMs, everyMs: 5 }).catch((cause) => {
+        throw new Error(
+          `no such mail in ${withinMs} ms; ${mails.length} came, ${attempts.length} were tried`,
+          { cause },
+        );
       });
     },
     stop,
     [Symbol.asyncDispose]: stop,
   };
-}
-
-async function read(stream: SMTPServerDataStream): Promise<string> {
-  const pieces: Buffer[] = [];
-  for await (const piece of stream) pieces.push(piece);
-  return Buffer.concat(pieces).toString("utf8");
 }

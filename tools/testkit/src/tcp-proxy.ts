@@ -1,20 +1,20 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A way to a server that a test can take away and give back. */
+/** A TCP proxy that a test can interrupt. */
 export interface TcpProxy extends AsyncDisposable {
   /** Of 127.0.0.1. */
   readonly port: number;
-  /** Ends all connections and refuses new ones, as a server that died does. */
+  /** Closes all connections and refuses new ones, like a dead server. */
   cut(): void;
-  /** Keeps connections but lets nothing through any more, as a network that swallows packets does. */
+  /** Keeps connections but drops their data, like a broken network. */
   stall(): void;
   /** Lets new connections through. */
   restore(): void;
   close(): Promise<void>;
 }
 
-/** Passes connections on to a port of 127.0.0.1. */
+/** Starts a proxy of a port of 127.0.0.1. */
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   const mute = new WeakSet<Socket>();
@@ -36,7 +36,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       });
     }
     const pass = (to: Socket) => (bytes: Buffer) => {
-      // What swallowed something once is of no use any more.
+      // A connection that lost data stays silent.
       if (state === "stalled") mute.add(client);
       if (!mute.has(client)) to.write(bytes);
     };

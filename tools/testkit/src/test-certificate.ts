@@ -1,91 +1,20 @@
-/**
- * A certificate for `localhost` and 127.0.0.1 that no authority signed, with its private key: for servers of tests.
- * Everybody knows the key; it must guard nothing.
- */
-export const testCertificate = {
-  cert: `-----BEGIN CERTIFICATE-----
-MIIBrzCCAVWgAwIBAgIUQOXcYQoCrWO1rjc27vSXaeoxJGEwCgYIKoZIzj0EAwIw
-HjEcMBoGA1UEAwwTRGV2bWVzaCB0ZXN0IHNlcnZlcjAgFw0yNjExMjEwNTQ4MTFa
-GA8yMTI2MTAyODA1NDgxMVowHjEcMBoGA1UEAwwTRGV2bWVzaCB0ZXN0IHNlcnZl
-cjBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABJkh6UiH9MUtCCuzNhtsBT9NaXHt
-QAmOe3FtKJPAF+dRHMjPfzUmaUrKrTMyR3ChptXsW7HuWWyyvFr8fh+hs/GjbzBt
-MB0GA1UdDgQWBBTRZzVI58luQ9hRmZjcCQGQherecTAfBgNVHSMEGDAWgBTRZzVI
-58luQ9hRmZjcCQGQherecTAPBgNVHRMBAf8EBTADAQH/MBoGA1UdEQQTMBGCCWxv
-Y2FsaG9zdIcEfwAAATAKBggqhkjOPQQDAgNIADBFAiBlILfi0jX5cXu4rG/Td9xC
-0JrKgfxAz5yBy0FFG9ZSyAIhAIcHnZ9asDP8SXUZ9GZfG5BjDutXN9KF9jUO8KlN
-b7Y8
------END CERTIFICATE-----
-`,
-  key: `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg44Ga0Mc3vLNE7x8l
-YYxGjM7cyXuzhh2WEXQDfWVKMqWhRANCAASZIelIh/TFLQgrszYbbAU/TWlx7UAJ
-jntxbSiTwBfnURzIz381JmlKyq0zMkdwoabV7Fux7llssrxa/H4fobPx
------END PRIVATE KEY-----
-`,
-} as const;
+import { readFileSync } from "node:fs";
+
+// Everybody knows these private keys: they must guard nothing.
+const pem = (file: string) => readFileSync(new URL(`./certificates/${file}`, import.meta.url), "utf8");
+
+/** A self-signed certificate for `localhost` and 127.0.0.1, with its key. */
+export const testCertificate = { cert: pem("localhost.crt"), key: pem("localhost.key") };
+
+/** A certificate for `mqtt.example.com` alone, of an unknown authority, with its key. */
+export const foreignCertificate = { cert: pem("foreign.crt"), key: pem("foreign.key") };
 
 /**
- * A certificate for `mqtt.example.com` alone, signed by an authority that nobody knows, with its private key. Everybody
- * knows the key; it must guard nothing.
- */
-export const foreignCertificate = {
-  cert: `-----BEGIN CERTIFICATE-----
-MIIBxTCCAWqgAwIBAgIUbkimmrwaxjzUE/j3u0N4qYVj6KIwCgYIKoZIzj0EAwIw
-ITEfMB0GA1UEAwwWRGV2bWVzaCB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjEwNjU5
-NDZaGA8yMTI2MTAyODA2NTk0NlowGzEZMBcGA1UEAwwQbXF0dC5leGFtcGxlLmNv
-bTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABICblfxTVc/TZtA+ZT4/WDg6fVaj
-xOUco6KWA5OU9xM2Edh4Xz1lfTW/8iGn22IgcePfTVsPZ9g/2FD6OIbePdGjgYMw
-gYAwGwYDVR0RBBQwEoIQbXF0dC5leGFtcGxlLmNvbTATBgNVHSUEDDAKBggrBgEF
-BQcDATAMBgNVHRMBAf8EAjAAMB0GA1UdDgQWBBRc+NFC/5o9DT0dQwd/qk8l+7/h
-9TAfBgNVHSMEGDAWgBQFEM4m0f9xOO1tYrBfH4hiQUDYiDAKBggqhkjOPQQDAgNJ
-ADBGAiEA9MYHPCgS3FHQSSA588oPzowFlTRJ5+oiSBIe+4QQUIkCIQDre+JOR8FY
-2umEGjpWlMN4rJIU4xvaMquCqqVi3Ce8vQ==
------END CERTIFICATE-----
-`,
-  key: `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgII8JfRPurb1qsdY8
-WieZ+OzH7hppOBXJxeJRTA1M9yehRANCAASAm5X8U1XP02bQPmU+P1g4On1Wo8Tl
-HKOilgOTlPcTNhHYeF89ZX01v/Ihp9tiIHHj301bD2fYP9hQ+jiG3j3R
------END PRIVATE KEY-----
-`,
-} as const;
-
-/**
- * A certificate for `localhost`, 127.0.0.1 and Kubernetes' API server (`kubernetes.default.svc`) with its private
- * key, and the authority that signed it, as a client knows one. Everybody knows the server's key, nobody the
- * authority's.
+ * A certificate for `localhost`, 127.0.0.1 and Kubernetes' API server (`kubernetes.default.svc`), with its key and the
+ * certificate of its authority, whose key is lost.
  */
 export const authorisedCertificate = {
-  authority: `-----BEGIN CERTIFICATE-----
-MIIBrDCCAVKgAwIBAgIUC7e27bRyo3M8VfYtjbrMlqjBEH4wCgYIKoZIzj0EAwIw
-ITEfMB0GA1UEAwwWRGV2bWVzaCB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjEwOTAx
-NTlaGA8yMTI2MTAyODA5MDE1OVowITEfMB0GA1UEAwwWRGV2bWVzaCB0ZXN0IGF1
-dGhvcml0eTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABKhvZH6gJf6kbuMufJbM
-a/bZwl1FMzNSZRcAAaDVN25q3ZavmxlVS5+uLD9hQ6gQhjMH68wouBtkYF6WJ2PT
-7hWjZjBkMB0GA1UdDgQWBBRq0lb13TSafe7/i/jCl1ZTEDRByjAfBgNVHSMEGDAW
-gBRq0lb13TSafe7/i/jCl1ZTEDRByjASBgNVHRMBAf8ECDAGAQH/AgEAMA4GA1Ud
-DwEB/wQEAwIBBjAKBggqhkjOPQQDAgNIADBFAiEA4ElP8HnBUbNQhFfoUGZoc/34
-RPnVTi6oPT8AU3+aJIYCIEddlw9kdzYjPw+8lfO1R0i1ITs58YtGoBqlRwMKG6Yp
------END CERTIFICATE-----
-`,
-  cert: `-----BEGIN CERTIFICATE-----
-MIIB4zCCAYqgAwIBAgIUWVe+oJOrb82MmWLGZ587VzmrmF4wCgYIKoZIzj0EAwIw
-ITEfMB0GA1UEAwwWRGV2bWVzaCB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjEwOTEw
-NDlaGA8yMTI2MTAyODA5MTA0OVowFDESMBAGA1UEAwwJbG9jYWxob3N0MFkwEwYH
-KoZIzj0CAQYIKoZIzj0DAQcDQgAEDM0ecCpUPYbha4QebO3l0pfJLyaYbEPq17Er
-dp1XxoAS3ouP7fk4KhmOdclr+2n9hxcxjRiiaehoswXR8VLfRKOBqjCBpzAyBgNV
-HREEKzApgglsb2NhbGhvc3SCFmt1YmVybmV0ZXMuZGVmYXVsdC5zdmOHBH8AAAEw
-DAYDVR0TAQH/BAIwADATBgNVHSUEDDAKBggrBgEFBQcDATAOBgNVHQ8BAf8EBAMC
-B4AwHQYDVR0OBBYEFN1aG6VdSVQs22PnxDPvApCsC+rqMB8GA1UdIwQYMBaAFGrS
-VvXdNJp97v+L+MKXVlMQNEHKMAoGCCqGSM49BAMCA0cAMEQCIE2vjb7F8LtHvHQJ
-VewpcT7vJAiVFQOwTovPBuWx8IgJAiAV2MJB5mCacwBJeW8ADXtNQekNHdMITwd5
-OKZMo0CAJw==
------END CERTIFICATE-----
-`,
-  key: `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg7axzntCH1K16vWIa
-JAdriaUjiErS4NH8jJyhy6AYB32hRANCAAQMzR5wKlQ9huFrhB5s7eXSl8kvJphs
-Q+rXsSt2nVfGgBLei4/t+TgqGY51yWv7af2HFzGNGKJp6GizBdHxUt9E
------END PRIVATE KEY-----
-`,
-} as const;
+  authority: pem("authorised.authority.crt"),
+  cert: pem("authorised.crt"),
+  key: pem("authorised.key"),
+};

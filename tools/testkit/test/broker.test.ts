@@ -1,7 +1,7 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { startBroker, type TestBroker } from "../src/broker.ts";
-import { isListening } from "../src/listening.ts";
+import { isListening } from "../src/free-port.ts";
 import { connectMqttDevice } from "../src/mqtt-device.ts";
 import { connectNats } from "../src/nats-connection.ts";
 

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { describe, expect, test } from "@jest/globals";
-import { isListening } from "../src/listening.ts";
+import { isListening } from "../src/free-port.ts";
 import { startNatsServer } from "../src/nats-server.ts";
 
 describe("a nats-server of a test's own", () => {
