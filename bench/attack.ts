@@ -1,7 +1,6 @@
 /**
- * What a device with a leaked token costs the others: one device publishes, is called and is read, first alone, then
- * while another attacks what all share. On a mesh with default settings. `node bench/attack.ts [seconds of an attack]
- * [part of the names of attacks]`
+ * What a device with a leaked token costs others: one device publishes, is called and is read, first alone, then during
+ * an attack by another. `node bench/attack.ts [seconds of an attack] [part of the names of attacks]`
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -18,7 +17,7 @@ const goal = 5;
 
 interface Attack {
   readonly name: string;
-  /** The module that runs it, and its settings. */
+  /** The module that runs it, and its environment. */
   readonly module: "flood" | "sessions";
   readonly env: (id: string) => Record<string, string>;
 }
@@ -48,7 +47,7 @@ const all: readonly Attack[] = [
 ];
 const attacks = all.filter(({ name }) => name.includes(chosen));
 
-/** Latencies of what succeeded, in milliseconds, and how many did not. */
+/** Latencies of successes in milliseconds, and failures. */
 interface Figures {
   readonly ms: number[];
   lost: number;
@@ -70,7 +69,7 @@ function loginOf({ id, token }: Credentials): Record<string, string> {
   return { BENCH_MQTT_URL: mesh.mqttUrl, BENCH_DEVICE_ID: id, BENCH_DEVICE_TOKEN: token };
 }
 
-/** Starts `work` at a steady rate until `end`, at most `inFlight` at one time, and waits for all that was started. */
+/** Starts `work` at a steady rate until `end`, at most `inFlight` at a time, and waits for all. */
 async function steadily(
   perSecond: number,
   inFlight: number,
@@ -101,7 +100,7 @@ async function expectOk(path: string, body?: object): Promise<void> {
   if (status !== 200) throw new Error(`answered ${status} ${text}`);
 }
 
-/** What the calm device does for a while. Every record that it was acknowledged must be stored in the end. */
+/** What the calm device does for a while. Every acknowledged record must be stored in the end. */
 async function work(phase: string, forMs: number): Promise<Record<"publish" | "call" | "read", Figures>> {
   const { id } = calm as Credentials;
   const end = performance.now() + forMs;
@@ -114,7 +113,7 @@ async function work(phase: string, forMs: number): Promise<Record<"publish" | "c
   return { publish, call, read };
 }
 
-/** How many different numbers of a phase are stored. */
+/** Number of distinct stored records of a phase. */
 async function storedIn(phase: string): Promise<number> {
   const { json } = await mesh.http(`/api/v2/data?device_id=${calm?.id}&limit=5000`);
   const records = json as { topic: string; message: string }[];
@@ -122,10 +121,7 @@ async function storedIn(phase: string): Promise<number> {
     .size;
 }
 
-/**
- * Waits until all of a phase is stored, and with it all that was published at QoS 1 before; how many are missing in
- * the end.
- */
+/** Waits until all records of a phase are stored; returns how many are missing in the end. */
 async function missing(phase: string, count: number): Promise<number> {
   await eventually(async () => (await storedIn(phase)) >= count, { withinMs: 180_000, everyMs: 250 }).catch(
     () => undefined,
@@ -136,7 +132,7 @@ async function missing(phase: string, count: number): Promise<number> {
 const p99 = (ms: readonly number[]) =>
   ms.toSorted((a, b) => a - b)[Math.ceil(ms.length * 0.99) - 1] ?? Number.NaN;
 
-// What runs for the first time is compiled.
+// Compiles the code.
 await work("warm-up", 5_000);
 for (const [nth, attack] of attacks.entries()) {
   const [quietly, attacked] = [`quiet-${nth}`, `attacked-${nth}`];

@@ -1,13 +1,12 @@
 /**
- * QoS 1 messages that the broker acknowledges, by how often it syncs them to the disk (`BROKER_SYNC`): every second
- * and before each acknowledgement, against nats-server's own default of two minutes. `node bench/broker-sync.ts
- * [seconds a round]`
+ * QoS 1 messages a second by `BROKER_SYNC`: every second and before each acknowledgement, against nats-server's
+ * default of two minutes. `node bench/broker-sync.ts [seconds a round]`
  */
 import { eventually } from "@devmesh/testkit/eventually";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { connectNats } from "@devmesh/testkit/nats-connection";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
-import { inTurns, tell } from "./measure.ts";
+import { inTurns, report } from "./measure.ts";
 
 const roundMs = 1000 * Number(process.argv[2] ?? 2);
 const rounds = 3;
@@ -29,7 +28,7 @@ async function acknowledgedPerSecond(sync: string) {
     ),
   );
   await using admin = await connectNats({ port: server.port, user: "bench", password: "bench" });
-  // The broker stores only what a consumer wants.
+  // The broker stores a message only for a consumer.
   await admin.requestJson("$JS.API.CONSUMER.DURABLE.CREATE.$MQTT_msgs.bench", {
     stream_name: "$MQTT_msgs",
     config: { durable_name: "bench", ack_policy: "explicit", deliver_policy: "all" },
@@ -63,5 +62,5 @@ const measured = await inTurns(rounds, {
 console.log(
   `median (min–max) of ${rounds} rounds of ${roundMs / 1000} s, ${connections} connections, ${inFlight} each in flight`,
 );
-tell(measured, { ours: "1s", peer: "2m" });
-tell(measured, { ours: "always", peer: "2m" });
+report(measured, { ours: "1s", peer: "2m" });
+report(measured, { ours: "always", peer: "2m" });

@@ -2,17 +2,14 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** A process that is part of a benchmark. It ends with the benchmark's own, however that ends. */
+/** A process of a benchmark, which ends with it. */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** Resolves with its first message. Rejects when it ends without one. */
+  /** Resolves with its first message; rejects when it ends without one. */
   readonly ready: Promise<unknown>;
 }
 
-/**
- * Runs a module as a process of its own; `url` is a `file:` URL. What it prints is thrown away, what it complains of
- * is shown.
- */
+/** Runs the module at a `file:` URL as a process. Its standard output is discarded. */
 export function startChild(url: string, env: NodeJS.ProcessEnv = {}): Child {
   const child = fork(fileURLToPath(url), [], {
     env: { ...process.env, ...env },
@@ -20,14 +17,14 @@ export function startChild(url: string, env: NodeJS.ProcessEnv = {}): Child {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
   const ended = once(child, "exit");
-  const told = once(child, "message").then(([message]: unknown[]) => message);
+  const message = once(child, "message").then(([first]: unknown[]) => first);
   const ready = Promise.race([
-    told,
+    message,
     ended.then(([code]: unknown[]) => {
       throw new Error(`${url} ended with ${code}`);
     }),
   ]);
-  // Whoever waits for it hears of it; a child that ends later is none of their concern.
+  // A rejection that nobody awaits is no error of the benchmark.
   ready.catch(() => undefined);
   return {
     pid: child.pid ?? Number.NaN,
@@ -39,7 +36,7 @@ export function startChild(url: string, env: NodeJS.ProcessEnv = {}): Child {
   };
 }
 
-/** In a child: tells the benchmark that it is ready, and ends when the benchmark does. */
+/** In a child: reports that it is ready, and ends with the benchmark. */
 export function reportReady(message: string | number = "ready"): void {
   process.once("disconnect", () => process.exit(0));
   process.send?.(message);

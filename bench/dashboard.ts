@@ -1,11 +1,9 @@
 /**
- * Frames of the dashboard in Chromium while 50,000 devices are listed, scrolled through, filtered, sorted and
- * changed, against the limit of 100 ms a frame. What the machine did meanwhile is told by an empty page that works 8
- * ms in each frame, and by the processor time of the longest task beside the time of the longest frame. `node
- * bench/dashboard.ts [devices]`
+ * Frames of the dashboard in Chromium while 50,000 devices are listed, scrolled, filtered, sorted and changed, against
+ * a limit of 100 ms a frame. An empty page that works 8 ms in each frame, and the processor time of the longest task,
+ * show what the machine adds. `node bench/dashboard.ts [devices]`
  */
-import { launchChromium } from "@devmesh/e2e/src/browser/launch-chromium.ts";
-import { type Visit, visitDashboard } from "@devmesh/e2e/src/browser/visit.ts";
+import { launchChromium, type Visit, visitDashboard } from "@devmesh/e2e/src/browser/visit.ts";
 import { findChromium, withoutChromium } from "@devmesh/testkit/find-chromium";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
@@ -29,8 +27,8 @@ console.log(`${count} devices stored in ${((performance.now() - begun) / 1_000).
 await using mesh = await startMesh({ dataDir: folder.path });
 const browser = await launchChromium(path);
 
-/** What a user does with the list, by name; each resolves when the page shows that it is done. */
-const doings: Readonly<Record<string, (visit: Visit, mesh: TestMesh) => Promise<void>>> = {
+/** What a user does with the list; each resolves when the page shows the result. */
+const actions: Readonly<Record<string, (visit: Visit, mesh: TestMesh) => Promise<void>>> = {
   async listed({ page, goTo }) {
     await goTo("Devices");
     await page.getByText("100 devices read, more follow").waitFor();
@@ -75,8 +73,8 @@ const doings: Readonly<Record<string, (visit: Visit, mesh: TestMesh) => Promise<
   },
 };
 
-const frame = (doing: string) => `${doing}, longest frame`;
-const task = (doing: string) => `${doing}, processor time of the longest task`;
+const frame = (action: string) => `${action}, longest frame`;
+const task = (action: string) => `${action}, processor time of the longest task`;
 
 async function measureDashboard(): Promise<Record<string, number>> {
   await using visit = await visitDashboard(browser, mesh);
@@ -84,10 +82,10 @@ async function measureDashboard(): Promise<Record<string, number>> {
   await visit.signIn(mesh.masterKey);
   await visit.page.getByText("signed in").waitFor();
   const figures: Record<string, number> = {};
-  for (const [doing, act] of Object.entries(doings)) {
+  for (const [action, act] of Object.entries(actions)) {
     const times = await frameTimesOf(browser, visit.page, () => act(visit, mesh));
-    figures[frame(doing)] = times.longestFrameMs;
-    figures[task(doing)] = times.busiestTaskMs;
+    figures[frame(action)] = times.longestFrameMs;
+    figures[task(action)] = times.busiestTaskMs;
   }
   return figures;
 }

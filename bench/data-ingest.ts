@@ -1,6 +1,6 @@
 /**
- * How fast records are stored, in batches of 1,000: the store as it is, against the same table and indexes without
- * search. `node bench/data-ingest.ts [records]`
+ * Records stored a second, in batches of 1,000, against the same table and indexes without search.
+ * `node bench/data-ingest.ts [records]`
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { openSqliteDataStore } from "@devmesh/data/src/store/data-store.sqlite.t
 import { migrations, tuneForAppending } from "@devmesh/data/src/store/sqlite/schema.ts";
 import { inTransaction, openSqlite } from "@devmesh/store/sqlite";
 import { batchOf } from "./data-records.ts";
-import { inTurns, tell } from "./measure.ts";
+import { inTurns, report } from "./measure.ts";
 
 const records = Number(process.argv[2] ?? 200_000);
 const batch = 1_000;
@@ -60,7 +60,7 @@ try {
     "without search": () => ({ "records/s": withoutSearch(plainRuns++) }),
   });
   console.log(`records ${records}, batches of ${batch}, median (min–max) of ${rounds} rounds`);
-  tell(measured, { ours: "with search", peer: "without search" });
+  report(measured, { ours: "with search", peer: "without search" });
   console.log(`MB with search ${megabytes("search-0.db")}, without ${megabytes("plain-0.db")}`);
 } finally {
   rmSync(folder, { recursive: true });

@@ -1,5 +1,5 @@
 /**
- * Queries over many records, against reading through the table in the same run; and how long ingestion waits meanwhile.
+ * Queries over many records, against a table scan in the same run; and how long ingestion waits meanwhile.
  * `node bench/data-query.ts [records]`
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -33,7 +33,7 @@ async function timesOf(work: () => unknown): Promise<number[]> {
   return times;
 }
 
-async function tell(what: string, work: () => Promise<number>): Promise<void> {
+async function report(what: string, work: () => Promise<number>): Promise<void> {
   const found = await work();
   console.log(`${what}: ${spread(await timesOf(work), 1)} ms, ${found} records`);
 }
@@ -44,20 +44,20 @@ try {
   const rare = `"seq":${Math.floor(records / 2)},`;
   const device = { deviceId: "pump-7" };
 
-  await tell("last 100 (skip -100)", () => query({}, { skip: -100 }));
-  await tell("last 100 of a device", () => query(device, { skip: -100 }));
-  await tell("last 100, descending", () => query({ order: "desc" }, {}));
-  await tell("100 behind the middle (skip)", () => query({}, { skip: Math.floor(records / 2) }));
-  await tell("rare filter", () => query({ filter: rare }, {}));
-  await tell("rare filter of a device", () =>
+  await report("last 100 (skip -100)", () => query({}, { skip: -100 }));
+  await report("last 100 of a device", () => query(device, { skip: -100 }));
+  await report("last 100, descending", () => query({ order: "desc" }, {}));
+  await report("100 after the middle (skip)", () => query({}, { skip: Math.floor(records / 2) }));
+  await report("rare filter", () => query({ filter: rare }, {}));
+  await report("rare filter of a device", () =>
     query({ ...device, filter: `"seq":${records - (records % 500) - 493},` }, {}),
   );
-  await tell("filter that matches nothing", () => query({ filter: "no such thing" }, {}));
-  await tell("filter that all match", () => query({ filter: "temperature" }, {}));
-  await tell("topic temperature/# of a device", () =>
+  await report("filter that matches nothing", () => query({ filter: "no such thing" }, {}));
+  await report("filter that all match", () => query({ filter: "temperature" }, {}));
+  await report("topic temperature/# of a device", () =>
     query({ ...device, topic: "telemetry/#" }, { skip: -100 }),
   );
-  await tell("two characters that match nothing", () => query({ filter: "~~" }, {}));
+  await report("two characters that match nothing", () => query({ filter: "~~" }, {}));
 
   const reader = openSqliteReader(path);
   const scan = reader.prepare(

@@ -1,6 +1,6 @@
 import type { DataMessage } from "@devmesh/data/src/store/data-store.ts";
 
-/** A plausible telemetry message: 500 devices, three topics each, about 120 bytes of JSON. */
+/** Telemetry of 500 devices, three topics each, about 120 bytes of JSON. */
 function telemetry(sequence: number): DataMessage {
   const deviceId = `pump-${sequence % 500}`;
   const payload = JSON.stringify({

@@ -1,6 +1,6 @@
 /**
- * Stored records in MongoDB against SQLite, in turns: storing in batches of 1,000, the last 100 records, and filters.
- * `node bench/data-stores.ts [records]`, with a server in `MONGODB_URL`, or Docker to start one
+ * Records in MongoDB against SQLite, in turns: batches of 1,000, the last 100 records, and filters.
+ * `node bench/data-stores.ts [records]`, with `MONGODB_URL` or Docker
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import type { DataStore, PageRequest, RecordSelection } from "@devmesh/data/src/
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import { findMongodb, withoutMongodb } from "@devmesh/testkit/mongodb";
 import { batchOf } from "./data-records.ts";
-import { inTurns, tell } from "./measure.ts";
+import { inTurns, report } from "./measure.ts";
 
 const records = Number(process.argv[2] ?? 1_000_000);
 const batch = 1_000;
@@ -28,7 +28,7 @@ const folder = mkdtempSync(join(tmpdir(), "devmesh-bench-"));
 const overMongodb = await openMongoDataStore(url, signal);
 const overSqlite = openSqliteDataStore(join(folder, "data.db"));
 
-/** Stores the next part of the records, so that all rounds together, the one to warm up included, make up the whole. */
+/** Stores the next part of the records; all rounds and the warm-up together store all. */
 function storing(store: DataStore) {
   const part = Math.ceil(records / (storingRounds + 1) / batch) * batch;
   let next = 1;
@@ -56,7 +56,7 @@ function querying(store: DataStore) {
   return async () => ({
     "last 100 (skip -100), ms": await timeOf({}, { skip: -100 }),
     "last 100 of a device, ms": await timeOf(device, { skip: -100 }),
-    "100 behind the middle (skip), ms": await timeOf({}, { skip: Math.floor(records / 2) }),
+    "100 after the middle (skip), ms": await timeOf({}, { skip: Math.floor(records / 2) }),
     "rare filter, ms": await timeOf({ filter: `"seq":${Math.floor(records / 2)},` }),
     "rare filter of a device, ms": await timeOf({
       ...device,
@@ -72,9 +72,9 @@ try {
   const sides = { ours: "MongoDB", peer: "SQLite" } as const;
   const stored = await inTurns(storingRounds, { SQLite: storing(overSqlite), MongoDB: storing(overMongodb) });
   console.log(`${records} records, batches of ${batch}; median (min–max)`);
-  tell(stored, sides);
+  report(stored, sides);
   const asked = await inTurns(queryRounds, { SQLite: querying(overSqlite), MongoDB: querying(overMongodb) });
-  tell(asked, { ...sides, digits: 1 });
+  report(asked, { ...sides, digits: 1 });
   console.log(`resident memory of this process: ${(process.memoryUsage().rss / 1e6).toFixed(0)} MB`);
 } finally {
   await overMongodb.close();

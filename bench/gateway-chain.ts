@@ -1,14 +1,13 @@
 /**
- * GET of a 1 KB device through the real gateway and the kit, with stand-ins for `devices` and `keys`, against raw
- * Express 5 and one raw NATS request: the same processes on either side (HTTP server, answerer) on the same
- * nats-server. `node bench/gateway-chain.ts [seconds]`
+ * GET of a 1 KB device through the gateway, with fakes of `devices` and `keys`, against raw Express 5 and one raw NATS
+ * request: as many processes on the same nats-server. `node bench/gateway-chain.ts [seconds]`
  */
 import { freePort } from "@devmesh/testkit/free-port";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { startChild } from "./child.ts";
 import { deviceId } from "./gateway-chain/device.ts";
 import { loadHttp } from "./http-load.ts";
-import { inTurns, median, tell } from "./measure.ts";
+import { inTurns, median, report } from "./measure.ts";
 import { cpuSeconds } from "./process-usage.ts";
 
 const forMs = Number(process.argv[2] ?? 4) * 1000;
@@ -19,12 +18,12 @@ const key = `mk_${"0".repeat(31)}1`;
 await using broker = await startNatsServer({ jetstream: true });
 const natsEnv = { NATS_URL: broker.url, NATS_USER: undefined, NATS_PASSWORD: undefined };
 const role = (name: string) => import.meta.resolve(`./gateway-chain/${name}.ts`);
-await using standIns = startChild(role("stand-ins"), { ...natsEnv, BENCH_KEY: key });
+await using fakes = startChild(role("fakes"), { ...natsEnv, BENCH_KEY: key });
 await using rawResponder = startChild(role("raw-responder"), natsEnv);
-await Promise.all([standIns.ready, rawResponder.ready]);
+await Promise.all([fakes.ready, rawResponder.ready]);
 
 const port = String(await freePort());
-// As it is deployed, its access log included, but for the rate of one key.
+// As deployed, with its access log, but without the rate limit of one key.
 await using gateway = startChild(import.meta.resolve("@devmesh/gateway/src/main.ts"), {
   ...natsEnv,
   PORT: port,
@@ -34,7 +33,7 @@ await using rawExpress = startChild(role("raw-express"), natsEnv);
 await gateway.ready;
 const rawPort = String(await rawExpress.ready);
 
-/** Loads one chain; its processes are the HTTP server's and the answerer's, and the broker counts for both. */
+/** Loads one chain of HTTP server, answerer and broker. */
 async function load(at: string, serverPid: number, answererPid: number) {
   const chain = [serverPid, answererPid, broker.pid];
   const before = [await cpuSeconds([serverPid]), await cpuSeconds(chain)] as const;
@@ -56,8 +55,8 @@ async function load(at: string, serverPid: number, answererPid: number) {
 }
 
 const measured = await inTurns(rounds, {
-  "gateway and kit": () => load(port, gateway.pid, standIns.pid),
+  "gateway and kit": () => load(port, gateway.pid, fakes.pid),
   "raw Express and NATS": () => load(rawPort, rawExpress.pid, rawResponder.pid),
 });
 console.log(`${connections} connections, median (min–max) of ${rounds} rounds of ${forMs / 1000} s`);
-tell(measured, { ours: "gateway and kit", peer: "raw Express and NATS" });
+report(measured, { ours: "gateway and kit", peer: "raw Express and NATS" });

@@ -1,15 +1,13 @@
 /**
  * GET of a device through two gateways that share the load, against one, on the same mesh: what a request costs the
- * gateways, and what it costs the whole mesh, when there is one more of them. `node bench/gateway-replicas.ts
- * [seconds]`
+ * gateways and the mesh. `node bench/gateway-replicas.ts [seconds]`
  */
 import { startMesh } from "@devmesh/testkit/mesh";
 import { startReplica } from "@devmesh/testkit/replica";
 import { loadHttp } from "./http-load.ts";
-import { inTurns, tell } from "./measure.ts";
-import { meshProcesses } from "./mesh-processes.ts";
+import { inTurns, report } from "./measure.ts";
 import { createDevices } from "./mesh-tenant.ts";
-import { cpuSeconds } from "./process-usage.ts";
+import { cpuSeconds, meshProcesses } from "./process-usage.ts";
 
 const forMs = Number(process.argv[2] ?? 4) * 1000;
 const rounds = 5;
@@ -24,7 +22,7 @@ const { gateway: firstPid = 0, ...others } = await meshProcesses(mesh);
 const first = { url: mesh.url, pid: firstPid };
 const second = { url: replica.url, pid: replica.pid };
 
-/** Loads gateways with as many connections in all, however many they are. */
+/** Loads gateways with the same number of connections in all. */
 async function load(gateways: readonly { readonly url: string; readonly pid: number }[]) {
   const ofGateways = gateways.map(({ pid }) => pid);
   const ofMesh = [...ofGateways, ...Object.values(others)];
@@ -53,4 +51,4 @@ const measured = await inTurns(rounds, {
   "one gateway": () => load([first]),
 });
 console.log(`${connections} connections, median (min–max) of ${rounds} rounds of ${forMs / 1000} s`);
-tell(measured, { ours: "two gateways", peer: "one gateway" });
+report(measured, { ours: "two gateways", peer: "one gateway" });

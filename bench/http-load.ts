@@ -1,27 +1,24 @@
 import { connect, type Socket } from "node:net";
 
-/** Requests to send over and over. */
+/** The request to repeat. */
 export interface HttpLoadOptions {
   readonly url: string;
   readonly method: "GET" | "POST";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** As many connections, each with one request in flight. */
+  /** Connections, each with one request in flight. */
   readonly connections: number;
   readonly forMs: number;
 }
 
-/** What was answered. */
 export interface HttpLoad {
   readonly requestsPerSecond: number;
-  /** One a request. */
   readonly latenciesMs: readonly number[];
 }
 
 /**
- * Sends the same request over keep-alive connections, the next when the answer to the last is there. It reads no more
- * of an answer than it must, so as to leave the processors to those who are measured. Throws at an answer other than
- * 200.
+ * Repeats a request over keep-alive connections. It reads no more of an answer than it must, to leave the processors to
+ * what is measured. Throws at a status other than 200.
  */
 export async function loadHttp(options: HttpLoadOptions): Promise<HttpLoad> {
   const { hostname, port } = new URL(options.url);
@@ -85,7 +82,7 @@ function repeat(socket: Socket, request: Buffer, end: number, latenciesMs: numbe
   });
 }
 
-/** Bytes of the answer that begins here, headers included; null while they are not all there. */
+/** Length of the answer with its headers; null while these are incomplete. */
 function answerLength(received: Buffer): number | null {
   const headEnd = received.indexOf("\r\n\r\n");
   if (headEnd === -1) return null;

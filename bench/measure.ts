@@ -1,17 +1,16 @@
-/** What one run of a contender measured, by name; the unit stands in the name. */
+/** Figures of one run of a contender by name, which includes the unit. */
 type Figures<F extends string> = Readonly<Record<F, number>>;
 
-/** One run of a contender. */
 type Run<F extends string> = () => Figures<F> | Promise<Figures<F>>;
 
-/** The figures of all rounds, in order, by contender and name. */
+/** Figures of all rounds, by contender and name. */
 export type Rounds<N extends string, F extends string> = Readonly<
   Record<N, Readonly<Record<F, readonly number[]>>>
 >;
 
 /**
- * Runs contenders in turns, so that what else the machine does meets all alike: one round to warm up, which does not
- * count, then `rounds` that do, every other one in reverse order.
+ * Runs contenders in turns, so that other load on the machine meets all alike: one round to warm up, then `rounds`,
+ * every other one in reverse order.
  */
 export async function inTurns<N extends string, F extends string>(
   rounds: number,
@@ -32,7 +31,7 @@ export async function inTurns<N extends string, F extends string>(
   return measured;
 }
 
-/** The middle value, NaN of none; of an even number the upper one of the two in the middle. */
+/** The median, the upper one of an even number; NaN of none. */
 export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
@@ -43,7 +42,7 @@ export function spread(values: readonly number[], digits = 0): string {
   return `${middle.toFixed(digits)} (${low.toFixed(digits)}–${high.toFixed(digits)})`;
 }
 
-/** {@link spread} of ours by the peer's, round by round: the two of a round met the same machine. */
+/** {@link spread} of ours by the peer's, round by round. */
 function ratio(ours: readonly number[], peers: readonly number[]): string {
   return spread(
     ours.map((value, round) => value / (peers[round] ?? Number.NaN)),
@@ -51,8 +50,8 @@ function ratio(ours: readonly number[], peers: readonly number[]): string {
   );
 }
 
-/** Prints, for each figure, what each contender reached, and the ratio of `ours` to `peer`. */
-export function tell<N extends string, F extends string>(
+/** Prints each figure of both contenders, and the ratio of `ours` to `peer`. */
+export function report<N extends string, F extends string>(
   measured: Rounds<N, F>,
   { ours, peer, digits = 0 }: { readonly ours: N; readonly peer: N; readonly digits?: number },
 ): void {

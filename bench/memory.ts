@@ -1,24 +1,23 @@
 /**
- * Resident memory of each process of a mesh as `npm start` runs it, idle and with 200 devices connected, against the
- * limit of 1 GB for all of them. `node bench/memory.ts [devices]`
+ * Resident memory of each process of a mesh as `npm start` runs it, idle and with 200 devices, against a limit of 1 GB
+ * for all. `node bench/memory.ts [devices]`
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { inTurns, type Rounds, spread } from "./measure.ts";
-import { meshProcesses } from "./mesh-processes.ts";
 import { createDevices } from "./mesh-tenant.ts";
-import { residentMemory } from "./process-usage.ts";
+import { meshProcesses, residentMemory } from "./process-usage.ts";
 
 const count = Number(process.argv[2] ?? 200);
 const rounds = 3;
 const limitMb = 1_000;
-/** For connections to be told of, and for garbage of their making to be let go. */
+/** Time to register connections and collect garbage. */
 const settleMs = 4_000;
 const all = "all";
 const allShared = "all, shared pages once";
 
-// The first start on a machine compiles; each later one finds the code compiled, and that is how a mesh runs.
+// The first start compiles; a mesh usually runs with the code compiled.
 await (await startMesh({ through: "run.mjs" })).stop();
 await using mesh = await startMesh({ through: "run.mjs" });
 const devices = await createDevices(mesh, count);

@@ -1,4 +1,7 @@
+import { dataFolder } from "@devmesh/launcher/mesh/data-folder";
+import { readInstallation } from "@devmesh/launcher/mesh/installation";
 import type { TestMesh } from "@devmesh/testkit/mesh";
+import { generate } from "mqtt-packet";
 
 /** What a device logs in with. */
 export interface Credentials {
@@ -22,11 +25,32 @@ export async function createDevices(mesh: TestMesh, count: number): Promise<Cred
   return created;
 }
 
-/** One sequence that all who iterate it share. */
+/** A sequence that several iterators share. */
 export function* numbers(count: number): Generator<number> {
   for (let nth = 0; nth < count; nth++) yield nth;
 }
 
 function hasToken(json: unknown): json is { readonly token: string } {
   return typeof json === "object" && json !== null && "token" in json && typeof json.token === "string";
+}
+
+/** The password of a user of a mesh's broker. */
+export async function brokerPassword({ dataDir }: TestMesh, user: string): Promise<string> {
+  const password = (await readInstallation(dataFolder(dataDir).installation))?.passwords[user];
+  if (password === undefined) throw new Error(`the broker has no user ${user}`);
+  return password;
+}
+
+/** The CONNECT packet of a clean session. */
+export function connectPacket(username: string, password: string, clientId: string): Buffer {
+  return generate({
+    cmd: "connect",
+    protocolId: "MQTT",
+    protocolVersion: 4,
+    clean: true,
+    keepalive: 60,
+    clientId,
+    username,
+    password: Buffer.from(password),
+  });
 }

@@ -1,18 +1,15 @@
 /**
- * Logins of devices, each decided by `keys` through the auth callout and told to presence, against those of a user
- * who stands in the broker's configuration, on the same broker of a real mesh. `node bench/mqtt-logins.ts [logins]`
+ * Logins of devices, by auth callout and with presence, against those of a user in the broker's configuration, on the
+ * same mesh. `node bench/mqtt-logins.ts [logins]`
  */
 import { connect } from "node:net";
-import { dataFolder } from "@devmesh/launcher/mesh/data-folder";
-import { readInstallation } from "@devmesh/launcher/mesh/installation";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { generate, parser } from "mqtt-packet";
-import { inTurns, median, tell } from "./measure.ts";
-import { meshProcesses } from "./mesh-processes.ts";
-import { createDevices, numbers } from "./mesh-tenant.ts";
-import { cpuSeconds } from "./process-usage.ts";
+import { inTurns, median, report } from "./measure.ts";
+import { brokerPassword, connectPacket, createDevices, numbers } from "./mesh-tenant.ts";
+import { cpuSeconds, meshProcesses } from "./process-usage.ts";
 
-/** As many a round, and not more: each leaves a local port behind that is free again only after a minute. */
+/** Logins of a round. Each occupies a local port for a minute. */
 const logins = Number(process.argv[2] ?? 1_000);
 const rounds = 5;
 const atATime = 20;
@@ -20,9 +17,7 @@ const staticUser = "rpc-bridge.devices";
 
 await using mesh = await startMesh();
 const devices = await createDevices(mesh, 100);
-const installation = await readInstallation(dataFolder(mesh.dataDir).installation);
-const staticPassword = installation?.passwords[staticUser];
-if (staticPassword === undefined) throw new Error(`the broker has no user ${staticUser}`);
+const staticPassword = await brokerPassword(mesh, staticUser);
 
 interface Login {
   readonly user: string;
@@ -30,7 +25,7 @@ interface Login {
   readonly clientId: string;
 }
 
-/** Connects, logs in, leaves; resolves with how long the broker took to accept it, in milliseconds. */
+/** Connects and leaves; resolves with the time until the broker accepts, in milliseconds. */
 function logIn({ user, password, clientId }: Login): Promise<number> {
   return new Promise((resolve, reject) => {
     const begin = performance.now();
@@ -45,18 +40,7 @@ function logIn({ user, password, clientId }: Login): Promise<number> {
       resolve(performance.now() - begin);
       socket.end(generate({ cmd: "disconnect" }));
     });
-    socket.write(
-      generate({
-        cmd: "connect",
-        protocolId: "MQTT",
-        protocolVersion: 4,
-        clean: true,
-        keepalive: 60,
-        clientId,
-        username: user,
-        password: Buffer.from(password),
-      }),
-    );
+    socket.write(connectPacket(user, password, clientId));
   });
 }
 
@@ -93,4 +77,4 @@ const measured = await inTurns(rounds, {
     })),
 });
 console.log(`${atATime} at a time, median (min–max) of ${rounds} rounds of ${logins} logins`);
-tell(measured, { ours: "devices, by callout", peer: "static user", digits: 1 });
+report(measured, { ours: "devices, by callout", peer: "static user", digits: 1 });

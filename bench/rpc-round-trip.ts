@@ -1,29 +1,25 @@
 /**
- * A call of a device's function, over HTTP through gateway, bridge and broker to a device and back on a real mesh,
- * against MQTT.js asking the same device over the same broker by itself. `node bench/rpc-round-trip.ts [seconds]`
+ * A call of a device's function over HTTP through the mesh, against MQTT.js calling the same device over the same
+ * broker. `node bench/rpc-round-trip.ts [seconds]`
  */
-import { dataFolder } from "@devmesh/launcher/mesh/data-folder";
-import { readInstallation } from "@devmesh/launcher/mesh/installation";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startChild } from "./child.ts";
 import { loadHttp } from "./http-load.ts";
-import { inTurns, median, tell } from "./measure.ts";
-import { meshProcesses } from "./mesh-processes.ts";
-import { createDevices } from "./mesh-tenant.ts";
-import { cpuSeconds } from "./process-usage.ts";
+import { inTurns, median, report } from "./measure.ts";
+import { brokerPassword, createDevices } from "./mesh-tenant.ts";
+import { cpuSeconds, meshProcesses } from "./process-usage.ts";
 
 const forMs = Number(process.argv[2] ?? 3) * 1000;
 const rounds = 5;
 const params = { pin: 12, state: true };
-/** The one user of the broker who may write to devices and hear their replies. */
+/** The only user of the broker that may publish to devices and receive their replies. */
 const bridgeUser = "rpc-bridge.devices";
 
 await using mesh = await startMesh({ env: { RATE_MASTER: "1000000" } });
 const [device] = await createDevices(mesh, 1);
-const installation = await readInstallation(dataFolder(mesh.dataDir).installation);
-const bridgePassword = installation?.passwords[bridgeUser];
-if (device === undefined || bridgePassword === undefined) throw new Error("the mesh is not as expected");
+if (device === undefined) throw new Error("there is no device");
+const bridgePassword = await brokerPassword(mesh, bridgeUser);
 
 await using echo = startChild(import.meta.resolve("./rpc-round-trip/echo-device.ts"), {
   BENCH_MQTT_URL: mesh.mqttUrl,
@@ -57,7 +53,7 @@ function askDirectly(deviceId: string): Promise<void> {
   });
 }
 
-/** Rates and latencies of one side, with one call in flight and with 100. */
+/** Rates and latencies, with one call in flight and with 100. */
 async function measure(side: (inFlight: number) => Promise<readonly number[]>) {
   const alone = await side(1);
   const pids = Object.values(await meshProcesses(mesh));
@@ -102,4 +98,4 @@ const measured = await inTurns(rounds, {
     }),
 });
 console.log(`median (min–max) of ${rounds} rounds of ${forMs / 1000} s`);
-tell(measured, { ours: "HTTP to device and back", peer: "MQTT.js to device and back", digits: 2 });
+report(measured, { ours: "HTTP to device and back", peer: "MQTT.js to device and back", digits: 2 });

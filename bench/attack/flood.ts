@@ -2,10 +2,11 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { generate } from "mqtt-packet";
 import { reportReady } from "../child.ts";
+import { connectPacket } from "../mesh-tenant.ts";
 
 /**
- * Publishes as fast as the broker reads, for a bounded time and number of messages, and connects again when it is
- * closed. Ends with a report of how many messages the sockets took.
+ * Publishes as fast as the broker reads, up to a time and a count, and reconnects when it is closed. It reports how
+ * many messages the sockets took.
  */
 const { BENCH_MQTT_URL, BENCH_DEVICE_ID = "", BENCH_DEVICE_TOKEN = "", BENCH_TOPIC = "" } = process.env;
 const [qos, bytes, connections, forMs] = ["QOS", "BYTES", "CONNECTIONS", "MS"].map((name) =>
@@ -32,7 +33,7 @@ const piece = Buffer.concat(
 const end = performance.now() + forMs;
 let [messages, logins, refused] = [0, 0, 0];
 
-/** Resolves when the broker has closed the connection or the time is over. */
+/** Resolves when the broker closes the connection or the time is over. */
 function publishOver(clientId: string): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ host: "127.0.0.1", port: Number(port) });
@@ -50,24 +51,13 @@ function publishOver(clientId: string): Promise<void> {
         socket.on("drain", send);
         send();
       }
-      // Acknowledgements are read, so that the broker never waits for room in the socket.
+      // Reads acknowledgements, so that the broker's socket never fills.
       socket.resume();
     });
     socket.on("error", () => socket.destroy());
     socket.on("close", () => resolve());
     setTimeout(() => socket.destroy(), Math.max(0, end - performance.now())).unref();
-    socket.write(
-      generate({
-        cmd: "connect",
-        protocolId: "MQTT",
-        protocolVersion: 4,
-        clean: true,
-        keepalive: 60,
-        clientId,
-        username: BENCH_DEVICE_ID,
-        password: Buffer.from(BENCH_DEVICE_TOKEN),
-      }),
-    );
+    socket.write(connectPacket(BENCH_DEVICE_ID, BENCH_DEVICE_TOKEN, clientId));
   });
 }
 

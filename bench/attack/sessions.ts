@@ -1,10 +1,7 @@
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { reportReady } from "../child.ts";
 
-/**
- * Leaves kept sessions, each with as many filters at QoS 1 as it is granted, for a bounded time. Ends with a report
- * of how many.
- */
+/** Leaves persistent sessions with as many filters at QoS 1 as are granted, for a while, and reports their number. */
 const id = process.env.BENCH_DEVICE_ID ?? "";
 const maxSessions = 150;
 const filters = 31;

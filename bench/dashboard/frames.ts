@@ -1,17 +1,14 @@
 import type { Browser, Page } from "playwright-core";
 
-/** What the frames of a page took while something was done on it, in milliseconds. */
+/** Frame times of a page during an action, in milliseconds. */
 export interface FrameTimes {
-  /** From the callbacks of one frame to those of the next, or as the browser tells of a long one; the longest. */
+  /** The longest frame, from callback to callback or as the browser reports long ones. */
   readonly longestFrameMs: number;
-  /**
-   * Of the processor, of the page's main thread in its longest task: what the frame would take on a machine that does
-   * nothing else.
-   */
+  /** Processor time of the main thread's longest task: the frame time on an idle machine. */
   readonly busiestTaskMs: number;
 }
 
-/** Starts to record the longest frame of a page, until it is asked for. */
+/** Records the longest frame of a page until the result is called. */
 async function recordFrames(page: Page): Promise<() => Promise<number>> {
   await page.evaluate(() => {
     let longest = 0;
@@ -39,7 +36,7 @@ async function recordFrames(page: Page): Promise<() => Promise<number>> {
   return () => page.evaluate(() => (window as unknown as { longestFrame(): number }).longestFrame());
 }
 
-/** Does something on a page and measures the frames meanwhile. */
+/** Measures the frames of a page during an action. */
 export async function frameTimesOf(
   browser: Browser,
   page: Page,
@@ -52,7 +49,7 @@ export async function frameTimesOf(
   return { longestFrameMs: await longest(), busiestTaskMs: busiestTask(trace) };
 }
 
-/** What Chromium's trace says of a task, as far as it is needed; times in microseconds. */
+/** A task in Chromium's trace; times in microseconds. */
 interface TraceEvent {
   readonly name: string;
   readonly pid: number;
@@ -61,7 +58,7 @@ interface TraceEvent {
   readonly args?: { readonly name?: string };
 }
 
-/** The most processor time that a task took on the main thread of a page, in milliseconds. */
+/** Processor time of the longest task on a page's main thread, in milliseconds. */
 function busiestTask(trace: Buffer): number {
   const { traceEvents } = JSON.parse(trace.toString("utf8")) as { traceEvents: TraceEvent[] };
   const threadOf = ({ pid, tid }: TraceEvent) => `${pid} ${tid}`;
@@ -73,6 +70,6 @@ function busiestTask(trace: Buffer): number {
   const times = traceEvents
     .filter((event) => event.name === "ThreadControllerImpl::RunTask" && mainThreads.has(threadOf(event)))
     .map(({ tdur = 0 }) => tdur / 1_000);
-  if (times.length === 0) throw new Error("the browser's trace tells of no task");
+  if (times.length === 0) throw new Error("the browser's trace has no task");
   return times.reduce((most, time) => Math.max(most, time), 0);
 }

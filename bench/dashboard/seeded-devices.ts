@@ -4,12 +4,12 @@ import { applyPatch } from "@devmesh/devices/src/shadow/apply-patch.ts";
 import { emptyShadow } from "@devmesh/devices/src/shadow/stored-shadow.ts";
 import { createSqliteDeviceStore } from "@devmesh/devices/src/store/device-store.sqlite.ts";
 
-/** Devices that are stored at a time, so that they share a commit. */
+/** Devices that share a commit. */
 const batch = 1_000;
 
 /**
- * Stores devices `device-0`, `device-1`, … in the data folder of a mesh that is yet to start, by the store of the
- * devices service itself. They have no credentials, so they can be looked at and changed, but cannot connect.
+ * Stores devices `device-0`, `device-1`, … in the data folder of a mesh before its start, with the store of `devices`.
+ * They have no credentials.
  */
 export async function seedDevices(dataDir: string, count: number): Promise<void> {
   const store = createSqliteDeviceStore(join(dataDir, "devices.db"));

@@ -4,6 +4,9 @@ import type { Device } from "@devmesh/contracts/model/device";
 /** The device that both chains answer with. */
 export const deviceId = "pump";
 
+/** Subject of the raw chain. */
+export const rawSubject = "bench.device";
+
 /** About 1 KB of JSON as clients receive it. */
 export const device: Device = {
   id: deviceId,

@@ -2,9 +2,9 @@ import type { AddressInfo } from "node:net";
 import { connect } from "@nats-io/transport-node";
 import express from "express";
 import { reportReady } from "../child.ts";
-import { rawSubject } from "./raw-subject.ts";
+import { rawSubject } from "./device.ts";
 
-/** The peer of the gateway: Express as it comes, one NATS request, the reply's bytes handed through. */
+/** The peer of the gateway: plain Express and one NATS request. */
 const connection = await connect({ servers: process.env.NATS_URL ?? "", noAsyncTraces: true });
 const app = express();
 app.get("/api/v2/devices/:id", async (request, response) => {

@@ -1,26 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 
-/**
- * How many messages a sender has on the way at once, and how long it pauses between, in milliseconds: no more than is
- * stored at once.
- */
+/** Messages in flight of a sender, and its pause between batches in milliseconds: fewer than can be stored at once. */
 const AT_ONCE = 10;
 const PAUSE_MS = 50;
 
-/** A device that publishes numbers at QoS 1 for as long as it is told to, and remembers which were acknowledged. */
+/** A device that publishes numbers at QoS 1 until it is stopped, and remembers which were acknowledged. */
 export interface Sender extends AsyncDisposable {
   readonly id: string;
   readonly topic: string;
-  /** Each number is published once: one without acknowledgement is given up, never sent again. */
+  /** Each number is published once; one without acknowledgement is not sent again. */
   readonly acknowledged: ReadonlySet<number>;
   /** Connections so far. */
   readonly logins: number;
-  /** Resolves when nothing is on the way any more. */
+  /** Stops; resolves when nothing is in flight. */
   stop(): Promise<void>;
 }
 
-/** Starts a sender that connects to one listener after the other whenever its connection is lost. */
+/** Starts a sender that connects to the next listener whenever its connection is lost. */
 export function startSender(device: { id: string; token: string }, listeners: readonly string[]): Sender {
   const topic = `db/${device.id}/count`;
   const acknowledged = new Set<number>();

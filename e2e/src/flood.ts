@@ -1,7 +1,6 @@
 /**
- * A process of its own that publishes on one topic as fast as it can, up to a bound or until the broker closes the
- * connection: `node flood.ts MQTT_URL DEVICE_ID TOPIC BYTES QOS COUNT`, the token in `FLOOD_TOKEN`. It reports how it
- * ended to its parent.
+ * A process that publishes on one topic as fast as it can, up to a count or until the broker closes the connection:
+ * `node flood.ts MQTT_URL DEVICE_ID TOPIC BYTES QOS COUNT`, the token in `FLOOD_TOKEN`. It sends its parent the result.
  */
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { eventually } from "@devmesh/testkit/eventually";
 import PostalMime from "postal-mime";
 
-/** What an invitation says to a customer. */
+/** An invitation to a customer. */
 export interface Invitation {
   readonly to: string;
   readonly token: string;
@@ -11,7 +11,7 @@ export interface Invitation {
   readonly link: string;
 }
 
-/** Waits for the newest invitation to an address in the outbox of a mesh that sends no mail. */
+/** Waits for the newest invitation to an address in the outbox of a mesh without SMTP. */
 export async function awaitInvitation(dataDir: string, email: string): Promise<Invitation> {
   return await eventually(async () => (await invitationsTo(dataDir, email)).at(-1), { withinMs: 15_000 });
 }

@@ -7,7 +7,7 @@ import { eventually } from "@devmesh/testkit/eventually";
 
 const run = promisify(execFile);
 
-/** Whether this process may make and mount disks, as root on a Linux with loop devices may. */
+/** Whether this process can make and mount disks: root on Linux with loop devices. */
 export function canCutPower(): boolean {
   if (process.getuid?.() !== 0) return false;
   try {
@@ -19,16 +19,13 @@ export function canCutPower(): boolean {
   }
 }
 
-/**
- * A disk with an ext4 file system, in a file. What programs write is in the memory of that file system until it is
- * synced; only then is it in the file, as on a real disk.
- */
+/** An ext4 disk in a file. Unsynced writes are in the memory of its file system and not in the file. */
 export interface PowerCutDisk extends AsyncDisposable {
   /** Where it is mounted. */
   readonly path: string;
   /**
-   * Stops the processes and keeps the disk as it is at this moment, without what is in memory. Calls `end`, which has
-   * to end the processes; then mounts what was kept at the same path.
+   * Stops the processes, keeps the disk without what is in memory, calls `end`, which ends the processes, and mounts
+   * what was kept at the same path.
    */
   cutPower(processes: readonly number[], end: () => Promise<void>): Promise<void>;
 }
@@ -43,19 +40,19 @@ export async function makeDisk(): Promise<PowerCutDisk> {
   async function mount(): Promise<void> {
     const { stdout } = await run("losetup", ["--find", "--show", image]);
     device = stdout.trim();
-    // The file system itself commits its journal after five seconds. That is not to save what no program has synced.
+    // Otherwise the file system would commit its journal after five seconds.
     await run("mount", ["-t", "ext4", "-o", "commit=600", device, path]);
   }
 
   async function unmount(): Promise<void> {
     if (device === "") return;
-    // A process that was killed may take a moment to let go of its files.
+    // A killed process may take a moment to close its files.
     await eventually(() => run("umount", [path]));
     await run("losetup", ["--detach", device]);
     device = "";
   }
 
-  /** How much was written to the disk so far; null while something is on its way. */
+  /** The writes so far; null while one is in flight. */
   async function writesDone(): Promise<string | null> {
     const fields = (await readFile(`/sys/block/${basename(device)}/stat`, "utf8")).trim().split(/\s+/);
     const [writes, inFlight, discards, flushes] = [fields[4], fields[8], fields[11], fields[15]];
@@ -72,7 +69,7 @@ export async function makeDisk(): Promise<PowerCutDisk> {
     async cutPower(processes, end) {
       for (const pid of processes) process.kill(pid, "SIGSTOP");
       const kept = `${image}.kept`;
-      // A copy that something was written to meanwhile is of no one moment.
+      // A copy is of one moment only if nothing was written meanwhile.
       await eventually(async () => {
         const before = await writesDone();
         if (before === null) return false;

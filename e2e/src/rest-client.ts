@@ -2,7 +2,7 @@ import { type HttpAnswer, type HttpRequest, httpClient } from "@devmesh/testkit/
 
 type Options = Pick<HttpRequest, "headers">;
 
-/** Calls the public REST API as the holder of a key, or as no one. */
+/** Calls the REST API with a key, or without one. */
 export interface RestClient {
   get(path: string, options?: Options): Promise<HttpAnswer>;
   post(path: string, body?: unknown, options?: Options): Promise<HttpAnswer>;
@@ -10,7 +10,7 @@ export interface RestClient {
   send(method: string, path: string, body?: unknown): Promise<HttpAnswer>;
 }
 
-/** A client of the API at `url`; paths that begin with `/` are whole, others stand below `/api/v2/`. */
+/** A client of the API at `url`; paths without a leading `/` are below `/api/v2/`. */
 export function restClient(url: string, key: string | null): RestClient {
   const ask = httpClient(url, key);
   const whole = (path: string) => (path.startsWith("/") ? path : `/api/v2/${path}`);

@@ -4,7 +4,7 @@ import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { asMaster } from "./tenant.ts";
 
-/** What stands where, as the owner of a few sites has it. `firmware` is told by those that are connected. */
+/** The devices of a few sites; those with a `kind` are connected and report `firmware`. */
 const members: readonly {
   readonly id: string;
   readonly name: string;
@@ -42,16 +42,13 @@ const members: readonly {
   { id: "gate-lamp", name: "Lamp, gate", labels: ["hamburg", "lamp"] },
 ];
 
-/** The fleet of a small owner, of which most is connected. */
+/** A small fleet, most of it connected. */
 export interface SmallFleet extends AsyncDisposable {
-  /** Lets a device publish, on `db/ID/<topic>`. Throws for one that is not connected. */
+  /** Publishes as a device on `db/ID/<topic>`; throws for one that is not connected. */
   publish(id: string, topic: string, value: unknown): void;
 }
 
-/**
- * Creates and connects the fleet, with a key, a customer and changes to be taken over beside it; ended by its
- * disposal.
- */
+/** Creates and connects the fleet, with keys, a customer and a pending change. */
 export async function startSmallFleet(mesh: TestMesh): Promise<SmallFleet> {
   const master = asMaster(mesh);
   const connected = new Map<string, SimulatedDevice>();

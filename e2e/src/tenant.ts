@@ -3,20 +3,19 @@ import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device
 import { awaitInvitation } from "./outbox.ts";
 import { type RestClient, restClient } from "./rest-client.ts";
 
-/** A device with all the keys that open it. */
+/** A device with all its keys. */
 export interface EnrolledDevice {
   readonly id: string;
   readonly token: string;
   readonly publicKey: string;
   readonly deviceKey: string;
-  /** Its owner's end customer, and the holder of its public key. */
   readonly asDeviceKey: RestClient;
   readonly asPublicKey: RestClient;
   /** Opens an MQTT connection; the caller closes it. */
   connect(clientId?: string): Promise<MqttDevice>;
 }
 
-/** Creates a device over REST, with an ACL of its own if given, and a device key for it. */
+/** Creates a device over REST, with this ACL if given, and a device key. */
 export async function enrolDevice(mesh: TestMesh, id: string, acl?: object): Promise<EnrolledDevice> {
   const master = asMaster(mesh);
   const created = await master.post("devices", acl ? { id, acl } : { id });
@@ -40,7 +39,7 @@ export async function enrolDevice(mesh: TestMesh, id: string, acl?: object): Pro
   };
 }
 
-/** Registers a customer and reads the token out of the mail. */
+/** Registers a customer and reads the token in the mail. */
 export async function registerCustomer(mesh: TestMesh, email: string) {
   const answer = await asAnyone(mesh).get(`/newcustomer?email=${encodeURIComponent(email)}`);
   if (answer.status !== 202) throw new Error(`registering ${email}: ${answer.status} ${answer.text}`);

@@ -1,8 +1,8 @@
 import { test } from "@jest/globals";
 
 /**
- * Defines tests that build on each other: behind one that failed the others fail at once, instead of each waiting for
- * what cannot come. `describeState` tells, for the message of the one that failed, how things stood then.
+ * Defines tests that depend on each other: after a failure the later ones fail at once. `describeState` is added to
+ * the message of the failure.
  */
 export function testsInOrder(
   describeState: () => Promise<string>,
@@ -26,7 +26,7 @@ export function testsInOrder(
     );
 }
 
-/** Without a stack: those of many tests would bury the message of the one that failed. */
+/** Without a stack, so that the message of the failure stays visible. */
 function notTried(failed: string): Error {
   const error = new Error(`not tried, as it builds on what failed: ${failed}`);
   error.stack = error.message;

@@ -2,15 +2,16 @@ import { execFile } from "node:child_process";
 import { copyFile, cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
-import { repository, startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { findMongodb, withoutMongodb } from "@devmesh/testkit/mongodb";
-import { mongodbDump } from "@devmesh/testkit/mongodb-dump";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { restClient } from "../src/rest-client.ts";
 import { asMaster, type EnrolledDevice, enrolDevice, registerCustomer } from "../src/tenant.ts";
+import { mongodbDump } from "./mongodb-dump.ts";
 
 const mongodb = await findMongodb();
 const dump = mongodb === null ? null : await mongodbDump(mongodb.url);

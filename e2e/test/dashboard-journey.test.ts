@@ -7,7 +7,7 @@ import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
-import { noMisdeeds } from "../src/browser/page-errors.ts";
+import { noPageErrors } from "../src/browser/page-errors.ts";
 import { type Visit, visitDashboard } from "../src/browser/visit.ts";
 import { asAnyone, asMaster } from "../src/tenant.ts";
 import { testsInOrder } from "../src/tests-in-order.ts";
@@ -500,6 +500,6 @@ describeInBrowser("a new user of the dashboard", (browser) => {
   });
 
   test("met no violation of the page's policy, no error, no request elsewhere and no secret in a URL", () => {
-    expect(visit.misdeeds).toEqual(noMisdeeds);
+    expect(visit.pageErrors).toEqual(noPageErrors);
   });
 });

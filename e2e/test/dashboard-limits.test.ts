@@ -1,9 +1,8 @@
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
-import { noMisdeeds } from "../src/browser/page-errors.ts";
-import { transferredBytes } from "../src/browser/transferred-bytes.ts";
-import { type Visit, visitDashboard } from "../src/browser/visit.ts";
+import { noPageErrors } from "../src/browser/page-errors.ts";
+import { transferredBytes, type Visit, visitDashboard } from "../src/browser/visit.ts";
 import { asMaster } from "../src/tenant.ts";
 import { testsInOrder } from "../src/tests-in-order.ts";
 
@@ -116,6 +115,6 @@ describeInBrowser("the limits of the dashboard", (browser) => {
     ]);
     // All that match were there, so nothing had to be asked for.
     expect(asked).toHaveLength(6);
-    expect(visit.misdeeds).toEqual(noMisdeeds);
+    expect(visit.pageErrors).toEqual(noPageErrors);
   }, 120_000);
 });

@@ -5,9 +5,8 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
 import { seriousViolations } from "../src/browser/accessibility.ts";
 import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
-import { noMisdeeds } from "../src/browser/page-errors.ts";
-import { photograph, picturesAreAskedFor } from "../src/browser/photograph.ts";
-import { type Visit, visitDashboard } from "../src/browser/visit.ts";
+import { noPageErrors } from "../src/browser/page-errors.ts";
+import { makesScreenshots, saveScreenshot, type Visit, visitDashboard } from "../src/browser/visit.ts";
 import { type SmallFleet, startSmallFleet } from "../src/small-fleet.ts";
 import { asMaster } from "../src/tenant.ts";
 
@@ -68,7 +67,7 @@ describeInBrowser("the views of the dashboard", (browser) => {
       const celsius = Number((19 + 3 * Math.sin(nth / 12) + Math.sin(nth / 2) / 5).toFixed(2));
       fleet.publish("roof-east", "climate", { celsius, percent: Math.round(55 - 4 * Math.sin(nth / 15)) });
       // A chart of some seconds is one to look at.
-      if (picturesAreAskedFor) await sleep(150);
+      if (makesScreenshots) await sleep(150);
     }
     await eventually(
       async () => (await asMaster(mesh).get("data?filter=climate&limit=200")).json.length === 120,
@@ -245,31 +244,31 @@ describeInBrowser("the views of the dashboard", (browser) => {
   }, 90_000);
 
   test("met no violation of the page's policy, no error, no request elsewhere and no secret in a URL", () => {
-    for (const { misdeeds } of visits) expect(misdeeds).toEqual(noMisdeeds);
+    for (const { pageErrors } of visits) expect(pageErrors).toEqual(noPageErrors);
   });
 
-  if (picturesAreAskedFor) {
+  if (makesScreenshots) {
     test("are pictured for the documentation", async () => {
       const visit = await signedIn();
       const { page } = visit;
       await show(visit, "/devices");
-      await photograph(page, "devices");
+      await saveScreenshot(page, "devices");
       await page.emulateMedia({ colorScheme: "dark" });
       await page.locator("html[data-mantine-color-scheme=dark]").waitFor();
-      await photograph(page, "devices-dark");
+      await saveScreenshot(page, "devices-dark");
       await page.emulateMedia({ colorScheme: "light" });
       await page.getByRole("button", { name: "Add device" }).click();
       await page.getByRole("dialog").getByLabel("ID").fill("attic-fan");
       await page.getByRole("dialog").getByLabel("Name").fill("Fan, attic");
       await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
       await page.getByText("attic-fan is created").waitFor();
-      await photograph(page, "device-creation");
+      await saveScreenshot(page, "device-creation");
       await page.keyboard.press("Escape");
 
       await show(visit, "/devices/roof-east");
-      await photograph(page, "device");
+      await saveScreenshot(page, "device");
       await show(visit, "/devices/cistern-pump/shadow");
-      await photograph(page, "device-shadow");
+      await saveScreenshot(page, "device-shadow");
       await show(visit, "/devices/cellar-pump/rpc", "Pump, cellar");
       for (const [func, params] of [
         ["Sys.GetInfo", ""],
@@ -281,26 +280,26 @@ describeInBrowser("the views of the dashboard", (browser) => {
         await page.getByRole("button", { name: "Call", exact: true }).click();
         await page.getByRole("region", { name: `Answer of ${func}` }).waitFor();
       }
-      await photograph(page, "device-rpc");
+      await saveScreenshot(page, "device-rpc");
       const records = (await asMaster(mesh).get("data?filter=climate&limit=200")).json;
       const [since, until] = [records[0].timestamp, records.at(-1).timestamp];
       const chart = `/devices/roof-east/data?range=custom&since=${since}&until=${until}`;
       await show(visit, chart, "Weather, roof east");
       await page.locator("canvas").first().waitFor();
-      await photograph(page, "device-data");
+      await saveScreenshot(page, "device-data");
 
       await show(visit, "/data?filter=celsius");
-      await photograph(page, "data");
+      await saveScreenshot(page, "data");
       for (const tab of ["keys", "customers"]) {
         await show(visit, `/${tab}`);
-        await photograph(page, tab);
+        await saveScreenshot(page, tab);
       }
       await show(visit, "/mesh");
       // What is told for the first time has no rates yet.
       await page.getByText(/ ms$/).first().waitFor();
-      await photograph(page, "mesh");
+      await saveScreenshot(page, "mesh");
       await show(visit, "/reference/patchDevice");
-      await photograph(page, "reference");
+      await saveScreenshot(page, "reference");
       const pocket = await signedIn({
         viewport: phone,
         isMobile: true,
@@ -309,7 +308,7 @@ describeInBrowser("the views of the dashboard", (browser) => {
       });
       await show(pocket, chart, "Weather, roof east");
       await pocket.page.locator("canvas").first().waitFor();
-      await photograph(pocket.page, "device-data-phone");
+      await saveScreenshot(pocket.page, "device-data-phone");
     }, 120_000);
   }
 });

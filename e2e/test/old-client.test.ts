@@ -2,14 +2,13 @@ import type { JsonSchema } from "@devmesh/contract-check/json-schema";
 import { mesh as services } from "@devmesh/contracts/mesh";
 import type { Json } from "@devmesh/contracts/model/json";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
-import { repository } from "@devmesh/testkit/mesh";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { recordedSurroundings, type Surroundings } from "../src/old-client/fixtures.ts";
-import { type KnownContract, knownContracts } from "../src/old-client/known-contracts.ts";
-import { filledIn } from "../src/old-client/made-up.ts";
+import { type RecordedMesh, startRecordedMesh } from "../src/old-client/fixtures.ts";
 import { type OldClient, oldClient } from "../src/old-client/old-client.ts";
+import { filledIn, type KnownContract, knownContracts } from "../src/old-client/recording.ts";
 import { missingFrom, shapeOf } from "../src/old-client/shape.ts";
 import { enrolDevice } from "../src/tenant.ts";
 
@@ -43,18 +42,18 @@ describe("the recording of", () => {
 });
 
 describe("against the services of now", () => {
-  let surroundings: Surroundings;
+  let recordedMesh: RecordedMesh;
   let client: OldClient;
   const heard = new Map<string, Json[]>();
 
   beforeAll(async () => {
-    surroundings = await recordedSurroundings();
-    client = await oldClient(surroundings.mesh, surroundings.madeUp);
+    recordedMesh = await startRecordedMesh();
+    client = await oldClient(recordedMesh.mesh, recordedMesh.madeUp);
     await listen();
   }, 120_000);
   afterAll(async () => {
     await client?.[Symbol.asyncDispose]();
-    await surroundings?.[Symbol.asyncDispose]();
+    await recordedMesh?.[Symbol.asyncDispose]();
   }, 90_000);
 
   /** As each service that hears events, to those it hears. */
@@ -76,9 +75,9 @@ describe("against the services of now", () => {
 
   /** Publishes more than half of what the broker keeps while nobody takes it; the mesh then throttles the device. */
   async function fillBrokerFrom(id: string): Promise<void> {
-    const hoarder = await enrolDevice(surroundings.mesh, id);
+    const hoarder = await enrolDevice(recordedMesh.mesh, id);
     const device = await hoarder.connect();
-    const pid = await surroundings.mesh.pidOf("data");
+    const pid = await recordedMesh.mesh.pidOf("data");
     process.kill(pid, "SIGSTOP");
     try {
       for (let n = 0; n < 12; n++) await device.publish(`db/${id}/load`, "x".repeat(200_000), 1);
@@ -124,7 +123,7 @@ describe("against the services of now", () => {
         "has its %s done",
         async (queue, recorded) => {
           const mailsTo = (address: string) =>
-            surroundings.mail.mails.filter(({ to }) => to.includes(address)).length;
+            recordedMesh.mail.mails.filter(({ to }) => to.includes(address)).length;
           const before = mailsTo("kim@example.com");
           const job = filledIn(recorded.job, client.madeUp);
           const consumed = surface.consumes[queue];
@@ -142,11 +141,11 @@ describe("against the services of now", () => {
     // Calls led to all other events; this is what devices do, and who listens to what they publish.
     const leaving = new AbortController();
     beforeAll(async () => {
-      const { url, masterKey } = surroundings.mesh;
+      const { url, masterKey } = recordedMesh.mesh;
       const headers = { authorization: `Bearer ${masterKey}`, accept: "text/event-stream" };
       const stream = await fetch(`${url}/api/v2/notify?data=1`, { headers, signal: leaving.signal });
       expect(stream.status).toBe(200);
-      const visitor = await enrolDevice(surroundings.mesh, "old-visitor");
+      const visitor = await enrolDevice(recordedMesh.mesh, "old-visitor");
       const device = await visitor.connect();
       // The data service tells of records once it knows that somebody listens.
       await eventually(async () => {

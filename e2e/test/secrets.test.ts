@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { systemErrorCode } from "@devmesh/launcher/process/system-error";
+import { systemErrorCode } from "@devmesh/launcher/process/errors";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";

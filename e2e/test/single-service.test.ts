@@ -1,15 +1,15 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { mesh as services } from "@devmesh/contracts/mesh";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
-import { type LaunchedMesh, launchMesh, repository } from "@devmesh/testkit/mesh";
+import { type LaunchedMesh, launchMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { connectNats, type NatsTestConnection } from "@devmesh/testkit/nats-connection";
+import { startProcess, type TestProcess } from "@devmesh/testkit/process";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { knownContracts } from "../src/old-client/known-contracts.ts";
+import { knownContracts } from "../src/old-client/recording.ts";
 import { restClient } from "../src/rest-client.ts";
 
 const ServiceInfo = z.looseObject({
@@ -20,7 +20,7 @@ const ServiceInfo = z.looseObject({
 /** A mesh of which nothing runs but the broker; each service is started beside it by the command of README.md. */
 let mesh: LaunchedMesh;
 let operator: NatsTestConnection;
-const started: ChildProcess[] = [];
+const started: TestProcess[] = [];
 const names = Object.keys(services);
 
 beforeAll(async () => {
@@ -36,28 +36,20 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   await operator?.close();
-  for (const child of started) child.kill("SIGTERM");
-  await Promise.all(started.map((child) => child.exitCode ?? child.signalCode ?? once(child, "close")));
+  await Promise.all(started.map((child) => child.end()));
   await mesh?.stop();
 }, 90_000);
 
 /** `npm run dev -w services/NAME`; what it prints is part of the error when it does not come up. */
 async function runOneService(name: string): Promise<void> {
-  const child = spawn("npm", ["run", "dev", "-w", `services/${name}`], {
+  const child = startProcess("npm", ["run", "dev", "-w", `services/${name}`], {
     cwd: repository,
     env: { ...process.env, DATA_DIR: mesh.dataDir },
-    stdio: ["ignore", "pipe", "pipe"],
   });
   started.push(child);
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-    });
-  }
   await eventually(() => operator.request(`$SRV.PING.${name}`, "", 1_000), { withinMs: 60_000 }).catch(
     (cause: Error) => {
-      throw new Error(`${name} did not come up:\n${output}`, { cause });
+      throw new Error(`${name} did not come up:\n${child.output()}`, { cause });
     },
   );
 }

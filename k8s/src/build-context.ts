@@ -1,7 +1,7 @@
 import { cp, mkdir, readdir, readFile } from "node:fs/promises";
 import { dirname, join, matchesGlob } from "node:path";
 
-/** Copies what `docker build` would be sent of a folder: everything but what its `.dockerignore` leaves out. */
+/** Copies the build context of a folder: everything but what its `.dockerignore` excludes. */
 export async function copyBuildContext(from: string, to: string): Promise<void> {
   const ignored = ignoreRules(await readFile(join(from, ".dockerignore"), "utf8"));
   for (const path of await filesBelow(from, "", ignored)) {
@@ -12,7 +12,7 @@ export async function copyBuildContext(from: string, to: string): Promise<void> 
 
 type Ignored = (path: string) => boolean;
 
-/** Later rules win, `!` lets in again, and what is in an ignored folder is ignored. */
+/** Later rules win, `!` includes again, and an ignored folder is ignored with its content. */
 function ignoreRules(text: string): Ignored {
   const rules = text
     .split("\n")

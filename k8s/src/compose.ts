@@ -2,10 +2,10 @@ import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import { z } from "zod";
-import { repository } from "./manifest.ts";
 
-/** A map, which comes as lines of `NAME=value` where files were merged. */
+/** A map, or lines of `NAME=value` where files were merged. */
 const Environment = z.union([
   z.record(z.string(), z.string().nullable()),
   z.array(z.string()).transform((lines) => {
@@ -13,7 +13,7 @@ const Environment = z.union([
   }),
 ]);
 
-/** A service of a compose project, as far as the checks look at it. */
+/** The checked part of a compose service. */
 const ComposeService = z.object({
   image: z.string(),
   read_only: z.boolean().default(false),
@@ -35,7 +35,7 @@ export type ComposeService = z.infer<typeof ComposeService>;
 
 const Project = z.object({ services: z.record(z.string(), ComposeService) });
 
-/** Names of the variables that compose files ask for and have no default of. */
+/** Variables of compose files without a default. */
 export async function requiredVariables(files: readonly string[]): Promise<readonly string[]> {
   const texts = await Promise.all(files.map((file) => readFile(join(repository, file), "utf8")));
   const names = texts.flatMap((text) => [...text.matchAll(/\$\{(\w+):\?\}/g)].map(([, name = ""]) => name));
@@ -43,9 +43,8 @@ export async function requiredVariables(files: readonly string[]): Promise<reado
 }
 
 /**
- * The services of compose files read one over the other, as `docker compose config` reads them, with these variables.
- * `folder` takes copies of the files. Throws with the words of the Compose Specification's own reader when they are
- * wrong.
+ * The services of merged compose files, as `docker compose config` reads them. Copies of the files go to `folder`.
+ * Throws the message of the Compose Specification's reader.
  */
 export async function readCompose(
   reader: string,
@@ -62,7 +61,7 @@ export async function readCompose(
   return Project.parse(JSON.parse(stdout)).services;
 }
 
-/** `${NAME:?}` and `${NAME:-default}`: the reader, as a program, takes no variables. */
+/** `${NAME:?}` and `${NAME:-default}`, since the reader takes no variables. */
 function interpolated(text: string, variables: Readonly<Record<string, string>>): string {
   return text.replaceAll(/\$\{(\w+):([?-])([^}]*)\}/g, (_, name: string, operator: string, rest: string) => {
     const value = variables[name];

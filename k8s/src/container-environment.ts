@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { type Container, type KubernetesObject, ofKind } from "./manifest.ts";
 
-/** Content of the Secrets that an operator has made, by name. */
+/** Content of the operator's Secrets, by name. */
 export type SecretContents = ReadonlyMap<string, Readonly<Record<string, string>>>;
 
-/** The environment that the kubelet gives a container. Throws when something that it names is not there. */
+/** The environment of a container in Kubernetes. Throws for a missing reference. */
 export function containerEnvironment(
   container: Container,
   objects: readonly KubernetesObject[],
@@ -27,18 +27,18 @@ export function containerEnvironment(
   return env;
 }
 
-/** The content of a ConfigMap. Throws when there is none of that name. */
+/** The content of a ConfigMap. Throws without one. */
 export function configMapData(objects: readonly KubernetesObject[], name: string): Record<string, string> {
   const found = ofKind(objects, "ConfigMap").find(({ metadata }) => metadata.name === name);
   return z.record(z.string(), z.string()).parse(present(found, `the ConfigMap ${name}`).data ?? {});
 }
 
-/** The content of a Secret. Throws when there is none of that name. */
+/** The content of a Secret. Throws without one. */
 export function secretData(secrets: SecretContents, name: string): Readonly<Record<string, string>> {
   return present(secrets.get(name), `the Secret ${name}`);
 }
 
-/** `$(NAME)` is replaced where the variable is set before; otherwise it stays. */
+/** `$(NAME)` is replaced if the variable is set before. */
 function expanded(value: string, env: Readonly<Record<string, string>>): string {
   return value.replaceAll(/\$\((\w+)\)/g, (reference, name: string) => env[name] ?? reference);
 }

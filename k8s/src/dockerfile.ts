@@ -1,11 +1,10 @@
-/** One instruction of a Dockerfile, its lines joined. */
+/** An instruction of a Dockerfile, its lines joined. */
 export interface Instruction {
   /** In capitals. */
   readonly name: string;
   readonly rest: string;
 }
 
-/** One stage of a Dockerfile. */
 interface Stage {
   /** Of `AS`; the last stage may have none. */
   readonly name: string | null;
@@ -13,14 +12,14 @@ interface Stage {
   readonly instructions: readonly Instruction[];
 }
 
-/** A Dockerfile, as far as ours goes. */
+/** The part of the syntax that our Dockerfile uses. */
 export interface Dockerfile {
   /** Arguments before the first stage, with their defaults. */
   readonly globals: ReadonlyMap<string, string>;
   readonly stages: readonly Stage[];
 }
 
-/** Reads a Dockerfile. Throws when it begins with something else than arguments and a stage. */
+/** Parses a Dockerfile. Throws when another instruction than ARG is before the first stage. */
 export function parseDockerfile(text: string): Dockerfile {
   const globals = new Map<string, string>();
   const stages: (Stage & { instructions: Instruction[] })[] = [];

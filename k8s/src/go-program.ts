@@ -15,10 +15,7 @@ export const composeConfig: GoProgram = {
   binary: "cmd",
 };
 
-/**
- * Path of a program, built once and kept in the cache of nats-server; null where Go is not installed to build it.
- * Throws with Go's own words when the build fails.
- */
+/** Path of a program, built once into the cache of nats-server; null without Go. Throws Go's message. */
 export async function findGoProgram(name: string, program: GoProgram): Promise<string | null> {
   const version = program.module.split("@")[1];
   const cached = join(cacheFolder(process.env), `${name}-${version}`);

@@ -2,13 +2,13 @@ import { execFile } from "node:child_process";
 import { cp, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import { copyBuildContext } from "./build-context.ts";
 import { assignment, type Instruction, parseDockerfile, withVariables } from "./dockerfile.ts";
-import { repository } from "./manifest.ts";
 
-/** What a Dockerfile makes: the files that it adds to its base image, and how a container of it starts. */
+/** The files that a Dockerfile adds to its base image, and how a container starts. */
 export interface Image {
-  /** Folder that stands for `/` of the image. */
+  /** Folder with the content of `/`. */
   readonly root: string;
   readonly base: string;
   readonly env: Readonly<Record<string, string>>;
@@ -20,10 +20,10 @@ export interface Image {
   readonly exposedPorts: readonly number[];
 }
 
-/** Longest that one step may take, in milliseconds. */
+/** Longest time of a step, in milliseconds. */
 const STEP_MS = 5 * 60_000;
 
-/** A stage at work. */
+/** A stage while it is built. */
 interface StageState {
   readonly root: string;
   readonly env: Record<string, string>;
@@ -37,9 +37,8 @@ interface StageState {
 }
 
 /**
- * Takes the steps of the Dockerfile in folders below `folder`, one a stage, in place of containers: its own RUN and
- * COPY lines, in their order. The base image is what this machine has: Node, npm and a shell. Throws with the output
- * of a step that fails.
+ * Executes the RUN and COPY instructions of the Dockerfile in folders below `folder`, one a stage. The base image is
+ * this machine: Node, npm and a shell. Throws with the output of a failed step.
  */
 export async function buildImage(service: string, folder: string): Promise<Image> {
   const dockerfile = parseDockerfile(await readFile(join(repository, "Dockerfile"), "utf8"));
@@ -142,7 +141,7 @@ async function copy(
   });
 }
 
-/** How this machine reaches npm's registry, which may be by a proxy or with a certificate authority of its own. */
+/** This machine's settings of npm's registry: proxy, certificate authority. */
 function wayToRegistry(): NodeJS.ProcessEnv {
   const names =
     /^(NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|(https?|no)_proxy|npm_config_(registry|cafile|proxy|https_proxy))$/i;
@@ -157,13 +156,13 @@ async function run(command: string, stage: StageState): Promise<void> {
     PATH: `${join(global, "bin")}:${process.env.PATH}`,
     ...stage.env,
     ...stage.args,
-    // What the step installs globally goes into the image, and what npm has fetched before is not fetched again.
+    // Global installations go into the image, and packages come from npm's cache.
     npm_config_prefix: global,
     npm_config_prefer_offline: "true",
     npm_config_update_notifier: "false",
     TURBO_TELEMETRY_DISABLED: "1",
   };
-  // What a builder keeps between builds is npm's own cache here.
+  // npm's own cache replaces the builder's.
   const script = command.replace(/^--mount=type=cache,\S+\s+/, "");
   await promisify(execFile)("sh", ["-c", script], {
     cwd: join(stage.root, stage.workdir),

@@ -7,27 +7,24 @@ import { executablesOnPath, isExecutable } from "@devmesh/launcher/nats-server/p
 import { z } from "zod";
 import type { KubernetesObject } from "./manifest.ts";
 
-/** The version of the package kubernetes-validate, which is that of the newest schemas in it. */
+/** The package kubernetes-validate, with schemas up to this version. */
 const PACKAGE_VERSION = "1.37.0";
 
-/** Longest that the package may take to install, in milliseconds. */
+/** Longest time of the installation, in milliseconds. */
 const INSTALL_MS = 5 * 60_000;
 
 const program = join(import.meta.dirname, "validate_objects.py");
 const Problems = z.array(z.string());
 
-/**
- * Checks objects against the schemas of a version of Kubernetes, such as `1.37.0`; answers a sentence for each that
- * does not fit.
- */
+/** Checks objects against the schemas of a version of Kubernetes, such as `1.37.0`; a sentence for each problem. */
 export type SchemaCheck = (
   objects: readonly KubernetesObject[],
   version: string,
 ) => Promise<readonly string[]>;
 
 /**
- * The schemas of Kubernetes, which the package kubernetes-validate carries; it is installed once into a virtual
- * environment in the cache of nats-server. Null where Python is missing; throws when the installation fails.
+ * The schemas in the package kubernetes-validate, installed once into the cache of nats-server. Null without Python;
+ * throws when the installation fails.
  */
 export async function findKubernetesSchemas(): Promise<SchemaCheck | null> {
   const [python] = await executablesOnPath("python3", process.env.PATH);
@@ -38,7 +35,7 @@ export async function findKubernetesSchemas(): Promise<SchemaCheck | null> {
   return async (objects, version) => Problems.parse(JSON.parse(await check(interpreter, version, objects)));
 }
 
-/** Made beside and then renamed: a crash half-way leaves nothing that looks whole. */
+/** Renamed once complete, so that a crash leaves nothing that looks whole. */
 async function install(python: string, environment: string): Promise<void> {
   const unfinished = `${environment}.${process.pid}.part`;
   const run = promisify(execFile);

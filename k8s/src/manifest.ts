@@ -1,11 +1,9 @@
 import { execFile } from "node:child_process";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import { parseAllDocuments } from "yaml";
 import { z } from "zod";
-
-/** Root of the repository. */
-export const repository = resolve(import.meta.dirname, "../..");
 
 /** The overlays, by the folder's name. */
 export const overlays = ["single", "production", "external"] as const;
@@ -30,12 +28,11 @@ const Probe = z.object({
   exec: z.object({ command: z.array(z.string()) }).optional(),
   tcpSocket: z.object({ port: z.union([z.string(), z.number()]) }).optional(),
 });
-/** A question that the kubelet asks a container. */
 export type Probe = z.infer<typeof Probe>;
 
 const Resources = z.object({ requests: Names.default({}), limits: Names.default({}) });
 
-/** A container as far as the checks look at it. */
+/** The checked part of a container. */
 export const Container = z.object({
   name: z.string(),
   image: z.string(),
@@ -79,7 +76,7 @@ export type Container = z.infer<typeof Container>;
 
 const Items = z.array(z.object({ key: z.string(), path: z.string() })).optional();
 
-/** A pod as far as the checks look at it. */
+/** The checked part of a pod. */
 export const PodTemplate = z.object({
   metadata: z.object({ labels: Names.default({}) }).default({ labels: {} }),
   spec: z.object({
@@ -122,7 +119,6 @@ const KubernetesObject = z.looseObject({
 });
 export type KubernetesObject = z.infer<typeof KubernetesObject>;
 
-/** What runs pods. */
 export interface Workload {
   readonly kind: "Deployment" | "StatefulSet" | "Job";
   readonly name: string;
@@ -130,7 +126,7 @@ export interface Workload {
   readonly object: KubernetesObject;
 }
 
-/** What `kustomize build` makes of a folder below `k8s/`. Throws with kustomize's words when it fails. */
+/** The objects that `kustomize build` makes of a folder below `k8s/`. Throws with kustomize's message. */
 export async function buildManifests(
   kustomize: string,
   folder: string,
@@ -146,7 +142,7 @@ export function ofKind(objects: readonly KubernetesObject[], kind: string): read
   return objects.filter((object) => object.kind === kind);
 }
 
-/** Everything that runs pods. */
+/** All workloads. */
 export function workloadsOf(objects: readonly KubernetesObject[]): readonly Workload[] {
   return objects.flatMap((object) => {
     const { kind } = object;

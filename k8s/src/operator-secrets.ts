@@ -5,10 +5,10 @@ import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { foreignCertificate } from "@devmesh/testkit/test-certificate";
 import type { SecretContents } from "./container-environment.ts";
 
-/** A master key as the bootstrap Job makes one, for tests alone. */
+/** A master key for tests alone. */
 export const masterKey = `mk_${"0123456789abcdef".repeat(2)}`;
 
-/** The Secrets of an operator who followed docs/operations/install.md, new and worth nothing. */
+/** New Secrets, as docs/operations describes them. */
 export async function makeOperatorSecrets(): Promise<SecretContents> {
   await using folder = await tempFolder();
   const secrets = await deploymentSecrets(join(folder.path, "installation.json"));

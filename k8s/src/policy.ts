@@ -2,10 +2,10 @@ import { z } from "zod";
 import { configMapData } from "./container-environment.ts";
 import { type Container, type KubernetesObject, ofKind, type Workload, workloadsOf } from "./manifest.ts";
 
-/** Time that a service takes to close after its calls are done, in seconds, as run-service gives it. */
+/** Time of a service to close after its calls are done, in seconds (run-service). */
 const CLOSING_S = 5;
 
-/** What looks like a secret: a key of the product, the seed of an nkey, a password in a URL, a private key. */
+/** Patterns of secrets: a key of the product, an nkey seed, a password in a URL, a private key. */
 const secretLooks = [
   /\b(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}\b/,
   /\bS[AUN][A-Z2-7]{56}\b/,
@@ -16,9 +16,8 @@ const secretLooks = [
 const Selector = z.object({ matchLabels: z.record(z.string(), z.string()).default({}) });
 
 /**
- * What is wrong with built manifests by our own rules, a sentence each: nothing runs as root or with a right to
- * spare, everything is bounded, asked for its health and spared from disruption, no secret is in clear, and no
- * traffic flows unless a policy says so. `operatorSecrets` are the names of the Secrets that the operator makes.
+ * Violations of our own rules by built manifests, a sentence each: least privilege, limits, probes, disruption budgets,
+ * no secret in clear, no traffic without a policy. `operatorSecrets` are the names of Secrets that the operator makes.
  */
 export function policyFindings(
   objects: readonly KubernetesObject[],
@@ -69,7 +68,7 @@ function podFindings(workload: Workload, objects: readonly KubernetesObject[]): 
   return findings.map((finding) => `${workload.kind}/${workload.name}: ${finding}`);
 }
 
-/** How long a service may take to stop, in seconds; 0 for what is none. */
+/** Time of a service to stop, in seconds; 0 for others. */
 function drainSeconds(container: Container, objects: readonly KubernetesObject[]): number {
   for (const { configMapRef } of container.envFrom) {
     const drain = configMapRef && configMapData(objects, configMapRef.name).DRAIN_MS;
@@ -114,7 +113,7 @@ function probePorts({ startupProbe, readinessProbe, livenessProbe }: Container):
   });
 }
 
-/** Everything that a pod names is among the manifests, or made by the operator. */
+/** Every reference of a pod exists, or is made by the operator. */
 function referenceFindings(
   { kind, name, template: { spec } }: Workload,
   objects: readonly KubernetesObject[],
@@ -189,7 +188,7 @@ const ServiceSpec = z.object({
   ports: z.array(z.object({ targetPort: z.union([z.string(), z.number()]) })),
 });
 
-/** A Service leads to a pod's port. */
+/** A Service selects pods and an existing port. */
 function serviceFindings(workloads: readonly Workload[], objects: readonly KubernetesObject[]): string[] {
   return ofKind(objects, "Service").flatMap(({ metadata: { name }, spec }) => {
     const { selector, ports } = ServiceSpec.parse(spec);
@@ -213,7 +212,7 @@ const DeploymentSpec = z.object({
   }),
 });
 
-/** What keeps its data in SQLite runs once and never twice at a time; everything else is replaced without a gap. */
+/** A service on SQLite has one replica and never two at a time; others are updated without a gap. */
 function replicaFindings(objects: readonly KubernetesObject[]): string[] {
   const scaled = new Set(
     ofKind(objects, "HorizontalPodAutoscaler").map(
@@ -246,7 +245,7 @@ function keepsSqlite(containers: readonly Container[], objects: readonly Kuberne
   );
 }
 
-/** Manifests are committed: no Secret among them holds anything, and nothing else looks like a secret. */
+/** No Secret has content, and nothing else looks like a secret, since manifests are committed. */
 function secretFindings(objects: readonly KubernetesObject[]): string[] {
   return objects.flatMap((object) => {
     const name = `${object.kind}/${object.metadata.name}`;

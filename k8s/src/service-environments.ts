@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import { z } from "zod";
-import { repository } from "./manifest.ts";
 
-/** Where the schema stands of the environment that a start command's program reads. */
+/** The program of a start command. */
 const schemaFile = /^services\/(?<folder>.+)\/main\.ts$/;
 
-/** The schema of the environment of a program, by its path such as `services/keys/src/main.ts`. */
+/** The environment schema of a program, such as `services/keys/src/main.ts`. */
 export async function environmentSchema(program: string): Promise<z.ZodObject> {
   const folder = schemaFile.exec(program)?.groups?.folder;
   if (folder === undefined) throw new Error(`${program} is no program of a service`);

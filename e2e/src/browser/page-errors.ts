@@ -1,19 +1,18 @@
 import type { BrowserContext } from "playwright-core";
 
-/** What a page must never do, as it was seen; each of them empty for a good one. */
-export interface Misdeeds {
+/** What a page must never do; all empty for a good one. */
+export interface PageErrors {
   /** URLs of requests that left the origin. */
   readonly foreignRequests: string[];
   /** URLs that hold a key or a token. */
   readonly secretsInUrls: string[];
-  /** What the Content-Security-Policy kept from happening. */
+  /** What the Content-Security-Policy blocked. */
   readonly policyViolations: string[];
-  /** Errors that nobody caught, and what the page complained of on the console. */
+  /** Uncaught errors, and errors on the console. */
   readonly errors: string[];
 }
 
-/** What is to be seen of a page. */
-export const noMisdeeds: Misdeeds = {
+export const noPageErrors: PageErrors = {
   foreignRequests: [],
   secretsInUrls: [],
   policyViolations: [],
@@ -23,12 +22,12 @@ export const noMisdeeds: Misdeeds = {
 /** A key of any kind, or a device's token. */
 const secret = /(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}/;
 
-/** What Chromium says of an answer such as 401, which is no fault of the page. */
+/** Chromium's message about a status such as 401, which is no error of the page. */
 const refusal = /^Failed to load resource: the server responded with a status of \d+/;
 
-/** Watches all pages of a context from now on. */
-export async function watchForMisdeeds(context: BrowserContext, origin: string): Promise<Misdeeds> {
-  const seen: Misdeeds = { foreignRequests: [], secretsInUrls: [], policyViolations: [], errors: [] };
+/** Watches all pages of a context. */
+export async function watchPageErrors(context: BrowserContext, origin: string): Promise<PageErrors> {
+  const seen: PageErrors = { foreignRequests: [], secretsInUrls: [], policyViolations: [], errors: [] };
   const inspect = (url: string) => {
     if (secret.test(url)) seen.secretsInUrls.push(url);
     const own = new URL(url).origin === origin || /^(data|blob|about):/.test(url);
@@ -43,13 +42,15 @@ export async function watchForMisdeeds(context: BrowserContext, origin: string):
   context.on("console", (message) => {
     if (message.type() === "error" && !refusal.test(message.text())) seen.errors.push(message.text());
   });
-  await context.exposeBinding("tellPolicyViolation", (_source, violation: string) => {
+  await context.exposeBinding("reportPolicyViolation", (_source, violation: string) => {
     seen.policyViolations.push(violation);
   });
   await context.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI, sourceFile }) => {
-      const told = `${effectiveDirective} refused ${blockedURI} in ${sourceFile} (${location.pathname})`;
-      (window as unknown as { tellPolicyViolation(told: string): void }).tellPolicyViolation(told);
+      const violation = `${effectiveDirective} refused ${blockedURI} in ${sourceFile} (${location.pathname})`;
+      (window as unknown as { reportPolicyViolation(violation: string): void }).reportPolicyViolation(
+        violation,
+      );
     });
   });
   return seen;

@@ -1,27 +1,36 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import type { TestMesh } from "@devmesh/testkit/mesh";
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { type Misdeeds, watchForMisdeeds } from "./page-errors.ts";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from "playwright-core";
+import { type PageErrors, watchPageErrors } from "./page-errors.ts";
 
-/** Longest wait for one thing in the browser, in milliseconds: machines that run tests are busy. */
-const PATIENCE_MS = 20_000;
+/** Longest wait for one thing in the browser, in milliseconds. */
+const TIMEOUT_MS = 20_000;
 
-/** Somebody's visit of the dashboard: a browser with no history, storage or cache of anybody else's. */
+/** A visit of the dashboard in a fresh browser context. */
 export interface Visit extends AsyncDisposable {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** What the dashboard must never do, as far as it has done it. */
-  readonly misdeeds: Misdeeds;
+  /** What the dashboard must never do; see {@link PageErrors}. */
+  readonly pageErrors: PageErrors;
   /** Opens a view by its path and waits for its heading. */
   open(path: string): Promise<void>;
-  /** Signs in with a master key at the sign-in page, which must be shown, and waits for the frame of the dashboard. */
+  /** Signs in at the sign-in page and waits for the dashboard. */
   signIn(key: string): Promise<void>;
-  /** Follows the navigation to a tab and waits for its heading. */
+  /** Opens a tab by the navigation and waits for its heading. */
   goTo(tab: string): Promise<void>;
-  /** Address and content of the page, as a screen reader tells it, for the message of a test that failed. */
+  /** Address and accessible content of the page, for the message of a failed test. */
   describe(): Promise<string>;
 }
 
-/** Begins a visit with an empty page; the caller ends it. The clipboard may be used. */
+/** Begins a visit with an empty page and access to the clipboard; the caller ends it. */
 export async function visitDashboard(
   browser: Browser,
   { url }: Pick<TestMesh, "url">,
@@ -37,15 +46,15 @@ export async function visitDashboard(
     ...options,
   });
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: url });
-  context.setDefaultTimeout(PATIENCE_MS);
-  const misdeeds = await watchForMisdeeds(context, url);
+  context.setDefaultTimeout(TIMEOUT_MS);
+  const pageErrors = await watchPageErrors(context, url);
   const page = await context.newPage();
   const heading = (name?: string) =>
     page.getByRole("heading", { level: 1, ...(name !== undefined && { name, exact: true }) });
   return {
     context,
     page,
-    misdeeds,
+    pageErrors,
     async open(path) {
       await page.goto(path);
       await heading().waitFor();
@@ -70,4 +79,36 @@ export async function visitDashboard(
       await context.close();
     },
   };
+}
+
+/** Starts a headless browser; the caller closes it. Sandboxed, except for root, which Chromium does not support. */
+export async function launchChromium(path: string): Promise<Browser> {
+  return await chromium.launch({
+    executablePath: path,
+    chromiumSandbox: process.getuid?.() !== 0,
+    // Containers have too little shared memory for it.
+    args: ["--disable-dev-shm-usage"],
+  });
+}
+
+/** Whether screenshots for the documentation are made: `npm run screenshots -w e2e`. */
+export const makesScreenshots = process.env.DEVMESH_SCREENSHOTS === "1";
+
+/** Saves a screenshot as `docs/screenshots/NAME.png`, if screenshots are made. */
+export async function saveScreenshot(page: Page, name: string): Promise<void> {
+  if (!makesScreenshots) return;
+  const folder = join(repository, "docs", "screenshots");
+  await mkdir(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), animations: "disabled", caret: "hide" });
+}
+
+/** Counts the bytes that a page loads from now on, compressed and with headers. A stream counts once it ends. */
+export async function transferredBytes(page: Page): Promise<() => number> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Network.enable");
+  let bytes = 0;
+  session.on("Network.loadingFinished", ({ encodedDataLength }) => {
+    bytes += encodedDataLength;
+  });
+  return () => bytes;
 }

@@ -3,22 +3,22 @@ import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { asAnyone, asMaster, enrolDevice } from "../tenant.ts";
-import type { MadeUp } from "./made-up.ts";
+import type { MadeUp } from "./recording.ts";
 
-/** A mesh in the state in which the recorded calls were made. */
-export interface Surroundings extends AsyncDisposable {
+/** A mesh in the state of the recorded calls. */
+export interface RecordedMesh extends AsyncDisposable {
   readonly mesh: TestMesh;
   readonly mail: SmtpSink;
-  /** `customer_id` of one who stays, `former_customer_id` of one who may be deleted. */
+  /** `customer_id` of one that stays, `former_customer_id` of one that may be deleted. */
   readonly madeUp: MadeUp;
 }
 
 /**
- * Brings a mesh there over its public interfaces alone: the device `old-lamp` is connected, answers calls and has
- * published two records; `old-shed` was never connected; two customers were invited, and the mail of a third was
- * refused for good. The broker keeps 4 MB of what devices publish, so that a test can fill it.
+ * Sets up a mesh over its public interfaces: the device `old-lamp` is connected, answers calls and has published two
+ * records; `old-shed` was never connected; two customers were invited, and the mail to a third was rejected. The broker
+ * keeps only 4 MB of device messages, so that a test can fill it.
  */
-export async function recordedSurroundings(): Promise<Surroundings> {
+export async function startRecordedMesh(): Promise<RecordedMesh> {
   await using opened = new AsyncDisposableStack();
   const mail = opened.use(await startSmtpSink());
   mail.refuseRecipients((address) => (address === "refused@example.com" ? 550 : null));

@@ -4,34 +4,31 @@ import type { Json } from "@devmesh/contracts/model/json";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { connectNats, type NatsTestConnection } from "@devmesh/testkit/nats-connection";
 import { z } from "zod";
-import { filledIn, type MadeUp, valueAt } from "./made-up.ts";
-import type { RecordedCall } from "./recording.ts";
+import { filledIn, type MadeUp, type RecordedCall, valueAt } from "./recording.ts";
 
-/** An answer as it came: the bytes of a reply as JSON, or the error that its headers mark. */
+/** The reply as JSON, or the error that its headers mark. */
 type RawAnswer =
   | { readonly reply: Json }
   | { readonly error: string; readonly code: string; readonly details: Json | undefined };
 
 /**
- * The other end of a contract without any of this release's code but the names of the broker's users: it sends what was
- * recorded, as the user of the service that sent it then, and reads bytes.
+ * The other end of a contract without code of this release: it sends what was recorded, as the user of the service that
+ * sent it, and reads bytes.
  */
 export interface OldClient extends AsyncDisposable {
-  /** What the mesh made up, for requests to come. */
   readonly madeUp: MadeUp;
-  /** Makes a recorded call and keeps what it says to keep. */
+  /** Makes a recorded call and stores the values of its `keep`. */
   call(subject: string, recorded: RecordedCall): Promise<RawAnswer>;
-  /** The connection of a service's user, for what is no call. */
+  /** The connection of a service's user. */
   connectionOf(service: string): Promise<NatsTestConnection>;
 }
 
 const WireError = z.looseObject({ code: z.string(), reason: z.string(), details: z.json().optional() });
 const Passwords = z.object({ passwords: z.record(z.string(), z.string()) });
 
-/** Longest wait for an answer, in milliseconds: above any deadline that is recorded here. */
+/** Longest wait for an answer, in milliseconds: more than any recorded deadline. */
 const ANSWER_MS = 30_000;
 
-/** A client of a mesh that runs. */
 export async function oldClient(mesh: TestMesh, madeUp: MadeUp): Promise<OldClient> {
   const { passwords } = Passwords.parse(
     JSON.parse(await readFile(join(mesh.dataDir, "installation.json"), "utf8")),

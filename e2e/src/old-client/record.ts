@@ -1,15 +1,13 @@
-import { repository } from "@devmesh/testkit/mesh";
-import { recordedSurroundings } from "./fixtures.ts";
-import { knownContracts } from "./known-contracts.ts";
+import { repository } from "@devmesh/launcher/mesh/service-process";
+import { startRecordedMesh } from "./fixtures.ts";
 import { oldClient } from "./old-client.ts";
-import { type RecordedCall, writeRecording } from "./recording.ts";
+import { knownContracts, type RecordedCall, writeRecording } from "./recording.ts";
 import { shapeOf } from "./shape.ts";
 
-// Makes all recorded calls against a mesh of this release and notes what comes back to those that are new. What was
-// recorded before is left as it is: an old client still expects it.
+// Makes all recorded calls and adds the answers to new ones. Old answers stay: an old client still expects them.
 
-await using surroundings = await recordedSurroundings();
-await using client = await oldClient(surroundings.mesh, surroundings.madeUp);
+await using recorded = await startRecordedMesh();
+await using client = await oldClient(recorded.mesh, recorded.madeUp);
 for (const { service, version, surface, recording } of await knownContracts(repository)) {
   const calls: RecordedCall[] = [];
   for (const call of recording.calls) {

@@ -3,8 +3,8 @@ import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 
 /**
- * What an answer was made of, without what it said: each value that is neither object nor array is the name of its
- * type, an array is the shapes that occur in it. So a recording holds no secret and no time.
+ * The structure of an answer: values become the names of their types, an array its distinct shapes. So a recording
+ * holds no secret and no time.
  */
 export function shapeOf(value: Json): Json {
   if (Array.isArray(value)) return distinct(value.map(shapeOf));
@@ -15,10 +15,8 @@ export function shapeOf(value: Json): Json {
 }
 
 /**
- * JSON pointers to what was in a recorded answer and is not, or is of another type, in this one. More members and
- * more elements than were recorded are fine, as long as each recorded shape occurs and each element has one of them.
- * What was null may have a value by now, as `last_used` of a key: which ones, the schema of the released contract
- * says.
+ * JSON pointers to what a recorded shape has and this answer lacks or has with another type. More members and elements
+ * are fine. What was null may have a value: the schema of the released contract checks which.
  */
 export function missingFrom(shape: Json, value: Json | undefined, pointer = ""): string[] {
   if (value === undefined) return [pointer];

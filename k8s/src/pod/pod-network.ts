@@ -8,18 +8,18 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** The network of the pods: an address is this and the number of the pod. */
+/** Prefix of the pods' addresses. */
 const prefix = "10.77.0.";
 
-/** A network of its own for pods, which nothing outside reaches and whose every port is free. */
+/** A separate network for pods, on which every port is free. */
 export interface PodNetwork extends AsyncDisposable {
-  /** Process in whose network namespace the bridge is. */
+  /** Process with the network namespace of the bridge. */
   readonly switchPid: number;
-  /** A file in the form of `/etc/hosts` with every name given so far, for all pods. */
+  /** A file like `/etc/hosts` with all names. */
   readonly hostsFile: string;
   /** A new address, under these names. */
   join(names: readonly string[]): Promise<string>;
-  /** Lets pods reach a server of this machine, under these names and at this port. */
+  /** Makes a server of this machine available under these names and this port. */
   admit(names: readonly string[], port: number, server: Address): Promise<void>;
 }
 
@@ -29,10 +29,7 @@ interface Address {
   readonly port: number;
 }
 
-/**
- * Whether this process may make namespaces for networks and mounts, as root of the machine or of a container; not
- * where it lacks a tool.
- */
+/** Whether this process can make namespaces, as root, and has the tools. */
 export async function canRunPods(): Promise<boolean> {
   if (process.getuid?.() !== 0) return false;
   const trial =
@@ -43,13 +40,13 @@ export async function canRunPods(): Promise<boolean> {
   );
 }
 
-/** Makes a network; its files are in `folder`. Disposing of it ends what still runs there. */
+/** Makes a network with files in `folder`; disposal ends all that runs there. */
 export async function startPodNetwork(folder: string): Promise<PodNetwork> {
   const hostsFile = join(folder, "hosts");
   const hosts = ["127.0.0.1 localhost"];
   let addresses = 10;
   await writeFile(hostsFile, `${hosts.join("\n")}\n`);
-  // Ends with this process, whatever happens to it: its input is closed then.
+  // Ends when this process closes its input.
   const bridge = [
     "ip link set lo up",
     "ip link add pods type bridge",
@@ -92,7 +89,7 @@ export async function startPodNetwork(folder: string): Promise<PodNetwork> {
   };
 }
 
-/** A process in the network listens, and this one, outside it, connects. */
+/** A process in the network listens, and this process, outside, connects. */
 async function startRelay(
   switchPid: number,
   address: string,

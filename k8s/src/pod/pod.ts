@@ -1,7 +1,7 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { startProcess } from "@devmesh/testkit/process";
 import {
   configMapData,
   containerEnvironment,
@@ -11,16 +11,15 @@ import {
 import type { Container, KubernetesObject, PodTemplate, Probe, Workload } from "../manifest.ts";
 import type { PodNetwork } from "./pod-network.ts";
 
-/** Where containers find programs: in `/opt/bin` what their image brings, then where Debian's images look. */
+/** `PATH` of containers: programs of their image are in `/opt/bin`. */
 const containerPath = "/opt/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** Where a pod finds the token of its service account. */
 const serviceAccountFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** Longest that a probe may take, in milliseconds. */
+/** Timeout of a probe, in milliseconds. */
 const PROBE_MS = 10_000;
 
-/** What a pod's image brings: files of this machine by their place in the container, and how it starts. */
+/** The image of a pod. */
 export interface PodImage {
   /** Files and folders of this machine by their path in the container. */
   readonly files: Readonly<Record<string, string>>;
@@ -29,40 +28,39 @@ export interface PodImage {
   readonly command: readonly string[];
 }
 
-/** What a pod is started with. */
 export interface PodOptions {
   readonly network: PodNetwork;
   readonly objects: readonly KubernetesObject[];
   readonly secrets: SecretContents;
   readonly image: PodImage;
-  /** A folder that the pod may fill; it is the pod's alone. */
+  /** A folder for this pod alone. */
   readonly folder: string;
-  /** What the kubelet puts below `/var/run/secrets/kubernetes.io/serviceaccount` for pods that get a token. */
+  /** Files below `/var/run/secrets/kubernetes.io/serviceaccount` for pods that get a token. */
   readonly serviceAccount?: Readonly<Record<string, string>>;
-  /** Its own, and others by which it is found, such as that of its Service. */
+  /** Its own name, and those of its Services. */
   readonly names: readonly [string, ...string[]];
 }
 
 /**
- * A pod whose one container is a process of this machine: in the network, with the mounts, the user and the
- * environment of the manifest.
+ * A pod whose only container is a process of this machine, with the network, mounts, user and environment of the
+ * manifest.
  */
 export interface Pod extends AsyncDisposable {
   readonly address: string;
   readonly pid: number;
   /** All that it has printed. */
   log(): string;
-  /** Asks what the kubelet would; whether the answer is the one of health. */
+  /** Whether a probe succeeds. */
   passes(probe: "startupProbe" | "readinessProbe" | "livenessProbe"): Promise<boolean>;
-  /** Runs a command in the pod's network, as root of the machine; resolves with what it prints. */
+  /** Runs a command in the pod's network as root; resolves with its output. */
   execute(command: string, args: readonly string[]): Promise<string>;
-  /** Resolves with the exit code when the process has ended by itself; null when a signal ended it. */
+  /** Resolves with the exit code; null after a signal. */
   readonly ended: Promise<number | null>;
-  /** SIGTERM; resolves with the exit code, null when a signal ended it. */
+  /** Sends SIGTERM and resolves as `ended`. */
   stop(): Promise<number | null>;
 }
 
-/** Starts the pod of a workload. It is not healthy yet. */
+/** Starts the pod of a workload, which is not healthy yet. */
 export async function startPod(workload: Workload, options: PodOptions): Promise<Pod> {
   const { network, objects, secrets, image, folder, names, serviceAccount = {} } = options;
   const { template } = workload;
@@ -89,45 +87,30 @@ export async function startPod(workload: Workload, options: PodOptions): Promise
   const command = container.command ?? image.command;
   const script = join(import.meta.dirname, "run-container.sh");
   const place = [String(network.switchPid), address, root, String(runAsUser), String(runAsGroup)];
-  const child = spawn(
+  const { child, output, ended, end } = startProcess(
     "unshare",
     ["--net", "--mount", "sh", script, ...place, image.workdir, containerPath, ...command],
-    // A container runtime names the pod, too.
-    { env: { PATH: containerPath, HOSTNAME: names[0], ...env }, stdio: ["ignore", "pipe", "pipe"] },
+    // Container runtimes set the host name.
+    { env: { PATH: containerPath, HOSTNAME: names[0], ...env } },
   );
-  let log = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      log += text;
-    });
-  }
-  const ended = once(child, "exit").then(([code]: (number | null)[]) => code ?? null);
   const { pid } = child;
   if (pid === undefined) throw new Error("unshare could not be run");
   const execute = (program: string, args: readonly string[]) => inNetworkOf(pid, program, args);
   return {
     address,
     pid,
-    log: () => log,
+    log: output,
     ended,
     passes: async (name) => await passes(container[name], container, execute),
     execute,
-    async stop() {
-      if (!hasEnded(child)) child.kill("SIGTERM");
-      return await ended;
-    },
+    stop: end,
     async [Symbol.asyncDispose]() {
-      if (!hasEnded(child)) child.kill("SIGKILL");
-      await ended;
+      await end("SIGKILL");
     },
   };
 }
 
-function hasEnded(child: ChildProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
-}
-
-/** In the network alone, not among the mounts: the kubelet's probes come from outside the container. */
+/** Without the mounts: probes come from outside the container. */
 async function inNetworkOf(pid: number, command: string, args: readonly string[]): Promise<string> {
   return await new Promise((resolve, reject) => {
     execFile(
@@ -171,7 +154,7 @@ interface VolumeSources {
   readonly folder: string;
 }
 
-/** Lines of SOURCE TARGET ro|rw: each volume becomes a folder of this machine. */
+/** Lines of SOURCE TARGET ro|rw, with a folder of this machine for each volume. */
 async function volumeMounts(
   template: PodTemplate,
   container: Container,
@@ -194,7 +177,7 @@ async function volumeMounts(
   return lines;
 }
 
-/** Writes files that a group may read, and answers their folder. */
+/** Writes files that a group can read, and returns their folder. */
 async function filesOf(
   place: string,
   files: Readonly<Record<string, string>>,
@@ -210,7 +193,7 @@ async function filesOf(
   return place;
 }
 
-/** The files of a volume that holds a ConfigMap or a Secret; null for one that the pod writes. */
+/** The files of a ConfigMap or Secret; null for a volume that the pod writes. */
 function contentOf(
   template: PodTemplate,
   name: string,

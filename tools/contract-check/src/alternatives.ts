@@ -1,18 +1,15 @@
 import type { Json } from "@devmesh/contracts/model/json";
 import type { JsonSchema, TypeName } from "./json-schema.ts";
 
-/** The schema that holds the definitions to which others inside it refer. */
+/** The schema with the definitions that others refer to. */
 export type SchemaDocument = Pick<JsonSchema, "$defs">;
 
-/** One way in which a value can fulfil a schema: of one kind, without a union or a reference at its top. */
+/** One form of a value that fulfils a schema, without a union or reference at its top. */
 export type Alternative =
   | { readonly kind: "any" | "string" | "number" | "array" | "object"; readonly schema: JsonSchema }
   | { readonly kind: "value"; readonly value: Json; readonly schema: JsonSchema };
 
-/**
- * All ways in which a value can fulfil a schema. Throws a `TypeError` for a form that cannot be told apart into such
- * ways.
- */
+/** All forms of values that fulfil a schema. Throws a `TypeError` where they cannot be separated. */
 export function alternativesOf(schema: JsonSchema, document: SchemaDocument): Alternative[] {
   const { default: _, $defs: __, ...resolved } = resolve(schema, document);
   const { anyOf, oneOf, ...common } = resolved;
@@ -25,7 +22,7 @@ export function alternativesOf(schema: JsonSchema, document: SchemaDocument): Al
   return ofOneForm(resolved);
 }
 
-/** The schema itself, or the definition it refers to, with what stands beside the reference. */
+/** The schema itself, or the definition that it refers to, joined with the keywords beside the reference. */
 export function resolve(schema: JsonSchema, document: SchemaDocument): JsonSchema {
   const { $ref, ...beside } = schema;
   if ($ref === undefined) return schema;
@@ -35,7 +32,7 @@ export function resolve(schema: JsonSchema, document: SchemaDocument): JsonSchem
   return resolve(joined(definition, beside), document);
 }
 
-/** Both must hold: only rules, and keywords of which one of the two says nothing, can be joined. */
+/** The conjunction of two schemas; they may share no keyword but rules. */
 function joined(one: JsonSchema, other: JsonSchema): JsonSchema {
   const twice = Object.keys(other).filter(
     (keyword) => keyword !== "default" && keyword !== "x-rules" && Object.hasOwn(one, keyword),

@@ -2,16 +2,15 @@ import { z } from "zod";
 import { JsonSchema } from "./json-schema.ts";
 
 /**
- * How a schema stands in a surface: `taken` as those who send it must write it, `given` as those who read it may rely
- * on it. What zod can check but JSON Schema cannot say is named in `x-rules`. Throws a `TypeError` for what a surface
- * cannot hold.
+ * The form of a schema in a surface: `taken` as senders must write it, `given` as readers may rely on it. Rules that
+ * JSON Schema cannot express are named in `x-rules`. Throws a `TypeError` for what a surface cannot hold.
  */
 export function describeSchema(schema: z.ZodType, side: "taken" | "given"): JsonSchema {
   const { $schema: _, ...described } = z.toJSONSchema(schema, {
     io: side === "taken" ? "input" : "output",
     unrepresentable: "any",
     override: ({ zodSchema, jsonSchema }) => {
-      // Annotations: nothing on the wire depends on them.
+      // Annotations have no effect on the wire.
       delete jsonSchema.description;
       delete jsonSchema.example;
       nameRules(zodSchema, jsonSchema);
@@ -38,23 +37,20 @@ function nameRules(zodSchema: Node, jsonSchema: JsonNode): void {
 }
 
 function wordsOf({ error }: z.core.$ZodCheckDef): string {
-  // The issue is not looked at by an error that is a sentence.
+  // A fixed sentence ignores the issue.
   const words = error?.({} as never);
   if (typeof words !== "string")
     throw new TypeError("a rule of a contract needs a sentence that refuses a breach");
   return words;
 }
 
-/**
- * A reader drops members it does not know unless it is declared strict: so a plain object is open on both sides,
- * while zod would close what is given, since it never gives more than is declared.
- */
+/** Readers drop unknown members of a plain object, so it is open on both sides; zod would close what is given. */
 function leaveOpen(zodSchema: Node, jsonSchema: JsonNode): void {
   const { def } = zodSchema._zod;
   if (def.type === "object" && def.catchall === undefined) delete jsonSchema.additionalProperties;
 }
 
-/** Not a keyword that a surface knows: what is left of it at the end is refused. */
+/** No keyword of a surface: a schema that still has it is refused. */
 const unknown = "x-unknown";
 const opaque: ReadonlySet<string> = new Set([
   "custom",
@@ -66,7 +62,7 @@ const opaque: ReadonlySet<string> = new Set([
   "symbol",
 ]);
 
-/** `unrepresentable: "any"` would let a type that nobody described pass for any JSON; `meta` describes it. */
+/** `unrepresentable: "any"` makes an undescribed type accept any JSON; `meta` describes it. */
 function markUnknown(zodSchema: Node, jsonSchema: JsonNode): void {
   if (z.globalRegistry.has(zodSchema)) delete jsonSchema[unknown];
   else if (opaque.has(zodSchema._zod.def.type)) jsonSchema[unknown] = true;

@@ -8,16 +8,15 @@ import { z } from "zod";
 import { subjectDocument } from "./subject-document.ts";
 import { planSurfaces } from "./surface-files.ts";
 
-// Writes the documents and configurations that are derived from the contracts; with `--check` names those that are
-// stale and fails instead. A contract that breaks its released surface is refused both ways; `--release` makes the
-// surfaces of now the released ones.
+// Writes the documents and configurations that derive from the contracts; `--check` fails for stale ones instead. A
+// contract that breaks its released surface is refused; `--release` releases the present surfaces.
 
 const { values: options } = parseArgs({
   options: { check: { type: "boolean", default: false }, release: { type: "boolean", default: false } },
 });
 const root = new URL("../../../", import.meta.url);
 const gatewayDescription = fileURLToPath(new URL("services/gateway/src/reference/describe.ts", root));
-// The gateway is asked as a program: this package depends on no service.
+// As a program, since this package depends on no service.
 const { stdout } = await promisify(execFile)(process.execPath, [gatewayDescription], {
   maxBuffer: 64 * 1024 * 1024,
 });

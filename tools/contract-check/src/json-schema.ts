@@ -1,41 +1,5 @@
-import { type Json, JsonValue } from "@devmesh/contracts/model/json";
+import { JsonValue } from "@devmesh/contracts/model/json";
 import { z } from "zod";
-
-/**
- * The part of JSON Schema 2020-12 that a contract surface may use: what zod generates from the contracts. A schema
- * with any other keyword does not parse, since nothing here could compare it (ADR 15).
- */
-export interface JsonSchema {
-  readonly $ref?: string | undefined;
-  readonly $defs?: Readonly<Record<string, JsonSchema>> | undefined;
-  readonly type?: TypeName | readonly TypeName[] | undefined;
-  readonly enum?: readonly Json[] | undefined;
-  readonly const?: Json | undefined;
-  readonly anyOf?: readonly JsonSchema[] | undefined;
-  readonly oneOf?: readonly JsonSchema[] | undefined;
-  readonly allOf?: readonly JsonSchema[] | undefined;
-  readonly properties?: Readonly<Record<string, JsonSchema>> | undefined;
-  readonly required?: readonly string[] | undefined;
-  /** False refuses members that are not declared, a schema carries them on, absence means that they are dropped. */
-  readonly additionalProperties?: JsonSchema | boolean | undefined;
-  readonly propertyNames?: JsonSchema | undefined;
-  readonly items?: JsonSchema | undefined;
-  readonly minItems?: number | undefined;
-  readonly maxItems?: number | undefined;
-  readonly minimum?: number | undefined;
-  readonly maximum?: number | undefined;
-  readonly exclusiveMinimum?: number | undefined;
-  readonly exclusiveMaximum?: number | undefined;
-  readonly multipleOf?: number | undefined;
-  readonly minLength?: number | undefined;
-  readonly maxLength?: number | undefined;
-  readonly pattern?: string | undefined;
-  readonly format?: string | undefined;
-  /** What stands for a member that is left out. */
-  readonly default?: Json | undefined;
-  /** Rules that JSON Schema has no keyword for, each by the sentence that refuses a breach. */
-  readonly "x-rules"?: readonly string[] | undefined;
-}
 
 const typeNames = ["string", "number", "integer", "boolean", "null", "array", "object"] as const;
 export type TypeName = (typeof typeNames)[number];
@@ -44,34 +8,59 @@ const typeName = z.enum(typeNames);
 const count = z.int().min(0).optional();
 const bound = z.number().optional();
 
-/** Parses a committed schema; refuses keywords that nothing here could compare. */
-export const JsonSchema: z.ZodType<JsonSchema> = z.lazy(() =>
-  z.strictObject({
-    $ref: z.string().startsWith("#/$defs/").optional(),
-    $defs: z.record(z.string(), JsonSchema).optional(),
-    type: z.union([typeName, z.array(typeName)]).optional(),
-    enum: z.array(JsonValue).optional(),
-    const: JsonValue.optional(),
-    anyOf: z.array(JsonSchema).optional(),
-    oneOf: z.array(JsonSchema).optional(),
-    allOf: z.array(JsonSchema).optional(),
-    properties: z.record(z.string(), JsonSchema).optional(),
-    required: z.array(z.string()).optional(),
-    additionalProperties: z.union([z.boolean(), JsonSchema]).optional(),
-    propertyNames: JsonSchema.optional(),
-    items: JsonSchema.optional(),
-    minItems: count,
-    maxItems: count,
-    minimum: bound,
-    maximum: bound,
-    exclusiveMinimum: bound,
-    exclusiveMaximum: bound,
-    multipleOf: bound,
-    minLength: count,
-    maxLength: count,
-    pattern: z.string().optional(),
-    format: z.string().optional(),
-    default: JsonValue.optional(),
-    "x-rules": z.array(z.string()).optional(),
-  }),
-);
+type OptionalSchema = z.ZodOptional<typeof JsonSchema>;
+type OptionalSchemas = z.ZodOptional<z.ZodArray<typeof JsonSchema>>;
+type OptionalMembers = z.ZodOptional<z.ZodRecord<z.ZodString, typeof JsonSchema>>;
+
+/**
+ * The part of JSON Schema 2020-12 that zod generates from the contracts. Other keywords do not parse, since nothing
+ * here could compare them (ADR 15).
+ */
+export const JsonSchema = z.strictObject({
+  $ref: z.string().startsWith("#/$defs/").optional(),
+  get $defs(): OptionalMembers {
+    return z.record(z.string(), JsonSchema).optional();
+  },
+  type: z.union([typeName, z.array(typeName)]).optional(),
+  enum: z.array(JsonValue).optional(),
+  const: JsonValue.optional(),
+  get anyOf(): OptionalSchemas {
+    return z.array(JsonSchema).optional();
+  },
+  get oneOf(): OptionalSchemas {
+    return z.array(JsonSchema).optional();
+  },
+  get allOf(): OptionalSchemas {
+    return z.array(JsonSchema).optional();
+  },
+  get properties(): OptionalMembers {
+    return z.record(z.string(), JsonSchema).optional();
+  },
+  required: z.array(z.string()).optional(),
+  /** False refuses undeclared members, a schema keeps them, absence drops them. */
+  get additionalProperties(): z.ZodOptional<z.ZodUnion<readonly [z.ZodBoolean, typeof JsonSchema]>> {
+    return z.union([z.boolean(), JsonSchema]).optional();
+  },
+  get propertyNames(): OptionalSchema {
+    return JsonSchema.optional();
+  },
+  get items(): OptionalSchema {
+    return JsonSchema.optional();
+  },
+  minItems: count,
+  maxItems: count,
+  minimum: bound,
+  maximum: bound,
+  exclusiveMinimum: bound,
+  exclusiveMaximum: bound,
+  multipleOf: bound,
+  minLength: count,
+  maxLength: count,
+  pattern: z.string().optional(),
+  format: z.string().optional(),
+  /** The value of a missing member. */
+  default: JsonValue.optional(),
+  /** Rules without a keyword, each by the message of its violation. */
+  "x-rules": z.array(z.string()).optional(),
+});
+export type JsonSchema = z.infer<typeof JsonSchema>;

@@ -4,18 +4,16 @@ import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 import { type Alternative, alternativesOf, resolve, type SchemaDocument } from "./alternatives.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
-/** One thing that the other end of a conversation would notice; `pointer` leads into the value, not into the schema. */
+/** A change that the other end would notice; `pointer` leads into the value, not into the schema. */
 export interface Break {
   readonly pointer: string;
   readonly problem: string;
 }
 
 /**
- * What a change of a schema breaks for those who know the released one. Of a value that is `taken` all that was
- * accepted must stay accepted and mean the same; of a value that is `given` all that is said must be what readers
- * knew. A declared member stays declared on both sides: dropping what a caller sends, or no longer saying what a
- * reader may look for, is a change. Where two constraints cannot be compared, such as two patterns, they count as
- * incompatible.
+ * What a change of a schema breaks for those who use the released one. A `taken` value must be accepted as before and
+ * mean the same, a `given` one must be what readers expect, and no member may disappear. Constraints that cannot be
+ * compared, such as two patterns, count as incompatible.
  */
 export function breaksOf(released: JsonSchema, current: JsonSchema, side: "taken" | "given"): Break[] {
   return new Comparison(released, current, side).compare(released, current, "");
@@ -25,7 +23,7 @@ class Comparison {
   readonly #released: SchemaDocument;
   readonly #current: SchemaDocument;
   readonly #taken: boolean;
-  /** Pairs of definitions under comparison: a schema that refers to itself holds if the rest of it does. */
+  /** Pairs of definitions under comparison, for schemas that refer to themselves. */
   readonly #open = new Set<string>();
 
   constructor(released: SchemaDocument, current: SchemaDocument, side: "taken" | "given") {
@@ -47,7 +45,7 @@ class Comparison {
     return breaks;
   }
 
-  /** Nothing when one of the alternatives holds all of `one`; else what the nearest of them lacks. */
+  /** Nothing when one of the alternatives covers `one`; else what the nearest of them lacks. */
   #breaksWithin(one: Alternative, wide: readonly Alternative[], pointer: string): Break[] {
     let nearest: Break[] | undefined;
     for (const other of wide) {
@@ -60,7 +58,7 @@ class Comparison {
     return nearest ?? [{ pointer, problem }];
   }
 
-  /** Null when the two are of different kinds, so that neither can explain the other. */
+  /** Null for alternatives of different kinds. */
   #breaksBetween(narrow: Alternative, wide: Alternative, pointer: string): Break[] | null {
     const rules = this.#ruleBreaks(narrow, wide, pointer);
     if (wide.kind === "any") return rules;
@@ -110,7 +108,7 @@ class Comparison {
     });
   }
 
-  /** Whether one pattern is within another cannot be known in general: what fits must fit the very same ones. */
+  /** Patterns cannot be compared in general: every pattern of the wide schema must be in the narrow one. */
   #patternBreaks(narrow: JsonSchema, wide: JsonSchema, pointer: string): Break[] {
     const kept = new Set(patternsOf(narrow));
     return patternsOf(wide)
@@ -150,7 +148,7 @@ class Comparison {
     ];
   }
 
-  /** Callers that leave the member out mean what was said to stand for it. */
+  /** A caller that omits the member relies on its default. */
   #defaultBreaks(before: JsonSchema, after: JsonSchema, pointer: string): Break[] {
     const [was, is] = [resolve(before, this.#released).default, resolve(after, this.#current).default];
     if (!this.#taken || was === undefined || isDeepStrictEqual(was, is)) return [];
@@ -190,7 +188,7 @@ class Comparison {
   }
 }
 
-/** One limit of a kind of value, and when an inner one lies within an outer one. */
+/** A limit, and whether an inner one is within an outer one. */
 interface Bound {
   readonly keyword: keyof JsonSchema;
   readonly within: (inner: unknown, outer: unknown) => boolean;
@@ -218,9 +216,7 @@ const arrayBounds: readonly Bound[] = [
   { keyword: "maxItems", within: atMost },
 ];
 
-/**
- * Whether a fixed value is surely accepted; a format or a rule that cannot be tried here does not count as accepting.
- */
+/** Whether a fixed value is certainly accepted; formats and rules are not evaluated. */
 function valueFits(value: Json, { kind, schema, ...rest }: Alternative): boolean {
   if (kind === "value") return "value" in rest && isDeepStrictEqual(value, rest.value);
   if (schema.format !== undefined || schema.allOf !== undefined || schema["x-rules"] !== undefined)
@@ -245,12 +241,12 @@ function valueFits(value: Json, { kind, schema, ...rest }: Alternative): boolean
   );
 }
 
-/** Several patterns stand in an `allOf`; nothing else does, or the schema would not have come this far. */
+/** Several patterns are in an `allOf`, which holds nothing else. */
 function patternsOf({ pattern, allOf = [] }: JsonSchema): string[] {
   return [pattern, ...allOf.map((one) => one.pattern)].filter((one) => one !== undefined);
 }
 
-/** Two variants of a union are told apart by a member that has another fixed value in each. */
+/** Variants of a union differ in the constant of a member. */
 function isOtherVariant(
   before: JsonSchema,
   after: JsonSchema,
@@ -265,7 +261,7 @@ function isOtherVariant(
   });
 }
 
-/** What becomes of members that are not declared: refused, dropped, or carried on if they fit a schema. */
+/** Whether undeclared members are refused, dropped, or kept if they fit a schema. */
 function otherMembers({ additionalProperties: others }: JsonSchema): "refused" | "dropped" | JsonSchema {
   if (others === undefined) return "dropped";
   if (others === false) return "refused";

@@ -12,7 +12,7 @@ import {
 
 const services = Object.entries<ServiceDeclaration>(mesh);
 
-/** docs/subjects.md: every subject of the mesh, who stands at its ends, and what each user of the broker may do. */
+/** docs/subjects.md: every subject, its ends, and the permissions of each user. */
 export function subjectDocument(): string {
   return `# Subjects
 

@@ -3,9 +3,8 @@ import { breaksOf } from "./schema-compatibility.ts";
 import type { ContractSurface, MethodSurface } from "./surface.ts";
 
 /**
- * What a service's surface breaks for those who know a released one, a sentence each; none when it may replace it.
- * The methods of another version stand under other subjects and are not compared; events and queues keep their
- * subjects over all versions, so what is said and taken there must stay compatible for good (ADR 15).
+ * What a surface breaks for those who use a released one, a sentence each. Methods of another version have other
+ * subjects and are not compared; events and queues keep theirs, so they stay compatible for good (ADR 15).
  */
 export function incompatibilities(released: ContractSurface, current: ContractSurface): string[] {
   const sameVersion = released.version === current.version;
@@ -43,10 +42,7 @@ function callProblems(before: MethodSurface, after: MethodSurface): string[] {
   ];
 }
 
-/**
- * A further reason is no break: whoever does not know it takes it for `internal`, which any call may end with (ADR
- * 4).
- */
+/** A new reason breaks nothing: old callers treat it as `internal` (ADR 4). */
 function errorProblems(before: MethodSurface, after: MethodSurface): string[] {
   return Object.entries(before.errors).flatMap(([reason, { code, details }]) => {
     const now = after.errors[reason];

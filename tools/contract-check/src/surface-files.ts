@@ -1,34 +1,31 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
-import { systemErrorCode } from "@devmesh/launcher/process/system-error";
+import { systemErrorCode } from "@devmesh/launcher/process/errors";
 import { ContractSurface, surfaceOf } from "./surface.ts";
 import { incompatibilities } from "./surface-compatibility.ts";
 
-/**
- * What becomes of the surface files of the mesh: texts by their path in the repository, and what forbids to write
- * them.
- */
+/** The surface files: texts by path in the repository, and what prevents writing them. */
 export interface SurfacePlan {
   readonly documents: Readonly<Record<string, string>>;
-  /** A sentence each; a service with problems keeps the files it has. */
+  /** A sentence each; a service with problems keeps its files. */
   readonly problems: readonly string[];
 }
 
-/** Where the surface of a service as its contract is now stands in the repository. */
+/** Path of the present surface of a service. */
 export function currentSurfacePath(service: string): string {
   return `services/${service}/contract/surface.json`;
 }
 
-/** Where the last released surface of a version stands. */
+/** Path of the released surface of a version. */
 export function releasedSurfacePath(service: string, version: number): string {
   return `services/${service}/contract/released/v${version}.json`;
 }
 
 /**
- * Compares the contracts with the released surfaces in `root`. A version that was never released is released as it
- * is; later only `release` moves what is compared with, and never past an incompatible change. A version whose
- * surface stands there was released with it, so that deleting the released one alone hides no break.
+ * Compares the contracts with the released surfaces in `root`. A new version is released at once; later only `release`
+ * moves it, and never over an incompatible change. A version with a present surface must have a released one, so that
+ * deleting that hides nothing.
  */
 export async function planSurfaces(
   root: string,
@@ -64,10 +61,7 @@ export async function planSurfaces(
   return { documents, problems };
 }
 
-/**
- * All released surfaces of a service, oldest version first. Rejects with a `TypeError` for one that cannot be
- * compared with.
- */
+/** Released surfaces of a service, oldest version first. Rejects with a `TypeError` for an unreadable one. */
 export async function readReleasedSurfaces(root: string, service: string): Promise<ContractSurface[]> {
   const folder = join(root, "services", service, "contract", "released");
   const surfaces: ContractSurface[] = [];
@@ -75,7 +69,7 @@ export async function readReleasedSurfaces(root: string, service: string): Promi
   return surfaces.sort((one, other) => one.version - other.version);
 }
 
-/** The version that the surface in the repository says; null where there is none that can be read. */
+/** The version of the present surface; null without a readable one. */
 async function committedVersion(root: string, service: string): Promise<number | null> {
   const file = join(root, currentSurfacePath(service));
   return await readSurface(file).then(
@@ -84,7 +78,6 @@ async function committedVersion(root: string, service: string): Promise<number |
   );
 }
 
-/** Also those that are no part of the mesh any more: what they promised went with them. */
 async function servicesIn(root: string): Promise<string[]> {
   return await entriesOf(join(root, "services"));
 }
@@ -107,7 +100,7 @@ async function readSurface(path: string): Promise<ContractSurface> {
   }
 }
 
-/** A service that once said something and says nothing now has taken all of it back. */
+/** The empty surface of a service that is no longer on the bus. */
 function emptied(service: string, released: readonly ContractSurface[]): ContractSurface | null {
   const last = released.at(-1);
   if (last === undefined) return null;

@@ -7,10 +7,10 @@ import { JsonSchema } from "./json-schema.ts";
 
 const MethodSurface = z.strictObject({
   subject: z.string(),
-  /** A reply comes within this time, in milliseconds. */
+  /** Milliseconds. */
   deadline_ms: z.int(),
   idempotent: z.boolean(),
-  /** Answers `{next, items}`; `next` goes back in `after` until it is null. */
+  /** Returns `{next, items}`; `next` is the `after` of the next page, null on the last. */
   paged: z.boolean(),
   input: JsonSchema,
   output: JsonSchema,
@@ -20,26 +20,23 @@ const MethodSurface = z.strictObject({
 export type MethodSurface = z.infer<typeof MethodSurface>;
 
 /**
- * All that others can see of a service on the bus: what it answers, what it says, the jobs it queues and those it
- * takes. Generated from its contract and committed beside the service (ADR 15).
+ * What others see of a service on the bus: methods, events, queues. Generated from its contract and committed beside
+ * the service (ADR 15).
  */
 export const ContractSurface = z.strictObject({
   service: z.string(),
-  /** Stands in the subjects of the methods, not in those of events and queues. */
+  /** Part of the subjects of methods, not of events and queues. */
   version: z.int().min(1),
   methods: z.record(z.string(), MethodSurface),
   events: z.record(z.string(), z.strictObject({ subject: z.string(), payload: JsonSchema })),
-  /** Queues it puts jobs into. */
+  /** Queues that it fills. */
   produces: z.record(z.string(), z.strictObject({ subject: z.string(), job: JsonSchema })),
-  /** Queues whose jobs it does. */
+  /** Queues that it consumes. */
   consumes: z.record(z.string(), z.strictObject({ subject: z.string(), job: JsonSchema })),
 });
 export type ContractSurface = z.infer<typeof ContractSurface>;
 
-/**
- * The surface of a service of the mesh; null for one that says nothing on the bus. Throws a `TypeError` where it
- * cannot be described.
- */
+/** The surface of a service; null when it is not on the bus. Throws a `TypeError` where it cannot be described. */
 export function surfaceOf(service: string, declaration: ServiceDeclaration): ContractSurface | null {
   const { serves, publishes, produces, consumes } = declaration;
   if (serves === null && publishes === null && produces.length === 0 && consumes.length === 0) return null;

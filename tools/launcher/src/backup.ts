@@ -4,22 +4,17 @@ import { storeUrlOf } from "./mesh/service-environment.ts";
 import { meshSettings } from "./mesh/settings.ts";
 import { backUpStores } from "./mesh/store-backup.ts";
 import { helpOption, runCommand, WrongUsage } from "./process/command.ts";
-import { StartFailure } from "./process/running-process.ts";
+import { StartFailure } from "./process/errors.ts";
 
 const usage = `Usage: npm run backup -- FOLDER
 
 Copies the SQLite stores of the mesh with the same DATA_DIR and STORE_URL into a folder that is missing or empty; the mesh may run.
 What seals the secrets in them is not copied: keep DATA_DIR/installation.json elsewhere, see docs/operations/backup.md.`;
 
-// The copies are their owner's alone, as the stores are.
+// The copies are private to their owner, as the stores are.
 process.umask(0o077);
 
-interface Wanted {
-  /** Takes the copies. */
-  readonly folder: string;
-}
-
-function read(args: string[]): Wanted | "help" {
+function read(args: string[]): { folder: string } | "help" {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options: helpOption });
   if (values.help) return "help";
   const [folder, ...others] = positionals;
@@ -27,10 +22,10 @@ function read(args: string[]): Wanted | "help" {
   return { folder };
 }
 
-async function run(wanted: Wanted): Promise<void> {
+async function run({ folder }: { readonly folder: string }): Promise<void> {
   const settings = meshSettings(process.env);
-  const folder = dataFolder(settings.dataDir);
-  await backUpStores((service) => fileOf(storeUrlOf(service, settings, folder)), wanted.folder);
+  const data = dataFolder(settings.dataDir);
+  await backUpStores((service) => fileOf(storeUrlOf(service, settings, data)), folder);
 }
 
 function fileOf(storeUrl: string): string {

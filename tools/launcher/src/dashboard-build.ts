@@ -2,9 +2,11 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { ChildRegistry } from "./process/child-registry.ts";
+import { messageOf } from "./process/errors.ts";
 import { readLines } from "./process/line-reader.ts";
+import type { Terminal } from "./terminal.ts";
 
-/** What the build is made of, below the repository: files, and folders with all below them. */
+/** The files and folders that the build depends on. */
 const sources = [
   "web/build",
   "web/index.html",
@@ -16,29 +18,29 @@ const sources = [
   "package-lock.json",
 ];
 
-/** What a build is made with. */
-interface DashboardBuild {
+/** What a build needs. */
+interface DashboardBuildOptions {
   /** Root of the repository, where `web/` is. */
   readonly repository: string;
   readonly children: ChildRegistry;
-  /** For the user, on standard output and on standard error. */
-  say(sentence: string): void;
-  complain(line: string): void;
+  readonly terminal: Terminal;
 }
 
 /**
- * Builds the dashboard into `web/dist` when that is missing or older than its sources. Never rejects: a mesh without a
- * dashboard is one all the same, so what went wrong is only told. Gives up when `signal` fires.
+ * Builds the dashboard into `web/dist` when that is missing or older than its sources. Never rejects: a mesh runs
+ * without it, so a failure is only printed. Stops when `signal` fires.
  */
-export async function buildDashboard(build: DashboardBuild, signal: AbortSignal): Promise<void> {
-  const { repository, children, say, complain } = build;
+export async function buildDashboard(
+  { repository, children, terminal }: DashboardBuildOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const web = join(repository, "web");
   const dist = join(web, "dist");
-  // Not in place: another mesh may be reading the build that is there.
+  // Not in place: another mesh may be reading the present build.
   const fresh = join(web, `dist.${process.pid}`);
   try {
     if (!isStale(repository, join(dist, "index.html"))) return;
-    say("Building the dashboard (web/dist), as it is missing or older than its sources.");
+    terminal.log("Building the dashboard (web/dist), as it is missing or older than its sources.");
     const begun = new Date();
     const vite = join(repository, "node_modules", "vite", "bin", "vite.js");
     const child = children.spawn(
@@ -46,7 +48,7 @@ export async function buildDashboard(build: DashboardBuild, signal: AbortSignal)
       [vite, "build", "--outDir", fresh, "--emptyOutDir", "--logLevel", "error"],
       {
         cwd: web,
-        // Whatever this process runs for: any other value builds React's development form, larger and slower.
+        // Any other value builds React for development, larger and slower.
         env: { ...process.env, NODE_ENV: "production", NO_COLOR: "1", FORCE_COLOR: "0" },
         stdio: ["ignore", "ignore", "pipe"],
         guarded: false,
@@ -60,33 +62,28 @@ export async function buildDashboard(build: DashboardBuild, signal: AbortSignal)
     signal.removeEventListener("abort", give);
     if (signal.aborted) return;
     if (child.process.exitCode !== 0) {
-      for (const line of lines.slice(-20)) complain(line);
-      complain(`The dashboard was not built: vite ${ended}. ${standIn(dist)}`);
+      for (const line of lines.slice(-20)) terminal.warn(line);
+      terminal.warn(`The dashboard was not built: vite ${ended}. ${fallback(dist)}`);
       return;
     }
-    // What changes while it is built makes it stale again.
+    // A source that changed during the build makes it stale again.
     await utimes(join(fresh, "index.html"), begun, begun);
     await rm(dist, { recursive: true, force: true });
     await rename(fresh, dist);
   } catch (error) {
-    complain(
-      `The dashboard was not built: ${error instanceof Error ? error.message : error}. ${standIn(dist)}`,
-    );
+    terminal.warn(`The dashboard was not built: ${messageOf(error)}. ${fallback(dist)}`);
   } finally {
     await rm(fresh, { recursive: true, force: true }).catch(() => {});
   }
 }
 
-function standIn(dist: string): string {
+function fallback(dist: string): string {
   return existsSync(join(dist, "index.html"))
     ? "The one that was built before is served."
     : "The API reference is served in its place.";
 }
 
-/**
- * Whether a file is missing or older than any source; a folder counts, too, as what was deleted leaves no other
- * trace.
- */
+/** Whether a file is missing or older than any source. Folders count: a deletion changes nothing else. */
 function isStale(repository: string, built: string): boolean {
   const builtMs = changedMs(built);
   if (builtMs === null) return true;

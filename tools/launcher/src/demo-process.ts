@@ -3,10 +3,9 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { ChildRegistry, RegisteredChild } from "./process/child-registry.ts";
 
-/** What the program of the simulator sends once. */
+/** The one message of the simulator. */
 const Report = z.union([z.object({ devices: z.array(z.string()) }), z.object({ error: z.string() })]);
 
-/** Time for an orderly end, in milliseconds. */
 const graceMs = 5_000;
 
 /** Simulated devices in a process of their own. */

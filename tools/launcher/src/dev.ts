@@ -4,12 +4,10 @@ import { relative, resolve } from "node:path";
 import type { ServiceName } from "@devmesh/contracts/mesh";
 import { isServiceName } from "./launcher-arguments.ts";
 import { environmentBeside } from "./mesh/environment-beside.ts";
-import { serviceEntry } from "./mesh/service-process.ts";
-import { StartFailure } from "./process/running-process.ts";
+import { repository, serviceEntry } from "./mesh/service-process.ts";
+import { StartFailure } from "./process/errors.ts";
 
-const repository = resolve(import.meta.dirname, "../../..");
-
-// As for the services that the launcher starts: what they write is their owner's alone.
+// As in the launcher: files of a service are private to their owner.
 process.umask(0o077);
 
 try {
@@ -25,7 +23,7 @@ try {
       stdio: "inherit",
     },
   );
-  // The terminal sends Ctrl-C to the service too; this process waits for its end.
+  // The terminal sends Ctrl-C to the service, too; this process waits for its end.
   process.on("SIGINT", () => {});
   for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill("SIGTERM"));
   child.once("exit", (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : (code ?? 1)));

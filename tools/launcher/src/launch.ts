@@ -4,33 +4,32 @@ import { buildDashboard } from "./dashboard-build.ts";
 import { type Demo, startDemo } from "./demo-process.ts";
 import { launcherArguments, usage } from "./launcher-arguments.ts";
 import { type Mesh, startMesh } from "./mesh/mesh.ts";
+import { repository } from "./mesh/service-process.ts";
 import { type MeshSettings, meshSettings } from "./mesh/settings.ts";
 import { NatsServerNotFound } from "./nats-server/find-nats-server.ts";
 import { type ChildRegistry, childRegistry } from "./process/child-registry.ts";
-import { StartFailure } from "./process/running-process.ts";
+import { messageOf, StartFailure } from "./process/errors.ts";
 import { stopRequest } from "./process/stop-request.ts";
+import type { Terminal } from "./terminal.ts";
 import { welcome } from "./welcome.ts";
 
-const say = (sentence: string) => process.stdout.write(`${sentence}\n`);
-const complain = (line: string) => process.stderr.write(`${line}\n`);
-for (const stream of [process.stdout, process.stderr]) {
-  // Whoever read our output has gone; the mesh stays.
-  stream.on("error", () => {});
-}
+const terminal: Terminal = console;
+// The mesh stays when nobody reads its output any more.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
 process.exitCode = await launch();
-// Sockets of a demonstration that was cut off, or of a look-up, must not keep the process.
+// Open sockets must not keep the process.
 process.exit();
 
 /** The exit code: 0 after an orderly stop, 1 when the mesh could not start, 2 for a wrong command line. */
 async function launch(): Promise<number> {
-  const wanted = launcherArguments(process.argv.slice(2));
-  if (wanted.kind === "help") {
-    say(usage);
+  const options = launcherArguments(process.argv.slice(2));
+  if (options.kind === "help") {
+    terminal.log(usage);
     return 0;
   }
-  if (wanted.kind === "wrong") {
-    complain(`${wanted.reason}\n\n${usage}`);
+  if (options.kind === "wrong") {
+    terminal.warn(`${options.reason}\n\n${usage}`);
     return 2;
   }
   const children = childRegistry();
@@ -43,28 +42,26 @@ async function launch(): Promise<number> {
   try {
     const settings = meshSettings(process.env);
     const firstStart = (await masterKeyOf(settings)) === null;
-    const repository = resolve(import.meta.dirname, "../../..");
-    if (!wanted.without.has("gateway")) {
-      await buildDashboard({ repository, children, say, complain }, stop.signal);
+    if (!options.without.has("gateway")) {
+      await buildDashboard({ repository, children, terminal }, stop.signal);
     }
-    // Whatever a mesh writes, stores and logs included, is its owner's alone; its parts inherit this. The dashboard
-    // is everybody's.
+    // Files of the mesh are private to their owner, and its parts inherit this; the dashboard's are not.
     process.umask(0o077);
     mesh = await startMesh(
-      { settings, env: process.env, repository, without: wanted.without, children, say, complain },
+      { settings, env: process.env, repository, without: options.without, children, terminal },
       stop.signal,
     );
     const masterKey = await masterKeyOf(settings);
-    if (wanted.demo && masterKey) demo = await demonstrate(children, repository, settings);
-    say(welcome({ mesh, masterKey, firstStart, demo: demo !== null }));
-    say(`ready ${mesh.url}`);
+    if (options.demo && masterKey) demo = await demonstrate(children, settings);
+    terminal.log(welcome({ mesh, masterKey, firstStart, demo: demo !== null }));
+    terminal.log(`ready ${mesh.url}`);
     await stop.requested;
-    say("Stopping.");
+    terminal.log("Stopping.");
     return 0;
   } catch (error) {
     if (stop.signal.aborted) return 0;
     if (!(error instanceof StartFailure || error instanceof NatsServerNotFound)) throw error;
-    complain(error.message);
+    terminal.warn(error.message);
     return 1;
   } finally {
     await demo?.stop();
@@ -77,17 +74,13 @@ async function masterKeyOf({ dataDir }: MeshSettings): Promise<string | null> {
   return text.trim() || null;
 }
 
-async function demonstrate(
-  children: ChildRegistry,
-  repository: string,
-  { dataDir }: MeshSettings,
-): Promise<Demo | null> {
+async function demonstrate(children: ChildRegistry, { dataDir }: MeshSettings): Promise<Demo | null> {
   try {
     const demo = await startDemo(children, repository, dataDir);
-    say(`Simulated devices: ${demo.devices.join(", ")}.`);
+    terminal.log(`Simulated devices: ${demo.devices.join(", ")}.`);
     return demo;
   } catch (error) {
-    complain(`The simulated devices could not start: ${error instanceof Error ? error.message : error}.`);
+    terminal.warn(`The simulated devices could not start: ${messageOf(error)}.`);
     return null;
   }
 }

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
 
-/** What the user asked of the launcher. */
+/** What the command line of the launcher asks for. */
 export type LauncherArguments =
   | { readonly kind: "start"; readonly demo: boolean; readonly without: ReadonlySet<ServiceName> }
   | { readonly kind: "help" }
@@ -18,10 +18,10 @@ export const usage = `Usage: npm start [-- [--demo] [--without SERVICE]...]
 Environment: HOST, PORT, MQTT_PORT, NATS_PORT, MQTT_WS_PORT, DATA_DIR, MASTER_KEY, STORE_URL, SMTP_URL, PUBLIC_URL, LOG_LEVEL,
 MQTT_PUBLIC_URL, NATS_URL, NATS_SERVER_BIN, NATS_SERVER_DOWNLOAD_URL, MQTT_TLS_CERT, MQTT_TLS_KEY; see README.md.`;
 
-/** Without these no device can be made and log in. */
+/** What simulated devices need. */
 const demoNeeds = ["gateway", "devices", "keys", "rpc-bridge"] as const satisfies readonly ServiceName[];
 
-/** Reads the command line, without the names of node and of the script. */
+/** Parses the command line, without the names of node and of the script. */
 export function launcherArguments(args: readonly string[]): LauncherArguments {
   let values: { demo?: boolean; without?: string[]; help?: boolean };
   try {

@@ -1,8 +1,8 @@
 import { relative } from "node:path";
 import type { Mesh } from "./mesh/mesh.ts";
 
-/** What the user is told once all is ready. */
-export interface Welcome {
+/** What the welcome depends on. */
+export interface WelcomeOptions {
   readonly mesh: Mesh;
   /** Null when no keys service has made one. */
   readonly masterKey: string | null;
@@ -12,7 +12,7 @@ export interface Welcome {
 }
 
 /** Addresses, the master key, and lines to try. */
-export function welcome({ mesh, masterKey, firstStart, demo }: Welcome): string {
+export function welcome({ mesh, masterKey, firstStart, demo }: WelcomeOptions): string {
   const keyFile = shellWord(shortPath(mesh.folder.masterKey));
   const api = `${mesh.url}/api/v2`;
   const bearer = '-H "Authorization: Bearer $KEY"';

@@ -24,8 +24,8 @@ writeFileSync(out + "/index.html", source === "for what" ? process.env.NODE_ENV 
 async function repository(source: string) {
   const folder = await tempFolder();
   const at = (path: string) => join(folder.path, path);
-  const said: string[] = [];
-  const complained: string[] = [];
+  const logged: string[] = [];
+  const warned: string[] = [];
   const write = async (path: string, text: string) => {
     await mkdir(dirname(at(path)), { recursive: true });
     await writeFile(at(path), text);
@@ -35,8 +35,8 @@ async function repository(source: string) {
   await write("web/src/main.tsx", source);
   return {
     write,
-    said,
-    complained,
+    logged,
+    warned,
     linkToItself: (path: string) => symlink(at(path), at(path)),
     /** As if written some seconds ago. */
     age: async (path: string, seconds: number) => {
@@ -50,8 +50,7 @@ async function repository(source: string) {
         {
           repository: folder.path,
           children,
-          say: (sentence) => said.push(sentence),
-          complain: (line) => complained.push(line),
+          terminal: { log: (sentence) => logged.push(sentence), warn: (line) => warned.push(line) },
         },
         new AbortController().signal,
       ),
@@ -72,17 +71,17 @@ describe("the launcher", () => {
     for (const path of ["web/src/main.tsx", "web/src"]) await mesh.age(path, 60);
     await mesh.build();
     expect(await mesh.built()).toBe("first");
-    expect(mesh.said).toEqual([
+    expect(mesh.logged).toEqual([
       "Building the dashboard (web/dist), as it is missing or older than its sources.",
     ]);
     await mesh.build();
-    expect(mesh.said).toHaveLength(1);
+    expect(mesh.logged).toHaveLength(1);
 
     await mesh.age("web/dist/index.html", 30);
     await mesh.write("web/src/main.tsx", "second");
     await mesh.build();
     expect(await mesh.built()).toBe("second");
-    expect(mesh.complained).toEqual([]);
+    expect(mesh.warned).toEqual([]);
     expect(await mesh.leftovers()).toBeNull();
   });
 
@@ -93,7 +92,7 @@ describe("the launcher", () => {
     await mesh.write("web/src/main.tsx", "wrong");
     await mesh.build();
     expect(await mesh.built()).toBe("first");
-    expect(mesh.complained).toEqual([
+    expect(mesh.warned).toEqual([
       "main.tsx does not parse",
       "The dashboard was not built: vite ended (exit code 1). The one that was built before is served.",
     ]);
@@ -104,7 +103,7 @@ describe("the launcher", () => {
     await using mesh = await repository("first");
     await mesh.linkToItself("web/dist");
     await mesh.build();
-    expect(mesh.complained).toEqual([
+    expect(mesh.warned).toEqual([
       expect.stringMatching(
         /^The dashboard was not built: .*ELOOP.*The API reference is served in its place\.$/,
       ),
@@ -115,6 +114,6 @@ describe("the launcher", () => {
     await using mesh = await repository("wrong");
     await mesh.build();
     expect(await mesh.built()).toBeNull();
-    expect(mesh.complained.at(-1)).toMatch(/The API reference is served in its place\.$/);
+    expect(mesh.warned.at(-1)).toMatch(/The API reference is served in its place\.$/);
   });
 });

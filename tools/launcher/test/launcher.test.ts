@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@devmesh/testkit/eventually";
-import { isListening } from "@devmesh/testkit/listening";
+import { isListening } from "@devmesh/testkit/free-port";
 import { type LaunchedMesh, launchMesh, startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { tempFolder } from "@devmesh/testkit/temp-folder";

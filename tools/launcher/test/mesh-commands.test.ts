@@ -1,35 +1,21 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
+import { repository } from "@devmesh/launcher/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
-import { repository, startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { startProcess, type TestProcess } from "@devmesh/testkit/process";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 
+const started: TestProcess[] = [];
+
 /** A command of `package.json`, run in a folder of the repository against the mesh of a data folder. */
-interface Command {
-  readonly process: ChildProcess;
-  output(): string;
-  /** Resolves with the exit code. */
-  ended(): Promise<number | null>;
-}
-
-const started: ChildProcess[] = [];
-
-function command(script: string, args: readonly string[], dataDir: string, folder = "."): Command {
-  const child = spawn(process.execPath, [join(repository, "tools/launcher/run.mjs"), script, ...args], {
+function command(script: string, args: readonly string[], dataDir: string, folder = "."): TestProcess {
+  const launcher = join(repository, "tools/launcher/run.mjs");
+  const child = startProcess(process.execPath, [launcher, script, ...args], {
     cwd: join(repository, folder),
     env: { ...process.env, DATA_DIR: dataDir },
-    stdio: ["ignore", "pipe", "pipe"],
   });
   started.push(child);
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-    });
-  }
-  const ended = once(child, "close").then(([code]) => code);
-  return { process: child, output: () => output, ended: () => ended };
+  return child;
 }
 
 describe("beside a mesh that runs without its data service", () => {
@@ -38,7 +24,7 @@ describe("beside a mesh that runs without its data service", () => {
     mesh = await startMesh({ args: ["--without", "data"] });
   }, 120_000);
   afterAll(async () => {
-    for (const child of started) child.kill();
+    for (const { child } of started) child.kill();
     await mesh?.stop();
   }, 90_000);
 
@@ -48,13 +34,11 @@ describe("beside a mesh that runs without its data service", () => {
     const call = () => mesh.http("/api/v2/devices/lamp-7/rpc/Led.Set", { body: { on: true } });
     // Its presence is told by an event of the broker.
     await eventually(async () => (await call()).json?.on === true);
-    device.process.kill("SIGTERM");
-    expect(await device.ended()).toBe(0);
+    expect(await device.end()).toBe(0);
     await eventually(async () => (await call()).status === 409);
     const again = command("device", ["lamp-7"], mesh.dataDir);
     await eventually(() => again.output() === "lamp-7 is connected\n", { withinMs: 20_000 });
-    again.process.kill("SIGTERM");
-    await again.ended();
+    await again.end();
   }, 60_000);
 
   test("npm run dev runs the service that is missing until it is stopped", async () => {
@@ -62,19 +46,18 @@ describe("beside a mesh that runs without its data service", () => {
     expect((await records()).status).toBe(503);
     const data = command("dev", [], mesh.dataDir, "services/data");
     await eventually(async () => (await records()).status === 200, { withinMs: 30_000, everyMs: 100 });
-    data.process.kill("SIGTERM");
-    await data.ended();
+    await data.end();
     expect((await records()).status).toBe(503);
   }, 90_000);
 
   test("npm run dev refuses a service whose store the mesh holds, and a folder that is no service's", async () => {
     const keys = command("dev", [], mesh.dataDir, "services/keys");
-    expect(await keys.ended()).toBe(1);
+    expect(await keys.ended).toBe(1);
     expect(keys.output()).toBe(
       "The mesh runs keys already, and an SQLite file serves one process: start the mesh with npm start -- --without keys, or give both a MongoDB by STORE_URL.\n",
     );
     const docs = command("dev", [], mesh.dataDir, "docs");
-    expect(await docs.ended()).toBe(1);
+    expect(await docs.ended).toBe(1);
     expect(docs.output()).toBe("Run it for one service: npm run dev -w services/NAME\n");
   });
 });
@@ -89,7 +72,7 @@ describe("npm run fleet", () => {
     mesh = await startMesh();
   }, 120_000);
   afterAll(async () => {
-    for (const child of started) child.kill();
+    for (const { child } of started) child.kill();
     await mesh?.stop();
   }, 90_000);
   const devices = async (query = ""): Promise<readonly ListedDevice[]> =>
@@ -112,11 +95,10 @@ describe("npm run fleet", () => {
       const records: readonly { readonly device_id: string }[] = (await mesh.http("/api/v2/data")).json;
       return new Set(records.map(({ device_id }) => device_id)).size === 6;
     });
-    fleet.process.kill("SIGTERM");
-    expect(await fleet.ended()).toBe(0);
+    expect(await fleet.end()).toBe(0);
     await eventually(async () => (await devices("?online=true")).length === 0);
     const removal = command("fleet", ["--remove", "--prefix", "yard"], mesh.dataDir);
-    expect(await removal.ended()).toBe(0);
+    expect(await removal.ended).toBe(0);
     expect(removal.output()).toBe("6 devices are deleted\n");
     expect((await devices()).map(({ id }) => id)).toEqual(["yard-0009"]);
   }, 90_000);
@@ -126,8 +108,7 @@ describe("npm run fleet", () => {
     const struck =
       /8 of 8 connected, .*; [1-9]\d* connections dropped, [1-9]\d* garbage, 0 calls answered badly/;
     await eventually(() => struck.test(fleet.output()), { withinMs: 60_000 });
-    fleet.process.kill("SIGTERM");
-    expect(await fleet.ended()).toBe(0);
+    expect(await fleet.end()).toBe(0);
     expect((await mesh.http("/api/v2/devices")).status).toBe(200);
   }, 90_000);
 });
@@ -141,7 +122,7 @@ describe("without a mesh", () => {
     ["dev", [], "services/data"],
   ])("%s says so in one sentence", async (script, args, folder) => {
     const { ended, output } = command(script, args, nowhere, folder);
-    expect(await ended()).toBe(1);
+    expect(await ended).toBe(1);
     expect(output()).toBe(
       `No mesh runs with the data folder ${nowhere}: start one with npm start, or set DATA_DIR.\n`,
     );
@@ -151,7 +132,7 @@ describe("without a mesh", () => {
     "device %j gets the usage and exit code 2",
     async (args) => {
       const { ended, output } = command("device", args, nowhere);
-      expect(await ended()).toBe(2);
+      expect(await ended).toBe(2);
       expect(output()).toContain("Usage: npm run device");
     },
   );
@@ -166,7 +147,7 @@ describe("without a mesh", () => {
     [["--nonsense"], "Unknown option '--nonsense'"],
   ])("fleet %j says what is wrong and exits with 2", async (args, wrong) => {
     const { ended, output } = command("fleet", args, nowhere);
-    expect(await ended()).toBe(2);
+    expect(await ended).toBe(2);
     expect(output().startsWith(wrong)).toBe(true);
     expect(output()).toContain("Usage: npm run fleet");
   });

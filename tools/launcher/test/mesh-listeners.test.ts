@@ -1,8 +1,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { eventually } from "@devmesh/testkit/eventually";
-import { freePort } from "@devmesh/testkit/free-port";
-import { isListening } from "@devmesh/testkit/listening";
+import { freePort, isListening } from "@devmesh/testkit/free-port";
 import { launchMesh, startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startNatsServer } from "@devmesh/testkit/nats-server";

@@ -1,13 +1,12 @@
-import { accessRunningMesh, type MeshAccess } from "@devmesh/launcher/mesh/mesh-access";
+import { accessRunningMesh, type MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
 import { stopRequest } from "@devmesh/launcher/process/stop-request";
 import { enrolDevice } from "./device-enrolment.ts";
 import { deviceKinds, deviceModels } from "./device-models.ts";
 import { type SimulatedDevice, startSimulatedDevice } from "./simulated-device.ts";
 
-/*
- * The program of `npm start -- --demo`: one device of each kind against the mesh with this environment's `DATA_DIR`,
- * until SIGTERM or the end of the channel. It sends its parent `{ devices: ids }`, or `{ error: message }` and exits
- * with 1.
+/**
+ * The program of `npm start -- --demo`: one device of each kind, until SIGTERM or the end of the channel. It sends
+ * `{ devices: ids }`, or `{ error: message }` and exits with 1.
  */
 
 const stop = stopRequest();

@@ -2,25 +2,21 @@ import { Socket } from "node:net";
 import { pinnedCertificate } from "@devmesh/device-broker/pinned-certificate";
 import { connect, type IClientOptions, type MqttClient, type OnMessageCallback } from "mqtt";
 
-/** How a device logs in: its id as user name, its `dt_` token as password (api.md, MQTT). */
+/** A device's login: its id as user name, its `dt_` token as password (api.md, MQTT). */
 export interface DeviceLogin {
-  /**
-   * `mqtt://host:port` or `mqtts://`; `ws://` or `wss://` for MQTT over WebSocket. Several, comma-separated, are
-   * tried in turn.
-   */
+  /** `mqtt://host:port`, `mqtts://`, `ws://` or `wss://`; several, comma-separated, are tried in turn. */
   readonly url: string;
   readonly id: string;
   readonly token: string;
-  /** The device id unless told; may also be `ID:<suffix>` or empty. */
+  /** Default: the device id; may also be `ID:<suffix>` or empty. */
   readonly clientId?: string;
-  /** PEM file of the one certificate to accept, whatever host it names; otherwise as the system judges. */
+  /** PEM file of the only certificate to accept, for any host; default: the system's authorities. */
   readonly tlsCert?: string | undefined;
 }
 
 /**
- * Connects a device by MQTT.js and resolves with the client once the broker has accepted it. Small packets leave at
- * once (TCP_NODELAY): otherwise each acknowledgement costs 40 ms. Throws when the first login fails; later ones are
- * repeated if `options.reconnectPeriod` says so. `take` gets every message from the first on.
+ * Connects a device by MQTT.js; throws when the broker does not accept the first login. TCP_NODELAY is set, since
+ * otherwise each acknowledgement costs 40 ms. `take` gets every message.
  */
 export async function connectDevice(
   login: DeviceLogin,
@@ -41,7 +37,7 @@ export async function connectDevice(
     ...(servers.length > 1 && { servers: servers.map(listenerOf) }),
     ...options,
   });
-  // Before the login: what was queued for a session comes in one piece with the broker's welcome.
+  // Before the login: messages queued for a session arrive together with CONNACK.
   client.on("message", take);
   client.on("connect", () => {
     if (client.stream instanceof Socket) client.stream.setNoDelay(true);
@@ -56,7 +52,7 @@ export async function connectDevice(
     client.once("connect", () => {
       client.off("error", refuse);
       client.off("close", refuse);
-      // An unhandled "error" event would end the process; what went wrong later shows as "close".
+      // An unhandled "error" event would end the process; later failures show as "close".
       client.on("error", () => {});
       resolve(client);
     });

@@ -1,12 +1,9 @@
-import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-access";
+import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
 import { z } from "zod";
 
 const WithToken = z.object({ token: z.string() });
 
-/**
- * The MQTT password of a device, over the REST API; makes the device when there is none of that id.
- * Throws when the mesh refuses.
- */
+/** The MQTT password of a device, which is created if there is none of that id. Throws when the mesh refuses. */
 export async function enrolDevice(
   { url, masterKey }: MeshAccess,
   { id, name }: { readonly id: string; readonly name: string },

@@ -17,7 +17,7 @@ function sum(params: unknown): number {
   return Object.values(numbers).reduce((total, number) => total + number, 0);
 }
 
-/** Devices to try the API with, by kind. Each call makes one with a state of its own. */
+/** Devices to try the API with, by kind; each call makes one with its own state. */
 export const deviceModels: {
   readonly [K in DeviceKind]: () => DeviceModel;
 } = {
@@ -79,7 +79,7 @@ export const deviceModels: {
   },
 };
 
-/** Parses the parameters of a call, or fails it as a device does. */
+/** Parses the parameters of a call; throws the error that the caller gets. */
 function checked<T extends z.ZodType>(schema: T, params: unknown): z.output<T> {
   const parsed = schema.safeParse(params);
   if (!parsed.success)

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { DeviceId } from "@devmesh/contracts/model/device-id";
-import { accessRunningMesh } from "@devmesh/launcher/mesh/mesh-access";
+import { accessRunningMesh } from "@devmesh/launcher/mesh/mesh-file";
 import { helpOption, runCommand, WrongUsage } from "@devmesh/launcher/process/command";
 import { stopRequest } from "@devmesh/launcher/process/stop-request";
 import { enrolDevice } from "./device-enrolment.ts";

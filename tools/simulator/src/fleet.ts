@@ -1,13 +1,13 @@
 import { parseArgs } from "node:util";
 import { DeviceId } from "@devmesh/contracts/model/device-id";
-import { accessRunningMesh, type MeshAccess } from "@devmesh/launcher/mesh/mesh-access";
+import { accessRunningMesh, type MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
 import { helpOption, runCommand, WrongUsage } from "@devmesh/launcher/process/command";
 import { stopRequest } from "@devmesh/launcher/process/stop-request";
 import { type FleetOptions, startFleet } from "./fleet/fleet.ts";
 import { fleetDeviceId, maxFleet, removeFleet } from "./fleet/fleet-devices.ts";
 import { totalsLine } from "./fleet/totals.ts";
 
-/** How often totals are told, in milliseconds. */
+/** Interval of the printed totals, in milliseconds. */
 const totalsMs = 5_000;
 
 const usage = `Usage: npm run fleet -- [--devices N] [--prefix NAME] [--flaky [--seed N]]
@@ -58,11 +58,11 @@ function wholeNumber(text: string, max: number): number | null {
   return /^\d{1,10}$/.test(text) && Number(text) <= max ? Number(text) : null;
 }
 
-/** Runs a fleet until it is asked to stop; throws when a device cannot join. */
+/** Runs a fleet until it is stopped; throws when a device cannot join. */
 async function runFleet(mesh: MeshAccess, options: FleetOptions): Promise<void> {
   const stop = stopRequest();
   const fleet = startFleet(mesh, options);
-  const tell = () => {
+  const report = () => {
     const line = totalsLine(fleet.totals, {
       connected: fleet.connected(),
       wanted: options.devices,
@@ -70,15 +70,15 @@ async function runFleet(mesh: MeshAccess, options: FleetOptions): Promise<void> 
     });
     process.stdout.write(`${line}\n`);
   };
-  const telling = setInterval(tell, totalsMs);
+  const reporting = setInterval(report, totalsMs);
   try {
     const joined = fleet.joined.then(() => {
-      if (!stop.signal.aborted) tell();
+      if (!stop.signal.aborted) report();
       return stop.requested;
     });
     await Promise.race([joined, stop.requested]);
   } finally {
-    clearInterval(telling);
+    clearInterval(reporting);
     await fleet.stop();
   }
 }

@@ -1,8 +1,9 @@
+import { isJsonObject } from "@devmesh/contracts/model/json";
 import type { MqttClient } from "mqtt";
 import { z } from "zod";
 import { connectDevice, type DeviceLogin } from "./device-connection.ts";
 
-/** A function of a device, called by RPC. What it throws as {@link FunctionError} reaches the caller. */
+/** A function of a device, called by RPC. The caller gets a {@link FunctionError} that it throws. */
 export type DeviceFunction = (params: unknown) => unknown;
 
 /** Records that a device publishes by itself. */
@@ -18,10 +19,10 @@ export interface DeviceModel {
   /** Shown by `Sys.GetInfo`. */
   readonly app: string;
   readonly functions: Readonly<Record<string, DeviceFunction>>;
-  /** What it reports of itself at first. */
+  /** Initial reported state. */
   readonly reported: Readonly<Record<string, unknown>>;
   readonly telemetry: readonly Telemetry[];
-  /** Told when desired state has been taken over. */
+  /** Called once desired state has been adopted. */
   readonly onDesired?: (desired: Readonly<Record<string, unknown>>) => void;
 }
 
@@ -39,15 +40,15 @@ export class FunctionError extends Error {
 /** A device that lives until it is stopped. */
 export interface SimulatedDevice {
   readonly id: string;
-  /** What it reports of itself now. */
+  /** Reported state. */
   readonly reported: Readonly<Record<string, unknown>>;
-  /** Changes what it reports and tells the mesh. */
+  /** Changes reported state. */
   report(change: Readonly<Record<string, unknown>>): void;
-  /** Whether the broker has accepted its connection and that stands. */
+  /** Whether it is connected now. */
   readonly connected: boolean;
-  /** Cuts the connection without a farewell, as a network does; it connects again. */
+  /** Cuts the connection without DISCONNECT; it connects again. */
   drop(): void;
-  /** Publishes these bytes, whatever they are. */
+  /** Publishes these bytes at QoS 1. */
   send(topic: string, payload: Buffer): void;
   stop(): Promise<void>;
 }
@@ -61,9 +62,8 @@ const RpcFrame = z.object({
 const Delta = z.object({ state: z.record(z.string(), z.unknown()) });
 
 /**
- * Starts a device that answers `RPC.List`, `Sys.GetInfo` and its own functions, takes over what the shadow desires,
- * reports, and publishes its telemetry, over real MQTT. It connects again whenever the connection is lost. Throws
- * when the first login fails.
+ * Starts a device that answers `RPC.List`, `Sys.GetInfo` and its own functions, adopts desired state and publishes its
+ * telemetry, over MQTT. It reconnects by itself. Throws when the first login fails.
  */
 export async function startSimulatedDevice(login: DeviceLogin, model: DeviceModel): Promise<SimulatedDevice> {
   const startedAt = performance.now();
@@ -83,7 +83,7 @@ export async function startSimulatedDevice(login: DeviceLogin, model: DeviceMode
     Object.assign(reported, change);
     publish(client, `${login.id}/shadow/update`, { state: { reported: change } }, 1);
   };
-  const takeOver = (delta: Readonly<Record<string, unknown>>) => {
+  const adopt = (delta: Readonly<Record<string, unknown>>) => {
     if (Object.keys(delta).length === 0) return;
     const changed: Record<string, unknown> = {};
     for (const [member, value] of Object.entries(delta)) changed[member] = merge(reported[member], value);
@@ -100,7 +100,7 @@ export async function startSimulatedDevice(login: DeviceLogin, model: DeviceMode
         if (frame) void answer(client, functions, frame);
       } else if (topic === `${login.id}/shadow/delta`) {
         const delta = Delta.safeParse(received).data;
-        if (delta) takeOver(delta.state);
+        if (delta) adopt(delta.state);
       }
     },
     { reconnectPeriod: 1_000 },
@@ -148,7 +148,7 @@ async function answer(
 }
 
 function publish(client: MqttClient, topic: string, message: unknown, qos: 0 | 1): void {
-  // What could not be sent because the connection is gone is lost, as on a real device without memory.
+  // A message that cannot be sent is lost, as on a device without memory.
   client.publish(topic, JSON.stringify(message), { qos }, () => {});
 }
 
@@ -162,15 +162,11 @@ function parse(payload: Buffer): unknown {
 
 /** RFC 7396, as the shadow itself merges. */
 function merge(target: unknown, patch: unknown): unknown {
-  if (!isObject(patch)) return patch;
-  const merged: Record<string, unknown> = isObject(target) ? { ...target } : {};
+  if (!isJsonObject(patch)) return patch;
+  const merged: Record<string, unknown> = isJsonObject(target) ? { ...target } : {};
   for (const [member, value] of Object.entries(patch)) {
     if (value === null) delete merged[member];
     else merged[member] = merge(merged[member], value);
   }
   return merged;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -5,7 +5,7 @@ import {
   EnvironmentVariable,
   type TlsFiles,
 } from "@devmesh/device-broker/broker-config";
-import { brokerPasswordVariables, issuerVariable } from "./broker-variables.ts";
+import { brokerPasswordVariables, issuerVariable } from "./deployment-secrets.ts";
 
 /** Servers of the cluster in Kubernetes, each with a route to it in `CLUSTER_ROUTE_<n>`. */
 const CLUSTER_SIZE = 3;
@@ -14,7 +14,6 @@ const tls: TlsFiles = { certFile: "/etc/nats/tls/tls.crt", keyFile: "/etc/nats/t
 const plainPorts = { nats: 4222, mqtt: 1883, monitor: 8222 };
 const tlsPorts = { nats: 4222, mqtt: 8883, websocket: 8443, monitor: 8222 };
 
-/** What differs between the configurations. */
 type Variant = Pick<BrokerConfigOptions, "ports" | "tls" | "serverName" | "cluster" | "mqttReplicas">;
 
 const variants: Readonly<Record<string, Variant>> = {

@@ -1,14 +1,25 @@
 import { createHash } from "node:crypto";
 import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
 import { brokerUsers } from "@devmesh/device-broker/broker-config";
-import { createAccountKeyPair } from "@devmesh/device-broker/nkey";
 import { ensureInstallation, type Installation } from "../mesh/installation.ts";
 import { storeOwners } from "../mesh/service-environment.ts";
 
-/** Users of MongoDB: the one that makes the others, and one for each service that keeps data. */
+/** The broker's users by the environment variable of their password, such as `NATS_PASSWORD_RPC_BRIDGE_DEVICES`. */
+export const brokerPasswordVariables: ReadonlyMap<string, string> = new Map(
+  brokerUsers(mesh).map(({ name }) => [passwordVariable(name), name]),
+);
+
+function passwordVariable(name: string): string {
+  return `NATS_PASSWORD_${name.toUpperCase().replaceAll(/[^A-Z]/g, "_")}`;
+}
+
+/** The variable with the public key of the issuer of MQTT logins. */
+export const issuerVariable = "AUTH_ISSUER";
+
+/** Users of MongoDB: `root`, and one for each service with a store. */
 export const mongodbUsers: readonly string[] = ["root", ...storeOwners];
 
-/** Names below which `passwords` of an installation keeps what is no password of a user of the broker. */
+/** Names in `passwords` of an installation that are no users of the broker. */
 const routeName = "nats.route";
 const memberName = "mongodb.member";
 const masterKeyName = "master-key";
@@ -18,21 +29,18 @@ const mongodbName = (user: string) => `mongodb.${user}`;
 export interface DeploymentSecrets {
   /** Password of a user of the broker by its `name`; undefined where there is no such user. */
   readonly brokerPassword: (name: string) => string | undefined;
-  /** With it the servers of a NATS cluster know each other. */
+  /** For the routes of a NATS cluster. */
   readonly routePassword: string;
   readonly issuer: Installation["issuer"];
   readonly keyEncryptionKey: string;
   /** The first master key, where no Job makes one. */
   readonly masterKey: string;
   readonly mongodbPassword: (user: string) => string;
-  /** With it the members of a replica set know each other (`--keyFile`). */
+  /** For the members of a replica set (`--keyFile`). */
   readonly mongodbMemberKey: string;
 }
 
-/**
- * The secrets kept in a file (mode 0600); what is missing is made and stored before it is used, so that the same file
- * always gives the same secrets, and a new release those it needs besides.
- */
+/** The secrets kept in a file (mode 0600); what is missing, as after an upgrade, is made and stored first. */
 export async function deploymentSecrets(file: string): Promise<DeploymentSecrets> {
   const names = [
     ...brokerUsers(mesh).map(({ name }) => name),
@@ -41,11 +49,7 @@ export async function deploymentSecrets(file: string): Promise<DeploymentSecrets
     masterKeyName,
     ...mongodbUsers.map(mongodbName),
   ];
-  const { passwords, issuer, key_encryption_key } = await ensureInstallation(
-    file,
-    names,
-    createAccountKeyPair,
-  );
+  const { passwords, issuer, key_encryption_key } = await ensureInstallation(file, names);
   const made = (name: string) => passwords[name] ?? "";
   return {
     brokerPassword: (name) => passwords[name],
@@ -60,7 +64,7 @@ export async function deploymentSecrets(file: string): Promise<DeploymentSecrets
   };
 }
 
-/** What a service needs to reach the broker as itself. */
+/** The passwords of a service for the broker, as environment variables. */
 export function brokerCredentials(service: ServiceName, secrets: DeploymentSecrets): Record<string, string> {
   const own = secrets.brokerPassword(service);
   const inDevices = secrets.brokerPassword(`${service}.devices`);
@@ -70,7 +74,7 @@ export function brokerCredentials(service: ServiceName, secrets: DeploymentSecre
   };
 }
 
-/** `STORE_URL` of a service whose store is on these hosts, under a user and in a database of the service's name. */
+/** `STORE_URL` of a service whose user and database on these hosts have its name. */
 export function mongodbStoreUrl(
   service: ServiceName,
   hosts: string,
@@ -79,4 +83,18 @@ export function mongodbStoreUrl(
 ): string {
   const password = encodeURIComponent(secrets.mongodbPassword(service));
   return `mongodb://${service}:${password}@${hosts}/${service}?${options}`;
+}
+
+/** The file `.env` that compose.yaml takes its secrets from. */
+export function composeEnvironment(secrets: DeploymentSecrets): string {
+  const variables = [
+    ...[...brokerPasswordVariables].map(([variable, user]) => [variable, secrets.brokerPassword(user)]),
+    [issuerVariable, secrets.issuer.public_key],
+    ["AUTH_ISSUER_SEED", secrets.issuer.seed],
+    ["KEY_ENCRYPTION_KEY", secrets.keyEncryptionKey],
+    ["MASTER_KEY", secrets.masterKey],
+    ...mongodbUsers.map((user) => [`MONGODB_PASSWORD_${user.toUpperCase()}`, secrets.mongodbPassword(user)]),
+  ];
+  // None of these holds a quote, a dollar or a line feed: they are base64, base32 and letters.
+  return variables.map(([name, value]) => `${name}=${value ?? ""}\n`).join("");
 }

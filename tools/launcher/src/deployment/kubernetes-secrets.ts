@@ -1,10 +1,11 @@
 import type { ServiceName } from "@devmesh/contracts/mesh";
 import { serviceNames } from "../mesh/mesh.ts";
 import { storeOwners } from "../mesh/service-environment.ts";
-import { brokerPasswordVariables, issuerVariable } from "./broker-variables.ts";
 import {
   brokerCredentials,
+  brokerPasswordVariables,
   type DeploymentSecrets,
+  issuerVariable,
   mongodbStoreUrl,
   mongodbUsers,
 } from "./deployment-secrets.ts";
@@ -18,9 +19,7 @@ export interface KubernetesSecretsOptions {
   readonly secrets: DeploymentSecrets;
   /** The server that takes mail, with its password. */
   readonly smtpUrl: string;
-  /**
-   * Whether MongoDB runs beside the services (`k8s/components/mongodb`); otherwise `STORE_URL` comes from elsewhere.
-   */
+  /** Whether MongoDB runs beside the services (`k8s/components/mongodb`). */
   readonly withMongodb: boolean;
 }
 
@@ -34,7 +33,7 @@ export interface KubernetesSecret {
 
 /**
  * The Secrets that the manifests name: `nats`, one for each service, and with MongoDB `mongodb` and
- * `<service>-store`. Each holds what one workload needs and nothing of another's.
+ * `<service>-store`. Each holds what its workload needs, and no more.
  */
 export function kubernetesSecrets(options: KubernetesSecretsOptions): readonly KubernetesSecret[] {
   const { secrets, withMongodb } = options;
@@ -45,10 +44,7 @@ export function kubernetesSecrets(options: KubernetesSecretsOptions): readonly K
   ];
 }
 
-/**
- * nats-server reads a variable as a value of its configuration language: in double quotes it is a string whatever it
- * holds.
- */
+/** In double quotes, since nats-server parses a variable as a value of its configuration language. */
 function natsEnvironment(secrets: DeploymentSecrets): Record<string, string> {
   const passwords = [...brokerPasswordVariables].map(([variable, user]) => [
     variable,

@@ -1,9 +1,8 @@
 import { parseArgs } from "node:util";
 import { z } from "zod";
 import { helpOption, runCommand, WrongUsage } from "../process/command.ts";
-import { StartFailure } from "../process/running-process.ts";
-import { composeEnvironment } from "./compose-environment.ts";
-import { type DeploymentSecrets, deploymentSecrets } from "./deployment-secrets.ts";
+import { StartFailure } from "../process/errors.ts";
+import { composeEnvironment, type DeploymentSecrets, deploymentSecrets } from "./deployment-secrets.ts";
 import { kubernetesSecrets } from "./kubernetes-secrets.ts";
 
 const usage = `Usage: (umask 077; npm run --silent secrets -- compose > .env)
@@ -17,13 +16,13 @@ safe, apart from the backups of the stores, which cannot be read without it.
 
 const SmtpUrl = z.url({ protocol: /^smtps?$/ });
 
-interface Wanted {
+interface SecretsOptions {
   readonly kind: "compose" | "kubernetes";
   readonly file: string;
   readonly withMongodb: boolean;
 }
 
-function read(args: string[]): Wanted | "help" {
+function read(args: string[]): SecretsOptions | "help" {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
@@ -40,7 +39,7 @@ function read(args: string[]): Wanted | "help" {
   return { kind, file: values.installation, withMongodb: !values["without-mongodb"] };
 }
 
-/** The Secrets in the form of a List, which is JSON and so YAML, too. */
+/** The Secrets as a List in JSON. */
 function kubernetesList(secrets: DeploymentSecrets, withMongodb: boolean): string {
   const smtpUrl = SmtpUrl.safeParse(process.env.SMTP_URL);
   if (!smtpUrl.success) {
@@ -50,7 +49,7 @@ function kubernetesList(secrets: DeploymentSecrets, withMongodb: boolean): strin
   return `${JSON.stringify({ apiVersion: "v1", kind: "List", items }, null, 2)}\n`;
 }
 
-async function run({ kind, file, withMongodb }: Wanted): Promise<void> {
+async function run({ kind, file, withMongodb }: SecretsOptions): Promise<void> {
   const secrets = await deploymentSecrets(file);
   process.stdout.write(
     kind === "compose" ? composeEnvironment(secrets) : kubernetesList(secrets, withMongodb),

@@ -5,7 +5,7 @@ import type { MeshSettings } from "./settings.ts";
 export interface BrokerAddresses {
   /** NATS listeners; one of them is enough. */
   readonly servers: readonly Address[];
-  /** One or more, comma-separated, as are those of MQTT. */
+  /** One or more, comma-separated, like `mqttUrl`. */
   readonly natsUrl: string;
   readonly mqttUrl: string;
   /** Where devices reach it. */
@@ -40,7 +40,7 @@ function bracketed(host: string): string {
   return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
 }
 
-/** An address that stands for all of them is listened on, but connected to by the loopback. */
+/** The address to connect to: the loopback where the server listens on all addresses. */
 export function reachable(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   return host === "::" ? "::1" : host;

@@ -1,20 +1,19 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import { type BrokerConfigOptions, brokerConfig, brokerUsers } from "@devmesh/device-broker/broker-config";
-import { createAccountKeyPair } from "@devmesh/device-broker/nkey";
 import { type DataFolder, replaceFile } from "./data-folder.ts";
 import { ensureInstallation, type Installation } from "./installation.ts";
 import type { MeshSettings } from "./settings.ts";
 
-/** The secrets of an installation with a password for each user of the mesh's broker; made at the first start. */
+/** The secrets of an installation with a password for each user of the broker; made at the first start. */
 export function installationOf(path: string): Promise<Installation> {
   const users = brokerUsers(mesh).map(({ name }) => name);
-  return ensureInstallation(path, users, createAccountKeyPair);
+  return ensureInstallation(path, users);
 }
 
-/** Where one of the mesh's nats-servers listens and stores, and which others it belongs to. */
+/** Where a nats-server of the mesh listens and stores, and its cluster. */
 export type BrokerPlace = Omit<BrokerConfigOptions, "users" | "issuerPublicKey">;
 
-/** The configuration of one of the mesh's nats-servers: each service a user of its own. It holds passwords. */
+/** The configuration of a nats-server of the mesh, with a user for each service. It holds passwords. */
 export function meshBrokerConfig(place: BrokerPlace, installation: Installation): string {
   return brokerConfig(mesh, {
     ...place,

@@ -3,11 +3,12 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ChildRegistry } from "../process/child-registry.ts";
 import { endByCommandLine } from "../process/command-line.ts";
-import { type RunningProcess, StartFailure } from "../process/running-process.ts";
+import { StartFailure } from "../process/errors.ts";
+import type { RunningProcess } from "../process/supervision.ts";
 import type { DataFolder } from "./data-folder.ts";
 import type { PartLog } from "./service-log.ts";
 
-/** Longest wait, in milliseconds, until nats-server listens; a large JetStream folder takes a while to be read. */
+/** Longest wait, in milliseconds, until nats-server listens: it reads a large JetStream folder first. */
 const LISTEN_MS = 60_000;
 
 /** An address to wait for. */
@@ -17,19 +18,18 @@ export interface Address {
 }
 
 /**
- * Ends a nats-server that a launcher of this data folder left behind; recognised by its pid file and its command
- * line.
+ * Ends a leftover nats-server of this data folder, recognised by its pid file and command line. Returns whether there
+ * was one.
  */
-export async function endLeftoverBroker(folder: DataFolder): Promise<void> {
+export async function endLeftoverBroker(folder: DataFolder): Promise<boolean> {
   const text = await readFile(folder.brokerPid, "utf8").catch(() => "");
   const pid = Number.parseInt(text, 10);
-  await endByCommandLine(pid, ["nats-server", folder.brokerConfig], 10_000);
+  return await endByCommandLine(pid, ["nats-server", folder.brokerConfig], 10_000);
 }
 
 /**
- * Starts nats-server with the configuration of the data folder and resolves when it listens on all the addresses.
- * Rejects with a {@link StartFailure} otherwise, and nothing of it runs then. A watcher ends it when this process
- * dies.
+ * Starts nats-server with the configuration of the data folder and resolves when it listens on all addresses. Rejects
+ * with a {@link StartFailure} otherwise; nothing of it runs then. A guard ends it when this process dies.
  */
 export async function startBroker(
   binary: string,
@@ -53,12 +53,12 @@ export async function startBroker(
     return child;
   } catch (cause) {
     await child.end(5_000);
-    const reason = ended.signal.aborted ? (log.lastComplaint() ?? (await child.ended)) : "it does not listen";
+    const reason = ended.signal.aborted ? (log.lastProblem() ?? (await child.ended)) : "it does not listen";
     throw new StartFailure(`could not start: ${reason}`, { cause });
   }
 }
 
-/** Waits until something accepts connections on each address; rejects after `withinMs` or when `signal` fires. */
+/** Waits until every address accepts connections; rejects after `withinMs` or when `signal` fires. */
 async function awaitListening(
   addresses: readonly Address[],
   withinMs: number,
@@ -70,9 +70,7 @@ async function awaitListening(
   }
 }
 
-/**
- * Waits until something accepts connections on one of the addresses; rejects after `withinMs` or when `signal` fires.
- */
+/** Waits until one of the addresses accepts connections; rejects after `withinMs` or when `signal` fires. */
 export async function awaitAnyListening(
   addresses: readonly Address[],
   withinMs: number,
@@ -84,7 +82,8 @@ export async function awaitAnyListening(
   found.abort();
 }
 
-function accepts({ host, port }: Address): Promise<boolean> {
+/** Whether something accepts TCP connections there now. */
+export function accepts({ host, port }: Address): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
     const settle = (answer: boolean) => {

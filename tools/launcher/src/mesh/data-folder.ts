@@ -1,29 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { open, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StartFailure } from "../process/running-process.ts";
-import { systemErrorCode } from "../process/system-error.ts";
-import { makeFolder } from "./make-folder.ts";
-import { syncToDisk } from "./sync-to-disk.ts";
+import { StartFailure, systemErrorCode } from "../process/errors.ts";
 
-/** The files and folders of one mesh's data folder. */
-export interface DataFolder {
-  readonly path: string;
-  readonly installation: string;
-  readonly meshFile: string;
-  readonly masterKey: string;
-  readonly outbox: string;
-  readonly brokerConfig: string;
-  readonly brokerPid: string;
-  readonly jetstream: string;
-  logOf(part: string): string;
-  /** `STORE_URL` of a service that keeps its data here. */
-  storeUrlOf(service: string): string;
-}
-
-/** Names what a data folder holds; nothing is made. */
-export function dataFolder(path: string): DataFolder {
+/** The paths in a data folder; nothing is made. */
+export function dataFolder(path: string) {
   return {
     path,
     installation: join(path, "installation.json"),
@@ -33,15 +15,19 @@ export function dataFolder(path: string): DataFolder {
     brokerConfig: join(path, "nats-server.conf"),
     brokerPid: join(path, "nats-server.pid"),
     jetstream: join(path, "jetstream"),
-    logOf: (part) => join(path, "logs", `${part}.log`),
-    storeUrlOf: (service) => `sqlite:${join(path, `${service}.db`)}`,
+    logOf: (part: string) => join(path, "logs", `${part}.log`),
+    /** `STORE_URL` of a service that keeps its data here. */
+    storeUrlOf: (service: string) => `sqlite:${join(path, `${service}.db`)}`,
   };
 }
 
-/** What a first start writes, in bytes: with less room there is no use in beginning. */
+/** The files and folders of one mesh's data folder. */
+export type DataFolder = Readonly<ReturnType<typeof dataFolder>>;
+
+/** What a first start writes, in bytes. */
 const FIRST_START_BYTES = 1024 * 1024;
 
-/** Makes the folder (mode 0700) and sees whether it can be written and has room. Throws a {@link StartFailure}. */
+/** Makes the folder (mode 0700) and checks that it can be written. Throws a {@link StartFailure}. */
 export async function prepareDataFolder(folder: DataFolder): Promise<void> {
   try {
     await makeFolder(folder.path);
@@ -64,13 +50,12 @@ function notWritable(folder: DataFolder, why: string | undefined, cause: unknown
   );
 }
 
-/** SQLite's code for a file that another process has locked; extended codes have it in their last byte. */
+/** SQLite's code for a file that another process has locked: the last byte of extended codes. */
 const SQLITE_BUSY = 5;
 
 /**
- * Takes the folder for this process until it ends, however it ends: the operating system holds the lock (SQLite's
- * own, so that it works alike on Linux and macOS), and nothing stale can stay behind. Throws a {@link StartFailure}
- * when another mesh has it, or the file of the lock is somebody else's.
+ * Locks the folder for this process until it ends. The lock is SQLite's own, so the operating system holds it on Linux
+ * and macOS alike and none gets stale. Throws a {@link StartFailure} when another mesh holds it.
  */
 export function lockDataFolder(folder: DataFolder): { release(): void } {
   const file = join(folder.path, "launcher.lock");
@@ -91,9 +76,7 @@ export function lockDataFolder(folder: DataFolder): { release(): void } {
   return { release: () => held.close() };
 }
 
-/**
- * Replaces a file as a whole (mode 0600): after a crash at any moment either the old content stands there or the new.
- */
+/** Replaces a file atomically (mode 0600): after a crash it has either the old content or the new. */
 export async function replaceFile(path: string, content: string): Promise<void> {
   const unfinished = `${path}.${randomUUID()}.part`;
   try {
@@ -108,5 +91,32 @@ export async function replaceFile(path: string, content: string): Promise<void> 
     await syncToDisk(dirname(path));
   } finally {
     await rm(unfinished, { force: true });
+  }
+}
+
+/**
+ * Makes a folder (mode 0700) and its missing parents; an existing one stays as it is. Throws the system's error.
+ * Node's own `recursive` never ends where a missing folder cannot be made, as below `/proc`.
+ */
+export async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code === "EEXIST" && (await stat(path)).isDirectory()) return;
+    const above = dirname(path);
+    if (code !== "ENOENT" || above === path) throw error;
+    await makeFolder(above);
+    await mkdir(path, { mode: 0o700 });
+  }
+}
+
+/** The content of a file or folder survives a power cut once this resolves. */
+export async function syncToDisk(path: string): Promise<void> {
+  const file = await open(path, "r");
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }

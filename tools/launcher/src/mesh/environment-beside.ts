@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { ServiceName } from "@devmesh/contracts/mesh";
-import { StartFailure } from "../process/running-process.ts";
+import { StartFailure } from "../process/errors.ts";
 import { dataFolder } from "./data-folder.ts";
 import { readInstallation } from "./installation.ts";
 import { readRunningMesh } from "./mesh-file.ts";
@@ -8,9 +8,9 @@ import { serviceEnvironment, storeOwners } from "./service-environment.ts";
 import { meshSettings } from "./settings.ts";
 
 /**
- * The environment of a service that is to run beside a mesh which is up, by the mesh's data folder: what the launcher
- * would give it, changed by `env`. The URL of a shared store is not in that folder, so `env` must hold `STORE_URL`
- * where the mesh has one. @throws StartFailure when no such mesh runs, or when the service cannot run twice.
+ * The environment of a service beside the mesh that runs with a data folder: what the launcher would give it, changed
+ * by `env`, which must hold `STORE_URL` where the mesh has one. Throws a {@link StartFailure} when no such mesh runs,
+ * or the service cannot run twice.
  */
 export async function environmentBeside(
   dataDir: string,
@@ -42,7 +42,7 @@ export async function environmentBeside(
   });
 }
 
-/** Some services cannot run twice beside each other: an SQLite file serves one process, and a port too. */
+/** An SQLite file serves one process, as does a port. */
 function refuseSecond(service: ServiceName, storeUrl: string | undefined, samePort: boolean): void {
   const instead = `start the mesh with npm start -- --without ${service}`;
   if (storeOwners.has(service) && (storeUrl === undefined || storeUrl.startsWith("sqlite:"))) {

@@ -1,32 +1,23 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { createAccountKeyPair } from "@devmesh/device-broker/nkey";
 import { z } from "zod";
-import { StartFailure } from "../process/running-process.ts";
-import { systemErrorCode } from "../process/system-error.ts";
+import { StartFailure, systemErrorCode } from "../process/errors.ts";
 import { replaceFile } from "./data-folder.ts";
 
-/**
- * The secrets of one installation: made at its first start, kept in `DATA_DIR/installation.json` (mode 0600), never
- * shown.
- */
+/** The secrets of one installation: made at its first start, kept in `DATA_DIR/installation.json` (mode 0600). */
 const Installation = z.object({
   created_at: z.iso.datetime(),
   /** Password of each user of the broker. */
   passwords: z.record(z.string(), z.string().min(20)),
-  /** The account key pair with which the auth callout signs; nats-server knows the public half. */
+  /** The account key pair that signs answers of the auth callout; nats-server has the public key. */
   issuer: z.object({ seed: z.string().min(1), public_key: z.string().min(1) }),
-  /** AES-256 key, base64, under which keys are stored. */
+  /** AES-256 key, base64, that encrypts stored keys. */
   key_encryption_key: z.base64(),
 });
 export type Installation = z.infer<typeof Installation>;
 
-/** What only service-kit can make: an NKey pair of an account. */
-export type MakeIssuer = () => { seed: string; publicKey: string };
-
-/**
- * Reads the secrets of an installation. Throws a {@link StartFailure} when they are unreadable; null when there are
- * none yet.
- */
+/** Reads the secrets; null when there are none yet. Throws a {@link StartFailure} when they are unreadable. */
 export async function readInstallation(path: string): Promise<Installation | null> {
   let text: string;
   try {
@@ -47,25 +38,18 @@ export async function readInstallation(path: string): Promise<Installation | nul
   }
 }
 
-/**
- * The secrets of an installation with a password for each of `users`; what is missing is made and stored before it is
- * used.
- */
-export async function ensureInstallation(
-  path: string,
-  users: readonly string[],
-  makeIssuer: MakeIssuer,
-): Promise<Installation> {
+/** The secrets with a password for each of `users`; what is missing is made and stored first. */
+export async function ensureInstallation(path: string, users: readonly string[]): Promise<Installation> {
   const known = await readInstallation(path);
   if (known && users.every((user) => user in known.passwords)) return known;
-  const installation = known ? { ...known, passwords: { ...known.passwords } } : newInstallation(makeIssuer);
+  const installation = known ? { ...known, passwords: { ...known.passwords } } : newInstallation();
   for (const user of users) installation.passwords[user] ??= randomBytes(32).toString("base64url");
   await replaceFile(path, `${JSON.stringify(installation, null, 2)}\n`);
   return installation;
 }
 
-function newInstallation(makeIssuer: MakeIssuer): Installation {
-  const issuer = makeIssuer();
+function newInstallation(): Installation {
+  const issuer = createAccountKeyPair();
   return {
     created_at: new Date().toISOString(),
     passwords: {},

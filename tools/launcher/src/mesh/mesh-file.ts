@@ -1,8 +1,9 @@
 import { readFile, rm } from "node:fs/promises";
 import { z } from "zod";
 import { commandLineOf } from "../process/command-line.ts";
-import { StartFailure } from "../process/running-process.ts";
-import { type DataFolder, replaceFile } from "./data-folder.ts";
+import { StartFailure } from "../process/errors.ts";
+import { type DataFolder, dataFolder, replaceFile } from "./data-folder.ts";
+import { meshSettings } from "./settings.ts";
 
 const RunningPart = z.object({
   pid: z.int(),
@@ -10,7 +11,7 @@ const RunningPart = z.object({
   ops: z.string().nullable(),
 });
 
-/** What `DATA_DIR/mesh.json` tells other scripts about a mesh that is up; it holds no secret. */
+/** `DATA_DIR/mesh.json`: a mesh that is up, for other programs; without secrets. */
 export const MeshFile = z.object({
   /** Process id of the launcher. */
   pid: z.int(),
@@ -22,35 +23,28 @@ export const MeshFile = z.object({
   /** Path of the certificate that MQTT shows; null without TLS. */
   mqtt_tls_cert: z.string().nullable(),
   nats_url: z.string(),
-  /** What the launcher was told of the settings that a service started beside it must share. */
+  /** Settings of the launcher that a service started beside it must share. */
   settings: z.object({ host: z.string(), port: z.int(), mqtt_port: z.int(), public_url: z.string() }),
   nats_server: z.object({ pid: z.int() }).nullable(),
   services: z.record(z.string(), RunningPart),
 });
 export type MeshFile = z.infer<typeof MeshFile>;
 
-/** Keeps the file of one mesh in step with it. */
-export interface MeshFileWriter {
-  /** Replaces the file as a whole; one after the other. */
-  write(mesh: MeshFile): Promise<void>;
-  remove(): Promise<void>;
-}
-
-/** The only writer of a file. */
-export function meshFileWriter(path: string): MeshFileWriter {
+/** The only writer of a file: it replaces the file atomically, one write at a time. */
+export function meshFileWriter(path: string) {
   let last: Promise<void> = Promise.resolve();
-  const inTurn = (step: () => Promise<void>) => {
-    const turn = last.then(step);
-    last = turn.catch(() => {});
-    return turn;
+  const afterLast = (step: () => Promise<void>) => {
+    const done = last.then(step);
+    last = done.catch(() => {});
+    return done;
   };
   return {
-    write: (mesh) => inTurn(() => replaceFile(path, `${JSON.stringify(mesh, null, 2)}\n`)),
-    remove: () => inTurn(() => rm(path, { force: true })),
+    write: (mesh: MeshFile) => afterLast(() => replaceFile(path, `${JSON.stringify(mesh, null, 2)}\n`)),
+    remove: () => afterLast(() => rm(path, { force: true })),
   };
 }
 
-/** The mesh the file tells of; null without a readable file. It may be left over: see whether `pid` runs. */
+/** Reads the file; null without a readable one. It may be left over: check whether `pid` runs. */
 export async function readMeshFile(path: string): Promise<MeshFile | null> {
   try {
     return MeshFile.parse(JSON.parse(await readFile(path, "utf8")));
@@ -66,4 +60,22 @@ export async function readRunningMesh(folder: DataFolder): Promise<MeshFile> {
   throw new StartFailure(
     `No mesh runs with the data folder ${folder.path}: start one with npm start, or set DATA_DIR.`,
   );
+}
+
+/** Addresses and master key of a mesh. */
+export interface MeshAccess {
+  /** Base address of the REST API, without a slash at its end. */
+  readonly url: string;
+  readonly mqttUrl: string;
+  /** PEM file of the certificate of MQTT over TLS; absent without TLS. */
+  readonly mqttTlsCert?: string | undefined;
+  readonly masterKey: string;
+}
+
+/** Access to the mesh that runs with the environment's `DATA_DIR`. Throws a `StartFailure` when none does. */
+export async function accessRunningMesh(env: NodeJS.ProcessEnv): Promise<MeshAccess> {
+  const folder = dataFolder(meshSettings(env).dataDir);
+  const { url, mqtt_url, mqtt_tls_cert } = await readRunningMesh(folder);
+  const masterKey = (await readFile(folder.masterKey, "utf8")).trim();
+  return { url, mqttUrl: mqtt_url, mqttTlsCert: mqtt_tls_cert ?? undefined, masterKey };
 }

@@ -3,32 +3,34 @@ import { findNatsServer } from "../nats-server/find-nats-server.ts";
 import { brokerBackOff, serviceBackOff } from "../process/back-off.ts";
 import type { ChildRegistry } from "../process/child-registry.ts";
 import { endByCommandLine } from "../process/command-line.ts";
-import { type RunningProcess, StartFailure } from "../process/running-process.ts";
-import { type Supervision, type SupervisionReport, supervise } from "../process/supervision.ts";
+import { messageOf, StartFailure } from "../process/errors.ts";
+import {
+  type RunningProcess,
+  type Supervision,
+  type SupervisionReport,
+  supervise,
+} from "../process/supervision.ts";
+import type { Terminal } from "../terminal.ts";
 import { type BrokerAddresses, brokerAddresses, reachable } from "./broker-addresses.ts";
 import { installationOf, writeBrokerConfig } from "./broker-configuration.ts";
-import { syncDescriptions } from "./broker-files.ts";
 import { awaitAnyListening, endLeftoverBroker, startBroker } from "./broker-process.ts";
-import { brokerStorage } from "./broker-storage.ts";
+import { restartAfterWriteErrors, syncDescriptions } from "./broker-storage.ts";
 import { type DataFolder, dataFolder, lockDataFolder, prepareDataFolder } from "./data-folder.ts";
 import type { Installation } from "./installation.ts";
 import { type MeshFile, meshFileWriter, readMeshFile } from "./mesh-file.ts";
 import { checkPorts, type WantedPort } from "./ports.ts";
-import { withoutRepeats } from "./repeats.ts";
 import { serviceEnvironment } from "./service-environment.ts";
-import { brokerLog, type PartLog, serviceLog } from "./service-log.ts";
-import { type ServicePlace, type ServiceProcess, serviceEntry, startService } from "./service-process.ts";
+import { brokerLog, type PartLog, serviceLog, withoutRepeats } from "./service-log.ts";
+import { type ServiceProcess, serviceEntry, startService } from "./service-process.ts";
 import { httpUrl, type MeshSettings } from "./settings.ts";
 
-/**
- * Time, in milliseconds, that a service has to close its store after the running calls are done, and nats-server to
- * close its files.
- */
+/** Time, in milliseconds, that a service has to close its store once the running calls are done. */
 const CLOSING_MS = 7_000;
+/** Time, in milliseconds, that nats-server has to close its files. */
 const BROKER_GRACE_MS = 10_000;
 
 /** What is needed to start a mesh. */
-export interface MeshStart {
+export interface MeshOptions {
   readonly settings: MeshSettings;
   readonly env: NodeJS.ProcessEnv;
   /** Root of the repository, where `services/` is. */
@@ -36,9 +38,7 @@ export interface MeshStart {
   /** Services that somebody else runs beside this mesh. */
   readonly without: ReadonlySet<ServiceName>;
   readonly children: ChildRegistry;
-  /** For the user, on standard output and on standard error. */
-  say(sentence: string): void;
-  complain(line: string): void;
+  readonly terminal: Terminal;
 }
 
 /** A mesh that is up; its parts are restarted when they die. */
@@ -53,75 +53,81 @@ export interface Mesh {
 /** The services of the mesh, in the order of their declaration. */
 export const serviceNames = Object.keys(declaration) as ServiceName[];
 
+/** A mesh while it starts, and then while it runs. */
+interface MeshState extends MeshOptions {
+  readonly folder: DataFolder;
+  readonly installation: Installation;
+  readonly addresses: BrokerAddresses;
+  readonly logs: PartLog[];
+  broker: Supervision<RunningProcess> | null;
+  readonly services: Map<ServiceName, Supervision<ServiceProcess>>;
+  readonly stopping: AbortController;
+  readonly report: SupervisionReport;
+}
+
 /**
- * Brings a mesh up and resolves when all of it is ready. Rejects with a {@link StartFailure}, or when `signal` fires;
+ * Starts a mesh and resolves when all of it is ready. Rejects with a {@link StartFailure}, or when `signal` fires;
  * nothing is left running then.
  */
-export async function startMesh(start: MeshStart, signal: AbortSignal): Promise<Mesh> {
-  const { settings, say } = start;
-  const quietly: MeshStart = { ...start, complain: withoutRepeats(start.complain, () => performance.now()) };
+export async function startMesh(options: MeshOptions, signal: AbortSignal): Promise<Mesh> {
+  const { settings, terminal, without } = options;
   const folder = dataFolder(settings.dataDir);
   await using undo = new AsyncDisposableStack();
 
   await prepareDataFolder(folder);
   const lock = lockDataFolder(folder);
   undo.defer(() => lock.release());
-  await endLeftovers(folder, say);
-  await checkPorts(settings.host, wantedPorts(settings, start.without));
-  const installation = await installationOf(folder.installation);
+  if (await endLeftovers(folder)) terminal.log("Ended what an earlier start of this mesh had left running.");
+  await checkPorts(settings.host, wantedPorts(settings, without));
 
-  const addresses = brokerAddresses(settings);
-  const parts: MeshParts = {
+  const meshFile = meshFileWriter(folder.meshFile);
+  const mesh: MeshState = {
+    ...options,
+    folder,
+    installation: await installationOf(folder.installation),
+    addresses: brokerAddresses(settings),
     logs: [],
     broker: null,
     services: new Map(),
     stopping: new AbortController(),
-  };
-  undo.defer(() => {
-    for (const log of parts.logs) log.close();
-  });
-  const meshFile = meshFileWriter(folder.meshFile);
-  undo.defer(() => meshFile.remove());
-  const report: SupervisionReport = {
-    say,
-    changed: () => {
-      meshFile
-        .write(describe(settings, addresses, parts))
-        .catch((error) =>
-          start.complain(`mesh.json could not be written: ${error instanceof Error ? error.message : error}`),
-        );
+    report: {
+      log: (sentence) => terminal.log(sentence),
+      changed: () => {
+        meshFile
+          .write(describe(mesh))
+          .catch((error) => terminal.warn(`mesh.json could not be written: ${messageOf(error)}`));
+      },
     },
   };
+  undo.defer(() => {
+    for (const log of mesh.logs) log.close();
+  });
+  undo.defer(() => meshFile.remove());
 
-  const broker = await bringUpBroker(quietly, folder, installation, addresses, parts, report, signal);
-  parts.broker = broker;
-  undo.defer(() => broker?.stop(BROKER_GRACE_MS));
+  const warn = withoutRepeats(
+    (line) => terminal.warn(line),
+    () => performance.now(),
+  );
+  mesh.broker = await bringUpBroker(mesh, warn, signal);
+  undo.defer(() => mesh.broker?.stop(BROKER_GRACE_MS));
 
   undo.defer(async () => {
-    parts.stopping.abort();
-    const gateway = parts.services.get("gateway");
+    mesh.stopping.abort();
     const graceMs = settings.drainMs + CLOSING_MS;
-    await gateway?.stop(graceMs);
-    await Promise.all([...parts.services.values()].map((service) => service.stop(graceMs)));
+    await mesh.services.get("gateway")?.stop(graceMs);
+    await Promise.all([...mesh.services.values()].map((service) => service.stop(graceMs)));
   });
-  await bringUpServices(quietly, folder, installation, addresses, parts, report, signal);
-  if (broker) await syncDescriptions(folder.jetstream);
-  await meshFile.write(describe(settings, addresses, parts));
+  await bringUpServices(mesh, warn, signal);
+  if (mesh.broker) await syncDescriptions(folder.jetstream);
+  await meshFile.write(describe(mesh));
 
   const running = undo.move();
   return {
     url: httpUrl(settings.host, settings.port),
-    mqttUrl: addresses.mqttUrl,
+    mqttUrl: mesh.addresses.mqttUrl,
     folder,
     stop: () => running.disposeAsync(),
   };
-}
-
-interface MeshParts {
-  readonly logs: PartLog[];
-  broker: Supervision<RunningProcess> | null;
-  readonly services: Map<ServiceName, Supervision<ServiceProcess>>;
-  readonly stopping: AbortController;
 }
 
 function wantedPorts(settings: MeshSettings, without: ReadonlySet<ServiceName>): WantedPort[] {
@@ -135,11 +141,8 @@ function wantedPorts(settings: MeshSettings, without: ReadonlySet<ServiceName>):
   return ports;
 }
 
-/**
- * A launcher that was killed leaves processes that are about to end, or, without its watcher, a nats-server that is
- * not.
- */
-async function endLeftovers(folder: DataFolder, say: (sentence: string) => void): Promise<void> {
+/** Ends processes that a killed launcher has left, and returns whether there were any. */
+async function endLeftovers(folder: DataFolder): Promise<boolean> {
   const before = await readMeshFile(folder.meshFile);
   const services = Object.entries(before?.services ?? {}) as [ServiceName, { pid: number }][];
   const ended = await Promise.all([
@@ -148,22 +151,20 @@ async function endLeftovers(folder: DataFolder, say: (sentence: string) => void)
     ),
     endLeftoverBroker(folder),
   ]);
-  if (ended.some(Boolean)) say("Ended what an earlier start of this mesh had left running.");
+  return ended.some(Boolean);
 }
 
 async function bringUpBroker(
-  { settings, env, children, say, complain }: MeshStart,
-  folder: DataFolder,
-  installation: Installation,
-  addresses: BrokerAddresses,
-  parts: MeshParts,
-  report: SupervisionReport,
+  mesh: MeshState,
+  warn: (line: string) => void,
   signal: AbortSignal,
 ): Promise<Supervision<RunningProcess> | null> {
+  const { settings, env, children, terminal, folder, installation, addresses } = mesh;
+  const log = (sentence: string) => terminal.log(sentence);
   await writeBrokerConfig(settings, folder, installation);
-  const found = await findNatsServer({ env, say, signal });
+  const found = await findNatsServer({ env, log, signal });
   if (found.kind === "running") {
-    say(`Using the nats-server at ${addresses.natsUrl}; it must run with ${folder.brokerConfig}.`);
+    log(`Using the nats-server at ${addresses.natsUrl}; it must run with ${folder.brokerConfig}.`);
     await awaitAnyListening(addresses.servers, 10_000, signal).catch((cause) => {
       throw new StartFailure(
         `Nothing answers at ${addresses.natsUrl}, which NATS_URL names; start nats-server there with --config ${folder.brokerConfig}.`,
@@ -172,68 +173,57 @@ async function bringUpBroker(
     });
     return null;
   }
-  const onWriteError = brokerStorage({
+  const onWriteError = restartAfterWriteErrors({
     folder: folder.jetstream,
-    broker: () => parts.broker,
+    broker: () => mesh.broker,
     graceMs: BROKER_GRACE_MS,
-    say,
-    signal: parts.stopping.signal,
+    log,
+    signal: mesh.stopping.signal,
   });
-  const log = brokerLog(folder.logOf("nats-server"), complain, onWriteError);
-  parts.logs.push(log);
+  const partLog = brokerLog(folder.logOf("nats-server"), warn, onWriteError);
+  mesh.logs.push(partLog);
   const host = reachable(settings.host);
-  const listeners = [
-    { host, port: settings.natsPort },
-    { host, port: settings.mqttPort },
-    ...(settings.mqttWebsocketPort ? [{ host, port: settings.mqttWebsocketPort }] : []),
-  ];
+  const ports = [settings.natsPort, settings.mqttPort, settings.mqttWebsocketPort];
+  const listeners = ports.flatMap((port) => (port === undefined ? [] : [{ host, port }]));
   const part = {
     name: "nats-server",
-    start: (stop: AbortSignal) => startBroker(found.path, folder, listeners, log, children, stop),
+    start: (stop: AbortSignal) => startBroker(found.path, folder, listeners, partLog, children, stop),
     backOff: brokerBackOff,
   };
-  return await named("nats-server", supervise(part, report, signal));
+  return await withName(part.name, supervise(part, mesh.report, signal));
 }
 
 async function bringUpServices(
-  { settings, env, repository, without, children, say, complain }: MeshStart,
-  folder: DataFolder,
-  installation: Installation,
-  { natsUrl, mqttUrl, mqttPublicUrl }: BrokerAddresses,
-  parts: MeshParts,
-  report: SupervisionReport,
+  mesh: MeshState,
+  warn: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
+  const { settings, env, repository, without, children, folder, installation, addresses } = mesh;
   const oneFailed = new AbortController();
   const either = AbortSignal.any([signal, oneFailed.signal]);
-  const place: ServicePlace = { repository, dataDir: folder.path, children, say };
-  const mqttTlsCert = settings.mqttTls?.certFile;
-  const surroundings = {
-    settings,
-    folder,
-    installation,
-    natsUrl,
-    mqttUrl,
-    mqttPublicUrl,
-    mqttTlsCert,
-    inherited: env,
-  };
-
   const bringUp = async (service: ServiceName) => {
-    // Once one has failed, what the others say is how they are ended, and would bury the reason.
-    const log = serviceLog(
-      service,
-      folder.logOf(service),
-      (line) => oneFailed.signal.aborted || complain(line),
-    );
-    parts.logs.push(log);
-    const serviceEnv = serviceEnvironment(service, surroundings);
+    // Once one has failed, the others are ended, and what they log then would bury the reason.
+    const partLog = serviceLog(service, folder.logOf(service), (line) => {
+      if (!oneFailed.signal.aborted) warn(line);
+    });
+    mesh.logs.push(partLog);
+    const serviceEnv = serviceEnvironment(service, {
+      settings,
+      folder,
+      installation,
+      natsUrl: addresses.natsUrl,
+      mqttUrl: addresses.mqttUrl,
+      mqttPublicUrl: addresses.mqttPublicUrl,
+      mqttTlsCert: settings.mqttTls?.certFile,
+      inherited: env,
+    });
+    const options = { repository, dataDir: folder.path, children, log: mesh.report.log };
     const part = {
       name: service,
-      start: (stop: AbortSignal) => startService(service, serviceEnv, log, place, stop),
+      start: (stop: AbortSignal) => startService(service, serviceEnv, partLog, options, stop),
       backOff: serviceBackOff,
     };
-    parts.services.set(service, await named(service, supervise(part, report, either)));
+    mesh.services.set(service, await withName(service, supervise(part, mesh.report, either)));
   };
   let failure: unknown = null;
   await Promise.all(
@@ -249,7 +239,7 @@ async function bringUpServices(
   if (failure) throw failure;
 }
 
-async function named<T>(part: string, starting: Promise<T>): Promise<T> {
+async function withName<T>(part: string, starting: Promise<T>): Promise<T> {
   try {
     return await starting;
   } catch (error) {
@@ -258,13 +248,12 @@ async function named<T>(part: string, starting: Promise<T>): Promise<T> {
   }
 }
 
-function describe(settings: MeshSettings, addresses: BrokerAddresses, parts: MeshParts): MeshFile {
-  const services: MeshFile["services"] = {};
-  for (const [service, supervision] of parts.services) {
-    const running = supervision.current();
-    if (running) services[service] = { pid: running.pid, ops: running.ops };
-  }
-  const broker = parts.broker?.current();
+function describe({ settings, addresses, broker, services }: MeshState): MeshFile {
+  const running = [...services].flatMap(([service, supervision]) => {
+    const current = supervision.current();
+    return current ? [[service, { pid: current.pid, ops: current.ops }] as const] : [];
+  });
+  const brokerProcess = broker?.current();
   return {
     pid: process.pid,
     url: httpUrl(settings.host, settings.port),
@@ -278,7 +267,7 @@ function describe(settings: MeshSettings, addresses: BrokerAddresses, parts: Mes
       mqtt_port: settings.mqttPort,
       public_url: settings.publicUrl,
     },
-    nats_server: broker ? { pid: broker.pid } : null,
-    services,
+    nats_server: brokerProcess ? { pid: brokerProcess.pid } : null,
+    services: Object.fromEntries(running),
   };
 }

@@ -1,16 +1,13 @@
 import { createServer } from "node:net";
-import { StartFailure } from "../process/running-process.ts";
+import { StartFailure } from "../process/errors.ts";
 
-/** A port that the mesh will listen on, and the variable that moves it. */
+/** A port that the mesh will listen on, and its variable. */
 export interface WantedPort {
   readonly variable: string;
   readonly port: number;
 }
 
-/**
- * Throws a {@link StartFailure} that names the first port that is wanted twice or cannot be listened on, and its
- * variable.
- */
+/** Throws a {@link StartFailure} for the first port that is wanted twice or cannot be listened on. */
 export async function checkPorts(host: string, wanted: readonly WantedPort[]): Promise<void> {
   const taken = new Map<number, string>();
   for (const { variable, port } of wanted) {

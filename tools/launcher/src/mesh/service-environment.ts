@@ -2,33 +2,17 @@ import { join } from "node:path";
 import type { ServiceName } from "@devmesh/contracts/mesh";
 import type { DataFolder } from "./data-folder.ts";
 import type { Installation } from "./installation.ts";
-import type { MeshSettings } from "./settings.ts";
+import { type MeshSettings, settingNames } from "./settings.ts";
 
-/** Variables that the launcher hands out itself, each to the services that need it; no service inherits them. */
-const HANDED_OUT: ReadonlySet<string> = new Set([
-  "HOST",
-  "PORT",
-  "MQTT_PORT",
-  "NATS_PORT",
-  "MQTT_WS_PORT",
-  "BROKER_SYNC",
-  "MQTT_TLS_CERT",
-  "MQTT_TLS_KEY",
-  "DATA_DIR",
-  "PUBLIC_URL",
-  "MQTT_PUBLIC_URL",
-  "NATS_URL",
+/** Variables that a service gets from the launcher alone, if at all; the others are inherited. */
+const notInherited: ReadonlySet<string> = new Set([
+  ...settingNames,
   "NATS_USER",
   "NATS_PASSWORD",
   "NATS_DEVICES_PASSWORD",
-  "STORE_URL",
-  "SMTP_URL",
   "OUTBOX_DIR",
-  "MASTER_KEY",
   "MASTER_KEY_FILE",
-  "KEY_ENCRYPTION_KEY",
   "AUTH_ISSUER_SEED",
-  "MQTT_URL",
   "OPS_PORT",
   "NODE_CHANNEL_FD",
 ]);
@@ -36,8 +20,8 @@ const HANDED_OUT: ReadonlySet<string> = new Set([
 /** Services that keep data in a store. */
 export const storeOwners: ReadonlySet<ServiceName> = new Set(["keys", "devices", "data"]);
 
-/** What a service's environment is made of. */
-export interface ServiceSurroundings {
+/** What the environment of a service is made from. */
+export interface ServiceEnvironmentOptions {
   readonly settings: MeshSettings;
   readonly folder: DataFolder;
   readonly installation: Installation;
@@ -51,34 +35,32 @@ export interface ServiceSurroundings {
 }
 
 /**
- * The environment of one service: its own credentials and settings, and of the launcher's environment all that the
- * launcher does not hand out itself. A secret of one service never stands in another's environment.
+ * The environment of one service: its credentials and settings, and what it inherits from the launcher. It holds no
+ * secret of another service.
  */
 export function serviceEnvironment(
   service: ServiceName,
-  surroundings: ServiceSurroundings,
+  options: ServiceEnvironmentOptions,
 ): NodeJS.ProcessEnv {
-  const { settings, folder, installation, natsUrl, inherited } = surroundings;
-  const env: NodeJS.ProcessEnv = {};
-  for (const [name, value] of Object.entries(inherited)) {
-    if (!HANDED_OUT.has(name)) env[name] = value;
-  }
-  env.LOG_LEVEL = settings.logLevel;
-  env.DRAIN_MS = String(settings.drainMs);
-  env.NATS_URL = natsUrl;
-  env.NATS_USER = service;
-  env.NATS_PASSWORD = installation.passwords[service];
-  env.NATS_DEVICES_PASSWORD = installation.passwords[`${service}.devices`];
-  env.OPS_PORT = "0";
-  if (storeOwners.has(service)) env.STORE_URL = storeUrlOf(service, settings, folder);
-  Object.assign(env, ownSettings(service, surroundings));
-  for (const [name, value] of Object.entries(env)) if (value === undefined) delete env[name];
-  return env;
+  const { settings, folder, installation, natsUrl, inherited } = options;
+  const env = {
+    ...Object.fromEntries(Object.entries(inherited).filter(([name]) => !notInherited.has(name))),
+    LOG_LEVEL: settings.logLevel,
+    DRAIN_MS: String(settings.drainMs),
+    NATS_URL: natsUrl,
+    NATS_USER: service,
+    NATS_PASSWORD: installation.passwords[service],
+    NATS_DEVICES_PASSWORD: installation.passwords[`${service}.devices`],
+    OPS_PORT: "0",
+    STORE_URL: storeOwners.has(service) ? storeUrlOf(service, settings, folder) : undefined,
+    ...ownSettings(service, options),
+  };
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
 }
 
 /**
- * `STORE_URL` of one service. Each has a store of its own: a `sqlite:` URL given for the mesh names the folder of
- * their files, a database in a `mongodb:` URL the beginning of their databases' names.
+ * `STORE_URL` of one service. Of the mesh's `STORE_URL`, `sqlite:` names the folder of the services' files, and the
+ * database of a `mongodb:` URL is the prefix of their databases.
  */
 export function storeUrlOf(
   service: ServiceName,
@@ -96,7 +78,7 @@ export function storeUrlOf(
 
 function ownSettings(
   service: ServiceName,
-  { settings, folder, installation, mqttUrl, mqttPublicUrl, mqttTlsCert }: ServiceSurroundings,
+  { settings, folder, installation, mqttUrl, mqttPublicUrl, mqttTlsCert }: ServiceEnvironmentOptions,
 ): NodeJS.ProcessEnv {
   switch (service) {
     case "gateway":

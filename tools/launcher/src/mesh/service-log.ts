@@ -4,6 +4,11 @@ import { z } from "zod";
 import { boundedLog } from "../process/bounded-log.ts";
 import { readLines } from "../process/line-reader.ts";
 
+/** Time, in milliseconds, in which a line is not shown again. */
+const QUIET_MS = 10_000;
+/** Most lines that are remembered. */
+const REMEMBERED = 200;
+
 /** The members of a service's log line that the short form shows. */
 const LogLine = z.object({
   level: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]),
@@ -11,25 +16,21 @@ const LogLine = z.object({
   err: z.object({ message: z.string() }).optional(),
 });
 
-/** What one line means for the user. */
-interface Reading {
-  /** The reason it gives, should it be the last thing the process says. */
-  readonly complaint: string;
-  /** What the user sees at once; null for what the report of the process's end will say. */
+/** A warning or error in a log. */
+interface LoggedProblem {
+  readonly text: string;
+  /** What the user sees at once; null for what the report of the process's end will repeat. */
   readonly shown: string | null;
 }
 
-/** What the log of one part of the mesh goes through. */
+/** The log of one part of the mesh. */
 export interface PartLog {
-  /**
-   * Takes over a stream of the process: every line goes to the file, warnings and errors in short form to the user
-   * too.
-   */
+  /** Writes every line of a stream to the file, and shows warnings and errors to the user in short form. */
   follow(stream: Readable): void;
-  /** The last thing the part said that looks like a reason, for the sentence that tells of its end. */
-  lastComplaint(): string | null;
-  /** What was said so far explains no later end. */
-  forgetComplaint(): void;
+  /** The last warning or error, as a reason for the end of the process. */
+  lastProblem(): string | null;
+  /** What was logged so far explains no later end. */
+  forgetProblem(): void;
   close(): void;
 }
 
@@ -39,9 +40,8 @@ export function serviceLog(name: string, file: string, show: (line: string) => v
 }
 
 /**
- * Opens the log file of nats-server, whose lines carry `[WRN]`, `[ERR]`, `[FTL]`. It logs user name and client id of
- * a failed login: a token that was sent as one of them is redacted. `onWriteError` gets the cause of a write error:
- * what could not be written to fails from then on, until nats-server restarts.
+ * Opens the log file of nats-server, whose lines contain `[WRN]`, `[ERR]`, `[FTL]`. Tokens are redacted: a failed login
+ * logs its user name and client id. `onWriteError` gets the cause of a write error, which only a restart ends.
  */
 export function brokerLog(
   file: string,
@@ -58,8 +58,8 @@ export function brokerLog(
 }
 
 /**
- * What nats-server logs once for each stream and consumer, and when it turns JetStream off altogether. From the
- * line's begin: what follows may be a client id, which a device chooses.
+ * What nats-server logs once for each stream and consumer, and when it turns JetStream off. Anchored at the line's
+ * begin, since what follows may hold a client id, which a device chooses.
  */
 const keptWriteError =
   /^\[\d+\] \S+ \S+ \[ERR\] JetStream (?:(?:stream|consumer) '.*' critical write error: (?:.*: )?(?<cause>.*)$|(?<cause>out of .*), will be DISABLED)/;
@@ -67,47 +67,47 @@ const keptWriteError =
 function partLog(
   file: string,
   show: (line: string) => void,
-  read: (line: string) => Reading | null,
+  read: (line: string) => LoggedProblem | null,
   redact = (line: string) => line,
 ): PartLog {
   const log = boundedLog(file);
-  let complaint: string | null = null;
+  let problem: string | null = null;
   return {
     follow(stream) {
       readLines(stream, (received) => {
         const line = redact(received);
         log.write(`${line}\n`);
-        const reading = read(line);
-        if (!reading) return;
-        complaint = reading.complaint;
-        if (reading.shown !== null) show(reading.shown);
+        const found = read(line);
+        if (!found) return;
+        problem = found.text;
+        if (found.shown !== null) show(found.shown);
       });
     },
-    lastComplaint: () => complaint,
-    forgetComplaint() {
-      complaint = null;
+    lastProblem: () => problem,
+    forgetProblem() {
+      problem = null;
     },
     close: log.close,
   };
 }
 
-function readServiceLine(name: string, line: string): Reading | null {
+function readServiceLine(name: string, line: string): LoggedProblem | null {
   const parsed = parseLine(line);
   if (!parsed) {
-    // What Node prints by itself before it ends: a stack is indented, the sentence is not.
+    // Node's own last words: a stack is indented, the sentence is not.
     if (!/^[A-Za-z]/.test(line) || line.startsWith("Node.js v") || line.startsWith("node:")) return null;
-    return { complaint: line.replace(/\.$/, ""), shown: null };
+    return { text: line.replace(/\.$/, ""), shown: null };
   }
   if (parsed.level !== "warn" && parsed.level !== "error" && parsed.level !== "fatal") return null;
   const text = [parsed.msg, parsed.err?.message].filter(Boolean).join(": ") || "(no message)";
-  return { complaint: text, shown: parsed.level === "fatal" ? null : `${name} ${parsed.level}: ${text}` };
+  return { text, shown: parsed.level === "fatal" ? null : `${name} ${parsed.level}: ${text}` };
 }
 
-function readBrokerLine(line: string): Reading | null {
+function readBrokerLine(line: string): LoggedProblem | null {
   const found = /\[(WRN|ERR|FTL)\] (.*)/.exec(line) ?? /^(nats-server): (.*)/.exec(line);
   const text = found?.[2];
   if (!text) return null;
-  return { complaint: text, shown: found[1] === "ERR" ? `nats-server: ${text}` : null };
+  return { text, shown: found[1] === "ERR" ? `nats-server: ${text}` : null };
 }
 
 function parseLine(line: string): z.infer<typeof LogLine> | null {
@@ -116,4 +116,24 @@ function parseLine(line: string): z.infer<typeof LogLine> | null {
   } catch {
     return null;
   }
+}
+
+/**
+ * Shows each line, but one that repeats at most every ten seconds, with the number of repetitions: a fault that hits
+ * every message must not bury the rest. `now` is any monotonic clock in milliseconds.
+ */
+export function withoutRepeats(show: (line: string) => void, now: () => number): (line: string) => void {
+  const shown = new Map<string, { at: number; more: number }>();
+  return (line) => {
+    const before = shown.get(line);
+    if (before && now() - before.at < QUIET_MS) {
+      before.more++;
+      return;
+    }
+    shown.delete(line);
+    shown.set(line, { at: now(), more: 0 });
+    const [oldest] = shown.keys();
+    if (shown.size > REMEMBERED && oldest !== undefined) shown.delete(oldest);
+    show(before && before.more > 0 ? `${line} (${before.more} more in between)` : line);
+  };
 }

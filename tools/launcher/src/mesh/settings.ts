@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { StartFailure } from "../process/running-process.ts";
+import { StartFailure } from "../process/errors.ts";
 
 const aPort = "must be a port, 1 to 65535";
 const Port = z
@@ -9,7 +9,7 @@ const Port = z
   .transform(Number)
   .refine((port) => port <= 65_535, aPort);
 const aDuration = "must be a whole number of milliseconds, 0 to 600000";
-/** An empty variable counts as one that is not set. */
+/** An empty variable counts as unset. */
 const optional = <T extends z.ZodType>(schema: T) =>
   z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
 /** One or more addresses, comma-separated. */
@@ -22,7 +22,7 @@ const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"]
 const withDefault = <T extends z.ZodType>(schema: T, value: string) =>
   z.preprocess((given) => (given === undefined || given === "" ? value : given), schema);
 
-/** The launcher's environment; the names are those of architecture.md, How it starts. */
+/** The launcher's environment (README.md, Configure). */
 const Environment = z.object({
   HOST: withDefault(z.string(), "127.0.0.1"),
   PORT: withDefault(Port, "8080"),
@@ -55,42 +55,14 @@ const Environment = z.object({
   LOG_LEVEL: withDefault(z.enum(logLevels, `must be one of ${logLevels.join(", ")}`), "info"),
 });
 
-/** How one mesh is to run. */
-export interface MeshSettings {
-  readonly host: string;
-  readonly port: number;
-  readonly mqttPort: number;
-  /** Of the first of `natsUrls`, if there are any. */
-  readonly natsPort: number;
-  /** MQTT over WebSocket; none without it. */
-  readonly mqttWebsocketPort: number | undefined;
-  /** How often the broker syncs what it stores to the disk; `always`: before each acknowledgement. */
-  readonly brokerSync: string;
-  readonly mqttTls: { readonly certFile: string; readonly keyFile: string } | undefined;
-  /** Absolute. */
-  readonly dataDir: string;
-  /** For links in mails, without a slash at its end. */
-  readonly publicUrl: string;
-  /** Where devices reach the broker; undefined: where the broker listens. */
-  readonly mqttPublicUrl: string | undefined;
-  /** Servers that somebody else runs: one, or those of a cluster. Empty: the mesh starts its own. */
-  readonly natsUrls: readonly string[];
-  /** Their MQTT listeners. Empty: on the host of the first, at `mqttPort`. */
-  readonly mqttUrls: readonly string[];
-  readonly storeUrl: string | undefined;
-  readonly smtpUrl: string | undefined;
-  readonly masterKey: string | undefined;
-  readonly keyEncryptionKey: string | undefined;
-  readonly logLevel: string;
-  /** Longest that a service waits for running calls when it stops, in milliseconds. */
-  readonly drainMs: number;
-}
+/** Names of the variables that configure the launcher. */
+export const settingNames = Object.keys(Environment.shape);
 
-/**
- * Reads the environment. Throws a {@link StartFailure} that names each variable that is wrong, never a value, which
- * may be a secret.
- */
-export function meshSettings(env: NodeJS.ProcessEnv): MeshSettings {
+/** How one mesh runs. */
+export type MeshSettings = Readonly<ReturnType<typeof meshSettings>>;
+
+/** Reads the environment. Throws a {@link StartFailure} that names each wrong variable; values may be secrets. */
+export function meshSettings(env: NodeJS.ProcessEnv) {
   const parsed = Environment.safeParse(env);
   if (!parsed.success) {
     const wrong = new Set(parsed.error.issues.map(({ path, message }) => `${String(path[0])}: ${message}`));
@@ -110,23 +82,32 @@ export function meshSettings(env: NodeJS.ProcessEnv): MeshSettings {
     host: values.HOST,
     port: values.PORT,
     mqttPort: values.MQTT_PORT,
+    /** With `natsUrls`, that of the first. */
     natsPort: firstServer === undefined ? values.NATS_PORT : Number(new URL(firstServer).port || 4222),
+    /** MQTT over WebSocket; undefined without it. */
     mqttWebsocketPort: values.MQTT_WS_PORT,
+    /** How often the broker syncs what it stores to the disk; `always`: before each acknowledgement. */
     brokerSync: values.BROKER_SYNC,
     mqttTls:
       values.MQTT_TLS_CERT && values.MQTT_TLS_KEY
         ? { certFile: resolve(values.MQTT_TLS_CERT), keyFile: resolve(values.MQTT_TLS_KEY) }
         : undefined,
+    /** Absolute. */
     dataDir: resolve(values.DATA_DIR),
+    /** For links in mails, without a trailing slash. */
     publicUrl: (values.PUBLIC_URL ?? httpUrl(values.HOST, values.PORT)).replace(/\/+$/, ""),
+    /** Where devices reach the broker; undefined: where it listens. */
     mqttPublicUrl: values.MQTT_PUBLIC_URL,
+    /** Servers that somebody else runs. Empty: the mesh starts its own. */
     natsUrls: values.NATS_URL ?? [],
+    /** Their MQTT listeners. Empty: on the host of the first, at `mqttPort`. */
     mqttUrls: values.MQTT_URL ?? [],
     storeUrl: values.STORE_URL,
     smtpUrl: values.SMTP_URL,
     masterKey: values.MASTER_KEY,
     keyEncryptionKey: values.KEY_ENCRYPTION_KEY,
     logLevel: values.LOG_LEVEL,
+    /** Longest wait of a stopping service for running calls, in milliseconds. */
     drainMs: values.DRAIN_MS,
   };
 }

@@ -4,22 +4,18 @@ import { rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import type { ServiceName } from "@devmesh/contracts/mesh";
-import { StartFailure } from "../process/running-process.ts";
-import { systemErrorCode } from "../process/system-error.ts";
-import { makeFolder } from "./make-folder.ts";
-import { syncToDisk } from "./sync-to-disk.ts";
+import { StartFailure, systemErrorCode } from "../process/errors.ts";
+import { makeFolder, syncToDisk } from "./data-folder.ts";
 
 /**
- * The order in which stores are copied while they are written. A device that is made meanwhile then has credentials
- * and records in the later copies and is missing in the first: it gets the same credentials when it is made again. In
- * another order devices would be listed that have lost theirs, or records be left of devices that were deleted.
+ * The order in which stores are copied. A device that is created meanwhile is missing in the first copy and gets the
+ * same credentials when it is created again; in another order a listed device could have lost its credentials.
  */
 const inOrder = ["devices", "keys", "data"] as const satisfies readonly ServiceName[];
 
 /**
- * Copies the SQLite stores of a mesh into a folder, which is made (mode 0700) and must be empty or missing; the mesh
- * may run. Each copy is the state of one moment. The folder gets its name when all of them are on the disk: until
- * then it ends in `.part`. @throws StartFailure when a store or the folder is not as it must be.
+ * Copies the SQLite stores of a mesh, which may run, into a folder (mode 0700) that is empty or missing. The folder
+ * ends in `.part` until all copies are on the disk. Throws a {@link StartFailure} for an unusable store or folder.
  */
 export async function backUpStores(
   fileOf: (service: (typeof inOrder)[number]) => string,
@@ -45,14 +41,13 @@ export async function backUpStores(
   }
 }
 
-/** As many as a step can take: a copy is made in one. */
+/** All pages in one step, so that a copy is the state of one moment. */
 const allPages = 2 ** 31 - 1;
 
 async function copyStore(file: string, copy: string): Promise<void> {
   if (!existsSync(file)) throw new StartFailure(`There is no store ${file}; set DATA_DIR as for the start.`);
   const store = new DatabaseSync(file, { readOnly: true });
   try {
-    // Between two steps a writer would make it begin anew.
     await backup(store, copy, { rate: allPages });
   } finally {
     store.close();

@@ -4,24 +4,17 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { PINNED_VERSION } from "./supported-version.ts";
 
-/**
- * Folder of what is kept between starts and shared by all meshes of one user: `XDG_CACHE_HOME`/devmesh, else
- * `~/.cache/devmesh`.
- */
+/** The cache of all meshes of one user: `XDG_CACHE_HOME`/devmesh, else `~/.cache/devmesh`. */
 export function cacheFolder(env: NodeJS.ProcessEnv): string {
-  const cacheHome = env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache");
-  return join(cacheHome, "devmesh");
+  return join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache"), "devmesh");
 }
 
-/** Where the pinned nats-server is kept. */
+/** Path of the pinned nats-server. */
 export function cachedBinary(env: NodeJS.ProcessEnv): string {
   return join(cacheFolder(env), `nats-server-v${PINNED_VERSION}`);
 }
 
-/**
- * Puts a binary into the cache. `write` makes it under a name nobody else uses and only a whole one is given its real
- * name, so that neither a second launcher nor a crash half-way can leave a broken file there.
- */
+/** Puts a binary into the cache atomically: `write` makes it under another name, and it is renamed once whole. */
 export async function putIntoCache(
   binary: string,
   write: (unfinished: string) => Promise<void>,

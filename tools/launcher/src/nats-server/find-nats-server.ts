@@ -1,12 +1,11 @@
-import { systemErrorCode } from "../process/system-error.ts";
+import { messageOf, systemErrorCode } from "../process/errors.ts";
 import { cachedBinary, putIntoCache } from "./binary-cache.ts";
 import { type GoProgram, goInstall } from "./go-install.ts";
 import { executablesOnPath, isExecutable } from "./path-search.ts";
-import { RELEASE_URL, releaseArchive } from "./release-archive.ts";
-import { type DownloadPatience, downloadRelease } from "./release-download.ts";
+import { type DownloadTimeouts, downloadRelease, RELEASE_URL, releaseArchive } from "./release-download.ts";
 import { PINNED_VERSION, reasonAgainst, versionOf } from "./supported-version.ts";
 
-/** What the look-up found: a server that somebody else runs, or a binary to start. */
+/** What the search found: a server that somebody else runs, or a binary to start. */
 export type NatsServer =
   | { readonly kind: "running"; readonly url: string }
   | {
@@ -15,15 +14,15 @@ export type NatsServer =
       readonly from: "NATS_SERVER_BIN" | "PATH" | "cache" | "download" | "go install";
     };
 
-/** What the look-up may use; each has the obvious default. */
-export interface LookUp {
+/** What the search may use. */
+export interface NatsServerSearchOptions {
   readonly env: NodeJS.ProcessEnv;
-  /** Told about each step that takes time or was tried in vain. */
-  readonly say?: (sentence: string) => void;
+  /** For the user: each step that takes time or failed. */
+  readonly log?: (sentence: string) => void;
   readonly platform?: string;
   readonly architecture?: string;
-  readonly patience?: DownloadPatience;
-  /** Ends the look-up: what it downloads or builds is given up, and it rejects. */
+  readonly timeouts?: DownloadTimeouts;
+  /** Ends downloads and builds; the search then rejects with its reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -32,23 +31,23 @@ const GO_PROGRAM: GoProgram = {
   binary: "nats-server",
 };
 
-/** No nats-server can be had; the message is one sentence a user can act on. */
+/** There is no usable nats-server; the message is one sentence for the user. */
 export class NatsServerNotFound extends Error {
   override readonly name = "NatsServerNotFound";
 }
 
 /**
- * Finds nats-server, in the order of architecture.md, How it starts: `NATS_URL`, `NATS_SERVER_BIN`, PATH, the cache,
- * a release download (`NATS_SERVER_DOWNLOAD_URL` names a mirror), `go install`. The last two fill the cache. Throws
- * {@link NatsServerNotFound}; a `NATS_SERVER_BIN` that is unfit is not passed over in silence. Leaves nothing running
- * or half-written when `signal` fires, and rejects with its reason.
+ * Finds nats-server: `NATS_URL`, `NATS_SERVER_BIN`, PATH, the cache, a release download (`NATS_SERVER_DOWNLOAD_URL`
+ * names a mirror), `go install`. The last two fill the cache. Throws {@link NatsServerNotFound}, also for a
+ * `NATS_SERVER_BIN` that cannot be used.
  */
-export async function findNatsServer(lookUp: LookUp): Promise<NatsServer> {
-  const { env, say = () => {} } = lookUp;
+export async function findNatsServer(options: NatsServerSearchOptions): Promise<NatsServer> {
+  const { env, log = () => {}, signal, timeouts } = options;
+  const { platform = process.platform, architecture = process.arch } = options;
   if (env.NATS_URL) return { kind: "running", url: env.NATS_URL };
   if (env.NATS_SERVER_BIN) return named(env.NATS_SERVER_BIN);
 
-  const onPath = await fromPath(env.PATH, say);
+  const onPath = await fromPath(env.PATH, log);
   if (onPath) return { kind: "binary", path: onPath, from: "PATH" };
 
   const cached = cachedBinary(env);
@@ -56,9 +55,37 @@ export async function findNatsServer(lookUp: LookUp): Promise<NatsServer> {
     return { kind: "binary", path: cached, from: "cache" };
 
   const failures: string[] = [];
-  if (await downloaded(lookUp, cached, failures, say))
-    return { kind: "binary", path: cached, from: "download" };
-  if (await built(lookUp, cached, failures, say)) return { kind: "binary", path: cached, from: "go install" };
+  const filledCache = async (write: (unfinished: string) => Promise<void>): Promise<boolean> => {
+    try {
+      await putIntoCache(cached, async (unfinished) => {
+        await write(unfinished);
+        const reason = await unfit(unfinished);
+        if (reason) throw new Error(`what was fetched cannot be used: ${reason}`);
+      });
+      return true;
+    } catch (error) {
+      signal?.throwIfAborted();
+      failures.push(messageOf(error));
+      log(`That failed: ${messageOf(error)}.`);
+      return false;
+    }
+  };
+
+  const archive = releaseArchive(platform, architecture);
+  if (archive) {
+    const base = env.NATS_SERVER_DOWNLOAD_URL || RELEASE_URL;
+    log(`Downloading nats-server ${PINNED_VERSION} from ${base}.`);
+    if (await filledCache((file) => downloadRelease(base, archive, file, { timeouts, signal })))
+      return { kind: "binary", path: cached, from: "download" };
+  } else failures.push(`no release is published for ${platform} on ${architecture}`);
+
+  const [go] = await executablesOnPath("go", env.PATH);
+  if (go) {
+    log(`Building nats-server ${PINNED_VERSION} with ${go} (once, about a minute).`);
+    if (await filledCache((file) => goInstall(go, GO_PROGRAM, file, env, signal)))
+      return { kind: "binary", path: cached, from: "go install" };
+  } else failures.push("Go is not installed to build it");
+
   throw new NatsServerNotFound(
     `nats-server ${PINNED_VERSION} was not found on PATH and could not be fetched (${failures.join("; ")}): ` +
       "install it, or name its binary in NATS_SERVER_BIN.",
@@ -72,72 +99,13 @@ async function named(binary: string): Promise<NatsServer> {
   return { kind: "binary", path: binary, from: "NATS_SERVER_BIN" };
 }
 
-async function fromPath(path: string | undefined, say: (sentence: string) => void): Promise<string | null> {
+async function fromPath(path: string | undefined, log: (sentence: string) => void): Promise<string | null> {
   for (const candidate of await executablesOnPath("nats-server", path)) {
     const reason = await unfit(candidate);
     if (reason === null) return candidate;
-    say(`${candidate} is not used: ${reason}.`);
+    log(`${candidate} is not used: ${reason}.`);
   }
   return null;
-}
-
-async function downloaded(
-  { env, platform = process.platform, architecture = process.arch, patience, signal }: LookUp,
-  cached: string,
-  failures: string[],
-  say: (sentence: string) => void,
-): Promise<boolean> {
-  const archive = releaseArchive(platform, architecture);
-  if (!archive) {
-    failures.push(`no release is published for ${platform} on ${architecture}`);
-    return false;
-  }
-  const base = env.NATS_SERVER_DOWNLOAD_URL || RELEASE_URL;
-  say(`Downloading nats-server ${PINNED_VERSION} from ${base}.`);
-  return attempt(failures, say, signal, () =>
-    putIntoCache(cached, async (unfinished) => {
-      await downloadRelease(base, archive, unfinished, { patience, signal });
-      await mustBeFit(unfinished);
-    }),
-  );
-}
-
-async function built(
-  { env, signal }: LookUp,
-  cached: string,
-  failures: string[],
-  say: (sentence: string) => void,
-): Promise<boolean> {
-  const [go] = await executablesOnPath("go", env.PATH);
-  if (!go) {
-    failures.push("Go is not installed to build it");
-    return false;
-  }
-  say(`Building nats-server ${PINNED_VERSION} with ${go} (once, about a minute).`);
-  return attempt(failures, say, signal, () =>
-    putIntoCache(cached, async (unfinished) => {
-      await goInstall(go, GO_PROGRAM, unfinished, env, signal);
-      await mustBeFit(unfinished);
-    }),
-  );
-}
-
-async function attempt(
-  failures: string[],
-  say: (sentence: string) => void,
-  signal: AbortSignal | undefined,
-  step: () => Promise<void>,
-): Promise<boolean> {
-  try {
-    await step();
-    return true;
-  } catch (error) {
-    signal?.throwIfAborted();
-    const reason = error instanceof Error ? error.message : String(error);
-    failures.push(reason);
-    say(`That failed: ${reason}.`);
-    return false;
-  }
 }
 
 async function unfit(binary: string): Promise<string | null> {
@@ -146,9 +114,4 @@ async function unfit(binary: string): Promise<string | null> {
   } catch (error) {
     return systemErrorCode(error) === "ENOENT" ? "there is no such file" : "it cannot be run as nats-server";
   }
-}
-
-async function mustBeFit(binary: string): Promise<void> {
-  const reason = await unfit(binary);
-  if (reason) throw new Error(`what was fetched cannot be used: ${reason}`);
 }

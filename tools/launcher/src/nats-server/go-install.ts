@@ -3,7 +3,7 @@ import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Longest that building a program may take, in milliseconds: the module download and a minute or two of compiling. */
+/** Longest time to build a program, in milliseconds, the download of its modules included. */
 const BUILD_MS = 10 * 60_000;
 
 /** A program of a Go module. */
@@ -15,8 +15,8 @@ export interface GoProgram {
 }
 
 /**
- * Builds a program from its Go module, whose content Go itself checks against the public checksum database, and
- * writes it to `target`. Throws with the last lines of Go's own message. `signal` ends Go and all it has started.
+ * Builds a program from its Go module, which Go checks against the public checksum database, and writes it to
+ * `target`. Throws with the last lines of Go's message. `signal` ends Go and its children.
  */
 export async function goInstall(
   go: string,
@@ -47,7 +47,7 @@ function runGo(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    // A process group of its own, since Go builds with many processes and all of them must end.
+    // A process group of its own, to end all processes of the build together.
     const child = spawn(go, args, { env, stdio: ["ignore", "ignore", "pipe"], detached: true });
     const end = () => {
       if (child.pid !== undefined) killGroup(child.pid);

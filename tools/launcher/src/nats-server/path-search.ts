@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 
-/** Every executable of this name in the folders of a `PATH`, in the order in which a shell would try them. */
+/** Executables of this name in the folders of a `PATH`, in their order. */
 export async function executablesOnPath(name: string, path: string | undefined): Promise<string[]> {
   const found: string[] = [];
   for (const folder of (path ?? "").split(delimiter)) {

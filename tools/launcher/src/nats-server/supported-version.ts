@@ -1,15 +1,12 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
-/** The nats-server whose behaviour the mesh relies on and the suite in testkit proves (ADR 1). */
+/** The tested nats-server (ADR 1). */
 export const PINNED_VERSION = "2.15.2";
 
 const run = promisify(execFile);
 
-/**
- * Why a nats-server of this version is refused, as the end of a sentence; null when it is fit: the pinned minor, the
- * pinned patch or a newer one.
- */
+/** Why this version is refused, as the end of a sentence; null for the pinned minor with the same or a newer patch. */
 export function reasonAgainst(version: string): string | null {
   const found = /^(\d+)\.(\d+)\.(\d+)$/.exec(version);
   if (!found) return `its version "${version}" is not a release`;
@@ -23,10 +20,7 @@ export function reasonAgainst(version: string): string | null {
   return null;
 }
 
-/**
- * Asks a nats-server binary for its version, waiting at most five seconds.
- * Throws when the file cannot be run or does not answer like nats-server.
- */
+/** The version of a nats-server binary; throws when it cannot be run or is another program. */
 export async function versionOf(binary: string): Promise<string> {
   const { stdout } = await run(binary, ["--version"], { timeout: 5_000, windowsHide: true });
   const version = /nats-server: v(\S+)/.exec(stdout)?.[1];

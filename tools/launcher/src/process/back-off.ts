@@ -10,15 +10,13 @@ export interface BackOffLimits {
 
 /** Waits between restarts of one process, which grow until it was up for long enough. */
 export interface BackOff {
-  /** Tells that the process is up, at the given time in milliseconds of any monotonic clock. */
+  /** The process is up, at this time in milliseconds of any monotonic clock. */
   up(atMs: number): void;
-  /**
-   * The wait before the next start, in milliseconds, of a process that ended, or failed to start, at the given time.
-   */
+  /** The wait before the next start, in milliseconds, after an end or a failed start at this time. */
   next(atMs: number): number;
 }
 
-/** 1 s, doubling to 30 s, from the start again once the process was up for a minute. */
+/** 1 s, doubling to 30 s; reset once the process was up for a minute. */
 export const serviceBackOff: BackOffLimits = {
   afterHealthMs: 1_000,
   firstMs: 2_000,
@@ -26,10 +24,7 @@ export const serviceBackOff: BackOffLimits = {
   healthyAfterMs: 60_000,
 };
 
-/**
- * At once when nats-server was up for ten seconds, else 250 ms, doubling to 2 s: without it nothing works, and a
- * start that fails costs a few milliseconds.
- */
+/** At once when nats-server was up for ten seconds, else 250 ms, doubling to 2 s: without it nothing works. */
 export const brokerBackOff: BackOffLimits = {
   afterHealthMs: 0,
   firstMs: 250,

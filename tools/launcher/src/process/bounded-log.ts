@@ -1,14 +1,11 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
 
-/**
- * Size, in bytes, at which a log file becomes `<file>.1` and a new one begins: two such files are the most one
- * service can fill.
- */
+/** Size in bytes at which a log file is renamed to `<file>.1` and a new one begins. */
 const MAX_BYTES = 10 * 1024 * 1024;
 
 /** A log file that cannot fill the disk. */
 export interface BoundedLog {
-  /** Appends. A disk that is full or gone loses lines, it does not stop the mesh. */
+  /** Appends. A line that cannot be written is lost. */
   write(text: string): void;
   close(): void;
 }
@@ -36,7 +33,7 @@ export function boundedLog(file: string, maxBytes: number = MAX_BYTES): BoundedL
         if (descriptor === null) open();
         if (descriptor !== null) size += writeSync(descriptor, text);
       } catch {
-        // See above: a lost line is better than a lost mesh.
+        // A full disk must not stop the mesh.
       }
     },
     close,

@@ -1,13 +1,10 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { guardAgainstOwnDeath } from "./parent-death-guard.ts";
-import type { RunningProcess } from "./running-process.ts";
+import type { RunningProcess } from "./supervision.ts";
 
 /** Every child of the launcher, so that none outlives it. */
 export interface ChildRegistry {
-  /**
-   * Starts a child in a session of its own: a Ctrl-C in the terminal reaches the launcher alone, which then ends all
-   * in order.
-   */
+  /** Starts a child in a session of its own: Ctrl-C reaches the launcher alone, which ends its children in order. */
   spawn(
     command: string,
     args: readonly string[],
@@ -22,7 +19,7 @@ export interface RegisteredChild extends RunningProcess {
   readonly process: ChildProcess;
 }
 
-/** Makes an empty registry; at the exit of this process whatever is left in it is killed. */
+/** Makes an empty registry; children that still run when this process exits are killed. */
 export function childRegistry(): ChildRegistry {
   const running = new Set<ChildProcess>();
   const killAll = () => {

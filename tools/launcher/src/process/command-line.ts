@@ -19,8 +19,8 @@ export async function commandLineOf(pid: number): Promise<string | null> {
 }
 
 /**
- * Ends a process whose command line holds all the given texts, each up to the end of an argument; any other process
- * of that id, or none, is left alone. SIGTERM first, SIGKILL after `graceMs`. Answers whether there was one to end.
+ * Ends the process of this id if its command line holds all the texts, each up to the end of an argument. SIGTERM
+ * first, SIGKILL after `graceMs`. Returns whether there was one to end.
  */
 export async function endByCommandLine(
   pid: number,

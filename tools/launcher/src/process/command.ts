@@ -1,27 +1,26 @@
-/** How each command takes the wish to be explained, for `parseArgs`. */
+import { messageOf } from "./errors.ts";
+
+/** The option `--help` of each command, for `parseArgs`. */
 export const helpOption = { help: { type: "boolean", short: "h" } } as const;
 
-/** A command line that asks for nothing that the command can do; the message is one sentence for the user. */
+/** A wrong command line; the message is one sentence for the user. */
 export class WrongUsage extends Error {
   override readonly name = "WrongUsage";
 }
 
 /** A command of the repository: `npm run NAME -- ARGUMENTS`. */
 export interface Command<T extends object> {
-  /** How it is called and what it does, for the user. */
+  /** Its arguments and what it does, for the user. */
   readonly usage: string;
-  /**
-   * What a command line asks for, without the names of node and of the script. Throws {@link WrongUsage}, or what
-   * `parseArgs` throws.
-   */
+  /** Parses the arguments. Throws {@link WrongUsage}, or what `parseArgs` throws. */
   read(args: string[]): T | "help";
-  /** Does it. What it throws is told to the user by its message alone. */
-  run(wanted: T): Promise<void>;
+  /** Of an error that it throws, the user sees the message alone. */
+  run(options: T): Promise<void>;
 }
 
 /**
- * Runs a command with this process's arguments, then ends the process, whatever the command left open: 0 when it was
- * done or explained, 1 when it failed, 2 for a wrong command line.
+ * Runs a command with this process's arguments, then ends the process, whatever the command left open. Exit code: 0
+ * for success and `--help`, 1 for a failure, 2 for a wrong command line.
  */
 export async function runCommand<T extends object>(command: Command<T>): Promise<never> {
   const exitCode = await run(command);
@@ -31,19 +30,19 @@ export async function runCommand<T extends object>(command: Command<T>): Promise
 }
 
 async function run<T extends object>({ usage, read, run }: Command<T>): Promise<0 | 1 | 2> {
-  let wanted: T | "help";
+  let options: T | "help";
   try {
-    wanted = read(process.argv.slice(2));
+    options = read(process.argv.slice(2));
   } catch (error) {
     process.stderr.write(`${messageOf(error)}\n\n${usage}\n`);
     return 2;
   }
-  if (wanted === "help") {
+  if (options === "help") {
     process.stdout.write(`${usage}\n`);
     return 0;
   }
   try {
-    await run(wanted);
+    await run(options);
     return 0;
   } catch (error) {
     process.stderr.write(`${messageOf(error)}\n`);
@@ -51,14 +50,10 @@ async function run<T extends object>({ usage, read, run }: Command<T>): Promise<
   }
 }
 
-/** Resolves when what was written before has gone, or nobody is left to read it. */
+/** Resolves when all that was written has been read, or nobody reads any more. */
 function written(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => {
     stream.once("error", () => resolve());
     stream.write("", () => resolve());
   });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { Socket } from "node:net";
 
-/** Ends a process of ours when we die without a word. */
+/** Ends a child process when this process is killed. */
 export interface ParentDeathGuard {
-  /** The guarded process has ended, or is to outlive us: forget it. */
+  /** Stops watching: the child has ended. */
   release(): void;
 }
 
@@ -11,10 +11,8 @@ export interface ParentDeathGuard {
 const GRACE_SECONDS = 10;
 
 /**
- * Watches over a child that, unlike our own services, cannot notice that its parent is gone (nats-server). A shell of
- * about 1 MB reads from a pipe whose other end only this process holds: end of file without the word `released` means
- * that this process was killed, and the shell then ends the child. In a session of its own, so that a Ctrl-C does not
- * reach it.
+ * Guards a child that cannot notice the end of its parent (nats-server). A shell reads from a pipe that only this
+ * process holds open: end of file without the word `released` means that this process was killed.
  */
 export function guardAgainstOwnDeath(pid: number): ParentDeathGuard {
   const script =
@@ -25,7 +23,7 @@ export function guardAgainstOwnDeath(pid: number): ParentDeathGuard {
     detached: true,
   });
   guard.unref();
-  // Without a shell the child is merely unguarded; the next start ends it by its pid file.
+  // Without a shell the child is not guarded; the next start ends it by its pid file.
   guard.on("error", () => {});
   guard.stdin.on("error", () => {});
   if (guard.stdin instanceof Socket) guard.stdin.unref();

@@ -1,20 +1,15 @@
-/**
- * One Ctrl-C can arrive twice, from the terminal and from npm; what follows within this time, in milliseconds, is the
- * same one.
- */
+/** A Ctrl-C can arrive twice, from the terminal and from npm: a second one within this time, in ms, is ignored. */
 const SAME_REQUEST_MS = 500;
 
-/** The user's wish that this process stops. */
+/** The first request to stop this process. */
 export interface StopRequest {
-  /** Fires with the first request. */
   readonly signal: AbortSignal;
-  /** Resolves with the first request. */
   readonly requested: Promise<void>;
 }
 
 /**
- * Listens to SIGINT, SIGTERM, SIGHUP and, when there is one, to the end of the channel to the parent. A second request,
- * half a second or more after the first, calls `onSecond`; without one it ends the process.
+ * Listens to SIGINT, SIGTERM, SIGHUP and the end of the channel to the parent. A second signal calls `onSecond`, which
+ * ends the process by default.
  */
 export function stopRequest(onSecond: () => void = endInterrupted): StopRequest {
   const abort = new AbortController();
@@ -32,7 +27,7 @@ export function stopRequest(onSecond: () => void = endInterrupted): StopRequest 
   return { signal: abort.signal, requested };
 }
 
-/** Ends this process as a shell names one that SIGINT ended. */
+/** With a shell's exit code for SIGINT. */
 function endInterrupted(): void {
   process.exit(130);
 }

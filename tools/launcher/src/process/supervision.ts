@@ -1,6 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type BackOffLimits, backOff } from "./back-off.ts";
-import type { RunningProcess } from "./running-process.ts";
+import { messageOf } from "./errors.ts";
+
+/** A process that is up. */
+export interface RunningProcess {
+  readonly pid: number;
+  /** Resolves when it has ended, with how, as the end of a sentence: "was killed (SIGKILL)". Never rejects. */
+  readonly ended: Promise<string>;
+  /** Sends SIGTERM, and SIGKILL when it has not ended after `graceMs`. */
+  end(graceMs: number): Promise<void>;
+}
 
 /** A part of the mesh that is kept running. */
 export interface SupervisedPart<P extends RunningProcess> {
@@ -15,9 +24,10 @@ export interface SupervisedPart<P extends RunningProcess> {
   readonly backOff: BackOffLimits;
 }
 
-/** What the supervision tells, in sentences that name the part. */
+/** What the supervision reports. */
 export interface SupervisionReport {
-  say(sentence: string): void;
+  /** For the user: a sentence that names the part. */
+  log(sentence: string): void;
   /** Called when the running process is another one, or none for the time being. */
   changed(): void;
 }
@@ -50,12 +60,12 @@ export async function supervise<P extends RunningProcess>(
     while (!stopping.signal.aborted) {
       const waitMs = waits.next(performance.now());
       const when = waitMs === 0 ? "at once" : `in ${waitMs / 1_000} s`;
-      report.say(`${part.name} ${reason}; it is started again ${when}.`);
+      report.log(`${part.name} ${reason}; it is started again ${when}.`);
       try {
         await sleep(waitMs, undefined, { signal: stopping.signal });
         return await part.start(stopping.signal);
       } catch (error) {
-        reason = error instanceof Error ? error.message : String(error);
+        reason = messageOf(error);
       }
     }
     return null;
@@ -72,7 +82,7 @@ export async function supervise<P extends RunningProcess>(
       if (stopping.signal.aborted) return await running.end(lastGraceMs);
       waits.up(performance.now());
       report.changed();
-      report.say(`${part.name} is ready again.`);
+      report.log(`${part.name} is ready again.`);
     }
   }
 

@@ -7,7 +7,7 @@ import { serviceNames } from "../../src/mesh/mesh.ts";
  * closes, and write down when they stop. `FAIL=<name>` makes one fail, `SILENT=<name>` makes one die without a word,
  * `LOUD=<name>` makes one warn when it is ended, and the one that fails wait until it runs.
  */
-export async function pretendedServices(repository: string): Promise<void> {
+export async function writeFakeServices(repository: string): Promise<void> {
   for (const name of serviceNames) {
     const folder = join(repository, "services", name, "src");
     await mkdir(folder, { recursive: true });

@@ -12,20 +12,20 @@ import { readMeshFile } from "../../src/mesh/mesh-file.ts";
 import { meshSettings } from "../../src/mesh/settings.ts";
 import { childRegistry } from "../../src/process/child-registry.ts";
 import { commandLineOf } from "../../src/process/command-line.ts";
-import { pretendedServices } from "./fake-services.ts";
+import { writeFakeServices } from "./fake-services.ts";
 
 const children = childRegistry();
 const never = new AbortController().signal;
 let folder: Awaited<ReturnType<typeof tempFolder>>;
 let repository: string;
-let said: string[];
-let complained: string[];
+let logged: string[];
+let warned: string[];
 beforeEach(async () => {
   folder = await tempFolder();
   repository = join(folder.path, "repository");
-  await pretendedServices(repository);
-  said = [];
-  complained = [];
+  await writeFakeServices(repository);
+  logged = [];
+  warned = [];
 });
 afterEach(async () => {
   await folder[Symbol.asyncDispose]();
@@ -61,8 +61,7 @@ function start(env: NodeJS.ProcessEnv, without: ServiceName[] = [], signal = nev
       repository,
       without: new Set(without),
       children,
-      say: (sentence) => said.push(sentence),
-      complain: (line) => complained.push(line),
+      terminal: { log: (sentence) => logged.push(sentence), warn: (line) => warned.push(line) },
     },
     signal,
   );
@@ -121,8 +120,8 @@ describe("a mesh", () => {
       await readFile(data.meshFile, "utf8"),
       await readFile(data.logOf("nats-server"), "utf8"),
       ...(await survivors(pidsOf(running))),
-      ...said,
-      ...complained,
+      ...logged,
+      ...warned,
     ].join("\n");
     await mesh.stop();
     expect(secrets.filter((secret) => visible.includes(secret))).toEqual([]);
@@ -135,12 +134,12 @@ describe("a mesh", () => {
     process.kill(before.services.data?.pid ?? 0, "SIGKILL");
     process.kill(before.nats_server?.pid ?? 0, "SIGKILL");
     await eventually(
-      () => said.includes("data is ready again.") && said.includes("nats-server is ready again."),
+      () => logged.includes("data is ready again.") && logged.includes("nats-server is ready again."),
     );
     const after = await parts(env);
     await mesh.stop();
-    expect(said).toContain("data was killed (SIGKILL); it is started again in 1 s.");
-    expect(said).toContain("nats-server was killed (SIGKILL); it is started again at once.");
+    expect(logged).toContain("data was killed (SIGKILL); it is started again in 1 s.");
+    expect(logged).toContain("nats-server was killed (SIGKILL); it is started again at once.");
     expect(after.services.data?.pid).not.toBe(before.services.data?.pid);
     expect(after.nats_server?.pid).not.toBe(before.nats_server?.pid);
     expect(after.services.keys).toEqual(before.services.keys);
@@ -201,7 +200,7 @@ describe("a mesh that cannot start says so in one sentence and leaves nothing ru
     expect(await readFile(join(folder.path, "data", "logs", "mailer.log"), "utf8")).toContain(
       "the bus is closed",
     );
-    expect(complained).toEqual([]);
+    expect(warned).toEqual([]);
   });
 
   test("when a service ends without a word", async () => {

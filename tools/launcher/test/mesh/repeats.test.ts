@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { withoutRepeats } from "../../src/mesh/repeats.ts";
+import { withoutRepeats } from "../../src/mesh/service-log.ts";
 
 test("a line that repeats is shown every ten seconds, with how often it came meanwhile", () => {
   const shown: string[] = [];

@@ -20,7 +20,7 @@ async function followed(lines: string, kind: "service" | "broker") {
   log.follow(stream);
   await finished(stream);
   log.close();
-  return { shown, writeErrors, complaint: log.lastComplaint(), written: await readFile(file, "utf8") };
+  return { shown, writeErrors, problem: log.lastProblem(), written: await readFile(file, "utf8") };
 }
 
 describe("a service's log", () => {
@@ -38,7 +38,7 @@ describe("a service's log", () => {
   test("gives the reason for an end from what Node printed last", async () => {
     const crash =
       "file.ts:1\nthrow x\n      ^\n\nTypeError: x is not defined\n    at file.ts:1:1\n\nNode.js v24.0.0\n";
-    expect((await followed(crash, "service")).complaint).toBe("TypeError: x is not defined");
+    expect((await followed(crash, "service")).problem).toBe("TypeError: x is not defined");
   });
 });
 
@@ -46,15 +46,15 @@ describe("nats-server's log", () => {
   test("is written and shown without the secrets that a client sent as user name or client id", async () => {
     const token = `dt_${"0aZ".repeat(10)}xy`;
     const line = `[7] 2026/01/01 [ERR] 127.0.0.1:1 - mid:9 - "${token}" - authentication error - User "${token}"\n`;
-    const { written, shown, complaint } = await followed(line, "broker");
+    const { written, shown, problem } = await followed(line, "broker");
     expect(written).toBe(line.replaceAll(token, "dt_[redacted]"));
-    expect(`${shown} ${complaint}`).not.toContain(token);
+    expect(`${shown} ${problem}`).not.toContain(token);
   });
 
   test("gives its last error as the reason for an end", async () => {
     const lines = "[7] 2026/01/01 [INF] Starting\n[7] 2026/01/01 [FTL] Error listening on port\n";
-    expect((await followed(lines, "broker")).complaint).toBe("Error listening on port");
-    expect((await followed("nats-server: /x.conf:1:1: bad\n", "broker")).complaint).toBe("/x.conf:1:1: bad");
+    expect((await followed(lines, "broker")).problem).toBe("Error listening on port");
+    expect((await followed("nats-server: /x.conf:1:1: bad\n", "broker")).problem).toBe("/x.conf:1:1: bad");
   });
 
   test("gives the cause of each write error that it keeps until it restarts", async () => {

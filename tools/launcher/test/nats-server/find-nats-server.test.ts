@@ -5,14 +5,14 @@ import { delimiter, dirname, join } from "node:path";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { cachedBinary } from "../../src/nats-server/binary-cache.ts";
-import { findNatsServer, type LookUp } from "../../src/nats-server/find-nats-server.ts";
-import { releaseArchive } from "../../src/nats-server/release-archive.ts";
+import { findNatsServer, type NatsServerSearchOptions } from "../../src/nats-server/find-nats-server.ts";
+import { releaseArchive } from "../../src/nats-server/release-download.ts";
 import { PINNED_VERSION } from "../../src/nats-server/supported-version.ts";
 import { commandLineOf } from "../../src/process/command-line.ts";
-import { checksumLine, pretendedServer, releaseServer, tarGz } from "./release-server.ts";
+import { checksumLine, fakeServer, releaseServer, tarGz } from "./release-server.ts";
 
 const NOWHERE = "http://127.0.0.1:9/";
-const patience = { answerMs: 200, stallMs: 200 };
+const timeouts = { answerMs: 200, stallMs: 200 };
 const linux = { platform: "linux", architecture: "x64" };
 
 let folder: string;
@@ -32,8 +32,8 @@ async function script(path: string, content: string): Promise<string> {
   return file;
 }
 
-function lookUp(env: NodeJS.ProcessEnv, more: Partial<LookUp> = {}) {
-  const said: string[] = [];
+function lookUp(env: NodeJS.ProcessEnv, more: Partial<NatsServerSearchOptions> = {}) {
+  const logged: string[] = [];
   const complete: NodeJS.ProcessEnv = {
     PATH: join(folder, "empty"),
     XDG_CACHE_HOME: join(folder, "cache"),
@@ -42,18 +42,18 @@ function lookUp(env: NodeJS.ProcessEnv, more: Partial<LookUp> = {}) {
   };
   const found = findNatsServer({
     env: complete,
-    say: (sentence) => said.push(sentence),
-    patience,
+    log: (sentence) => logged.push(sentence),
+    timeouts,
     ...linux,
     ...more,
   });
-  return { found, said, cached: cachedBinary(complete) };
+  return { found, logged, cached: cachedBinary(complete) };
 }
 
 function release(version = PINNED_VERSION) {
   const archive = releaseArchive("linux", "x64");
   if (!archive) throw new Error("there is a release for linux");
-  return { archive, content: tarGz(archive.member, pretendedServer(version)) };
+  return { archive, content: tarGz(archive.member, fakeServer(version)) };
 }
 
 describe("nats-server is looked up", () => {
@@ -63,8 +63,8 @@ describe("nats-server is looked up", () => {
   });
 
   test("then in NATS_SERVER_BIN, before PATH", async () => {
-    const binary = await script("mine/server", pretendedServer());
-    await script("bin/nats-server", pretendedServer());
+    const binary = await script("mine/server", fakeServer());
+    await script("bin/nats-server", fakeServer());
     const { found } = lookUp({ NATS_SERVER_BIN: binary, PATH: join(folder, "bin") });
     expect(await found).toEqual({ kind: "binary", path: binary, from: "NATS_SERVER_BIN" });
   });
@@ -72,27 +72,27 @@ describe("nats-server is looked up", () => {
   test.each([
     ["does not exist", null, /there is no such file/],
     ["is not nats-server", "#!/bin/sh\necho hello\n", /cannot be run as nats-server/],
-    ["is too old", pretendedServer("2.10.29"), /version 2\.10\.29/],
+    ["is too old", fakeServer("2.10.29"), /version 2\.10\.29/],
   ])("and a NATS_SERVER_BIN that %s is refused, not passed over", async (_how, content, reason) => {
     const binary = content === null ? join(folder, "missing") : await script("mine/server", content);
     await expect(lookUp({ NATS_SERVER_BIN: binary }).found).rejects.toThrow(reason);
   });
 
   test("then on PATH, where an unfit one is passed over and the reason told", async () => {
-    await script("old/nats-server", pretendedServer("2.15.1"));
-    await script("other/nats-server", pretendedServer("2.16.0"));
-    const fit = await script("fit/nats-server", pretendedServer("2.15.7"));
+    await script("old/nats-server", fakeServer("2.15.1"));
+    await script("other/nats-server", fakeServer("2.16.0"));
+    const fit = await script("fit/nats-server", fakeServer("2.15.7"));
     const path = ["old", "other", "fit"].map((name) => join(folder, name)).join(delimiter);
-    const { found, said } = lookUp({ PATH: path });
+    const { found, logged } = lookUp({ PATH: path });
     expect(await found).toEqual({ kind: "binary", path: fit, from: "PATH" });
-    expect(said).toEqual([
+    expect(logged).toEqual([
       expect.stringMatching(/old\/nats-server is not used: it is version 2\.15\.1, older than 2\.15\.2/),
       expect.stringMatching(/other\/nats-server is not used: it is version 2\.16\.0, .* 2\.15\.x/),
     ]);
   });
 
   test("then in the cache", async () => {
-    const cached = await script(`cache/devmesh/nats-server-v${PINNED_VERSION}`, pretendedServer());
+    const cached = await script(`cache/devmesh/nats-server-v${PINNED_VERSION}`, fakeServer());
     expect(await lookUp({}).found).toEqual({ kind: "binary", path: cached, from: "cache" });
   });
 
@@ -103,23 +103,23 @@ describe("nats-server is looked up", () => {
       [archive.name]: content,
     });
     const env = { NATS_SERVER_DOWNLOAD_URL: host.url };
-    const { found, cached, said } = lookUp(env);
+    const { found, cached, logged } = lookUp(env);
     expect(await found).toEqual({ kind: "binary", path: cached, from: "download" });
-    expect(await readFile(cached, "utf8")).toBe(pretendedServer());
-    expect(said).toEqual([expect.stringContaining(`Downloading nats-server ${PINNED_VERSION}`)]);
+    expect(await readFile(cached, "utf8")).toBe(fakeServer());
+    expect(logged).toEqual([expect.stringContaining(`Downloading nats-server ${PINNED_VERSION}`)]);
     expect(await lookUp(env).found).toMatchObject({ from: "cache" });
     expect(host.requests).toEqual(["SHA256SUMS", archive.name]);
   });
 
   test("last by go install of the pinned version", async () => {
-    const made = await script("built", pretendedServer());
+    const made = await script("built", fakeServer());
     const go = await script(
       "go/go",
       `#!/bin/sh\n[ "$1" = install ] || exit 9\necho "$2" >&2\n/bin/cp "${made}" "$GOBIN/nats-server"\n`,
     );
-    const { found, cached, said } = lookUp({ PATH: dirname(go) });
+    const { found, cached, logged } = lookUp({ PATH: dirname(go) });
     expect(await found).toEqual({ kind: "binary", path: cached, from: "go install" });
-    expect(said.join("\n")).toContain(`Building nats-server ${PINNED_VERSION} with ${go}`);
+    expect(logged.join("\n")).toContain(`Building nats-server ${PINNED_VERSION} with ${go}`);
   });
 
   test("and when nothing helps, one sentence names each reason and the way out", async () => {
@@ -143,10 +143,10 @@ describe("a look-up that is given up leaves nothing running and nothing half-wri
         response.write(content.subarray(0, 10), () => giveUp.abort(new Error("Ctrl-C")));
       },
     });
-    const more = { signal: giveUp.signal, patience: { answerMs: 60_000, stallMs: 60_000 } };
-    const { found, cached, said } = lookUp({ NATS_SERVER_DOWNLOAD_URL: host.url }, more);
+    const more = { signal: giveUp.signal, timeouts: { answerMs: 60_000, stallMs: 60_000 } };
+    const { found, cached, logged } = lookUp({ NATS_SERVER_DOWNLOAD_URL: host.url }, more);
     await expect(found).rejects.toThrow("Ctrl-C");
-    expect(said).toHaveLength(1);
+    expect(logged).toHaveLength(1);
     expect(await readdir(dirname(cached))).toEqual([]);
   });
 

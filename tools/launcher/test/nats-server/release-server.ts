@@ -40,7 +40,7 @@ export async function releaseServer(files: Readonly<Record<string, Served>>): Pr
 }
 
 /** A shell script that answers `--version` like nats-server does. */
-export function pretendedServer(version: string = PINNED_VERSION): string {
+export function fakeServer(version: string = PINNED_VERSION): string {
   return `#!/bin/sh\necho "nats-server: v${version}"\n`;
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { brokerBackOff, serviceBackOff } from "../../src/process/back-off.ts";
-import type { RunningProcess } from "../../src/process/running-process.ts";
+import type { RunningProcess } from "../../src/process/supervision.ts";
 import { supervise } from "../../src/process/supervision.ts";
 
 /** A process that ends when the test says so. */
@@ -16,15 +16,15 @@ function fakeProcess(pid: number) {
   return { process, die: () => resolve("was killed (SIGKILL)") };
 }
 
-function report() {
-  const said: string[] = [];
+function recordedReport() {
+  const logged: string[] = [];
   const next: (() => void)[] = [];
   return {
-    said,
+    logged,
     /** Resolves at the next sentence. */
     sentence: () => new Promise<void>((resolve) => next.push(resolve)),
-    say(sentence: string) {
-      said.push(sentence);
+    log(sentence: string) {
+      logged.push(sentence);
       for (const resolve of next.splice(0)) resolve();
     },
     changed() {},
@@ -34,49 +34,49 @@ function report() {
 const never = new AbortController().signal;
 
 describe("a supervised part", () => {
-  test("is started again when it dies, and both are told", async () => {
+  test("is started again when it dies, and both are reported", async () => {
     const started = [fakeProcess(1), fakeProcess(2)];
     let starts = 0;
-    const told = report();
+    const report = recordedReport();
     const part = await supervise(
       {
         name: "keys",
         start: async () => started[starts++]?.process ?? fakeProcess(9).process,
         backOff: serviceBackOff,
       },
-      told,
+      report,
       never,
     );
     expect(part.current()?.pid).toBe(1);
     started[0]?.die();
-    await told.sentence();
+    await report.sentence();
     expect(part.current()).toBeNull();
-    await told.sentence();
+    await report.sentence();
     expect(part.current()?.pid).toBe(2);
-    expect(told.said).toEqual([
+    expect(report.logged).toEqual([
       "keys was killed (SIGKILL); it is started again in 1 s.",
       "keys is ready again.",
     ]);
     await part.stop(0);
   });
 
-  test("whose wait is over at once is told so", async () => {
+  test("whose wait is over at once is reported so", async () => {
     const started = [fakeProcess(1), fakeProcess(2)];
     let starts = 0;
-    const told = report();
+    const report = recordedReport();
     const part = await supervise(
       {
         name: "nats-server",
         start: async () => started[starts++]?.process ?? fakeProcess(9).process,
         backOff: brokerBackOff,
       },
-      told,
+      report,
       never,
     );
     started[0]?.die();
-    await told.sentence();
-    await told.sentence();
-    expect(told.said).toEqual([
+    await report.sentence();
+    await report.sentence();
+    expect(report.logged).toEqual([
       "nats-server was killed (SIGKILL); it is started again at once.",
       "nats-server is ready again.",
     ]);
@@ -90,14 +90,14 @@ describe("a supervised part", () => {
       start: async () => Promise.reject(new Error(`start ${++starts}`)),
       backOff: serviceBackOff,
     };
-    await expect(supervise(failing, report(), never)).rejects.toThrow("start 1");
+    await expect(supervise(failing, recordedReport(), never)).rejects.toThrow("start 1");
     expect(starts).toBe(1);
   });
 
   test("that is stopped while it waits to be started again stays down", async () => {
     const first = fakeProcess(1);
     let starts = 0;
-    const told = report();
+    const report = recordedReport();
     const part = await supervise(
       {
         name: "keys",
@@ -107,11 +107,11 @@ describe("a supervised part", () => {
         },
         backOff: serviceBackOff,
       },
-      told,
+      report,
       never,
     );
     first.die();
-    await told.sentence();
+    await report.sentence();
     await part.stop(0);
     expect(starts).toBe(1);
     expect(part.current()).toBeNull();
@@ -132,7 +132,7 @@ describe("a supervised part", () => {
         },
         backOff: serviceBackOff,
       },
-      report(),
+      recordedReport(),
       never,
     );
     processes[0]?.die();

@@ -3,14 +3,14 @@ import type { DeviceFunction, DeviceModel, SimulatedDevice } from "../simulated-
 import type { SeededRandom } from "./seeded-random.ts";
 import type { Totals } from "./totals.ts";
 
-/** One call in so many is answered badly. */
+/** One call of this many is answered badly. */
 const badAnswerOneIn = 3;
-/** How late an answer comes that is late, in milliseconds: before most callers give up, or after. */
+/** Delay of a late answer, in milliseconds: before most callers give up, or after. */
 const lateMs = { from: 1_000, to: 20_000 } as const;
 /** Time between two faults of one device, in milliseconds. */
 const pauseMs = { from: 2_000, to: 20_000 } as const;
 
-/** The model with functions that are answered late, wrongly or never now and then. */
+/** The model with functions that are sometimes answered late, wrongly or never. */
 export function withBadAnswers(model: DeviceModel, random: SeededRandom, totals: Totals): DeviceModel {
   const flaky =
     (run: DeviceFunction): DeviceFunction =>
@@ -31,10 +31,7 @@ export function withBadAnswers(model: DeviceModel, random: SeededRandom, totals:
   return { ...model, functions: Object.fromEntries(functions) };
 }
 
-/**
- * Drops the device's connection or has it send garbage, again and again at random times. Ends when the result is
- * called.
- */
+/** Drops the device's connection or sends garbage at random times, until the result is called. */
 export function disturb(device: SimulatedDevice, random: SeededRandom, totals: Totals): () => void {
   let timer: NodeJS.Timeout;
   const schedule = () => {

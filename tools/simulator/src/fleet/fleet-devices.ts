@@ -1,7 +1,7 @@
-import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-access";
+import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
 import { z } from "zod";
 
-/** Most devices of one fleet: ids stay of one length, and sort. */
+/** Most devices of one fleet: ids have one length, and sort. */
 export const maxFleet = 9_999;
 
 const namePrefix = "Simulated fleet:";
@@ -14,7 +14,7 @@ export function fleetDeviceId(prefix: string, index: number): string {
   return `${prefix}-${String(index).padStart(4, "0")}`;
 }
 
-/** The name by which a device of a fleet is known later. */
+/** The name that marks a device of a fleet. */
 export function fleetDeviceName(kind: string): string {
   return `${namePrefix} ${kind}`;
 }
@@ -22,7 +22,7 @@ export function fleetDeviceName(kind: string): string {
 const Devices = z.array(z.object({ id: z.string(), name: z.string().nullable() }));
 
 /**
- * Deletes the devices that fleets of that prefix made, by id and name, and returns how many. Throws when the mesh
+ * Deletes the devices of fleets with that prefix, by id and name, and returns their number. Throws when the mesh
  * refuses.
  */
 export async function removeFleet({ url, masterKey }: MeshAccess, prefix: string): Promise<number> {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-access";
+import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
+import { messageOf } from "@devmesh/launcher/process/errors";
 import { enrolDevice } from "../device-enrolment.ts";
 import { deviceKinds, deviceModels } from "../device-models.ts";
 import { type SimulatedDevice, startSimulatedDevice } from "../simulated-device.ts";
@@ -8,10 +9,10 @@ import { fleetDeviceId, fleetDeviceName } from "./fleet-devices.ts";
 import { seededRandom } from "./seeded-random.ts";
 import { counted, noTotals, type Totals } from "./totals.ts";
 
-/** Devices that join at the same time, and the least time that each takes, in milliseconds: 40 a second at most. */
+/** Devices that join at the same time, and the least time for each, in milliseconds: 40 a second at most. */
 const joiningAtOnce = 4;
 const joinMs = 100;
-/** How often a device tries to join, and the pause between, in milliseconds. */
+/** Attempts of a device to join, and the pause between them, in milliseconds. */
 const maxTries = 5;
 const retryMs = 1_000;
 
@@ -19,7 +20,7 @@ const retryMs = 1_000;
 export interface FleetOptions {
   readonly prefix: string;
   readonly devices: number;
-  /** Draws of all faults; null for devices without any. */
+  /** Seed of all faults; null for none. */
   readonly faultSeed: number | null;
 }
 
@@ -28,14 +29,12 @@ export interface Fleet {
   readonly totals: Readonly<Totals>;
   /** Devices that are connected now. */
   connected(): number;
-  /**
-   * Resolves when all have joined, or the fleet is stopped; rejects when one could not, the mesh being there or not.
-   */
+  /** Resolves when all have joined or the fleet is stopped; rejects when one cannot join. */
   readonly joined: Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Makes the devices that are not there yet, over the REST API, and connects them one after the other. */
+/** Creates missing devices over the REST API, and connects all. */
 export function startFleet(mesh: MeshAccess, { prefix, devices: wanted, faultSeed }: FleetOptions): Fleet {
   const totals = { ...noTotals };
   const running: SimulatedDevice[] = [];
@@ -102,8 +101,4 @@ export function startFleet(mesh: MeshAccess, { prefix, devices: wanted, faultSee
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,14 +1,14 @@
-/** Draws that are the same in each run of the same seed. */
+/** Random numbers that are the same for the same seed. */
 export interface SeededRandom {
-  /** Evenly spread over `[from, to)`. */
+  /** Uniform in `[from, to)`. */
   between(from: number, to: number): number;
-  /** True once in so many draws, on average. */
+  /** True with a probability of `1 / draws`. */
   oneIn(draws: number): boolean;
   pick<T>(choices: readonly [T, ...T[]]): T;
   bytes(length: number): Buffer;
 }
 
-/** A stream of draws (mulberry32); `stream` sets those of one device apart from those of another. */
+/** mulberry32; each `stream` of a seed, such as a device, has numbers of its own. */
 export function seededRandom(seed: number, stream: number): SeededRandom {
   let state = (seed ^ Math.imul(stream + 1, 0x9e3779b1)) >>> 0;
   const draw = () => {

@@ -1,23 +1,22 @@
 import type { DeviceModel } from "../simulated-device.ts";
 
-/** What the devices of a fleet did so far. */
+/** What the devices of a fleet have done. */
 export interface Totals {
-  /** Handed to the MQTT client; some may be on their way. */
+  /** Handed to the MQTT client; some may be in flight. */
   records: number;
   calls: number;
-  /** Changes of desired state taken over. */
+  /** Adopted changes of desired state. */
   desired: number;
-  /** Connections dropped on purpose, and messages of garbage sent. */
+  /** Connections dropped, and messages of garbage sent, on purpose. */
   drops: number;
   garbage: number;
   /** Calls answered late, wrongly or never, on purpose. */
   badAnswers: number;
 }
 
-/** Where counting begins. */
 export const noTotals: Totals = { records: 0, calls: 0, desired: 0, drops: 0, garbage: 0, badAnswers: 0 };
 
-/** A model that does the same and is counted. */
+/** The same model, counted in `totals`. */
 export function counted(model: DeviceModel, totals: Totals): DeviceModel {
   const functions = Object.entries(model.functions).map(([name, run]) => [
     name,
@@ -43,7 +42,7 @@ export function counted(model: DeviceModel, totals: Totals): DeviceModel {
   };
 }
 
-/** One line for people; `faults` says whether those are told, too. */
+/** One line for the user, with `faults` or without. */
 export function totalsLine(
   totals: Totals,
   {

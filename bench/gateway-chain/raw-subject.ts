@@ -1,2 +1,0 @@
-/** What the raw chain asks on. */
-export const rawSubject = "bench.device";
