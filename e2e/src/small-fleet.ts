@@ -4,40 +4,21 @@ import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { asMaster } from "./tenant.ts";
 
-/** The devices of a few sites; those with a `kind` are connected and report `firmware`. */
+/** The devices of two sites; those with `firmware` are connected. */
 const members: readonly {
   readonly id: string;
   readonly name: string;
-  readonly labels: readonly string[];
-  readonly kind?: DeviceKind;
+  readonly labels: readonly [site: "hamburg" | "lyon", kind: DeviceKind, ...string[]];
   readonly firmware?: string;
 }[] = [
-  {
-    id: "roof-east",
-    name: "Weather, roof east",
-    labels: ["hamburg", "weather"],
-    kind: "weather",
-    firmware: "1.4.2",
-  },
-  {
-    id: "roof-west",
-    name: "Weather, roof west",
-    labels: ["hamburg", "weather"],
-    kind: "weather",
-    firmware: "1.4.2",
-  },
-  { id: "cellar-pump", name: "Pump, cellar", labels: ["hamburg", "pump"], kind: "pump", firmware: "2.0.1" },
-  { id: "well-pump", name: "Pump, well", labels: ["lyon", "pump"], kind: "pump", firmware: "1.9.8" },
+  { id: "roof-east", name: "Weather, roof east", labels: ["hamburg", "weather"], firmware: "1.4.2" },
+  { id: "roof-west", name: "Weather, roof west", labels: ["hamburg", "weather"], firmware: "1.4.2" },
+  { id: "cellar-pump", name: "Pump, cellar", labels: ["hamburg", "pump"], firmware: "2.0.1" },
+  { id: "well-pump", name: "Pump, well", labels: ["lyon", "pump"], firmware: "1.9.8" },
   { id: "cistern-pump", name: "Pump, cistern", labels: ["lyon", "pump", "spare"] },
-  { id: "hall-lamp", name: "Lamp, entrance hall", labels: ["lyon", "lamp"], kind: "lamp", firmware: "3.1.0" },
-  { id: "yard-lamp", name: "Lamp, yard", labels: ["lyon", "lamp"], kind: "lamp", firmware: "3.0.7" },
-  {
-    id: "greenhouse-1",
-    name: "Greenhouse 1",
-    labels: ["lyon", "weather"],
-    kind: "weather",
-    firmware: "1.4.2",
-  },
+  { id: "hall-lamp", name: "Lamp, entrance hall", labels: ["lyon", "lamp"], firmware: "3.1.0" },
+  { id: "yard-lamp", name: "Lamp, yard", labels: ["lyon", "lamp"], firmware: "3.0.7" },
+  { id: "greenhouse-1", name: "Greenhouse 1", labels: ["lyon", "weather"], firmware: "1.4.2" },
   { id: "greenhouse-2", name: "Greenhouse 2", labels: ["lyon", "weather"] },
   { id: "gate-lamp", name: "Lamp, gate", labels: ["hamburg", "lamp"] },
 ];
@@ -52,11 +33,11 @@ export interface SmallFleet extends AsyncDisposable {
 export async function startSmallFleet(mesh: TestMesh): Promise<SmallFleet> {
   const master = asMaster(mesh);
   const connected = new Map<string, SimulatedDevice>();
-  for (const { id, name, labels, kind, firmware } of members) {
+  for (const { id, name, labels, firmware } of members) {
     const created = await master.post("devices", { id, name, shadow: { tags: { labels } } });
     if (created.status !== 201) throw new Error(`creating ${id}: ${created.status} ${created.text}`);
-    if (kind === undefined) continue;
-    const model = deviceModels[kind]();
+    if (firmware === undefined) continue;
+    const model = deviceModels[labels[1]]();
     const device = await startSimulatedDevice(
       { url: mesh.mqttUrl, id, token: created.json.token },
       { ...model, reported: { ...model.reported, fw_version: firmware } },

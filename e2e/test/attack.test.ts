@@ -32,7 +32,7 @@ interface Flood {
 /** Runs the flood in a process of its own; resolves with how it ended. */
 async function flood({ id, token }: EnrolledDevice, { topic, bytes, qos, count }: Flood) {
   const child = fork(
-    fileURLToPath(import.meta.resolve("../src/flood.ts")),
+    fileURLToPath(import.meta.resolve("./flood.ts")),
     [mesh.mqttUrl, id, topic, String(bytes), String(qos), String(count)],
     { env: { ...process.env, FLOOD_TOKEN: token }, execArgv: ["--disable-warning=ExperimentalWarning"] },
   );

@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 afterAll(async () => await mesh?.stop(), 60_000);
 
-/** The first block of code of a language behind a mark of the README, for another device and the ports of this mesh. */
+/** The first block of code of a language after a mark of the README, for another device and the ports of this mesh. */
 function example(mark: string, language: string, deviceId: string): string {
   const rest = readme.slice(readme.indexOf(mark) + mark.length);
   const code = new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(rest)?.[1];

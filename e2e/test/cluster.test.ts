@@ -241,7 +241,7 @@ async function surviveLossOf(victim: TestNatsServer, senders: readonly Sender[],
     });
   });
   const offline = eventually(async () => !(await isOnline(lost.id)), within(PRESENCE_MS));
-  // All are settled before the first failure is told, so that nothing of them runs on.
+  // All settle before the first failure is thrown, so that nothing runs on.
   for (const result of await Promise.allSettled([...kept, offline])) {
     if (result.status === "rejected") throw result.reason;
   }
@@ -261,7 +261,7 @@ test("one server is killed under load, then another: nothing acknowledged is los
     });
     const first = await cluster.leaderOf("DEVICES", "$MQTT_msgs");
     await surviveLossOf(first, senders, 1);
-    // Whoever leads now has taken over from the first, which is back and holds what it missed.
+    // The leader has taken over from the first one, which is back and stores what it missed.
     const second = await cluster.leaderOf("DEVICES", "$MQTT_msgs");
     const other = second === first ? cluster.servers.find((server) => server !== first) : second;
     if (!other) throw new Error("there is no other server");

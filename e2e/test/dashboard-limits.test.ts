@@ -6,7 +6,7 @@ import { transferredBytes, type Visit, visitDashboard } from "../src/browser/vis
 import { asMaster } from "../src/tenant.ts";
 import { testsInOrder } from "../src/tests-in-order.ts";
 
-/** Enough that a page which held a row for each, or read them all, would be told from one that does not. */
+/** Enough to detect a page that keeps a row for each, or reads all. */
 const devices = 1_500;
 
 describeInBrowser("the limits of the dashboard", (browser) => {

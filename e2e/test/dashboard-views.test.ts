@@ -40,7 +40,7 @@ const views: Readonly<Record<string, string>> = {
 };
 
 /**
- * What opens each dialog, behind the path of its view: names of buttons and of boxes to be checked, one after the
+ * What opens each dialog, by the path of its view: names of buttons and of boxes to be checked, one after the
  * other.
  */
 const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
@@ -295,7 +295,7 @@ describeInBrowser("the views of the dashboard", (browser) => {
         await saveScreenshot(page, tab);
       }
       await show(visit, "/mesh");
-      // What is told for the first time has no rates yet.
+      // The first report has no rates yet.
       await page.getByText(/ ms$/).first().waitFor();
       await saveScreenshot(page, "mesh");
       await show(visit, "/reference/patchDevice");

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { BSON, MongoClient } from "mongodb";
 
 /** Which collections of a database to dump. */
-export interface DumpPart {
+interface DumpPart {
   readonly database: string;
   readonly except?: string;
   readonly only?: string;

@@ -56,7 +56,7 @@ describe("against the services of now", () => {
     await recordedMesh?.[Symbol.asyncDispose]();
   }, 90_000);
 
-  /** As each service that hears events, to those it hears. */
+  /** Events as each subscribed service receives them. */
   async function listen(): Promise<void> {
     for (const [listener, { subscribes }] of Object.entries<ServiceDeclaration>(services)) {
       for (const { events, names } of subscribes) {
@@ -147,7 +147,7 @@ describe("against the services of now", () => {
       expect(stream.status).toBe(200);
       const visitor = await enrolDevice(recordedMesh.mesh, "old-visitor");
       const device = await visitor.connect();
-      // The data service tells of records once it knows that somebody listens.
+      // The data service publishes records once it knows of a listener.
       await eventually(async () => {
         await device.publish("db/old-visitor/seen", "1", 1);
         return (heard.get("data.stored") ?? []).length > 0;
@@ -165,7 +165,7 @@ describe("against the services of now", () => {
     test.each(events)(
       "%s",
       async (name, payload) => {
-        // The last step of a deletion is told some seconds after the first.
+        // The last step of a deletion is published some seconds after the first.
         const payloads = await eventually(() => (heard.get(name)?.length ? heard.get(name) : null), {
           withinMs: 40_000,
         });

@@ -6,8 +6,8 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { expect, test } from "@jest/globals";
-import { canCutPower, makeDisk, type PowerCutDisk } from "../src/power-cut-disk.ts";
 import { asMaster, enrolDevice } from "../src/tenant.ts";
+import { canCutPower, makeDisk, type PowerCutDisk } from "./power-cut-disk.ts";
 
 /*
  * A power cut takes what programs wrote and did not sync. What was acknowledged and synced has to be there

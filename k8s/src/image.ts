@@ -6,26 +6,14 @@ import { repository } from "@devmesh/launcher/mesh/service-process";
 import { copyBuildContext } from "./build-context.ts";
 import { assignment, type Instruction, parseDockerfile, withVariables } from "./dockerfile.ts";
 
-/** The files that a Dockerfile adds to its base image, and how a container starts. */
-export interface Image {
-  /** Folder with the content of `/`. */
-  readonly root: string;
-  readonly base: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly workdir: string;
-  readonly user: string;
-  readonly command: readonly string[];
-  readonly healthcheck: readonly string[];
-  readonly exposedPorts: readonly number[];
-}
-
 /** Longest time of a step, in milliseconds. */
 const STEP_MS = 5 * 60_000;
 
 /** A stage while it is built. */
 interface StageState {
+  /** Folder with the content of `/`. */
   readonly root: string;
+  readonly base: string;
   readonly env: Record<string, string>;
   readonly labels: Record<string, string>;
   readonly args: Record<string, string>;
@@ -35,6 +23,9 @@ interface StageState {
   healthcheck: string[];
   readonly exposedPorts: number[];
 }
+
+/** The files that a Dockerfile adds to its base image, and how a container starts. */
+export type Image = Readonly<StageState>;
 
 /**
  * Executes the RUN and COPY instructions of the Dockerfile in folders below `folder`, one a stage. The base image is
@@ -50,12 +41,13 @@ export async function buildImage(service: string, folder: string): Promise<Image
     if (known === undefined) throw new Error(`there is no stage ${name}`);
     return known;
   };
-  let last: { base: string; state: StageState } | undefined;
+  let last: Image | undefined;
   for (const [at, { name, base, instructions }] of dockerfile.stages.entries()) {
     const root = join(folder, name ?? `stage-${at}`);
     await mkdir(root, { recursive: true });
     const stage: StageState = {
       root,
+      base,
       env: {},
       labels: {},
       args: {},
@@ -69,11 +61,10 @@ export async function buildImage(service: string, folder: string): Promise<Image
       await take(instruction, stage, service, (from) => (from === null ? context : state(from).root));
     }
     if (name !== null) stages.set(name, stage);
-    last = { base, state: stage };
+    last = stage;
   }
   if (last === undefined) throw new Error("the Dockerfile has no stage");
-  const { root, env, labels, workdir, user, command, healthcheck, exposedPorts } = last.state;
-  return { root, base: last.base, env, labels, workdir, user, command, healthcheck, exposedPorts };
+  return last;
 }
 
 async function take(

@@ -213,7 +213,7 @@ async function runOverlay(
   };
 }
 
-/** Stands for the entrypoint of MongoDB's image: tells what it was started with. */
+/** In place of the entrypoint of MongoDB's image: prints its arguments. */
 const mongodbEntrypoint = join(import.meta.dirname, "mongodb-entrypoint.sh");
 
 function podNameOf(workload: string): string {

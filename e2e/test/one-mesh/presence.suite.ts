@@ -68,7 +68,7 @@ export function presence(shared: () => TestMesh): void {
       const first = await twin?.connect("twin:1");
       const second = await twin?.connect("twin:2");
       await first?.leave();
-      // Behind the end of the first: what presence hears is in order.
+      // After the end of the first: presence receives events in order.
       await eventually(async () => (await master.get("devices/twin")).json.online);
       await second?.leave();
       await shown("twin", false);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { RestClient } from "../../src/rest-client.ts";
 import { asMaster, type EnrolledDevice, enrolDevice } from "../../src/tenant.ts";
 
-/** The device's side of its shadow: what it is told, what it may say, and what survives a crash. */
+/** The device's side of its shadow: what it receives, what it may send, and what survives a crash. */
 export function shadow(shared: () => TestMesh): void {
   describe("the device's side of its shadow", () => {
     let mesh: TestMesh;
@@ -35,8 +35,8 @@ export function shadow(shared: () => TestMesh): void {
       await eventually(() => deltas(device).findLast((delta) => delta.version === version), { withinMs });
 
     /**
-     * The delta that the broker keeps for who subscribes. An answer over REST does not wait for it: whoever subscribes
-     * sooner is told by a message of its own, so this subscribes again.
+     * The retained delta. An answer over REST does not wait for it, and an earlier subscription gets a message of its
+     * own, so this subscribes again.
      */
     const keptDelta = async (device: MqttDevice, version: number) =>
       await eventually(

@@ -7,7 +7,7 @@ import { z } from "zod";
 
 const repository = join(import.meta.dirname, "../../..");
 
-/** The members of turbo's `--dry=json` that tell what it would run. */
+/** The members of turbo's `--dry=json` with what it would run. */
 const DryRun = z.object({
   tasks: z.array(
     z.object({

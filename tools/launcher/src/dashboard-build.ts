@@ -2,9 +2,9 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { ChildRegistry } from "./process/child-registry.ts";
+import type { Terminal } from "./process/command.ts";
 import { messageOf } from "./process/errors.ts";
 import { readLines } from "./process/line-reader.ts";
-import type { Terminal } from "./terminal.ts";
 
 /** The files and folders that the build depends on. */
 const sources = [

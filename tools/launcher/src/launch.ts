@@ -1,37 +1,25 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { inspect } from "node:util";
 import { buildDashboard } from "./dashboard-build.ts";
 import { type Demo, startDemo } from "./demo-process.ts";
-import { launcherArguments, usage } from "./launcher-arguments.ts";
+import { type LauncherOptions, launcherArguments, usage } from "./launcher-arguments.ts";
 import { type Mesh, startMesh } from "./mesh/mesh.ts";
 import { repository } from "./mesh/service-process.ts";
 import { type MeshSettings, meshSettings } from "./mesh/settings.ts";
-import { NatsServerNotFound } from "./nats-server/find-nats-server.ts";
 import { type ChildRegistry, childRegistry } from "./process/child-registry.ts";
+import { runCommand, type Terminal } from "./process/command.ts";
 import { messageOf, StartFailure } from "./process/errors.ts";
 import { stopRequest } from "./process/stop-request.ts";
-import type { Terminal } from "./terminal.ts";
 import { welcome } from "./welcome.ts";
 
 const terminal: Terminal = console;
 // The mesh stays when nobody reads its output any more.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
-process.exitCode = await launch();
-// Open sockets must not keep the process.
-process.exit();
+await runCommand({ usage, read: launcherArguments, run: launch });
 
-/** The exit code: 0 after an orderly stop, 1 when the mesh could not start, 2 for a wrong command line. */
-async function launch(): Promise<number> {
-  const options = launcherArguments(process.argv.slice(2));
-  if (options.kind === "help") {
-    terminal.log(usage);
-    return 0;
-  }
-  if (options.kind === "wrong") {
-    terminal.warn(`${options.reason}\n\n${usage}`);
-    return 2;
-  }
+async function launch(options: LauncherOptions): Promise<void> {
   const children = childRegistry();
   const stop = stopRequest(() => {
     children.killAll();
@@ -57,12 +45,11 @@ async function launch(): Promise<number> {
     terminal.log(`ready ${mesh.url}`);
     await stop.requested;
     terminal.log("Stopping.");
-    return 0;
   } catch (error) {
-    if (stop.signal.aborted) return 0;
-    if (!(error instanceof StartFailure || error instanceof NatsServerNotFound)) throw error;
-    terminal.warn(error.message);
-    return 1;
+    if (stop.signal.aborted) return;
+    // Of what nobody foresaw, the stack is needed.
+    if (!(error instanceof StartFailure)) terminal.warn(inspect(error));
+    throw error;
   } finally {
     await demo?.stop();
     await mesh?.stop();

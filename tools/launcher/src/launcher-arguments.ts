@@ -1,11 +1,12 @@
 import { parseArgs } from "node:util";
 import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
+import { helpOption, WrongUsage } from "./process/command.ts";
 
 /** What the command line of the launcher asks for. */
-export type LauncherArguments =
-  | { readonly kind: "start"; readonly demo: boolean; readonly without: ReadonlySet<ServiceName> }
-  | { readonly kind: "help" }
-  | { readonly kind: "wrong"; readonly reason: string };
+export interface LauncherOptions {
+  readonly demo: boolean;
+  readonly without: ReadonlySet<ServiceName>;
+}
 
 /** What `npm start -- --help` says. */
 export const usage = `Usage: npm start [-- [--demo] [--without SERVICE]...]
@@ -21,31 +22,25 @@ MQTT_PUBLIC_URL, NATS_URL, NATS_SERVER_BIN, NATS_SERVER_DOWNLOAD_URL, MQTT_TLS_C
 /** What simulated devices need. */
 const demoNeeds = ["gateway", "devices", "keys", "rpc-bridge"] as const satisfies readonly ServiceName[];
 
-/** Parses the command line, without the names of node and of the script. */
-export function launcherArguments(args: readonly string[]): LauncherArguments {
-  let values: { demo?: boolean; without?: string[]; help?: boolean };
-  try {
-    ({ values } = parseArgs({
-      args: [...args],
-      options: {
-        demo: { type: "boolean" },
-        without: { type: "string", multiple: true },
-        help: { type: "boolean", short: "h" },
-      },
-    }));
-  } catch (error) {
-    return { kind: "wrong", reason: error instanceof Error ? error.message : String(error) };
-  }
-  if (values.help) return { kind: "help" };
+/** Parses the command line, without the names of node and of the script. Throws for a wrong one. */
+export function launcherArguments(args: string[]): LauncherOptions | "help" {
+  const { values } = parseArgs({
+    args,
+    options: {
+      demo: { type: "boolean", default: false },
+      without: { type: "string", multiple: true, default: [] },
+      ...helpOption,
+    },
+  });
+  if (values.help) return "help";
   const without = new Set<ServiceName>();
-  for (const name of values.without ?? []) {
-    if (!isServiceName(name)) return { kind: "wrong", reason: `There is no service ${name}.` };
+  for (const name of values.without) {
+    if (!isServiceName(name)) throw new WrongUsage(`There is no service ${name}.`);
     without.add(name);
   }
   const missed = demoNeeds.find((service) => values.demo && without.has(service));
-  if (missed)
-    return { kind: "wrong", reason: `--demo needs ${missed}: its devices connect during the start.` };
-  return { kind: "start", demo: values.demo ?? false, without };
+  if (missed) throw new WrongUsage(`--demo needs ${missed}: its devices connect during the start.`);
+  return { demo: values.demo, without };
 }
 
 /** Whether a service of the mesh has this name. */

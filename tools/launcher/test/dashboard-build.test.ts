@@ -8,7 +8,7 @@ import { childRegistry } from "../src/process/child-registry.ts";
 const children = childRegistry();
 afterAll(() => children.killAll());
 
-/** In place of vite, of which it takes the command line: "builds" what stands in the source. */
+/** In place of vite, with its command line: "builds" the content of the source. */
 const builder = `
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 const out = process.argv[process.argv.indexOf("--outDir") + 1];

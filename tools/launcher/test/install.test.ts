@@ -47,7 +47,7 @@ async function repository(folder: string) {
       (await readFile(join(folder, "runs"), "utf8").catch(() => "")).split("\n").filter(Boolean),
     /** What `npm ci` was given last. */
     arguments: async () => (await readFile(join(folder, "arguments"), "utf8")).split("\n"),
-    /** Runs the installation in a process of its own and tells what it printed, and whether it succeeded. */
+    /** Runs the installation in a process of its own; returns its output and exit code. */
     async install(env: NodeJS.ProcessEnv = {}, started: (child: ChildProcess) => void = () => {}) {
       const script = `
         const { ensureInstalled } = await import(${JSON.stringify(install)});

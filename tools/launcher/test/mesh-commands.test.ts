@@ -32,7 +32,7 @@ describe("beside a mesh that runs without its data service", () => {
     const device = command("device", ["lamp-7", "--kind", "lamp"], mesh.dataDir);
     await eventually(() => device.output() === "lamp-7 is connected\n", { withinMs: 20_000 });
     const call = () => mesh.http("/api/v2/devices/lamp-7/rpc/Led.Set", { body: { on: true } });
-    // Its presence is told by an event of the broker.
+    // Its presence follows from an event of the broker.
     await eventually(async () => (await call()).json?.on === true);
     expect(await device.end()).toBe(0);
     await eventually(async () => (await call()).status === 409);

@@ -6,7 +6,7 @@ import { noTotals } from "../src/fleet/totals.ts";
 
 const model = { app: "adder", reported: {}, telemetry: [], functions: { add: () => 5 } };
 
-/** How a flaky device answers sixty calls in turn; "missing" stands for late and never. */
+/** Answers of a flaky device to sixty calls; "missing" is late or never. */
 async function answers(seed: number, device: number) {
   const totals = { ...noTotals };
   const { add } = withBadAnswers(model, seededRandom(seed, device), totals).functions;

@@ -62,20 +62,20 @@ export async function readRunningMesh(folder: DataFolder): Promise<MeshFile> {
   );
 }
 
-/** Addresses and master key of a mesh. */
-export interface MeshAccess {
-  /** Base address of the REST API, without a slash at its end. */
-  readonly url: string;
-  readonly mqttUrl: string;
-  /** PEM file of the certificate of MQTT over TLS; absent without TLS. */
-  readonly mqttTlsCert?: string | undefined;
-  readonly masterKey: string;
-}
-
 /** Access to the mesh that runs with the environment's `DATA_DIR`. Throws a `StartFailure` when none does. */
-export async function accessRunningMesh(env: NodeJS.ProcessEnv): Promise<MeshAccess> {
+export async function accessRunningMesh(env: NodeJS.ProcessEnv) {
   const folder = dataFolder(meshSettings(env).dataDir);
   const { url, mqtt_url, mqtt_tls_cert } = await readRunningMesh(folder);
   const masterKey = (await readFile(folder.masterKey, "utf8")).trim();
-  return { url, mqttUrl: mqtt_url, mqttTlsCert: mqtt_tls_cert ?? undefined, masterKey };
+  return {
+    /** Of the REST API, without a trailing slash. */
+    url,
+    mqttUrl: mqtt_url,
+    /** PEM file of the certificate of MQTT over TLS; undefined without TLS. */
+    mqttTlsCert: mqtt_tls_cert ?? undefined,
+    masterKey,
+  };
 }
+
+/** Addresses and master key of a mesh. */
+export type MeshAccess = Awaited<ReturnType<typeof accessRunningMesh>>;

@@ -2,6 +2,7 @@ import { mesh as declaration, type ServiceName } from "@devmesh/contracts/mesh";
 import { findNatsServer } from "../nats-server/find-nats-server.ts";
 import { brokerBackOff, serviceBackOff } from "../process/back-off.ts";
 import type { ChildRegistry } from "../process/child-registry.ts";
+import type { Terminal } from "../process/command.ts";
 import { endByCommandLine } from "../process/command-line.ts";
 import { messageOf, StartFailure } from "../process/errors.ts";
 import {
@@ -10,7 +11,6 @@ import {
   type SupervisionReport,
   supervise,
 } from "../process/supervision.ts";
-import type { Terminal } from "../terminal.ts";
 import { type BrokerAddresses, brokerAddresses, reachable } from "./broker-addresses.ts";
 import { installationOf, writeBrokerConfig } from "./broker-configuration.ts";
 import { awaitAnyListening, endLeftoverBroker, startBroker } from "./broker-process.ts";

@@ -1,4 +1,4 @@
-import { messageOf, systemErrorCode } from "../process/errors.ts";
+import { messageOf, StartFailure, systemErrorCode } from "../process/errors.ts";
 import { cachedBinary, putIntoCache } from "./binary-cache.ts";
 import { type GoProgram, goInstall } from "./go-install.ts";
 import { executablesOnPath, isExecutable } from "./path-search.ts";
@@ -31,14 +31,9 @@ const GO_PROGRAM: GoProgram = {
   binary: "nats-server",
 };
 
-/** There is no usable nats-server; the message is one sentence for the user. */
-export class NatsServerNotFound extends Error {
-  override readonly name = "NatsServerNotFound";
-}
-
 /**
  * Finds nats-server: `NATS_URL`, `NATS_SERVER_BIN`, PATH, the cache, a release download (`NATS_SERVER_DOWNLOAD_URL`
- * names a mirror), `go install`. The last two fill the cache. Throws {@link NatsServerNotFound}, also for a
+ * names a mirror), `go install`. The last two fill the cache. Throws {@link StartFailure}, also for a
  * `NATS_SERVER_BIN` that cannot be used.
  */
 export async function findNatsServer(options: NatsServerSearchOptions): Promise<NatsServer> {
@@ -86,7 +81,7 @@ export async function findNatsServer(options: NatsServerSearchOptions): Promise<
       return { kind: "binary", path: cached, from: "go install" };
   } else failures.push("Go is not installed to build it");
 
-  throw new NatsServerNotFound(
+  throw new StartFailure(
     `nats-server ${PINNED_VERSION} was not found on PATH and could not be fetched (${failures.join("; ")}): ` +
       "install it, or name its binary in NATS_SERVER_BIN.",
   );
@@ -94,8 +89,7 @@ export async function findNatsServer(options: NatsServerSearchOptions): Promise<
 
 async function named(binary: string): Promise<NatsServer> {
   const reason = await unfit(binary);
-  if (reason)
-    throw new NatsServerNotFound(`NATS_SERVER_BIN names ${binary}, which cannot be used: ${reason}.`);
+  if (reason) throw new StartFailure(`NATS_SERVER_BIN names ${binary}, which cannot be used: ${reason}.`);
   return { kind: "binary", path: binary, from: "NATS_SERVER_BIN" };
 }
 

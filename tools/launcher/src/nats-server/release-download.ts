@@ -37,12 +37,6 @@ export interface DownloadTimeouts {
   readonly stallMs: number;
 }
 
-/** What ends a download. */
-export interface DownloadOptions {
-  readonly timeouts?: DownloadTimeouts | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
-
 const TIMEOUTS: DownloadTimeouts = { answerMs: 5_000, stallMs: 15_000 };
 /** Bound on a downloaded archive, in bytes; the real ones are about 8 MB. */
 const MAX_ARCHIVE = 64 * 1024 * 1024;
@@ -59,7 +53,10 @@ export async function downloadRelease(
   baseUrl: string,
   archive: ReleaseArchive,
   target: string,
-  { timeouts = TIMEOUTS, signal }: DownloadOptions = {},
+  {
+    timeouts = TIMEOUTS,
+    signal,
+  }: { timeouts?: DownloadTimeouts | undefined; signal?: AbortSignal | undefined },
 ): Promise<void> {
   const base = baseUrl.replace(/\/+$/, "");
   const sums = (await download(`${base}/SHA256SUMS`, timeouts, signal)).toString("utf8");

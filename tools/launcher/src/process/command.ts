@@ -1,5 +1,8 @@
 import { messageOf } from "./errors.ts";
 
+/** What the user sees: `log` goes to standard output, `warn` to standard error, a line each. */
+export type Terminal = Pick<Console, "log" | "warn">;
+
 /** The option `--help` of each command, for `parseArgs`. */
 export const helpOption = { help: { type: "boolean", short: "h" } } as const;
 

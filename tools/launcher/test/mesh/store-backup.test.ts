@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await folder[Symbol.asyncDispose]());
 
-/** A store as a service holds it open: what it wrote last stands in the log beside the file. */
+/** A store that a service holds open: its last writes are in the log beside the file. */
 function openStore(service: string, rows: number): DatabaseSync {
   const db = new DatabaseSync(fileOf(service));
   db.exec("PRAGMA journal_mode = WAL; CREATE TABLE kept (n INTEGER)");

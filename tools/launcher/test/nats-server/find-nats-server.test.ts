@@ -12,7 +12,7 @@ import { commandLineOf } from "../../src/process/command-line.ts";
 import { checksumLine, fakeServer, releaseServer, tarGz } from "./release-server.ts";
 
 const NOWHERE = "http://127.0.0.1:9/";
-const timeouts = { answerMs: 200, stallMs: 200 };
+const timeouts = { answerMs: 2_000, stallMs: 2_000 };
 const linux = { platform: "linux", architecture: "x64" };
 
 let folder: string;
@@ -78,7 +78,7 @@ describe("nats-server is looked up", () => {
     await expect(lookUp({ NATS_SERVER_BIN: binary }).found).rejects.toThrow(reason);
   });
 
-  test("then on PATH, where an unfit one is passed over and the reason told", async () => {
+  test("then on PATH, where an unfit one is passed over and the reason logged", async () => {
     await script("old/nats-server", fakeServer("2.15.1"));
     await script("other/nats-server", fakeServer("2.16.0"));
     const fit = await script("fit/nats-server", fakeServer("2.15.7"));
@@ -220,10 +220,10 @@ describe("a release that is not right leaves nothing in the cache", () => {
       /does not list/,
       (name: string, content: Buffer) => ({ SHA256SUMS: "", [name]: content }),
     ],
-    ["never answers", /no answer within 200 ms/, () => ({ SHA256SUMS: () => {} })],
+    ["never answers", /no answer within 2000 ms/, () => ({ SHA256SUMS: () => {} })],
     [
       "hangs in the middle",
-      /nothing came for 200 ms/,
+      /nothing came for 2000 ms/,
       (name: string, content: Buffer) => ({
         SHA256SUMS: checksumLine(name, content),
         [name]: (response: import("node:http").ServerResponse) => {
