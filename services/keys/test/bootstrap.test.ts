@@ -3,12 +3,12 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { type ApiServerStandIn, startApiServer } from "./fake-api-server.ts";
+import { type FakeApiServer, startApiServer } from "./fake-api-server.ts";
 
 const main = join(import.meta.dirname, "../src/bootstrap/main.ts");
 const token = "eyJhbGciOi.job-token.xyz";
 
-let api: ApiServerStandIn;
+let api: FakeApiServer;
 let serviceAccount: Awaited<ReturnType<typeof tempFolder>>;
 
 beforeEach(async () => {

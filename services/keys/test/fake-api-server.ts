@@ -8,7 +8,7 @@ interface KeptSecret {
 }
 
 /** A fake of Kubernetes' API server with one Secret, for callers with the right token. */
-export interface ApiServerStandIn extends AsyncDisposable {
+export interface FakeApiServer extends AsyncDisposable {
   readonly url: string;
   readonly secret: KeptSecret;
   /** Requests that came, as `METHOD path`. */
@@ -20,11 +20,7 @@ export interface ApiServerStandIn extends AsyncDisposable {
 }
 
 /** Starts on a free port of 127.0.0.1, with an empty Secret of that name. */
-export async function startApiServer(
-  token: string,
-  namespace: string,
-  name: string,
-): Promise<ApiServerStandIn> {
+export async function startApiServer(token: string, namespace: string, name: string): Promise<FakeApiServer> {
   const secret: KeptSecret = {
     metadata: { name, namespace, resourceVersion: "1", labels: { "app.kubernetes.io/part-of": "devmesh" } },
   };
