@@ -121,7 +121,6 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
     },
   });
 
-
   let served: Served | null = serve(bus, devices, implementation);
   await bus.flush();
 
