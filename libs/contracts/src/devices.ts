@@ -80,7 +80,6 @@ export const devices = defineContract({
         principal: Principal,
         /** A DevicePatch; the owner parses it, since for a restricted key a foreign member is a matter of rights. */
         patch: JsonObject,
-        /** The value of `If-Match`. */
         if_match: z.string().optional(),
         /**
          * When the broker took the device's message. One that was sent to an earlier device of that id is not applied.

@@ -10,7 +10,6 @@ import { calls, defineService, mergeCalls, subscribesTo } from "./topology.ts";
 /** The whole mesh. NATS users and their permissions are generated from it (ADR 2). */
 export const mesh = {
   gateway: defineService({
-    serves: null,
     calls: mergeCalls([
       ...Object.values(api).flatMap((route) => [...route.calls]),
       // Not in a route's `calls`, since no client gets their errors as they are.
@@ -26,8 +25,6 @@ export const mesh = {
       subscribesTo(rpcEvents, ["rpc_in", "rpc_out"]),
       subscribesTo(keyEvents, ["key_changed", "customer_changed"]),
     ],
-    produces: [],
-    consumes: [],
     rights: ["discovery"],
   }),
   devices: defineService({
@@ -46,9 +43,6 @@ export const mesh = {
     ],
     publishes: deviceEvents,
     subscribes: [subscribesTo(rpcEvents, ["hoarding"])],
-    follows: [],
-    produces: [],
-    consumes: [],
     rights: ["device_connections"],
   }),
   keys: defineService({
@@ -57,19 +51,13 @@ export const mesh = {
     formerCalls: [calls(rpcBridge, ["awaitIngestion"])],
     publishes: keyEvents,
     subscribes: [subscribesTo(deviceEvents, ["throttled"])],
-    follows: [],
     produces: [mailQueue],
-    consumes: [],
     rights: ["auth_callout"],
   }),
   data: defineService({
     serves: data,
-    calls: [],
     publishes: dataEvents,
     subscribes: [subscribesTo(gatewayEvents, ["records_wanted"])],
-    follows: [],
-    produces: [],
-    consumes: [],
     rights: ["device_data"],
   }),
   "rpc-bridge": defineService({
@@ -86,20 +74,12 @@ export const mesh = {
     ],
     publishes: rpcEvents,
     subscribes: [subscribesTo(deviceEvents, ["online", "offline", "updated", "created", "deleted"])],
-    follows: [],
-    produces: [],
-    consumes: [],
     rights: ["device_topics"],
   }),
   mailer: defineService({
     serves: mailer,
     calls: [calls(keys, ["readInvitation"])],
-    publishes: null,
-    subscribes: [],
-    follows: [],
-    produces: [],
     consumes: [mailQueue],
-    rights: [],
   }),
 } as const;
 

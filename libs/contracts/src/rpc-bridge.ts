@@ -88,7 +88,6 @@ const about = { id: DeviceId, timestamp: Timestamp };
 export const rpcEvents = defineEvents({
   service: "rpc-bridge",
   events: {
-    /** A call was sent to the device. */
     rpc_in: defineEvent(
       z.object({ ...about, func: FunctionName, params: JsonValue.optional() }),
       (event) => event.id,

@@ -76,7 +76,20 @@ export function subscribesTo<
   return { events, names };
 }
 
-/** Declares a service and keeps its literal types. */
-export function defineService<const S extends ServiceDeclaration>(service: S): S {
-  return service;
+const nothing = {
+  serves: null,
+  calls: [],
+  publishes: null,
+  subscribes: [],
+  follows: [],
+  produces: [],
+  consumes: [],
+  rights: [],
+} as const satisfies ServiceDeclaration;
+
+/** Declares a service and keeps its literal types; what is left out is nothing. */
+export function defineService<const S extends Partial<ServiceDeclaration>>(
+  service: S,
+): Omit<typeof nothing, keyof S> & S {
+  return { ...nothing, ...service };
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { Json } from "../src/model/json.ts";
-import { cutToPointers } from "../src/model/pointer-cut.ts";
-import { pointerTree } from "../src/model/pointer-tree.ts";
+import { cutToPointers, pointerTree } from "../src/model/pointer-tree.ts";
 
 const shadow: Json = {
   state: { desired: { app: { on: true }, "x/y": [1, 2] }, reported: { app: { on: false }, sys: 1 } },

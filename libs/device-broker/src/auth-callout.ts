@@ -1,7 +1,6 @@
 import { randomUUID, verify } from "node:crypto";
-import type { Bus } from "@devmesh/service-kit/bus";
+import { type Bus, endSubscription } from "@devmesh/service-kit/bus";
 import type { ActiveSubscription } from "@devmesh/service-kit/events";
-import { endSubscription } from "@devmesh/service-kit/subscription";
 import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
 import { authCalloutSubject, devicesAccount } from "./broker-subjects.ts";
@@ -14,9 +13,7 @@ export interface LoginRequest {
   readonly password: string;
   /** MQTT client id; the broker invents one for a client that sent none. Empty for a client that is not MQTT. */
   readonly mqttClientId: string;
-  /** Address of the client, without port. */
   readonly remoteAddress: string;
-  /** Over TCP or WebSocket. */
   readonly isMqtt: boolean;
   readonly serverId: string;
   /** Number of the connection on that server. */

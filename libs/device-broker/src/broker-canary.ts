@@ -1,13 +1,11 @@
-import type { Bus } from "@devmesh/service-kit/bus";
+import { type Bus, pause } from "@devmesh/service-kit/bus";
 import { systemClock } from "@devmesh/service-kit/clock";
-import { pause } from "@devmesh/service-kit/pause";
 import { isMissing, streamManager } from "@devmesh/service-kit/streams";
 import { jetstream } from "@nats-io/jetstream";
 import { canarySubjects, mqttStream } from "./broker-subjects.ts";
 
 /** Pause between two canaries, in milliseconds. */
 const everyMs = 5_000;
-/** The same after one that was not acknowledged. */
 const retryMs = 1_000;
 /** Longest wait for an acknowledgement and for the stream's info, in milliseconds. */
 const deadlineMs = 3_000;
@@ -16,13 +14,11 @@ const canaryBytes = 1_024;
 
 /** What {@link watchBrokerStorage} needs. */
 export interface BrokerCanaryOptions {
-  /** In account DEVICES. */
   readonly bus: Bus;
   /** Publishes on the service's own one of `canarySubjects`; resolves when the broker has acknowledged. */
   readonly publish: () => Promise<void>;
   /** Whether there is a connection to publish on. Without one a canary is left out. */
   readonly connected: () => boolean;
-  /** Ends the watch. */
   readonly signal: AbortSignal;
 }
 

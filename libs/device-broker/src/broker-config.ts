@@ -18,7 +18,6 @@ export type Mesh = Readonly<Record<string, ServiceDeclaration>>;
 export interface BrokerUser {
   /** Key of its password: the service, `<service>.devices`, or `operator`. */
   readonly name: string;
-  /** What it logs in as. */
   readonly user: string;
   readonly account: typeof meshAccount | typeof devicesAccount;
   readonly permissions: UserPermissions;
@@ -45,7 +44,6 @@ export interface TlsFiles {
 
 /** What a broker's configuration is made from. */
 export interface BrokerConfigOptions {
-  /** Where all listeners bind. */
   readonly host: string;
   readonly ports: {
     readonly nats: number;
@@ -55,13 +53,11 @@ export interface BrokerConfigOptions {
     /** The broker's own HTTP monitoring, on loopback; absent: none. */
     readonly monitor?: number;
   };
-  /** Folder of JetStream's files. */
   readonly storeDir: string;
   /** Password of each user that `brokerUsers` returns, by `name`. */
   readonly users: Readonly<Record<string, string | EnvironmentVariable>>;
   /** Public half of the seed that `answerAuthCallout` signs with. */
   readonly issuerPublicKey: string | EnvironmentVariable;
-  /** For MQTT and its WebSocket. */
   readonly tls?: TlsFiles;
   /** Unique in a cluster. Default `devmesh`. */
   readonly serverName?: string | EnvironmentVariable;
@@ -147,7 +143,7 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
     server_name: serverName,
     host,
     port: ports.nats,
-    ...(ports.monitor === undefined ? {} : { http: `127.0.0.1:${ports.monitor}` }),
+    http: ports.monitor === undefined ? undefined : `127.0.0.1:${ports.monitor}`,
     max_payload: 1024 * 1024,
     // Detects a lost service; the keep-alive detects a lost device.
     ping_interval: "20s",
@@ -163,34 +159,29 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
       port: ports.mqtt,
       authorization: { timeout: connectPacketTimeoutS },
       max_ack_pending: maxAckPending,
-      ...(options.mqttReplicas === undefined ? {} : { stream_replicas: options.mqttReplicas }),
+      stream_replicas: options.mqttReplicas,
       // On a single server, a consumer in memory would be lost with a restart while its session goes on. A cluster
       // keeps it in the other servers' memory, where a copy on disk would only delay elections.
-      ...(cluster === undefined ? {} : { consumer_memory_storage: true }),
+      consumer_memory_storage: cluster === undefined ? undefined : true,
       // Requests during an election time out; an early timeout lets the retry succeed sooner.
-      ...(cluster === undefined ? {} : { js_api_timeout: "2s" }),
-      ...(tls === undefined ? {} : { tls: tlsEntry(tls) }),
+      js_api_timeout: cluster === undefined ? undefined : "2s",
+      tls: tls && tlsEntry(tls),
     },
-    ...(ports.websocket === undefined
-      ? {}
-      : {
-          websocket: {
+    websocket:
+      ports.websocket === undefined
+        ? undefined
+        : {
             host,
             port: ports.websocket,
             ...(tls === undefined ? { no_tls: true } : { tls: tlsEntry(tls) }),
           },
-        }),
-    ...(cluster === undefined
-      ? {}
-      : {
-          cluster: {
-            name: cluster.name,
-            host,
-            port: cluster.port,
-            routes: cluster.routes.map((route) => withCredentials(route, cluster)),
-            authorization: { user: cluster.user, password: cluster.password },
-          },
-        }),
+    cluster: cluster && {
+      name: cluster.name,
+      host,
+      port: cluster.port,
+      routes: cluster.routes.map((route) => withCredentials(route, cluster)),
+      authorization: { user: cluster.user, password: cluster.password },
+    },
     accounts: {
       [systemAccount]: {
         exports: [
@@ -247,7 +238,7 @@ function userEntry(
     permissions: {
       publish: allowance(publish),
       subscribe: allowance(subscribe),
-      ...(responds ? { allow_responses: { max: 1, expires: "2m" } } : {}),
+      allow_responses: responds ? { max: 1, expires: "2m" } : undefined,
     },
   };
 }
@@ -274,19 +265,23 @@ function withCredentials(
 }
 
 function tlsEntry({ certFile, keyFile, caFile }: TlsFiles): ConfigMap {
-  const files = { cert_file: certFile, key_file: keyFile, timeout: handshakeTimeoutS };
-  return { ...files, ...(caFile === undefined ? {} : { ca_file: caFile }) };
+  return { cert_file: certFile, key_file: keyFile, ca_file: caFile, timeout: handshakeTimeoutS };
 }
 
 type ConfigValue = string | number | boolean | EnvironmentVariable | readonly ConfigValue[] | ConfigMap;
 interface ConfigMap {
-  readonly [member: string]: ConfigValue;
+  /** Undefined members are left out. */
+  readonly [member: string]: ConfigValue | undefined;
 }
 
 function render(map: ConfigMap): string {
-  return `${Object.entries(map)
-    .map(([member, value]) => `${member}: ${literal(value, "")}`)
-    .join("\n")}\n`;
+  return `${members(map, "").join("\n")}\n`;
+}
+
+function members(map: ConfigMap, indent: string): string[] {
+  return Object.entries(map).flatMap(([member, value]) =>
+    value === undefined ? [] : `${indent}${member}: ${literal(value, indent)}`,
+  );
 }
 
 /** Values are written as JSON: a quoted string is never read as a variable or a duration. */
@@ -296,7 +291,7 @@ function literal(value: ConfigValue, indent: string): string {
   const inner = `${indent}  `;
   const lines = Array.isArray(value)
     ? value.map((item: ConfigValue) => `${inner}${literal(item, inner)}`)
-    : Object.entries(value).map(([member, item]) => `${inner}${member}: ${literal(item, inner)}`);
+    : members(value as ConfigMap, inner);
   const [open, close] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
   return lines.length === 0 ? open + close : `${open}\n${lines.join("\n")}\n${indent}${close}`;
 }

@@ -1,3 +1,4 @@
+import { parseJson } from "@devmesh/contracts/model/json";
 import { assertConnected, type Bus } from "@devmesh/service-kit/bus";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import type { ActiveSubscription } from "@devmesh/service-kit/events";
@@ -58,7 +59,7 @@ export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandl
           bus.log.error({ err: error, subject }, "device connections can no longer be heard");
           return;
         }
-        const advisory = ConnectionAdvisory.safeParse(readJson(msg.string()));
+        const advisory = ConnectionAdvisory.safeParse(parseJson(msg.string()));
         if (!advisory.success || advisory.data.client.client_type !== "mqtt") return;
         const { timestamp, server, client } = advisory.data;
         const connection = {
@@ -104,7 +105,6 @@ export interface DeviceConnections {
 
 /** How connections are listed. */
 export interface ListDeviceConnectionsOptions {
-  /** Only those of this device. */
   readonly deviceId?: string;
   /** How long after one server's answer another's is waited for, in milliseconds. Default 300. */
   readonly stallMs?: number;
@@ -224,7 +224,7 @@ async function askConnections(
       ...(expected === 0 ? {} : { maxMessages: expected }),
     });
     for await (const answer of answers) {
-      const reply = ConnectionsReply.safeParse(readJson(answer.string()));
+      const reply = ConnectionsReply.safeParse(parseJson(answer.string()));
       if (reply.success) replies.push(reply.data);
     }
   } catch (cause) {
@@ -252,16 +252,8 @@ export async function closeDeviceConnection(
         timeout: 2_000,
       },
     );
-    return KickReply.parse(readJson(answer.string())).error === undefined;
+    return KickReply.parse(parseJson(answer.string())).error === undefined;
   } catch (cause) {
     throw ServiceError.of("unavailable", { cause });
-  }
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }

@@ -1,5 +1,4 @@
-import type { Bus } from "@devmesh/service-kit/bus";
-import { pause } from "@devmesh/service-kit/pause";
+import { type Bus, pause } from "@devmesh/service-kit/bus";
 import { createPuller, type PulledMessage, type Puller } from "@devmesh/service-kit/pull";
 import { streamManager } from "@devmesh/service-kit/streams";
 import { gatherAbandonedMessages } from "./abandoned-messages.ts";
@@ -44,9 +43,7 @@ export interface DeviceMessage {
 
 /** What to pull. */
 export interface PullDeviceMessagesOptions {
-  /** One of the consumers that `provisionDeviceStreams` makes. */
   readonly durable: keyof typeof deviceConsumers;
-  /** Most messages in one batch. */
   readonly batch: number;
   /** Most bytes in one batch, which bounds the memory: at least 2 MB, default 32 MB. */
   readonly maxBytes?: number;
@@ -54,7 +51,6 @@ export interface PullDeviceMessagesOptions {
   readonly maxWaitMs: number;
   /** The highest sequence of a stream that the caller has stored, if any: a stream that ends before it is logged. */
   readonly lastStored?: (streamCreated: string) => Promise<number | null>;
-  /** Ends the pulling; a batch being handled is finished and acknowledged first. */
   readonly signal: AbortSignal;
 }
 

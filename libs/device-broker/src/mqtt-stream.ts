@@ -1,6 +1,5 @@
-import type { Bus } from "@devmesh/service-kit/bus";
+import { type Bus, pause } from "@devmesh/service-kit/bus";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import { pause } from "@devmesh/service-kit/pause";
 import { ensureConsumer, isMissing, streamManager } from "@devmesh/service-kit/streams";
 import {
   AckPolicy,
@@ -92,4 +91,11 @@ export async function readStreamCreated(bus: Bus, signal: AbortSignal): Promise<
     await pause(bus, 500, signal);
     return null;
   }
+}
+
+/** Number of messages that a consumer has not acknowledged yet. Rejects while it cannot be read. */
+export async function deviceBacklog(bus: Bus, durable: keyof typeof deviceConsumers): Promise<number> {
+  const manager = await streamManager(bus);
+  const info = await manager.consumers.info(mqttStream, durable);
+  return info.num_pending + info.num_ack_pending;
 }

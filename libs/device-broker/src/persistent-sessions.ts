@@ -1,3 +1,4 @@
+import { parseJson } from "@devmesh/contracts/model/json";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { streamManager } from "@devmesh/service-kit/streams";
 import type { StoredMsg } from "@nats-io/jetstream";
@@ -11,9 +12,7 @@ export interface SessionRecord {
   readonly subscribedLevel: string | null;
   /** Whether the session ends with its connection. */
   readonly clean: boolean;
-  /** Where the record is stored; the same for the life of the session. */
   readonly subject: string;
-  /** Sequence of this version of the record. */
   readonly sequence: number;
   readonly savedAt: Date;
 }
@@ -51,7 +50,7 @@ export async function readSession(bus: Bus, subject: string): Promise<SessionRec
 }
 
 function recordOf(message: StoredMsg): SessionRecord | null {
-  const stored = StoredSession.safeParse(readJson(message.string()));
+  const stored = StoredSession.safeParse(parseJson(message.string()));
   if (!stored.success) return null;
   const [filter] = Object.keys(stored.data.subs);
   return {
@@ -62,12 +61,4 @@ function recordOf(message: StoredMsg): SessionRecord | null {
     sequence: message.seq,
     savedAt: message.time,
   };
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -44,7 +44,6 @@ export async function dropQos2Backlog(bus: Bus, maxBytes: number): Promise<Dropp
   return { deviceId: clientId.split(":", 1)[0] ?? "", messages: await purgeHeld(manager, clientId) };
 }
 
-/** Drops what one client id holds; how many messages. */
 async function purgeHeld(manager: JetStreamManager, clientId: string): Promise<number> {
   const filter = `${mqttQos2Prefix}${clientId}.>`;
   return (await manager.streams.purge(mqttQos2Stream, { filter })).purged;

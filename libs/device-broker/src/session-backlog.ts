@@ -7,13 +7,11 @@ import { findTopPublisher } from "./top-publisher.ts";
 /** What was dropped for one device. */
 export interface DroppedBacklog {
   readonly deviceId: string;
-  /** How many. */
   readonly messages: number;
 }
 
 /** How {@link dropSessionBacklog} bounds the broker's stream. */
 export interface SessionBacklogOptions {
-  /** Bytes that the stream may hold before anything is dropped. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
 }

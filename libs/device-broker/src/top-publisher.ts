@@ -3,19 +3,16 @@ import type { JetStreamManager, StoredMsg } from "@nats-io/jetstream";
 /** Where to look. */
 export interface TopPublisherOptions {
   readonly stream: string;
-  /** Of the subjects in it. */
   readonly prefix: string;
   /** First and last sequence that count. */
   readonly between: readonly [first: number, last: number];
   /** The device that a subject without the prefix is charged to; null for none. */
   readonly deviceOf: (subject: string) => string | null;
-  /** Default: its bytes. */
   readonly weightOf?: (message: StoredMsg) => number;
   /** What the heaviest device must have of all; default: the most of all devices, however little. */
   readonly leastShareOfOne?: number;
 }
 
-/** Messages that are looked at. */
 const sampleSize = 32;
 
 /** Where less of the weight than this is to be laid to devices, theirs is not what takes the room. */

@@ -1,6 +1,5 @@
-import type { Bus } from "@devmesh/service-kit/bus";
+import { type Bus, endSubscription } from "@devmesh/service-kit/bus";
 import type { ActiveSubscription } from "@devmesh/service-kit/events";
-import { endSubscription } from "@devmesh/service-kit/subscription";
 import type { Msg, Subscription } from "@nats-io/nats-core";
 import type { DeviceMessage } from "./device-stream.ts";
 import { topicLevels } from "./device-topic.ts";

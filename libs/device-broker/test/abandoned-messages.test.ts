@@ -6,8 +6,7 @@ import { startBroker, type TestBroker } from "@devmesh/testkit/sample-mesh/broke
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { gatherAbandonedMessages } from "../src/abandoned-messages.ts";
 import { mqttStream, replicaGroup } from "../src/broker-subjects.ts";
-import { deviceBacklog } from "../src/device-backlog.ts";
-import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
+import { deviceBacklog, provisionDeviceStreams } from "../src/mqtt-stream.ts";
 
 describe("messages that were handed out and not acknowledged", () => {
   let broker: TestBroker;

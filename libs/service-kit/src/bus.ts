@@ -1,5 +1,6 @@
-import { errors, type NatsConnection } from "@nats-io/nats-core";
+import { errors, type NatsConnection, type Subscription } from "@nats-io/nats-core";
 import { connect, type NodeConnectionOptions } from "@nats-io/transport-node";
+import { systemClock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
@@ -22,7 +23,6 @@ export interface BusOptions {
   readonly streamReplicas?: number;
   readonly log?: Logger;
   readonly metrics?: Metrics;
-  /** Gives up connecting. */
   readonly signal?: AbortSignal;
 }
 
@@ -31,7 +31,6 @@ const connectTimeoutMs = 2_000;
 
 /** A connection to the broker, shared by all calls, events and queues of a process. */
 export interface Bus {
-  /** Name of the service that owns it. */
   readonly name: string;
   /** The broker user it is logged in as; the service's name when the broker asks for none. */
   readonly user: string;
@@ -43,7 +42,6 @@ export interface Bus {
   readonly metrics: Metrics;
   /** For this package alone; nothing outside it imports the NATS client. */
   readonly connection: NatsConnection;
-  /** False between a lost connection and the next one. */
   readonly connected: boolean;
   /** Resolves when the connection has ended for good: undefined after `close`, else the error that ended it. */
   readonly ended: Promise<Error | undefined>;
@@ -85,7 +83,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     log,
     signal,
   );
-  return new NatsBus(connection, {
+  return createBus(connection, {
     name,
     user: user ?? name,
     replicaId,
@@ -102,106 +100,86 @@ export function assertConnected(bus: Bus): void {
     throw ServiceError.of("unavailable", { cause: new Error("not connected to the broker") });
 }
 
-class NatsBus implements Bus {
-  readonly name: string;
-  readonly user: string;
-  readonly replicaId: string;
-  readonly inboxPrefix: string;
-  readonly streamReplicas: number;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly connection: NatsConnection;
-  readonly ended: Promise<Error | undefined>;
-  #connected = true;
-  readonly #reconnectHooks = new Set<() => void>();
-  readonly #disconnectHooks = new Set<() => void>();
+type Identity = Pick<
+  Bus,
+  "name" | "user" | "replicaId" | "inboxPrefix" | "streamReplicas" | "log" | "metrics"
+>;
 
-  constructor(
-    connection: NatsConnection,
-    identity: Pick<Bus, "name" | "user" | "replicaId" | "inboxPrefix" | "streamReplicas" | "log" | "metrics">,
-  ) {
-    this.connection = connection;
-    this.name = identity.name;
-    this.user = identity.user;
-    this.replicaId = identity.replicaId;
-    this.inboxPrefix = identity.inboxPrefix;
-    this.streamReplicas = identity.streamReplicas;
-    this.log = identity.log;
-    this.metrics = identity.metrics;
-    this.ended = connection.closed().then((error) => {
-      this.#setConnected(false);
-      return error instanceof Error ? error : undefined;
-    });
-    this.#setConnected(true);
-    this.#follow().catch((error: unknown) => this.log.error({ err: error }, "status of the bus is lost"));
+function createBus(connection: NatsConnection, identity: Identity): Bus {
+  const { user, log, metrics } = identity;
+  const reconnectHooks = new Set<() => void>();
+  const disconnectHooks = new Set<() => void>();
+  let connected = false;
+
+  function setConnected(isConnected: boolean): void {
+    connected = isConnected;
+    metrics.busConnected.set({ user }, isConnected ? 1 : 0);
   }
 
-  get connected(): boolean {
-    return this.#connected;
-  }
-
-  onReconnect(hook: () => void): () => void {
-    this.#reconnectHooks.add(hook);
-    return () => void this.#reconnectHooks.delete(hook);
-  }
-
-  onDisconnect(hook: () => void): () => void {
-    this.#disconnectHooks.add(hook);
-    return () => void this.#disconnectHooks.delete(hook);
-  }
-
-  flush(): Promise<void> {
-    return this.connection.flush();
-  }
-
-  async close(): Promise<void> {
-    if (this.connection.isClosed()) return;
-    try {
-      if (this.#connected && !this.connection.isDraining()) return await this.connection.drain();
-    } catch (error) {
-      this.log.debug({ err: error }, "the broker went during the farewell");
-    }
-    await this.connection.close();
-  }
-
-  #setConnected(connected: boolean): void {
-    this.#connected = connected;
-    this.metrics.busConnected.set({ user: this.user }, connected ? 1 : 0);
-  }
-
-  async #follow(): Promise<void> {
-    for await (const status of this.connection.status()) {
-      switch (status.type) {
-        case "disconnect":
-          this.#setConnected(false);
-          this.log.warn({ server: status.server }, "lost the connection to the broker");
-          this.#run(this.#disconnectHooks);
-          break;
-        case "reconnect":
-          this.#setConnected(true);
-          this.metrics.busReconnects.inc();
-          this.log.info({ server: status.server }, "connected to the broker again");
-          this.#run(this.#reconnectHooks);
-          break;
-        case "error":
-          this.log.warn({ err: status.error }, "the broker reports an error");
-          break;
-        case "slowConsumer":
-          this.log.warn({ subject: status.sub.getSubject(), pending: status.pending }, "messages pile up");
-          break;
-      }
-    }
-  }
-
-  #run(hooks: Iterable<() => void>): void {
+  function run(hooks: Iterable<() => void>): void {
     for (const hook of [...hooks]) {
       try {
         hook();
       } catch (error) {
-        this.log.error({ err: error }, "a connection hook failed");
+        log.error({ err: error }, "a connection hook failed");
       }
     }
   }
+
+  function add(hooks: Set<() => void>, hook: () => void): () => void {
+    hooks.add(hook);
+    return () => void hooks.delete(hook);
+  }
+
+  async function followStatus(): Promise<void> {
+    for await (const status of connection.status()) {
+      switch (status.type) {
+        case "disconnect":
+          setConnected(false);
+          log.warn({ server: status.server }, "lost the connection to the broker");
+          run(disconnectHooks);
+          break;
+        case "reconnect":
+          setConnected(true);
+          metrics.busReconnects.inc();
+          log.info({ server: status.server }, "connected to the broker again");
+          run(reconnectHooks);
+          break;
+        case "error":
+          log.warn({ err: status.error }, "the broker reports an error");
+          break;
+        case "slowConsumer":
+          log.warn({ subject: status.sub.getSubject(), pending: status.pending }, "messages pile up");
+          break;
+      }
+    }
+  }
+
+  setConnected(true);
+  followStatus().catch((error: unknown) => log.error({ err: error }, "the connection's status is lost"));
+  return {
+    ...identity,
+    connection,
+    ended: connection.closed().then((error) => {
+      setConnected(false);
+      return error instanceof Error ? error : undefined;
+    }),
+    get connected() {
+      return connected;
+    },
+    onReconnect: (hook) => add(reconnectHooks, hook),
+    onDisconnect: (hook) => add(disconnectHooks, hook),
+    flush: () => connection.flush(),
+    async close() {
+      if (connection.isClosed()) return;
+      try {
+        if (connected && !connection.isDraining()) return await connection.drain();
+      } catch (error) {
+        log.debug({ err: error }, "the connection was lost while it was drained");
+      }
+      await connection.close();
+    },
+  };
 }
 
 function randomReplicaId(): string {
@@ -209,20 +187,44 @@ function randomReplicaId(): string {
 }
 
 /** Waits for a broker that is not up yet: the client's own wait for it takes no signal. */
-function firstConnection(
+async function firstConnection(
   options: NodeConnectionOptions,
   log: Logger,
   signal?: AbortSignal,
 ): Promise<NatsConnection> {
-  return retry(() => connect(options), {
-    firstMs: 250,
-    longestMs: 250,
-    isRetried(error, failures) {
-      if (error instanceof errors.AuthorizationError || error instanceof errors.InvalidArgumentError)
-        return false;
-      if (failures % 20 === 1) log.warn({ err: error }, "waiting for the broker");
-      return true;
-    },
-    signal,
-  });
+  try {
+    return await retry(() => connect(options), {
+      firstMs: 250,
+      longestMs: 250,
+      isRetried(error, failures) {
+        if (error instanceof errors.AuthorizationError || error instanceof errors.InvalidArgumentError)
+          return false;
+        if (failures % 20 === 1) log.warn({ err: error }, "waiting for the broker");
+        return true;
+      },
+      signal,
+    });
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : error;
+  }
+}
+
+/** Waits `ms` milliseconds, less when the bus comes back or `signal` aborts meanwhile; never rejects. */
+export async function pause(bus: Bus, ms: number, signal: AbortSignal): Promise<void> {
+  const woken = new AbortController();
+  const off = bus.onReconnect(() => woken.abort());
+  await systemClock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
+  off();
+}
+
+/** Ends a subscription after its received messages were handled; at once without a connection. */
+export async function endSubscription(bus: Bus, subscription: Subscription): Promise<void> {
+  if (subscription.isClosed()) return;
+  try {
+    if (bus.connected) await subscription.drain();
+    else subscription.unsubscribe();
+  } catch (error) {
+    // The connection went meanwhile, and the subscription with it.
+    bus.log.debug({ err: error }, "a subscription ended with its connection");
+  }
 }

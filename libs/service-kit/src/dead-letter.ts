@@ -4,7 +4,6 @@ import { headers } from "@nats-io/nats-core";
 import type { z } from "zod";
 import type { Bus } from "./bus.ts";
 import type { PulledMessage } from "./pull.ts";
-import { parseJob } from "./queue-job.ts";
 import { deadSubject } from "./subjects.ts";
 
 /** How long the stream may take to acknowledge a dead letter, in milliseconds. */
@@ -19,7 +18,6 @@ export interface DeadLetter<Q extends QueueDeclaration> {
   readonly sequence: number;
   /** Null when it no longer matches the queue's schema. */
   readonly job: z.output<Q["job"]> | null;
-  /** Text of the last attempt's error. */
   readonly error: string;
   readonly attempts: number;
   readonly failedAt: Date;
@@ -66,4 +64,9 @@ export function readDeadLetter<Q extends QueueDeclaration>(queue: Q, stored: Sto
     attempts: Number(stored.header.get(attemptsHeader)) || 0,
     failedAt: stored.time,
   };
+}
+
+/** A job as its queue keeps it. Throws when it is no JSON or does not match the queue's schema. */
+export function parseJob<Q extends QueueDeclaration>(queue: Q, payload: Uint8Array): z.output<Q["job"]> {
+  return queue.job.parse(JSON.parse(new TextDecoder().decode(payload))) as z.output<Q["job"]>;
 }

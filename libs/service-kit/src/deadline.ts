@@ -17,17 +17,14 @@ export class Deadline {
     this.#clock = clock;
   }
 
-  /** The deadline `ms` milliseconds from now. */
   static after(ms: number, clock: Clock = systemClock): Deadline {
     return new Deadline(clock.monotonicMs() + ms, clock);
   }
 
-  /** Milliseconds left; never negative. */
   remainingMs(): number {
     return Math.max(0, this.#endsAtMs - this.#clock.monotonicMs());
   }
 
-  /** The clock it is measured on. */
   get clock(): Clock {
     return this.#clock;
   }

@@ -1,4 +1,5 @@
 import type { ContractDeclaration } from "@devmesh/contracts/contract";
+import { parseJson } from "@devmesh/contracts/model/json";
 import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
 import type { Bus } from "./bus.ts";
@@ -7,9 +8,7 @@ import { type DiscoveryVerb, discoverAll, discoverySubjects, discoveryVerbs } fr
 
 const identity = {
   name: z.string(),
-  /** Unique among all replicas of all services. */
   id: z.string(),
-  /** Semantic version. */
   version: z.string(),
   metadata: z.record(z.string(), z.string()),
 };
@@ -37,7 +36,6 @@ export type ServiceInfo = z.infer<typeof ServiceInfo>;
 export const ServiceStats = z.object({
   type: z.literal("io.nats.micro.v1.stats_response"),
   ...identity,
-  /** When the service was started, RFC 3339. */
   started: z.string(),
   endpoints: z.array(
     z.object({
@@ -65,7 +63,6 @@ export interface Announcement {
 
 /** An announced service. */
 export interface Announced {
-  /** Answers no more. */
   withdraw(): void;
 }
 
@@ -121,18 +118,10 @@ export async function discover(bus: Bus, waitMs = 500): Promise<readonly Service
   const found: ServiceStats[] = [];
   const answers = await bus.connection.requestMany(discoverAll, "", { strategy: "timer", maxWait: waitMs });
   for await (const answer of answers) {
-    const parsed = ServiceStats.safeParse(readJson(answer));
+    const parsed = ServiceStats.safeParse(parseJson(answer.string()));
     if (parsed.success) found.push(parsed.data);
   }
   return found;
-}
-
-function readJson(msg: Msg): unknown {
-  try {
-    return JSON.parse(msg.string());
-  } catch {
-    return null;
-  }
 }
 
 function respond(bus: Bus, msg: Msg, answer: object): void {

@@ -1,9 +1,8 @@
 import type { EventSubscription } from "@devmesh/contracts/topology";
 import { AckPolicy, DeliverPolicy, JetStreamApiError, ReplayPolicy } from "@nats-io/jetstream";
 import { nanos, nuid } from "@nats-io/nats-core";
-import type { Bus } from "./bus.ts";
+import { type Bus, pause } from "./bus.ts";
 import { ServiceError } from "./errors.ts";
-import { pause } from "./pause.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
 import { isMissing, streamManager } from "./streams.ts";
 import { eventSubject, eventsNamed, eventsStream } from "./subjects.ts";
@@ -30,7 +29,6 @@ export interface StreamedEvent {
   readonly sequence: number;
   readonly service: string;
   readonly name: string;
-  /** What the event is about, such as a device id. */
   readonly key: string;
   /** JSON, by the schema of the event's declaration; not checked yet. */
   readonly payload: Uint8Array;

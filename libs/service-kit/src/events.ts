@@ -3,12 +3,11 @@ import type { EventSubscription } from "@devmesh/contracts/topology";
 import { jetstream } from "@nats-io/jetstream";
 import { headers, type Msg, type Subscription } from "@nats-io/nats-core";
 import type { z } from "zod";
-import { assertConnected, type Bus } from "./bus.ts";
+import { assertConnected, type Bus, endSubscription } from "./bus.ts";
 import type { CallContext } from "./context.ts";
 import { ServiceError } from "./errors.ts";
 import { ensureEventsStream } from "./streams.ts";
 import { eventSubject, eventsNamed } from "./subjects.ts";
-import { endSubscription } from "./subscription.ts";
 import {
   childSpan,
   formatTraceparent,
@@ -206,7 +205,6 @@ function encodeEvent(service: string, name: string, declaration: EventDeclaratio
 /** What comes along with an event. */
 export interface ReceivedEvent {
   readonly name: string;
-  /** What the event is about, such as a device id. */
   readonly key: string;
   /** A span below the publisher's. */
   readonly trace: TraceContext;

@@ -7,36 +7,29 @@ const remembered = 1_000;
  * The jobs that one process has begun or recently finished. A broker that missed the acknowledgement delivers them
  * again.
  */
-export interface JobDeduplication {
-  /** Null for a job that is to be done. */
-  stateOf(message: PulledMessage): "under_way" | "finished" | null;
-  began(message: PulledMessage): void;
-  /** `finished` is false for a job that is to be tried again. */
-  ended(message: PulledMessage, finished: boolean): void;
-}
+export class JobDeduplication {
+  readonly #running = new Set<string>();
+  readonly #finished = new Set<string>();
 
-/** An empty memory. */
-export function createJobDeduplication(): JobDeduplication {
-  const underWay = new Set<string>();
-  const finished = new Set<string>();
-  return {
-    stateOf(message) {
-      const id = idOf(message);
-      if (underWay.has(id)) return "under_way";
-      return finished.has(id) ? "finished" : null;
-    },
-    began: (message) => void underWay.add(idOf(message)),
-    ended(message, isFinished) {
-      const id = idOf(message);
-      underWay.delete(id);
-      if (!isFinished) return;
-      finished.add(id);
-      for (const oldest of finished) {
-        if (finished.size <= remembered) break;
-        finished.delete(oldest);
-      }
-    },
-  };
+  /** Null for a job that is to be done. */
+  stateOf(message: PulledMessage): "under_way" | "finished" | null {
+    const id = idOf(message);
+    if (this.#running.has(id)) return "under_way";
+    return this.#finished.has(id) ? "finished" : null;
+  }
+
+  began(message: PulledMessage): void {
+    this.#running.add(idOf(message));
+  }
+
+  /** `isFinished` is false for a job that is to be retried. */
+  ended(message: PulledMessage, isFinished: boolean): void {
+    const id = idOf(message);
+    this.#running.delete(id);
+    if (isFinished) this.#finished.add(id);
+    const [oldest] = this.#finished;
+    if (this.#finished.size > remembered && oldest !== undefined) this.#finished.delete(oldest);
+  }
 }
 
 /** The time distinguishes queues of the same name. */

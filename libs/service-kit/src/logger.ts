@@ -28,9 +28,7 @@ function describeError(error: unknown): object {
 
 /** What a logger is made from. */
 export interface LoggerOptions {
-  /** Name of the service, on each line as `service`. */
   readonly service: string;
-  /** Lowest level that is written. */
   readonly level: string;
   /** Which replica writes, on each line as `replica`. */
   readonly replica?: string;

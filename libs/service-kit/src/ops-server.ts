@@ -8,7 +8,6 @@ export type ReadinessCheck = () => boolean | undefined | Promise<boolean | undef
 /** What the server for operators shows. */
 export interface OpsServerOptions {
   readonly host: string;
-  /** 0: any free one. */
   readonly port: number;
   readonly metrics: Metrics;
   /** By name; each runs at each `/readyz`. */
@@ -19,7 +18,6 @@ export interface OpsServerOptions {
 
 /** `/healthz`, `/readyz` and `/metrics` of one process (api.md, Operations). */
 export interface OpsServer {
-  /** `http://HOST:PORT`. */
   readonly url: string;
   close(): Promise<void>;
 }

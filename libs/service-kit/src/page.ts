@@ -1,15 +1,14 @@
-import { MAX_REPLY_BYTES } from "./reply-limit.ts";
+/** Largest reply that is sent, in bytes (ADR 19); the broker's `max_payload` is twice that. */
+export const MAX_REPLY_BYTES = 512 * 1024;
 
 /** A page of a list, as `pageOf` of the contracts describes it. */
 export interface Page<T> {
-  /** Cursor of the following page; null on the last one. */
   readonly next: string | null;
   readonly items: T[];
 }
 
 /** How a page is cut out of candidates. */
 export interface CutOptions<T> {
-  /** Most items of the page. */
   readonly limit: number;
   /** Cursor of the page after this item. */
   readonly cursorOf: (item: T) => string;

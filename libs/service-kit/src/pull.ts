@@ -106,7 +106,7 @@ export function createPuller(
         let delivered = 0;
         const replyTo = `${inbox}.${nuid.next()}`;
         const waits = group === undefined || pin !== undefined;
-        const beats = waits && expiresMs > 2 * heartbeatMs;
+        const heartbeats = waits && expiresMs > 2 * heartbeatMs;
         /** How many messages will come, once a status has said so. */
         let expected = batch;
         let outcome: PullFailure | null = null;
@@ -119,7 +119,7 @@ export function createPuller(
         };
         const onAbort = () => finish(null);
         // The broker ends the request itself; the timer is for one that died in the middle of it.
-        const answeredWithinMs = beats || !waits ? silenceMs : expiresMs + 1_000;
+        const answeredWithinMs = heartbeats || !waits ? silenceMs : expiresMs + 1_000;
         let timer = setTimeout(() => finish("disconnected"), answeredWithinMs);
         const awaitNext = (ms: number, failure: PullFailure | null) => {
           clearTimeout(timer);
@@ -134,7 +134,7 @@ export function createPuller(
               delivered++;
               deliver(pulled(msg));
               if (delivered >= expected) finish(outcome);
-              else if (beats && expected === batch) awaitNext(silenceMs, "disconnected");
+              else if (heartbeats && expected === batch) awaitNext(silenceMs, "disconnected");
             } else if (msg.subject === replyTo) {
               const failure = failureOf(msg.headers?.code ?? 0, msg.headers?.description ?? "");
               if (failure === "heartbeat") return awaitNext(silenceMs, "disconnected");
@@ -157,7 +157,7 @@ export function createPuller(
             // A request that waits without a pin would have those of the pinned one turned away.
             ...(waits ? { expires: nanos(expiresMs), no_wait: untilAny } : { no_wait: true }),
             max_bytes: maxBytes,
-            ...(beats ? { idle_heartbeat: nanos(heartbeatMs) } : {}),
+            ...(heartbeats ? { idle_heartbeat: nanos(heartbeatMs) } : {}),
           }),
           { reply: replyTo },
         );

@@ -28,7 +28,7 @@ export interface QueueAdmin<Q extends QueueDeclaration> {
   retryDeadLetter(sequence: number): Promise<boolean>;
 }
 
-/** Opens the office of a queue whose streams `consumeQueue` has made. */
+/** Administers a queue whose streams `consumeQueue` has made. */
 export function createQueueAdmin<Q extends QueueDeclaration>(bus: Bus, queue: Q): QueueAdmin<Q> {
   const dead = deadLetterStream(queue.name);
   const stream = jetstream(bus.connection, { timeout: requeueTimeoutMs });

@@ -5,10 +5,9 @@ import type { z } from "zod";
 import type { Bus } from "./bus.ts";
 import { systemClock } from "./clock.ts";
 import { type CallContext, createCallContext } from "./context.ts";
-import { storeDeadLetter } from "./dead-letter.ts";
-import { createJobDeduplication, type JobDeduplication } from "./job-deduplication.ts";
+import { parseJob, storeDeadLetter } from "./dead-letter.ts";
+import { JobDeduplication } from "./job-deduplication.ts";
 import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
-import { parseJob } from "./queue-job.ts";
 import { ensureConsumer, ensureDeadLetterStream, ensureQueueStream } from "./streams.ts";
 import { queueConsumer, queueStream } from "./subjects.ts";
 import { childSpan, parseTraceparent, startTrace, traceHeader } from "./trace.ts";
@@ -62,7 +61,7 @@ export async function consumeQueue<Q extends QueueDeclaration>(
   await ensureDeadLetterStream(bus, queue.name);
   await ensureWorker(bus, queue.name);
   const stopping = new AbortController();
-  const own = createJobDeduplication();
+  const own = new JobDeduplication();
   const workers = Array.from({ length: concurrency }, () => work(bus, queue, handler, own, stopping.signal));
   return {
     async stop() {

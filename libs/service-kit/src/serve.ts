@@ -1,19 +1,22 @@
 import type { ContractDeclaration, MethodDeclaration } from "@devmesh/contracts/contract";
 import type { Msg, Subscription } from "@nats-io/nats-core";
-import type { Bus } from "./bus.ts";
+import { type Bus, endSubscription } from "./bus.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type Context, createCallContext, type OpenCallContext } from "./context.ts";
 import { parseTimeout, timeoutHeader } from "./deadline.ts";
 import { encodeError, ServiceError, sendableError, violationsOf } from "./errors.ts";
 import type { Implementation, MethodName } from "./implementation.ts";
-import type { CallHandler, IncomingCall, Interceptor } from "./interceptor.ts";
-import { logCalls } from "./interceptors/access-log.ts";
-import { measureCalls } from "./interceptors/metrics.ts";
-import { continueTrace } from "./interceptors/trace.ts";
+import {
+  type CallHandler,
+  continueTrace,
+  type IncomingCall,
+  type Interceptor,
+  logCalls,
+  measureCalls,
+} from "./interceptors.ts";
 import type { Logger } from "./logger.ts";
-import { MAX_REPLY_BYTES } from "./reply-limit.ts";
+import { MAX_REPLY_BYTES } from "./page.ts";
 import { methodSubject } from "./subjects.ts";
-import { endSubscription } from "./subscription.ts";
 import { requestIdHeader } from "./trace.ts";
 
 /** What one method has done since the process started, as ADR-32 counts it. */

@@ -10,13 +10,7 @@ await runService({
   name: "greeter",
   declaration: defineService({
     serves: greeter,
-    calls: [],
     publishes: visits,
-    subscribes: [],
-    follows: [],
-    produces: [],
-    consumes: [],
-    rights: [],
   }),
   env: ServiceEnv.extend({ FAIL: z.string().optional() }),
   async start({ env, publisher, log, signal }) {

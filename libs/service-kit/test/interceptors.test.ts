@@ -4,10 +4,7 @@ import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/gr
 import { describe, expect, test } from "@jest/globals";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
-import type { Interceptor } from "../src/interceptor.ts";
-import { logCalls } from "../src/interceptors/access-log.ts";
-import { measureCalls } from "../src/interceptors/metrics.ts";
-import { continueTrace } from "../src/interceptors/trace.ts";
+import { continueTrace, type Interceptor, logCalls, measureCalls } from "../src/interceptors.ts";
 import type { Logger } from "../src/logger.ts";
 import { createMetrics } from "../src/metrics.ts";
 import { serve } from "../src/serve.ts";

@@ -257,20 +257,20 @@ async function unlessRolledBack<T>(work: () => Promise<T>, signal: AbortSignal):
   }
 }
 
+const awayErrors = [
+  MongoNetworkError,
+  MongoServerSelectionError,
+  MongoServerClosedError,
+  MongoTopologyClosedError,
+  MongoClientClosedError,
+  MongoNotConnectedError,
+  MongoExpiredSessionError,
+  MongoOperationTimeoutError,
+  MongoWriteConcernError,
+];
+
 function isAway(error: unknown): boolean {
-  if (
-    error instanceof MongoNetworkError ||
-    error instanceof MongoServerSelectionError ||
-    error instanceof MongoServerClosedError ||
-    error instanceof MongoTopologyClosedError ||
-    error instanceof MongoClientClosedError ||
-    error instanceof MongoNotConnectedError ||
-    error instanceof MongoExpiredSessionError ||
-    error instanceof MongoOperationTimeoutError ||
-    error instanceof MongoWriteConcernError
-  ) {
-    return true;
-  }
+  if (awayErrors.some((type) => error instanceof type)) return true;
   if (!(error instanceof MongoError)) return false;
   if (error.hasErrorLabel(MongoErrorLabel.RetryableWriteError)) return true;
   // Of a batch: what was written may be rolled back, whatever else was refused.

@@ -4,7 +4,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import type { Context } from "@devmesh/service-kit/context";
 import type { CallInput, Implementation } from "@devmesh/service-kit/implementation";
 import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
-import { MAX_REPLY_BYTES } from "@devmesh/service-kit/reply-limit";
+import { MAX_REPLY_BYTES } from "@devmesh/service-kit/page";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { Purges } from "./retention/purge.ts";
 import { type DataStore, InvalidCursor, type RecordSelection } from "./store/data-store.ts";

@@ -1,6 +1,6 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import { publishDataCanary, watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
-import { deviceBacklog } from "@devmesh/device-broker/device-backlog";
+import { deviceBacklog } from "@devmesh/device-broker/mqtt-stream";
 import { subscribe } from "@devmesh/service-kit/events";
 import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
 import { createData } from "./data.ts";

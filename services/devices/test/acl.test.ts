@@ -1,7 +1,6 @@
 import { type Acl, defaultAcl } from "@devmesh/contracts/model/acl";
 import type { JsonObject } from "@devmesh/contracts/model/json";
-import { cutToPointers } from "@devmesh/contracts/model/pointer-cut";
-import { pointerTree } from "@devmesh/contracts/model/pointer-tree";
+import { cutToPointers, pointerTree } from "@devmesh/contracts/model/pointer-tree";
 import { ViolationList } from "@devmesh/contracts/model/violation";
 import type { Principal } from "@devmesh/contracts/principal";
 import { describe, expect, test } from "@jest/globals";

@@ -1,7 +1,6 @@
 import type { mesh } from "@devmesh/contracts/mesh";
 import { watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
-import { deviceBacklog } from "@devmesh/device-broker/device-backlog";
-import { provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
+import { deviceBacklog, provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
 import { devicesUser } from "@devmesh/service-kit/subjects";

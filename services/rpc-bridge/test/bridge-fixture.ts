@@ -45,14 +45,8 @@ export interface TestMesh extends AsyncDisposable {
 const testedMesh = {
   ...mesh,
   tester: defineService({
-    serves: null,
     calls: [calls(rpcBridge, ["call", "endSessions", "wipeDevice", "awaitIngestion", "readBacklog"])],
-    publishes: null,
     subscribes: [subscribesTo(rpcEvents, ["rpc_in", "rpc_out", "hoarding"])],
-    follows: [],
-    produces: [],
-    consumes: [],
-    rights: [],
   }),
 };
 

@@ -37,3 +37,12 @@ export function hasFiniteNumbers(value: Json): boolean {
   if (typeof value === "number") return Number.isFinite(value);
   return typeof value !== "object" || value === null || Object.values(value).every(hasFiniteNumbers);
 }
+
+/** The value of a JSON text; undefined when it is malformed. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,8 +1,7 @@
 import type { Acl } from "./acl.ts";
 import { isJsonObject } from "./json.ts";
 import type { Notification } from "./notification.ts";
-import { cutToPointers } from "./pointer-cut.ts";
-import { pointerTree } from "./pointer-tree.ts";
+import { cutToPointers, pointerTree } from "./pointer-tree.ts";
 import { topicMatcher } from "./topic-match.ts";
 
 /**

@@ -10,7 +10,6 @@ const Replica = z.object({
   started: z.string().meta({ format: "date-time", example: "2026-01-31T12:00:00.000Z" }),
   endpoints: z.array(
     z.object({
-      /** Of the contract's method. */
       name: z.string(),
       requests: z.int().min(0),
       errors: z.int().min(0),
@@ -35,9 +34,7 @@ export const MeshState = z.object({
     data: Waiting,
     /** Shadow requests and events of devices that are not handled yet. */
     rpc_bridge: Waiting,
-    /** Mail to be sent. */
     mail: Waiting,
-    /** Mail that was given up. */
     dead_mail: Waiting,
   }),
 });

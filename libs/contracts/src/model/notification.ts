@@ -31,7 +31,6 @@ export const Notification = z
   .object({
     /** Ascends; `after` and `Last-Event-ID` take it. A `data` or `gap` frame carries that of the frame before it. */
     seq: z.int().min(0),
-    /** What the frame is about. */
     id: z.string().nullable(),
     name: z.string().meta({ example: "online" }),
     data: JsonValue,

@@ -15,6 +15,14 @@ import { apiPrefix, defineRoutes, QueryBoolean, queryInteger } from "./route.ts"
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
 
 const auth = ["master"] as const;
+const tagged = {
+  Devices: { tag: "Devices", auth },
+  RPC: { tag: "RPC", auth },
+  Keys: { tag: "Keys", auth },
+  Customers: { tag: "Customers", auth },
+  Mail: { tag: "Mail", auth },
+  Mesh: { tag: "Mesh", auth },
+} as const;
 const ofDevice = { params: z.object({ id: DeviceId }), absent: { id: "device_not_found" } } as const;
 const ofFunction = {
   params: z.object({ id: DeviceId, func: FunctionName }),
@@ -29,10 +37,9 @@ export const masterKey = defineRoutes({
   listDevices: {
     method: "get",
     path: `${apiPrefix}/devices`,
-    tag: "Devices",
+    ...tagged.Devices,
     summary: "List devices, oldest first",
     description: "All of them, streamed, unless `limit` is given; then `Link` with rel=next leads on.",
-    auth,
     query: z.object({
       limit: queryInteger({ min: 1, max: 100_000 }).optional(),
       after: z.string().max(512).optional().meta({ description: "Cursor of a `Link` with rel=next." }),
@@ -51,9 +58,8 @@ export const masterKey = defineRoutes({
   createDevice: {
     method: "post",
     path: `${apiPrefix}/devices`,
-    tag: "Devices",
+    ...tagged.Devices,
     summary: "Create a device",
-    auth,
     body: { schema: NewDevice, optional: true, checkBesides: checkShadowOf },
     answers: {
       201: {
@@ -67,9 +73,8 @@ export const masterKey = defineRoutes({
   readDevice: {
     method: "get",
     path: `${apiPrefix}/devices/:id`,
-    tag: "Devices",
+    ...tagged.Devices,
     summary: "Read a device",
-    auth,
     ...ofDevice,
     answers: { 200: { description: "The device.", json: Device, headers: etag } },
     calls: [{ contract: devices, methods: ["readDevice"] }],
@@ -77,11 +82,10 @@ export const masterKey = defineRoutes({
   patchDevice: {
     method: "post",
     path: `${apiPrefix}/devices/:id`,
-    tag: "Devices",
+    ...tagged.Devices,
     summary: "Change name, ACL or shadow",
     description:
       "The shadow is merged (RFC 7396). `shadow.version` and `If-Match` make the write conditional.",
-    auth,
     ...ofDevice,
     headers: z.object({
       "If-Match": z.string().optional().meta({
@@ -95,9 +99,8 @@ export const masterKey = defineRoutes({
   deleteDevice: {
     method: "delete",
     path: `${apiPrefix}/devices/:id`,
-    tag: "Devices",
+    ...tagged.Devices,
     summary: "Delete a device and all that is its own",
-    auth,
     ...ofDevice,
     answers: { 204: nothing },
     calls: [{ contract: devices, methods: ["deleteDevice"] }],
@@ -105,9 +108,8 @@ export const masterKey = defineRoutes({
   readCredentials: {
     method: "get",
     path: `${apiPrefix}/devices/:id/credentials`,
-    tag: "Devices",
+    ...tagged.Devices,
     summary: "Read a device's MQTT password and public key",
-    auth,
     ...ofDevice,
     answers: { 200: { description: "The secrets.", json: DeviceCredentials } },
     calls: [{ contract: devices, methods: ["readCredentials"] }],
@@ -115,10 +117,9 @@ export const masterKey = defineRoutes({
   rotateToken: {
     method: "post",
     path: `${apiPrefix}/devices/:id/token`,
-    tag: "Devices",
+    ...tagged.Devices,
     summary: "Give a device a new MQTT password",
     description: "The old one is dead within a second and its sessions are closed.",
-    auth,
     ...ofDevice,
     answers: { 200: { description: "The new one.", json: DeviceCredentials.pick({ token: true }) } },
     calls: [{ contract: devices, methods: ["rotateToken"] }],
@@ -126,9 +127,8 @@ export const masterKey = defineRoutes({
   rotatePublicKey: {
     method: "post",
     path: `${apiPrefix}/devices/:id/public_key`,
-    tag: "Devices",
+    ...tagged.Devices,
     summary: "Give a device a new public key",
-    auth,
     ...ofDevice,
     answers: { 200: { description: "The new one.", json: DeviceCredentials.pick({ public_key: true }) } },
     calls: [{ contract: devices, methods: ["rotatePublicKey"] }],
@@ -136,9 +136,8 @@ export const masterKey = defineRoutes({
   callFunction: {
     method: "post",
     path: `${apiPrefix}/devices/:id/rpc/:func`,
-    tag: "RPC",
+    ...tagged.RPC,
     summary: "Call a function of a device with parameters",
-    auth,
     ...ofFunction,
     query: RpcQuery,
     body: { schema: RpcParams, optional: true },
@@ -148,9 +147,8 @@ export const masterKey = defineRoutes({
   callFunctionWithoutParams: {
     method: "get",
     path: `${apiPrefix}/devices/:id/rpc/:func`,
-    tag: "RPC",
+    ...tagged.RPC,
     summary: "Call a function of a device without parameters",
-    auth,
     ...ofFunction,
     query: RpcQuery,
     answers: { 200: RpcAnswer },
@@ -159,19 +157,17 @@ export const masterKey = defineRoutes({
   listKeys: {
     method: "get",
     path: `${apiPrefix}/keys`,
-    tag: "Keys",
+    ...tagged.Keys,
     summary: "List master and device keys",
-    auth,
     answers: { 200: { description: "The keys.", json: z.array(ApiKey) } },
     calls: [{ contract: keys, methods: ["listKeys"] }],
   },
   createKey: {
     method: "post",
     path: `${apiPrefix}/keys`,
-    tag: "Keys",
+    ...tagged.Keys,
     summary: "Create a key",
     description: "No body makes a master key; `device_id` makes a device key.",
-    auth,
     body: { schema: NewApiKey, optional: true },
     answers: { 201: { description: "The key.", json: ApiKey } },
     calls: [{ contract: keys, methods: ["createKey"] }],
@@ -179,10 +175,9 @@ export const masterKey = defineRoutes({
   deleteKey: {
     method: "delete",
     path: `${apiPrefix}/keys/:id`,
-    tag: "Keys",
+    ...tagged.Keys,
     summary: "Delete a key",
     description: "It stops working everywhere within a second. The last master key cannot be deleted.",
-    auth,
     params: identified,
     absent: { id: "key_not_found" },
     answers: { 204: nothing },
@@ -191,18 +186,16 @@ export const masterKey = defineRoutes({
   listCustomers: {
     method: "get",
     path: `${apiPrefix}/customers`,
-    tag: "Customers",
+    ...tagged.Customers,
     summary: "List customers",
-    auth,
     answers: { 200: { description: "The customers, without their tokens.", json: z.array(ListedCustomer) } },
     calls: [{ contract: keys, methods: ["listCustomers"] }],
   },
   deleteCustomer: {
     method: "delete",
     path: `${apiPrefix}/customers/:id`,
-    tag: "Customers",
+    ...tagged.Customers,
     summary: "Delete a customer",
-    auth,
     params: identified,
     absent: { id: "customer_not_found" },
     answers: { 204: nothing },
@@ -211,18 +204,16 @@ export const masterKey = defineRoutes({
   listDeadMail: {
     method: "get",
     path: `${apiPrefix}/mail/dead`,
-    tag: "Mail",
+    ...tagged.Mail,
     summary: "List mail that was given up",
-    auth,
     answers: { 200: { description: "The mail.", json: z.array(DeadMail) } },
     calls: [{ contract: mailer, methods: ["listDeadMail"] }],
   },
   retryDeadMail: {
     method: "post",
     path: `${apiPrefix}/mail/dead/:id/retry`,
-    tag: "Mail",
+    ...tagged.Mail,
     summary: "Queue a given-up mail again",
-    auth,
     params: identified,
     absent: { id: "mail_not_found" },
     answers: { 204: nothing },
@@ -231,9 +222,8 @@ export const masterKey = defineRoutes({
   readMqttAddress: {
     method: "get",
     path: `${apiPrefix}/mqtt`,
-    tag: "Devices",
+    ...tagged.Devices,
     summary: "See where devices connect by MQTT",
-    auth,
     answers: {
       200: { description: "The broker's address; `host` is null for that of the API.", json: MqttAddress },
     },
@@ -242,11 +232,10 @@ export const masterKey = defineRoutes({
   readMesh: {
     method: "get",
     path: `${apiPrefix}/mesh`,
-    tag: "Mesh",
+    ...tagged.Mesh,
     summary: "See which services run and what waits in their queues",
     description: `With \`Accept: text/event-stream\` it is told anew every 2 s, each event's \`data\` being what the JSON would be, until the
 client leaves, the key ends or the gateway stops; a comment stands for what could not be read.`,
-    auth,
     answers: {
       200: {
         description: "The mesh as it is now.",

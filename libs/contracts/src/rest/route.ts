@@ -7,7 +7,6 @@ import type { Dependency } from "../topology.ts";
 /** One answer of a route. */
 export interface Answer {
   readonly description: string;
-  /** Body as JSON; none where there is no body. */
   readonly json?: z.ZodType;
   /** Other media types the caller may ask for with `Accept`, by media type. */
   readonly other?: Readonly<Record<string, z.ZodType>>;
@@ -17,7 +16,6 @@ export interface Answer {
 /** The body that a route takes. */
 export interface BodyDeclaration {
   readonly schema: z.ZodType;
-  /** Whether the caller may send none. */
   readonly optional: boolean;
   /**
    * Finds what the owner would refuse besides the schema. It runs only when the schema refuses the body, so that the
@@ -45,7 +43,6 @@ export interface RouteDeclaration {
   readonly query?: z.ZodObject;
   /** Request headers of its own. They are documented by this; the handler reads and checks them. */
   readonly headers?: z.ZodObject;
-  /** A JSON body. */
   readonly body?: BodyDeclaration;
   readonly answers: Readonly<Record<number, Answer>>;
   /** Methods that the handler calls: the gateway's clients, its permissions and the errors in OpenAPI follow. */

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "@devmesh/store/sqlite";
-import { isSqliteFailure } from "@devmesh/store/sqlite-failure";
-import { StoreUnavailable } from "@devmesh/store/store-unavailable";
+import { isSqliteFailure, StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { createFairQueue } from "../query/fair-queue.ts";
 import { cursorOf, type Position, startOf } from "../query/position.ts";
 import type { DataStore, RecordPage, StoreSize } from "./data-store.ts";

@@ -1,6 +1,6 @@
 import type { Device } from "@devmesh/contracts/model/device";
 import { isJsonObject, type Json, JsonObject } from "@devmesh/contracts/model/json";
-import { cutToPointers } from "@devmesh/contracts/model/pointer-cut";
+import { cutToPointers } from "@devmesh/contracts/model/pointer-tree";
 import type { Principal } from "@devmesh/contracts/principal";
 import { readableParts } from "../acl/principal-rights.ts";
 import { describeShadow } from "../shadow/describe-shadow.ts";

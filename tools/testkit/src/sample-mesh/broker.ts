@@ -30,32 +30,20 @@ export const letters = defineQueue({
   attemptMs: 2_000,
 });
 
-const nothing = {
-  serves: null,
-  calls: [],
-  publishes: null,
-  subscribes: [],
-  follows: [],
-  produces: [],
-  consumes: [],
-  rights: [],
-};
-
 /** A mesh with one service of each kind of right. */
 export const mesh = {
-  greeter: defineService({ ...nothing, serves: greeter, publishes: visits, produces: [letters] }),
+  greeter: defineService({ serves: greeter, publishes: visits, produces: [letters] }),
   caller: defineService({
-    ...nothing,
     calls: [calls(greeter, ["greet"])],
     subscribes: [subscribesTo(visits, ["visited"])],
   }),
-  watcher: defineService({ ...nothing, follows: [subscribesTo(visits, ["visited"])] }),
-  onlooker: defineService({ ...nothing, rights: ["discovery"] }),
-  postman: defineService({ ...nothing, consumes: [letters] }),
-  keys: defineService({ ...nothing, rights: ["auth_callout"] }),
-  devices: defineService({ ...nothing, rights: ["device_connections"] }),
-  data: defineService({ ...nothing, rights: ["device_data"] }),
-  "rpc-bridge": defineService({ ...nothing, rights: ["device_topics"] }),
+  watcher: defineService({ follows: [subscribesTo(visits, ["visited"])] }),
+  onlooker: defineService({ rights: ["discovery"] }),
+  postman: defineService({ consumes: [letters] }),
+  keys: defineService({ rights: ["auth_callout"] }),
+  devices: defineService({ rights: ["device_connections"] }),
+  data: defineService({ rights: ["device_data"] }),
+  "rpc-bridge": defineService({ rights: ["device_topics"] }),
 };
 
 const issuer = createAccountKeyPair();

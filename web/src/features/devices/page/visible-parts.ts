@@ -1,8 +1,7 @@
 import type { Acl } from "@devmesh/contracts/model/acl";
 import type { Device } from "@devmesh/contracts/model/device";
 import { isJsonObject, JsonObject } from "@devmesh/contracts/model/json";
-import { cutToPointers } from "@devmesh/contracts/model/pointer-cut";
-import { pointerTree } from "@devmesh/contracts/model/pointer-tree";
+import { cutToPointers, pointerTree } from "@devmesh/contracts/model/pointer-tree";
 
 /**
  * What `GET /m/device` answers the holder of the device's public key under an ACL (api.md, Device public key and the
