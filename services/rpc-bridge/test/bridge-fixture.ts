@@ -41,7 +41,7 @@ export interface TestMesh extends AsyncDisposable {
   connect(id: string, options?: IClientOptions & { clientId?: string }): Promise<MqttDevice>;
 }
 
-/** The mesh with one service more: it calls the bridge in the place of all its callers, and subscribes to its events. */
+/** The mesh with a service that calls the bridge in place of all its callers and subscribes to its events. */
 const testedMesh = {
   ...mesh,
   tester: defineService({

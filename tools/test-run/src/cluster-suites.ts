@@ -27,8 +27,8 @@ const leftOut = [
 ];
 
 /**
- * Runs the end-to-end suites a second time, over what a cluster runs on. `ran` tests ran the first time: without MongoDB
- * as many are skipped.
+ * Runs the end-to-end suites a second time, over what a cluster runs on. `ran` tests ran the first time: without
+ * MongoDB as many are skipped.
  */
 export async function runClusterSuites(run: TestRun, directory: string, ran: number): Promise<void> {
   if (!run.env.MONGODB_URL) {

@@ -9,7 +9,7 @@ import { reasonOf, type TestRun } from "./test-run.ts";
 export async function provideNatsServer(run: TestRun): Promise<boolean> {
   const { env, print } = run;
   try {
-    const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined }, say: print });
+    const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined }, log: print });
     if (found.kind !== "binary") throw new Error("no binary was found");
     env.NATS_SERVER_BIN = found.path;
     // Tests start servers of their own; one that somebody runs is none of theirs.
@@ -33,8 +33,8 @@ export async function findBrowser(run: TestRun): Promise<void> {
 }
 
 /**
- * The server of `MONGODB_URL`, else one in a container for all suites, to be stopped. Without both, and without `--all`,
- * the suites over MongoDB are skipped.
+ * The server of `MONGODB_URL`, else one in a container for all suites, to be stopped. Without both, and without
+ * `--all`, the suites over MongoDB are skipped.
  */
 export async function provideMongodb(run: TestRun): Promise<MongodbContainer | null> {
   const { env, print } = run;
@@ -65,12 +65,12 @@ export async function provideMongodb(run: TestRun): Promise<MongodbContainer | n
 /** Builds the dashboard if it is stale, so that the meshes of the tests find it. */
 export async function buildDashboardOnce(run: TestRun): Promise<void> {
   const { repository, print } = run;
-  const complaints: string[] = [];
-  const complain = (line: string) => complaints.push(line);
-  const build = { repository, children: childRegistry(), say: print, complain };
+  const failures: string[] = [];
+  const terminal = { log: print, warn: (line: string) => void failures.push(line) };
+  const build = { repository, children: childRegistry(), terminal };
   await buildDashboard(build, new AbortController().signal);
-  const ok = complaints.length === 0;
+  const ok = failures.length === 0;
   print(`${ok ? "ok     " : "FAILED "} dashboard`);
   if (ok) run.pass();
-  else run.fail(`dashboard: ${complaints.join(" | ")}`);
+  else run.fail(`dashboard: ${failures.join(" | ")}`);
 }

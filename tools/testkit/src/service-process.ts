@@ -9,7 +9,7 @@ const READY_MS = 60_000;
 
 /** A service in a process of its own, started as the launcher does. */
 export interface SpawnedService extends TestProcess {
-  /** The address of `/healthz`, `/readyz` and `/metrics`. Rejects with the output when it ends or is not ready in time. */
+  /** The address of `/healthz`, `/readyz` and `/metrics`. Rejects with the output when it is not ready in time. */
   readonly ready: Promise<string>;
 }
 
