@@ -207,9 +207,7 @@ describe("the live stream", () => {
   test("is taken for lost when not even a heartbeat comes", async () => {
     await using live = await follow(
       (_connection, response) => void eventStream(response).write(": hello\n\n"),
-      {
-        silenceMs: 50,
-      },
+      { silenceMs: 1_000 },
     );
     await live.requests.reaches(2);
     expect(live.states.items.slice(0, 3)).toEqual(["connecting", "live", "reconnecting"]);

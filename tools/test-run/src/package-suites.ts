@@ -28,7 +28,7 @@ const slow = ["broker-went-back", "cluster", "containers", "full-disk", "power-c
 
 /**
  * Runs the suites of all packages. Those of `e2e` wait more than they compute: they run in two workers beside those of
- * two other packages. `afterEndToEnd` runs when they have ended.
+ * one other package. `afterEndToEnd` runs when they have ended.
  */
 export async function runPackageSuites(
   run: TestRun,
@@ -49,7 +49,7 @@ export async function runPackageSuites(
   ]);
 }
 
-/** Runs the suites of some packages, two at a time, and returns how many tests were not skipped. */
+/** Runs the suites of one package after the other and returns how many tests were not skipped. */
 async function runSuites(run: TestRun, packages: readonly Package[], workers: number): Promise<number> {
   if (packages.length === 0) return 0;
   const fileOf = ({ directory }: Package) => join(run.repository, directory, resultFile);
@@ -58,7 +58,7 @@ async function runSuites(run: TestRun, packages: readonly Package[], workers: nu
   const { ok, output } = await runTool(run, "turbo", [
     ...turboArguments("test", { filters, all: run.all }),
     "--continue",
-    "--concurrency=2",
+    "--concurrency=1",
     "--output-logs=errors-only",
     "--",
     ...jestArguments(resultFile, workers),

@@ -45,7 +45,8 @@ if (await provideNatsServer(run)) {
   await buildDashboardOnce(run);
   const overCluster = (directory: string, ran: number) =>
     run.all ? runClusterSuites(run, directory, ran) : Promise.resolve();
-  await Promise.all([runPackageSuites(run, overCluster), runStaticChecks(run)]);
+  await runStaticChecks(run);
+  await runPackageSuites(run, overCluster);
   await mongodb?.stop();
 }
 process.exit(run.finish() ? 0 : 1);

@@ -3,9 +3,7 @@ import { runTool, turboArguments } from "./tool.ts";
 
 /** The static checks, each counted as one test. With a filter only what can be narrowed to a package. */
 export async function runStaticChecks(run: TestRun): Promise<void> {
-  // One compiler at a time leaves a processor to the suites that run beside.
-  const typeCheck = [...turboArguments("check", run), "--concurrency=1"];
-  const checks: [string, string, string[]][] = [["type check", "turbo", typeCheck]];
+  const checks: [string, string, string[]][] = [["type check", "turbo", turboArguments("check", run)]];
   if (run.filters.length === 0) {
     checks.push(
       ["lint", "biome", ["ci", "--colors=off", "."]],
