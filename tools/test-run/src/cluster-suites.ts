@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { clearResult, endToEnd, jestArguments } from "./package-suites.ts";
+import { clearResult, type EndToEndRun, endToEnd, jestArguments } from "./package-suites.ts";
 import { readTestOutcome } from "./test-results.ts";
 import type { TestRun } from "./test-run.ts";
 import { runTool, turboArguments } from "./tool.ts";
@@ -30,7 +30,7 @@ const leftOut = [
  * Runs the end-to-end suites a second time, over what a cluster runs on. `ran` tests ran the first time: without
  * MongoDB as many are skipped.
  */
-export async function runClusterSuites(run: TestRun, directory: string, ran: number): Promise<void> {
+export async function runClusterSuites(run: TestRun, { directory, ran }: EndToEndRun): Promise<void> {
   if (!run.env.MONGODB_URL) {
     run.report(suiteName, { passed: 0, failed: 0, skipped: ran, failures: [] });
     return;

@@ -26,27 +26,28 @@ interface Package {
 /** Files of tests that only `--all` runs: they take minutes, or need MongoDB, a cluster or containers. */
 const slow = ["broker-went-back", "cluster", "containers", "full-disk", "power-cut", "replicas"];
 
+/** The end-to-end suites that ran. */
+export interface EndToEndRun {
+  /** Of the package, below the repository. */
+  readonly directory: string;
+  /** Tests that were not skipped. */
+  readonly ran: number;
+}
+
 /**
  * Runs the suites of all packages. Those of `e2e` wait more than they compute: they run in two workers beside those of
- * one other package. `afterEndToEnd` runs when they have ended.
+ * one other package. Returns null if they were not among them.
  */
-export async function runPackageSuites(
-  run: TestRun,
-  afterEndToEnd: (directory: string, ran: number) => Promise<void>,
-): Promise<void> {
+export async function runPackageSuites(run: TestRun): Promise<EndToEndRun | null> {
   const packages = await packagesWithTests(run);
-  if (packages === null) return;
+  if (packages === null) return null;
   run.print(`        running the tests of ${packages.length} package${packages.length === 1 ? "" : "s"}`);
   if (!run.all) run.print(`        without --all these files are left out: ${slow.join(", ")}`);
-  const [long, others] = [true, false].map((isLong) =>
-    packages.filter(({ name }) => (name === endToEnd) === isLong),
-  ) as [Package[], Package[]];
-  await Promise.all([
-    runSuites(run, long, 2).then(async (ran) => {
-      for (const { directory } of long) await afterEndToEnd(directory, ran);
-    }),
-    runSuites(run, others, 1),
-  ]);
+  const long = packages.filter(({ name }) => name === endToEnd);
+  const others = packages.filter(({ name }) => name !== endToEnd);
+  const [ran] = await Promise.all([runSuites(run, long, 2), runSuites(run, others, 1)]);
+  const [first] = long;
+  return first === undefined ? null : { directory: first.directory, ran };
 }
 
 /** Runs the suites of one package after the other and returns how many tests were not skipped. */
