@@ -1,7 +1,6 @@
 import { dataFolder } from "@devmesh/launcher/mesh/data-folder";
 import { readInstallation } from "@devmesh/launcher/mesh/installation";
 import type { TestMesh } from "@devmesh/testkit/mesh";
-import { generate } from "mqtt-packet";
 
 /** What a device logs in with. */
 export interface Credentials {
@@ -39,18 +38,4 @@ export async function brokerPassword({ dataDir }: TestMesh, user: string): Promi
   const password = (await readInstallation(dataFolder(dataDir).installation))?.passwords[user];
   if (password === undefined) throw new Error(`the broker has no user ${user}`);
   return password;
-}
-
-/** The CONNECT packet of a clean session. */
-export function connectPacket(username: string, password: string, clientId: string): Buffer {
-  return generate({
-    cmd: "connect",
-    protocolId: "MQTT",
-    protocolVersion: 4,
-    clean: true,
-    keepalive: 60,
-    clientId,
-    username,
-    password: Buffer.from(password),
-  });
 }

@@ -3,10 +3,11 @@
  * same mesh. `node bench/mqtt-logins.ts [logins]`
  */
 import { connect } from "node:net";
+import { connectPacket } from "@devmesh/testkit/connect-packet";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { generate, parser } from "mqtt-packet";
 import { inTurns, median, report } from "./measure.ts";
-import { brokerPassword, connectPacket, createDevices, numbers } from "./mesh-tenant.ts";
+import { brokerPassword, createDevices, numbers } from "./mesh-tenant.ts";
 import { cpuSeconds, meshProcesses } from "./process-usage.ts";
 
 /** Logins of a round. Each occupies a local port for a minute. */

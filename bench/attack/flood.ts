@@ -1,8 +1,8 @@
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { connectPacket } from "@devmesh/testkit/connect-packet";
 import { generate } from "mqtt-packet";
 import { reportReady } from "../child.ts";
-import { connectPacket } from "../mesh-tenant.ts";
 
 /**
  * Publishes as fast as the broker reads, up to a time and a count, and reconnects when it is closed. It reports how

@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
+import { connectPacket } from "@devmesh/testkit/connect-packet";
 import { expect, test } from "@jest/globals";
 import { startKeysIn, startWorld } from "./running-keys.ts";
 
@@ -39,16 +40,10 @@ interface Login {
 
 /** How the broker answers a CONNECT packet of MQTT 3.1.1 with the device's own client id. */
 function connackOf(socket: Socket, { id, token }: Login): Promise<string> {
-  const text = (value: string) => {
-    const bytes = Buffer.from(value);
-    return Buffer.concat([Buffer.from([bytes.length >> 8, bytes.length & 255]), bytes]);
-  };
-  // Protocol level 4; user name, password and a clean session; keep-alive of 60 s.
-  const body = Buffer.concat([text("MQTT"), Buffer.from([4, 0xc2, 0, 60]), text(id), text(id), text(token)]);
   return new Promise((resolve) => {
     socket.on("data", (connack) => resolve(connack[3] === 0 ? "accepted" : `refused with ${connack[3]}`));
     socket.on("error", (error) => resolve(error.message));
     socket.on("close", () => resolve("closed"));
-    socket.write(Buffer.concat([Buffer.from([0x10, body.length]), body]));
+    socket.write(connectPacket(id, token, id));
   });
 }

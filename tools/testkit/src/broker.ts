@@ -7,7 +7,7 @@ import { tempFolder } from "./temp-folder.ts";
 export interface TestBroker extends TestNatsServer {
   /** Passwords by name: `<service>` of the user in MESH, `<service>.devices` of the one in DEVICES. */
   readonly passwords: Readonly<Record<string, string>>;
-  /** Seed that signs answers of the auth callout; MQTT logins need somebody who gives them. */
+  /** Seed that signs answers of the auth callout; MQTT logins need a service that signs them. */
   readonly issuerSeed: string;
   /** The environment with which a service logs in to this broker. */
   environmentOf(service: string): Record<string, string>;
