@@ -44,7 +44,7 @@ export interface StreamPosition {
 
 /** What following hands over, in the stream's order. */
 export interface EventFollower {
-  /** The start, and again after lost events. Sequences begin anew with another stream. */
+  /** The start, and again after lost events. A new stream has new sequences. */
   began(position: StreamPosition): void;
   /** Not empty. The next pull follows its return. */
   events(batch: readonly StreamedEvent[]): void;
@@ -137,7 +137,7 @@ export async function* replayEvents(
 
 interface EventReader extends AsyncDisposable {
   readonly start: StreamPosition;
-  /** When the stream was created: another one counts anew. */
+  /** When the stream was created: a new one has new sequences. */
   readonly created: string;
   /** Events left, as last reported by the broker. */
   readonly pending: number;

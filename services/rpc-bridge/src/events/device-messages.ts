@@ -4,6 +4,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
+import { KeyedSlots } from "@devmesh/service-kit/keyed-slots";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 import { type DeviceTopic, parseDeviceTopic } from "../device-topics.ts";
@@ -83,9 +84,7 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
   const shadowQueue = new KeyedQueue();
   // Events that cannot be published must not delay shadows.
   const eventQueue = new KeyedQueue();
-  let transient = 0;
-  /** The same by device. */
-  const transientOf = new Map<string, number>();
+  const transientSlots = new KeyedSlots({ total: maxTransient });
 
   /** Takes a token of the device's bucket; null for a dropped message. */
   function admit(message: TopicMessage): Admitted | null {
@@ -112,13 +111,6 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
     if (json !== undefined && !hasNumberOutOfRange(json)) return json;
     metrics.messagesDropped.inc({ why: "not_json" });
     return undefined;
-  }
-
-  function countTransient(deviceId: string, change: 1 | -1): void {
-    transient += change;
-    const count = (transientOf.get(deviceId) ?? 0) + change;
-    if (count === 0) transientOf.delete(deviceId);
-    else transientOf.set(deviceId, count);
   }
 
   async function handle(
@@ -163,16 +155,19 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
     },
     handleTransient(message, signal) {
       const [deviceId = ""] = message.topicLevels;
-      if (transient >= maxTransient || (transientOf.get(deviceId) ?? 0) >= maxTransientPerDevice) {
+      const release = transientSlots.acquire(deviceId, maxTransientPerDevice);
+      if (release === null) {
         metrics.messagesDropped.inc({ why: "overload" });
         return undefined;
       }
       const admitted = admit(message);
-      if (admitted === null) return undefined;
-      countTransient(deviceId, 1);
+      if (admitted === null) {
+        release();
+        return undefined;
+      }
       return within(transientTimeoutMs, signal, (bounded) => handle(message, admitted, bounded))
         .catch(giveUp)
-        .finally(() => countTransient(deviceId, -1));
+        .finally(release);
     },
   };
 
