@@ -1,30 +1,11 @@
-import { join } from "node:path";
-import { clearResult, type EndToEndRun, endToEnd, jestArguments } from "./package-suites.ts";
-import { readTestOutcome } from "./test-results.ts";
+import { type EndToEndRun, endToEnd, runSuites, slow } from "./package-suites.ts";
 import type { TestRun } from "./test-run.ts";
-import { runTool, turboArguments } from "./tool.ts";
 
-const suiteName = "@devmesh/e2e over MongoDB and three nats-servers";
-const resultFile = join(".test-results", "cluster.json");
-const clusterEnvironment = { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluster" };
+const reportAs = "@devmesh/e2e over MongoDB and three nats-servers";
+const env = { DEVMESH_E2E_STORE: "mongodb", DEVMESH_E2E_BROKER: "cluster" };
 
-/**
- * What brings its own mesh or only tries commands, and what runs in a browser, which sees nothing of what the mesh
- * runs on.
- */
-const leftOut = [
-  "backup",
-  "broker-went-back",
-  "clients",
-  "cluster",
-  "dashboard-.*",
-  "full-disk",
-  "old-client",
-  "power-cut",
-  "readme",
-  "replicas",
-  "single-service",
-];
+/** Files with their own mesh, that only run commands, or that use a browser: the store and the broker do not matter. */
+const sameOverAll = ["backup", "clients", "dashboard-.*", "old-client", "readme", "single-service"];
 
 /**
  * Runs the end-to-end suites a second time, over what a cluster runs on. `ran` tests ran the first time: without
@@ -32,20 +13,9 @@ const leftOut = [
  */
 export async function runClusterSuites(run: TestRun, { directory, ran }: EndToEndRun): Promise<void> {
   if (!run.env.MONGODB_URL) {
-    run.report(suiteName, { passed: 0, failed: 0, skipped: ran, failures: [] });
+    run.report(reportAs, { passed: 0, failed: 0, skipped: ran, failures: [] });
     return;
   }
-  const file = join(run.repository, directory, resultFile);
-  await clearResult(file);
-  const args = [
-    ...turboArguments("test", { all: true, filters: [`--filter=${endToEnd}`] }),
-    "--output-logs=errors-only",
-    "--",
-    ...jestArguments(resultFile, 2),
-    `--testPathIgnorePatterns=/(${leftOut.join("|")}).test.ts$`,
-  ];
-  const { output } = await runTool(run, "turbo", args, { with: clusterEnvironment });
-  const outcome = await readTestOutcome(file);
-  run.report(suiteName, outcome);
-  if (outcome.failed > 0) run.print(output.trimEnd());
+  const leftOut = [...slow, ...sameOverAll];
+  await runSuites(run, [{ name: endToEnd, directory }], { workers: 2, leftOut, env, reportAs });
 }

@@ -8,7 +8,7 @@ import { runTool, turboArguments } from "./tool.ts";
 /** Where jest leaves its result, below the package's folder. */
 const resultFile = join(".test-results", "jest.json");
 
-/** The members of turbo's `--dry=json` that tell which packages have a task. */
+/** The members of turbo's `--dry=json` that name the packages with a task. */
 const DryRun = z.object({
   tasks: z.array(z.object({ package: z.string(), directory: z.string(), command: z.string() })),
 });
@@ -24,7 +24,7 @@ interface Package {
 }
 
 /** Files of tests that only `--all` runs: they take minutes, or need MongoDB, a cluster or containers. */
-const slow = ["broker-went-back", "cluster", "containers", "full-disk", "power-cut", "replicas"];
+export const slow = ["broker-went-back", "cluster", "containers", "full-disk", "power-cut", "replicas"];
 
 /** The end-to-end suites that ran. */
 export interface EndToEndRun {
@@ -45,32 +45,55 @@ export async function runPackageSuites(run: TestRun): Promise<EndToEndRun | null
   if (!run.all) run.print(`        without --all these files are left out: ${slow.join(", ")}`);
   const long = packages.filter(({ name }) => name === endToEnd);
   const others = packages.filter(({ name }) => name !== endToEnd);
-  const [ran] = await Promise.all([runSuites(run, long, 2), runSuites(run, others, 1)]);
+  const leftOut = run.all ? [] : slow;
+  const [ran] = await Promise.all([
+    runSuites(run, long, { workers: 2, leftOut }),
+    runSuites(run, others, { workers: 1, leftOut }),
+  ]);
   const [first] = long;
   return first === undefined ? null : { directory: first.directory, ran };
 }
 
+interface SuiteOptions {
+  /** Of jest, for each package. */
+  readonly workers: number;
+  /** Files of tests that are not run, by regular expressions of their names. */
+  readonly leftOut: readonly string[];
+  /** Beside the environment of the run. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Where the counts are reported; default: the name of the package. */
+  readonly reportAs?: string;
+}
+
 /** Runs the suites of one package after the other and returns how many tests were not skipped. */
-async function runSuites(run: TestRun, packages: readonly Package[], workers: number): Promise<number> {
+export async function runSuites(
+  run: TestRun,
+  packages: readonly Package[],
+  { workers, leftOut, env = {}, reportAs }: SuiteOptions,
+): Promise<number> {
   if (packages.length === 0) return 0;
   const fileOf = ({ directory }: Package) => join(run.repository, directory, resultFile);
   await Promise.all(packages.map((one) => clearResult(fileOf(one))));
-  const filters = packages.map(({ name }) => `--filter=${name}`);
-  const { ok, output } = await runTool(run, "turbo", [
-    ...turboArguments("test", { filters, all: run.all }),
+  const args = [
+    ...turboArguments("test", { filters: packages.map(({ name }) => `--filter=${name}`), all: run.all }),
     "--continue",
     "--concurrency=1",
     "--output-logs=errors-only",
     "--",
-    ...jestArguments(resultFile, workers),
+    "--json",
+    `--outputFile=${resultFile}`,
+    // jest reports open handles where the package is run alone; here they must not stop the run.
+    "--forceExit",
+    `--maxWorkers=${workers}`,
     "--passWithNoTests",
-    ...(run.all ? [] : [`--testPathIgnorePatterns=/(${slow.join("|")})\\.test\\.ts$`]),
-  ]);
+    ...(leftOut.length === 0 ? [] : [`--testPathIgnorePatterns=/(${leftOut.join("|")})\\.test\\.ts$`]),
+  ];
+  const { ok, output } = await runTool(run, "turbo", args, { with: env });
   let failed = 0;
   let ran = 0;
   for (const one of packages) {
     const outcome = await readTestOutcome(fileOf(one));
-    run.report(one.name, outcome);
+    run.report(reportAs ?? one.name, outcome);
     failed += outcome.failed;
     ran += outcome.passed + outcome.failed;
   }
@@ -80,16 +103,8 @@ async function runSuites(run: TestRun, packages: readonly Package[], workers: nu
   return ran;
 }
 
-/**
- * Jest's arguments. A process that a test kept from ending must not hold up the run for ever: jest says so where the
- * package is run alone.
- */
-export function jestArguments(result: string, workers: number): string[] {
-  return ["--json", `--outputFile=${result}`, "--forceExit", `--maxWorkers=${workers}`];
-}
-
 /** A result that an earlier run left must not be taken for this one's. */
-export async function clearResult(file: string): Promise<void> {
+async function clearResult(file: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   await rm(file, { force: true });
 }

@@ -12,7 +12,7 @@ export async function provideNatsServer(run: TestRun): Promise<boolean> {
     const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined }, log: print });
     if (found.kind !== "binary") throw new Error("no binary was found");
     env.NATS_SERVER_BIN = found.path;
-    // Tests start servers of their own; one that somebody runs is none of theirs.
+    // Tests start their own servers and must not use an external one.
     delete env.NATS_URL;
     print(`nats-server: ${found.path} (${found.from})`);
     return true;
