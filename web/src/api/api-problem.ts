@@ -1,3 +1,4 @@
+import type { Violation } from "@devmesh/contracts/model/violation";
 import { Problem } from "@devmesh/contracts/rest/problem";
 
 /** An error response (RFC 9457; api.md, Conventions). */
@@ -10,7 +11,7 @@ export class ApiProblem extends Error {
   /** Id of the request in logs; null if there is none. */
   readonly requestId: string | null;
   /** The errors in a request, with a JSON pointer each. */
-  readonly errors: readonly { readonly pointer: string; readonly detail: string }[];
+  readonly errors: readonly Violation[];
   /** The code of a device's error, else the HTTP status. */
   readonly code: number;
   /** The delay before a retry that the gateway asks for, in milliseconds; null for none. */
@@ -21,7 +22,7 @@ export class ApiProblem extends Error {
     readonly reason: string;
     readonly detail: string;
     readonly requestId: string | null;
-    readonly errors: readonly { readonly pointer: string; readonly detail: string }[];
+    readonly errors: readonly Violation[];
     readonly code: number;
     readonly retryAfterMs?: number | null;
   }) {

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroupCommit } from "@devmesh/store/group-commit";
-import { type Migration, openSqlite } from "@devmesh/store/sqlite";
+import { type Migration, openSqlite, unlessAborted } from "@devmesh/store/sqlite";
 import type { PendingOperation } from "../deletion/pending-operation.ts";
 import {
   type DeviceDocument,
@@ -106,16 +106,12 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       }, signal);
     },
 
-    async find(id, signal) {
-      signal.throwIfAborted();
+    find: unlessAborted((id) => {
       const row = queries.find.get(id);
       return row ? storedDevice(row) : null;
-    },
+    }),
 
-    async has(id, signal) {
-      signal.throwIfAborted();
-      return queries.has.get(id) !== undefined;
-    },
+    has: unlessAborted((id) => queries.has.get(id) !== undefined),
 
     replace(device, revision, signal) {
       const acl = JSON.stringify(device.acl);
@@ -130,8 +126,7 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       }, signal);
     },
 
-    async list({ after = "0", filter, limit }, signal) {
-      signal.throwIfAborted();
+    list: unlessAborted(({ after = "0", filter, limit }) => {
       if (!/^\d{1,15}$/.test(after)) return null;
       const range = { after: Number(after), limit };
       const rows =
@@ -139,15 +134,14 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
           ? queries.list.all(range)
           : queries.listFiltered.all({ ...range, filter });
       return rows.map((row): ListedDevice => ({ position: String(row.position), id: row.id as string }));
-    },
+    }),
 
-    async findAll(ids, signal) {
-      signal.throwIfAborted();
-      return ids.flatMap((id) => {
+    findAll: unlessAborted((ids) =>
+      ids.flatMap((id) => {
         const row = queries.find.get(id);
         return row ? [storedDevice(row)] : [];
-      });
-    },
+      }),
+    ),
 
     recordPresence(reports, signal) {
       return commits.run(() => {
@@ -157,10 +151,7 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       }, signal);
     },
 
-    async listOnline(signal) {
-      signal.throwIfAborted();
-      return queries.listOnline.all().map((row) => row.id as string);
-    },
+    listOnline: unlessAborted(() => queries.listOnline.all().map((row) => row.id as string)),
 
     beginOperation(id, from, operation, signal) {
       const kinds = JSON.stringify(from.map((kind) => kind ?? ""));
@@ -182,18 +173,14 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       return commits.run(() => queries.remove.run(id, token).changes === 1, signal);
     },
 
-    async listOperations(signal) {
-      signal.throwIfAborted();
-      return queries.listOperations.all().map((row) => ({
+    listOperations: unlessAborted(() =>
+      queries.listOperations.all().map((row) => ({
         id: row.id as string,
         operation: JSON.parse(row.mark as string) as PendingOperation,
-      }));
-    },
+      })),
+    ),
 
-    async ping(signal) {
-      signal.throwIfAborted();
-      queries.has.get("");
-    },
+    ping: unlessAborted(() => void queries.has.get("")),
 
     async close() {
       commits.flush();
