@@ -11,13 +11,11 @@ import { asMaster, enrolDevice } from "../../src/tenant.ts";
 export function deletion(shared: () => TestMesh): void {
   describe("deletion", () => {
     let mesh: TestMesh;
+    let master: RestClient;
     beforeAll(() => {
       mesh = shared();
-    });
-    let master: RestClient;
-    beforeAll(async () => {
       master = asMaster(mesh);
-    }, 60_000);
+    });
 
     const recreate = async (id: string) =>
       await eventually(

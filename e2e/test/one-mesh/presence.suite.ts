@@ -5,19 +5,17 @@ import { beforeAll, describe, expect, test } from "@jest/globals";
 import type { RestClient } from "../../src/rest-client.ts";
 import { asMaster, type EnrolledDevice, enrolDevice } from "../../src/tenant.ts";
 
-/** Who is connected, as the public API tells it, through everything that can happen to a connection. */
+/** Presence of devices as the public API returns it, through everything that can happen to a connection. */
 export function presence(shared: () => TestMesh): void {
   describe("presence", () => {
     let mesh: TestMesh;
+    let master: RestClient;
     beforeAll(() => {
       mesh = shared();
-    });
-    let master: RestClient;
-    beforeAll(async () => {
       master = asMaster(mesh);
-    }, 60_000);
+    });
 
-    /** Waits until the device is shown as online or offline in all three places that tell it. */
+    /** Waits until the device is shown as online or offline in all three places of the API. */
     const shown = async (id: string, online: boolean, withinMs = 20_000) =>
       await eventually(
         async () => {

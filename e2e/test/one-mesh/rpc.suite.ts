@@ -9,9 +9,6 @@ import { asMaster, type EnrolledDevice, enrolDevice } from "../../src/tenant.ts"
 export function rpc(shared: () => TestMesh): void {
   describe("RPC", () => {
     let mesh: TestMesh;
-    beforeAll(() => {
-      mesh = shared();
-    });
     let master: RestClient;
     let lamp: EnrolledDevice;
     let rival: EnrolledDevice;
@@ -19,6 +16,7 @@ export function rpc(shared: () => TestMesh): void {
     const seen: RpcFrame[] = [];
 
     beforeAll(async () => {
+      mesh = shared();
       master = asMaster(mesh);
       lamp = await enrolDevice(mesh, "lamp");
       rival = await enrolDevice(mesh, "rival");

@@ -9,12 +9,10 @@ import { asMaster, type EnrolledDevice, enrolDevice } from "../../src/tenant.ts"
 export function shadow(shared: () => TestMesh): void {
   describe("the device's side of its shadow", () => {
     let mesh: TestMesh;
-    beforeAll(() => {
-      mesh = shared();
-    });
     let master: RestClient;
     let boiler: EnrolledDevice;
     beforeAll(async () => {
+      mesh = shared();
       master = asMaster(mesh);
       boiler = await enrolDevice(mesh, "boiler");
     }, 60_000);

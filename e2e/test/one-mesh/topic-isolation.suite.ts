@@ -8,14 +8,12 @@ import { asMaster, type EnrolledDevice, enrolDevice } from "../../src/tenant.ts"
 export function topicIsolation(shared: () => TestMesh): void {
   describe("topics of other devices", () => {
     let mesh: TestMesh;
-    beforeAll(() => {
-      mesh = shared();
-    });
     let alice: EnrolledDevice;
     let mallory: EnrolledDevice;
     let victim: MqttDevice;
 
     beforeAll(async () => {
+      mesh = shared();
       alice = await enrolDevice(mesh, "alice");
       mallory = await enrolDevice(mesh, "mallory");
       victim = await alice.connect();
