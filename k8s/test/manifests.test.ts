@@ -32,7 +32,7 @@ const kubernetesVersions = ["1.30.0", "1.37.0"];
 const ofNode = new Set(["NODE_EXTRA_CA_CERTS"]);
 
 /**
- * What the tool makes for others: SQLite needs nothing of a database, and what somebody else runs is not ours to set
+ * What the tool makes for others: SQLite needs nothing of a database, and external servers are not configured here
  * up.
  */
 const needless: Readonly<Record<(typeof overlays)[number], readonly string[]>> = {

@@ -1,6 +1,6 @@
 /**
  * The levels of the MQTT topic of a subject: `//` is a dot, and a single `/` marks an empty level. Null when a level
- * holds a NATS wildcard, which cannot be told from the character.
+ * holds a NATS wildcard, which cannot be distinguished from the character.
  */
 export function topicLevels(subject: string): readonly string[] | null {
   const levels: string[] = [];

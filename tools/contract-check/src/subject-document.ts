@@ -43,7 +43,7 @@ ${queueRows().join("\n")}
 ## Users of the broker
 
 One user a service, \`<service>.mesh\`, one more in account DEVICES for those that pull from devices, \`<service>.devices\`, and
-\`operator.mesh\` for whoever looks at what runs. No device id holds a dot. Whatever is not listed is denied. \`SUBJECT QUEUE\` is a subject in that queue group alone.
+\`operator.mesh\` for operators. No device id holds a dot. Whatever is not listed is denied. \`SUBJECT QUEUE\` is a subject in that queue group alone.
 
 ${services.map(([name, declaration]) => userSections(name, declaration)).join("\n")}
 ${userSection(meshUser("operator"), "MESH", operatorPermissions)}`;

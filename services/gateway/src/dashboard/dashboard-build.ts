@@ -74,7 +74,7 @@ export function followDashboard(folder: string, clock: Clock): CurrentDashboard 
   };
 }
 
-/** Changes with each build, which writes its page anew; null without a page. */
+/** Changes with each build, which writes the page again; null without a page. */
 function versionOf(folder: string): string | null {
   const page = statusOf(join(folder, "index.html"));
   return page && `${page.ino} ${page.ctimeMs} ${page.size}`;

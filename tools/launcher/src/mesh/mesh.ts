@@ -35,7 +35,7 @@ export interface MeshOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Root of the repository, where `services/` is. */
   readonly repository: string;
-  /** Services that somebody else runs beside this mesh. */
+  /** Services that the user runs beside this mesh. */
   readonly without: ReadonlySet<ServiceName>;
   readonly children: ChildRegistry;
   readonly terminal: Terminal;

@@ -98,7 +98,7 @@ export function meshSettings(env: NodeJS.ProcessEnv) {
     publicUrl: (values.PUBLIC_URL ?? httpUrl(values.HOST, values.PORT)).replace(/\/+$/, ""),
     /** Where devices reach the broker; undefined: where it listens. */
     mqttPublicUrl: values.MQTT_PUBLIC_URL,
-    /** Servers that somebody else runs. Empty: the mesh starts its own. */
+    /** External servers. Empty: the mesh starts its own. */
     natsUrls: values.NATS_URL ?? [],
     /** Their MQTT listeners. Empty: on the host of the first, at `mqttPort`. */
     mqttUrls: values.MQTT_URL ?? [],

@@ -5,7 +5,7 @@ import { executablesOnPath, isExecutable } from "./path-search.ts";
 import { type DownloadTimeouts, downloadRelease, RELEASE_URL, releaseArchive } from "./release-download.ts";
 import { PINNED_VERSION, reasonAgainst, versionOf } from "./supported-version.ts";
 
-/** What the search found: a server that somebody else runs, or a binary to start. */
+/** What the search found: an external server, or a binary to start. */
 export type NatsServer =
   | { readonly kind: "running"; readonly url: string }
   | {

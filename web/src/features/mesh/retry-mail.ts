@@ -2,8 +2,8 @@ import type { ApiClient } from "../../api/api-client.ts";
 import { ApiProblem } from "../../api/api-problem.ts";
 
 /**
- * Queues given-up mail again, one after the other; what somebody else has queued again counts, too. Answers how many;
- * after all were tried, rejects with the first failure.
+ * Queues given-up mail again, one after the other, and returns how many; mail that another user queued meanwhile
+ * counts, too. After all were tried, rejects with the first failure.
  */
 export async function retryMail(api: ApiClient, ids: readonly string[]): Promise<number> {
   const failures: unknown[] = [];
