@@ -15,6 +15,12 @@ export const composeConfig: GoProgram = {
   binary: "cmd",
 };
 
+/** Lints manifests. */
+export const kubeScore: GoProgram = {
+  module: "github.com/zegl/kube-score/cmd/kube-score@v1.20.0",
+  binary: "kube-score",
+};
+
 /** Path of a program, built once into the cache of nats-server; null without Go. Throws Go's message. */
 export async function findGoProgram(name: string, program: GoProgram): Promise<string | null> {
   const version = program.module.split("@")[1];

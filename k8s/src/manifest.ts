@@ -30,8 +30,6 @@ const Probe = z.object({
 });
 export type Probe = z.infer<typeof Probe>;
 
-const Resources = z.object({ requests: Names.default({}), limits: Names.default({}) });
-
 /** The checked part of a container. */
 export const Container = z.object({
   name: z.string(),
@@ -50,17 +48,7 @@ export const Container = z.object({
   startupProbe: Probe.optional(),
   readinessProbe: Probe.optional(),
   livenessProbe: Probe.optional(),
-  resources: Resources.optional(),
-  securityContext: z
-    .object({
-      allowPrivilegeEscalation: z.boolean().optional(),
-      readOnlyRootFilesystem: z.boolean().optional(),
-      privileged: z.boolean().optional(),
-      capabilities: z
-        .object({ drop: z.array(z.string()).default([]), add: z.array(z.string()).default([]) })
-        .optional(),
-    })
-    .optional(),
+  securityContext: z.looseObject({}).optional(),
   volumeMounts: z
     .array(
       z.object({
@@ -79,20 +67,11 @@ const Items = z.array(z.object({ key: z.string(), path: z.string() })).optional(
 /** The checked part of a pod. */
 export const PodTemplate = z.object({
   metadata: z.object({ labels: Names.default({}) }).default({ labels: {} }),
-  spec: z.object({
+  spec: z.looseObject({
     serviceAccountName: z.string().optional(),
     automountServiceAccountToken: z.boolean().optional(),
     terminationGracePeriodSeconds: z.number().optional(),
-    hostNetwork: z.boolean().optional(),
-    hostPID: z.boolean().optional(),
-    securityContext: z
-      .object({
-        runAsNonRoot: z.boolean().optional(),
-        runAsUser: z.number().optional(),
-        runAsGroup: z.number().optional(),
-        seccompProfile: z.object({ type: z.string() }).optional(),
-      })
-      .optional(),
+    securityContext: z.looseObject({ runAsUser: z.number(), runAsGroup: z.number() }),
     containers: z.array(Container),
     initContainers: z.array(Container).default([]),
     volumes: z

@@ -6,40 +6,81 @@ import { repository } from "@devmesh/launcher/mesh/service-process";
 import { readEnv } from "@devmesh/service-kit/env";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { beforeAll, describe, expect, test } from "@jest/globals";
+import { z } from "zod";
 import { containerEnvironment, type SecretContents } from "../src/container-environment.ts";
 import { findGoProgram, kustomize } from "../src/go-program.ts";
-import { findKubernetesSchemas } from "../src/kubernetes-schemas.ts";
 import {
   buildManifests,
   type Container,
   type KubernetesObject,
+  ofKind,
   overlays,
+  type Workload,
   workloadsOf,
 } from "../src/manifest.ts";
+import { findKubernetesSchemas, findKubeScore } from "../src/manifest-checks.ts";
 import { makeOperatorSecrets } from "../src/operator-secrets.ts";
-import { policyFindings } from "../src/policy.ts";
 import { environmentSchema } from "../src/service-environments.ts";
 
 const builder = await findGoProgram("kustomize", kustomize);
-const schemas = builder === null ? null : await findKubernetesSchemas();
+const kubeScore = await findKubeScore();
+const schemas = await findKubernetesSchemas();
 const withBuilder = builder === null ? describe.skip : describe;
 const withSchemas = schemas === null ? test.skip : test;
+const withKubeScore = kubeScore === null ? test.skip : test;
 
 /** The oldest version of Kubernetes that has all that is used, and the newest whose schemas are at hand. */
-const kubernetesVersions = ["1.30.0", "1.37.0"];
+const kubernetesVersions = ["1.30", "1.37"];
+
+/** Time of a service to close after its calls are done, in milliseconds (run-service). */
+const CLOSING_MS = 5_000;
+
+const ServiceSpec = z.object({
+  selector: z.record(z.string(), z.string()),
+  ports: z.array(z.object({ targetPort: z.union([z.string(), z.number()]) })),
+});
 
 /** Variables that Node reads itself. */
 const ofNode = new Set(["NODE_EXTRA_CA_CERTS"]);
 
-/**
- * What the tool makes for others: SQLite needs nothing of a database, and external servers are not configured here
- * up.
- */
+/** Secrets that an overlay does not use: SQLite needs no database, and external servers are not configured here. */
 const needless: Readonly<Record<(typeof overlays)[number], readonly string[]>> = {
   single: ["mongodb", "keys-store", "devices-store", "data-store"],
   production: [],
   external: ["nats", "mongodb"],
 };
+
+/** Findings of kube-score: on one node every service has one replica, and one on SQLite stops for its update. */
+const accepted: Readonly<Record<(typeof overlays)[number], readonly string[]>> = {
+  single: [
+    ...["data", "devices", "keys"].map((name) => `Deployment/${name}: deployment-strategy`),
+    ...["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"].map(
+      (name) => `Deployment/${name}: deployment-replicas`,
+    ),
+  ].sort(),
+  production: [],
+  external: [],
+};
+
+/** A key of the product, the seed of an nkey, a password in a URL, a private key. */
+const secretLooks = [
+  /\b(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}\b/,
+  /\bS[AUN][A-Z2-7]{56}\b/,
+  /:\/\/[^/\s:@"]+:(?!\$[({])[^/\s@"]+@/,
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
+];
+
+/** Members that name another object, and its kind. */
+const references = new Map([
+  ["serviceAccountName", "ServiceAccount"],
+  ["configMap", "ConfigMap"],
+  ["configMapRef", "ConfigMap"],
+  ["configMapKeyRef", "ConfigMap"],
+  ["secretName", "Secret"],
+  ["secretRef", "Secret"],
+  ["secretKeyRef", "Secret"],
+  ["claimName", "PersistentVolumeClaim"],
+]);
 
 let secrets: SecretContents;
 beforeAll(async () => {
@@ -51,6 +92,17 @@ function programOf({ image, command }: Container): string | null {
   const service = /devmesh-(?<service>[a-z-]+):/.exec(image)?.groups?.service;
   if (service === undefined) return null;
   return command?.find((word) => word.endsWith("main.ts")) ?? `services/${service}/src/main.ts`;
+}
+
+/** What objects refer to, such as `Secret/nats`. */
+function referencesOf(objects: readonly KubernetesObject[]): ReadonlySet<string> {
+  const found = new Set<string>();
+  JSON.stringify(objects, (member, value) => {
+    const kind = references.get(member);
+    if (kind !== undefined) found.add(`${kind}/${typeof value === "string" ? value : value.name}`);
+    return value;
+  });
+  return found;
 }
 
 withBuilder("the host of PUBLIC_URL in an overlay", () => {
@@ -106,25 +158,162 @@ withBuilder("the liveness probe of nats-server", () => {
   });
 });
 
+test("kube-score and the schemas find what is wrong", async () => {
+  const labels = { app: "careless" };
+  const spec = { gracePeriod: 1, containers: [{ name: "careless", image: "careless" }] };
+  const careless = {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "careless" },
+    spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+  };
+  const unknown = { apiVersion: "devmesh.example.com/v1", kind: "Mesh", metadata: { name: "mine" } };
+  if (kubeScore !== null)
+    expect(await kubeScore([careless])).toEqual(
+      expect.arrayContaining(
+        [
+          "container-image-tag",
+          "container-resources",
+          "container-seccomp-profile",
+          "container-security-context-readonlyrootfilesystem",
+          "deployment-has-poddisruptionbudget",
+          "pod-networkpolicy",
+        ].map((check) => `Deployment/careless: ${check}`),
+      ),
+    );
+  if (schemas !== null)
+    expect(await schemas("1.37")([careless, unknown])).toEqual([
+      expect.stringContaining("'gracePeriod' was unexpected"),
+      expect.stringContaining("Couldn't find schema for kind Mesh"),
+    ]);
+});
+
 withBuilder("the manifests of", () => {
   describe.each(overlays)("%s", (overlay) => {
     let objects: readonly KubernetesObject[];
+    let workloads: readonly Workload[];
+    let servers: readonly Workload[];
     beforeAll(async () => {
       objects = await buildManifests(builder ?? "", `overlays/${overlay}`);
+      workloads = workloadsOf(objects);
+      servers = workloads.filter(({ kind }) => kind !== "Job");
     });
+
+    const environmentOf = (name: string, container: Container) =>
+      containerEnvironment(container, objects, secrets, `${name}-7d4b9c6f5-x2x7q`);
 
     withSchemas.each(kubernetesVersions)("fit the schemas of Kubernetes %s", async (version) => {
-      expect(await schemas?.(objects, version)).toEqual([]);
+      expect(await schemas?.(version)(objects)).toEqual([]);
     });
 
-    test("keep to the policy", () => {
-      // Which Secrets of the manifests the Job fills, and which the operator makes.
-      const made = [...secrets.keys()].filter((name) => name !== "master-key");
-      expect(policyFindings(objects, new Set(made))).toEqual([]);
+    withKubeScore("have only the findings of kube-score that are accepted", async () => {
+      expect((await kubeScore?.(objects))?.toSorted()).toEqual(accepted[overlay]);
+    });
+
+    test("confine every pod as the level `restricted` of PodSecurity wants it", () => {
+      const least = {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      };
+      for (const { name, template } of workloads) {
+        const { securityContext, volumes, initContainers, containers, ...spec } = template.spec;
+        expect({ name, ...securityContext }).toMatchObject({
+          runAsNonRoot: true,
+          seccompProfile: { type: "RuntimeDefault" },
+        });
+        expect(securityContext.runAsUser).toBeGreaterThan(0);
+        expect(Object.keys(spec).filter((member) => member.startsWith("host"))).toEqual([]);
+        const kinds = volumes.flatMap((volume) => Object.keys(volume).filter((member) => member !== "name"));
+        expect(["configMap", "emptyDir", "persistentVolumeClaim", "secret"]).toEqual(
+          expect.arrayContaining(kinds),
+        );
+        expect(initContainers).toEqual([]);
+        for (const container of containers)
+          expect({ name, ...container.securityContext }).toEqual({ name, ...least });
+      }
+    });
+
+    test("give a token of a service account only to the Job that has a Role", () => {
+      const withToken = workloads.filter(
+        ({ template }) => template.spec.automountServiceAccountToken !== false,
+      );
+      expect(withToken.map(({ name }) => name)).toEqual(["bootstrap"]);
+    });
+
+    test("name no ServiceAccount, ConfigMap, Secret or volume that nobody makes", () => {
+      const made = new Set(objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`));
+      for (const name of secrets.keys()) if (name !== "master-key") made.add(`Secret/${name}`);
+      expect([...referencesOf(objects)].filter((name) => !made.has(name))).toEqual([]);
+      expect(workloads.filter(({ template }) => template.spec.serviceAccountName === undefined)).toEqual([]);
+    });
+
+    test("lead probes and Services to declared ports", () => {
+      for (const { name, template } of servers) {
+        for (const { ports, startupProbe, readinessProbe, livenessProbe } of template.spec.containers) {
+          for (const probe of [startupProbe, readinessProbe, livenessProbe]) {
+            expect({ name, probe }).toEqual({ name, probe: expect.anything() });
+            const port = probe?.httpGet?.port ?? probe?.tcpSocket?.port ?? ports[0]?.name;
+            expect(ports.map((declared) => declared.name)).toContain(port);
+          }
+        }
+      }
+      const declared = workloads.flatMap(({ template }) =>
+        template.spec.containers.flatMap(({ ports }) =>
+          ports.map((port) => `${template.metadata.labels["app.kubernetes.io/name"]}:${port.name}`),
+        ),
+      );
+      for (const { spec } of ofKind(objects, "Service")) {
+        const { selector, ports } = ServiceSpec.parse(spec);
+        const name = selector["app.kubernetes.io/name"];
+        expect(declared).toEqual(
+          expect.arrayContaining(ports.map(({ targetPort }) => `${name}:${targetPort}`)),
+        );
+      }
+    });
+
+    test("let a service drain before it is killed", () => {
+      for (const { name, template } of servers) {
+        const { containers, terminationGracePeriodSeconds = 30 } = template.spec;
+        for (const container of containers) {
+          const { DRAIN_MS = "0" } = environmentOf(name, container);
+          const killedAfterMs = terminationGracePeriodSeconds * 1_000;
+          expect({ name, lasts: killedAfterMs > Number(DRAIN_MS) + CLOSING_MS }).toEqual({
+            name,
+            lasts: true,
+          });
+        }
+      }
+    });
+
+    test("update services without a gap, but those on SQLite alone, and one process at a time", () => {
+      const scaled = ofKind(objects, "HorizontalPodAutoscaler").map(({ metadata }) => metadata.name);
+      for (const { name, template, object } of workloads.filter(({ kind }) => kind === "Deployment")) {
+        const keepsSqlite = template.spec.containers.some((container) =>
+          environmentOf(name, container).STORE_URL?.startsWith("sqlite:"),
+        );
+        if (keepsSqlite) {
+          expect(object.spec).toMatchObject({ replicas: 1, strategy: { type: "Recreate" } });
+          expect(scaled).not.toContain(name);
+        } else {
+          expect(object.spec).toMatchObject({ strategy: { rollingUpdate: { maxUnavailable: 0 } } });
+        }
+      }
+    });
+
+    test("hold no secret", () => {
+      expect(ofKind(objects, "Secret").filter(({ data, stringData }) => data ?? stringData)).toEqual([]);
+      const text = JSON.stringify(objects);
+      for (const looks of secretLooks) expect(text).not.toMatch(looks);
+      const inClear = workloads
+        .flatMap(({ template }) => template.spec.containers.flatMap(({ env }) => env))
+        .filter(({ name }) => /PASSWORD|SEED|TOKEN|ENCRYPTION_KEY/.test(name))
+        .filter(({ value }) => value !== undefined && !value.includes("$("));
+      expect(inClear).toEqual([]);
     });
 
     test("give every program each variable that it needs, and none that it does not know", async () => {
-      const programs = workloadsOf(objects).flatMap(({ name, template }) =>
+      const programs = workloads.flatMap(({ name, template }) =>
         template.spec.containers.map((container) => ({ name, container, program: programOf(container) })),
       );
       const ours = programs.filter(({ program }) => program !== null);
@@ -133,7 +322,7 @@ withBuilder("the manifests of", () => {
       );
       for (const { name, container, program } of ours) {
         const schema = await environmentSchema(program ?? "");
-        const env = containerEnvironment(container, objects, secrets, `${name}-7d4b9c6f5-x2x7q`);
+        const env = environmentOf(name, container);
         const reading = readEnv(schema, env);
         expect({ name, problems: "problems" in reading ? reading.problems : [] }).toEqual({
           name,
@@ -147,10 +336,8 @@ withBuilder("the manifests of", () => {
     });
 
     test("name no Secret that the operator's tool makes in vain", () => {
-      const text = JSON.stringify(objects);
-      const isNamed = (name: string) =>
-        new RegExp(`"(secretRef|secretKeyRef)":\\{[^}]*"name":"${name}"|"secretName":"${name}"`).test(text);
-      const unused = [...secrets.keys()].filter((name) => !isNamed(name));
+      const named = referencesOf(objects);
+      const unused = [...secrets.keys()].filter((name) => !named.has(`Secret/${name}`));
       expect(unused).toEqual(needless[overlay]);
     });
   });
