@@ -17,5 +17,5 @@ export async function runClusterSuites(run: TestRun, { directory, ran }: EndToEn
     return;
   }
   const leftOut = [...slow, ...sameOverAll];
-  await runSuites(run, [{ name: endToEnd, directory }], { workers: 2, leftOut, env, reportAs });
+  await runSuites(run, { name: endToEnd, directory }, { workers: 2, leftOut, env, reportAs });
 }

@@ -35,23 +35,28 @@ export interface EndToEndRun {
 }
 
 /**
- * Runs the suites of all packages. Those of `e2e` wait more than they compute: they run in two workers beside those of
- * one other package. Returns null if they were not among them.
+ * Runs the suites of all packages, and reports each package as it ends. Suites wait more than they compute, so four jest
+ * workers run on two cores: two for `e2e`, and two packages with one each. Returns null if `e2e` was not among them.
  */
 export async function runPackageSuites(run: TestRun): Promise<EndToEndRun | null> {
   const packages = await packagesWithTests(run);
   if (packages === null) return null;
   run.print(`        running the tests of ${packages.length} package${packages.length === 1 ? "" : "s"}`);
   if (!run.all) run.print(`        without --all these files are left out: ${slow.join(", ")}`);
-  const long = packages.filter(({ name }) => name === endToEnd);
-  const others = packages.filter(({ name }) => name !== endToEnd);
   const leftOut = run.all ? [] : slow;
-  const [ran] = await Promise.all([
-    runSuites(run, long, { workers: 2, leftOut }),
-    runSuites(run, others, { workers: 1, leftOut }),
-  ]);
-  const [first] = long;
-  return first === undefined ? null : { directory: first.directory, ran };
+  const long = packages.find(({ name }) => name === endToEnd);
+  const queue = packages.filter((one) => one !== long);
+  const work = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift())
+      await runSuites(run, next, { workers: 1, leftOut });
+  };
+  const first = async () => {
+    const ran = long === undefined ? null : await runSuites(run, long, { workers: 2, leftOut });
+    await Promise.all([work(), work()]);
+    return ran;
+  };
+  const [ran] = await Promise.all([first(), work(), work()]);
+  return long === undefined || ran === null ? null : { directory: long.directory, ran };
 }
 
 interface SuiteOptions {
@@ -65,19 +70,17 @@ interface SuiteOptions {
   readonly reportAs?: string;
 }
 
-/** Runs the suites of one package after the other and returns how many tests were not skipped. */
+/** Runs the suites of a package and returns how many tests were not skipped. */
 export async function runSuites(
   run: TestRun,
-  packages: readonly Package[],
-  { workers, leftOut, env = {}, reportAs }: SuiteOptions,
+  { name, directory }: Package,
+  { workers, leftOut, env = {}, reportAs = name }: SuiteOptions,
 ): Promise<number> {
-  if (packages.length === 0) return 0;
-  const fileOf = ({ directory }: Package) => join(run.repository, directory, resultFile);
-  await Promise.all(packages.map((one) => clearResult(fileOf(one))));
+  const file = join(run.repository, directory, resultFile);
+  // A result that an earlier run left must not be taken for this one's.
+  await rm(file, { force: true });
   const args = [
-    ...turboArguments("test", { filters: packages.map(({ name }) => `--filter=${name}`), all: run.all }),
-    "--continue",
-    "--concurrency=1",
+    ...turboArguments("test", { filters: [`--filter=${name}`], all: run.all }),
     "--output-logs=errors-only",
     "--",
     "--json",
@@ -88,25 +91,14 @@ export async function runSuites(
     "--passWithNoTests",
     ...(leftOut.length === 0 ? [] : [`--testPathIgnorePatterns=/(${leftOut.join("|")})\\.test\\.ts$`]),
   ];
-  const { ok, output } = await runTool(run, "turbo", args, { with: env });
-  let failed = 0;
-  let ran = 0;
-  for (const one of packages) {
-    const outcome = await readTestOutcome(fileOf(one));
-    run.report(reportAs ?? one.name, outcome);
-    failed += outcome.failed;
-    ran += outcome.passed + outcome.failed;
-  }
-  if (!ok) run.print(output.trimEnd());
-  if (!ok && failed === 0)
-    run.fail("a suite failed although each of its tests passed: an open handle, or a crash at the end");
-  return ran;
-}
-
-/** A result that an earlier run left must not be taken for this one's. */
-async function clearResult(file: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
-  await rm(file, { force: true });
+  const { ok, output, seconds } = await runTool(run, "turbo", args, { with: env });
+  const outcome = await readTestOutcome(file);
+  run.report(reportAs, outcome, seconds);
+  if (!ok) run.print(output.trimEnd());
+  if (!ok && outcome.failed === 0)
+    run.fail(`${reportAs}: failed although each of its tests passed: an open handle, or a crash at the end`);
+  return outcome.passed + outcome.failed;
 }
 
 async function packagesWithTests(run: TestRun): Promise<Package[] | null> {

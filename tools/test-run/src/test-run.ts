@@ -34,11 +34,12 @@ export class TestRun {
     this.#failures.push(`FAILED ${what}`);
   }
 
-  /** Counts and prints the tests of one package. */
-  report(packageName: string, outcome: TestOutcome): void {
+  /** Counts and prints the tests of one package, which took `seconds`. */
+  report(packageName: string, outcome: TestOutcome, seconds = 0): void {
     const { passed, failed, skipped, failures } = outcome;
     const verdict = failed === 0 ? "ok     " : "FAILED ";
-    this.print(`${verdict} ${packageName}: ${passed} passed, ${failed} failed, ${skipped} skipped`);
+    const counts = `${passed} passed, ${failed} failed, ${skipped} skipped`;
+    this.print(`${verdict} ${packageName}: ${counts} (${seconds.toFixed(0)} s)`);
     this.#counts.push(outcome);
     this.#failures.push(...failures.map((failure) => failureLine(packageName, failure)));
   }
