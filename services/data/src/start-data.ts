@@ -11,8 +11,8 @@ import { startIngestion } from "./ingestion/ingestion.ts";
 import { createRecordFeed } from "./query/record-feed.ts";
 import { createPurges } from "./retention/purge.ts";
 import { createRetention } from "./retention/retention.ts";
-import { openMongoDataStore } from "./store/data-store.mongodb.ts";
 import { openSqliteDataStore, segmentBytesFor } from "./store/data-store.sqlite.ts";
+import type { DataStore } from "./store/data-store.ts";
 
 type Declaration = typeof mesh.data;
 
@@ -22,10 +22,7 @@ export async function startData(
 ): Promise<StartedService<Declaration["serves"]>> {
   const { env, bus, devicesBus, publisher, log, clock, metrics: registered, ready, signal } = parts;
   const { DATA_RETENTION_DAYS: days, DATA_MAX_BYTES: maxBytes } = env;
-  const store =
-    env.STORE_URL.kind === "mongodb"
-      ? await openMongoDataStore(env.STORE_URL, signal)
-      : openSqliteDataStore(env.STORE_URL.path, { segmentBytes: segmentBytesFor(maxBytes) });
+  const store = await openDataStore(env.STORE_URL, maxBytes, signal);
   const backlog = () => deviceBacklog(devicesBus, "data");
   const metrics = createDataMetrics(registered.registry, store, backlog);
   const feed = createRecordFeed(publisher, clock);
@@ -65,4 +62,16 @@ export async function startData(
     },
     close: () => store.close(),
   };
+}
+
+async function openDataStore(
+  url: DataEnv["STORE_URL"],
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<DataStore> {
+  if (url.kind !== "mongodb")
+    return openSqliteDataStore(url.path, { segmentBytes: segmentBytesFor(maxBytes) });
+  // The driver is large, and most installations do not use it.
+  const { openMongoDataStore } = await import("./store/data-store.mongodb.ts");
+  return await openMongoDataStore(url, signal);
 }

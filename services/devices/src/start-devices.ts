@@ -12,7 +12,6 @@ import { createBrokerConnections } from "./presence/broker-connections.ts";
 import { startThrottling } from "./presence/device-throttle.ts";
 import { registerPresenceMetrics, watchPresence } from "./presence/presence-watch.ts";
 import { createDeviceEventPublisher } from "./registry/device-events.ts";
-import { openMongoDeviceStore } from "./store/device-store.mongodb.ts";
 import { createSqliteDeviceStore } from "./store/device-store.sqlite.ts";
 import type { DeviceStore } from "./store/device-store.ts";
 
@@ -75,5 +74,8 @@ export async function startDevices(
 /** The store that `STORE_URL` names. Rejects with one clear sentence when it cannot be opened. */
 export async function openDeviceStore(storeUrl: string, signal: AbortSignal): Promise<DeviceStore> {
   const url = parseStoreUrl(storeUrl);
-  return url.kind === "mongodb" ? await openMongoDeviceStore(url, signal) : createSqliteDeviceStore(url.path);
+  if (url.kind !== "mongodb") return createSqliteDeviceStore(url.path);
+  // The driver is large, and most installations do not use it.
+  const { openMongoDeviceStore } = await import("./store/device-store.mongodb.ts");
+  return await openMongoDeviceStore(url, signal);
 }

@@ -21,8 +21,8 @@ import { createIngestionCheck } from "./mqtt-login/ingestion-check.ts";
 import { createLoginThrottle } from "./mqtt-login/login-throttle.ts";
 import { createMqttLogin } from "./mqtt-login/mqtt-login.ts";
 import { checkEncryptionKey, createEncryption } from "./store/encryption.ts";
-import { openMongoKeyStore } from "./store/key-store.mongodb.ts";
 import { openSqliteKeyStore } from "./store/key-store.sqlite.ts";
+import type { KeyStore } from "./store/key-store.ts";
 import { createIdSource } from "./store/sortable-id.ts";
 
 /** How long a login waits until the broker stores what devices publish. */
@@ -50,8 +50,7 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
   const { env, bus, publisher, log, clock, signal } = options;
   const encryption = createEncryption(env.KEY_ENCRYPTION_KEY);
   const newId = createIdSource(clock);
-  const url = parseStoreUrl(env.STORE_URL);
-  const store = url.kind === "mongodb" ? await openMongoKeyStore(url, signal) : openSqliteKeyStore(url.path);
+  const store = await openKeyStore(env.STORE_URL, signal);
   try {
     await checkEncryptionKey(store, encryption, signal);
     await ensureMasterKey({
@@ -123,4 +122,13 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
     await store.close();
     throw error;
   }
+}
+
+/** The store that `STORE_URL` names. Rejects with one clear sentence when it cannot be opened. */
+async function openKeyStore(storeUrl: string, signal: AbortSignal): Promise<KeyStore> {
+  const url = parseStoreUrl(storeUrl);
+  if (url.kind !== "mongodb") return openSqliteKeyStore(url.path);
+  // The driver is large, and most installations do not use it.
+  const { openMongoKeyStore } = await import("./store/key-store.mongodb.ts");
+  return await openMongoKeyStore(url, signal);
 }

@@ -35,8 +35,8 @@ export interface EndToEndRun {
 }
 
 /**
- * Runs the suites of all packages, and reports each package as it ends. Suites wait more than they compute, so four jest
- * workers run on two cores: two for `e2e`, and two packages with one each. Returns null if `e2e` was not among them.
+ * Runs the suites of all packages and reports each package as it ends. Suites wait more than they compute: four jest
+ * workers run on two cores, two for `e2e`, and two packages with one each. Returns null if `e2e` was not among them.
  */
 export async function runPackageSuites(run: TestRun): Promise<EndToEndRun | null> {
   const packages = await packagesWithTests(run);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import type { Express } from "express";
-import { absolutePath } from "swagger-ui-dist";
 import { type MountOptions, mountPublic } from "../http/mount.ts";
 import { plainPageSecurity, referenceSecurity } from "../http/page-security.ts";
 import { errorReferencePath } from "../http/problem.ts";
@@ -11,6 +11,10 @@ import { escapeHtml, htmlPage } from "./html.ts";
 import { describeApi } from "./openapi.ts";
 
 const documentPath = "/api/v2/openapi.json";
+
+const require = createRequire(import.meta.url);
+/** Its module is not imported, since that would load the whole of Swagger UI into this process. */
+const swaggerUi = dirname(require.resolve("swagger-ui-dist/package.json"));
 
 /** Files of Swagger UI that the page needs, with their media types. */
 const files = {
@@ -73,7 +77,7 @@ export function mountReference(app: Express, { endpoint, crossOrigin, publicUrl 
     mountReply(`/docs/${name}`, {
       status: 200,
       headers: { "Content-Type": type, "Cache-Control": "public, max-age=3600" },
-      body: readFileSync(join(absolutePath(), name)),
+      body: readFileSync(join(swaggerUi, name)),
     });
   }
 }
