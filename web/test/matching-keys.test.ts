@@ -1,6 +1,7 @@
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
 import { describe, expect, test } from "@jest/globals";
-import { matchingKeys } from "../src/features/keys/matching-keys.ts";
+import { matchingRows } from "../src/components/short-list-tab.tsx";
+import { textsOfKey } from "../src/features/keys/keys-tab.tsx";
 
 const key = (id: string, changes: Partial<ApiKey>): ApiKey => ({
   id,
@@ -29,6 +30,6 @@ describe("keys", () => {
     ["K2", ["k2"]],
     ["lamp", []],
   ])("that %j finds", (filter, ids) => {
-    expect(matchingKeys(keys, filter).map(({ id }) => id)).toEqual(ids);
+    expect(matchingRows(keys, textsOfKey, filter).map(({ id }) => id)).toEqual(ids);
   });
 });

@@ -1,4 +1,5 @@
-import { Button, Stack } from "@mantine/core";
+import { Button, Stack, Text } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Dialog } from "./dialog.tsx";
 import { DialogActions } from "./dialog-actions.tsx";
@@ -11,33 +12,25 @@ interface ConfirmationProps {
   readonly children: ReactNode;
   /** Label of the button that confirms. */
   readonly action: string;
-  readonly running: boolean;
-  /** The error of the last attempt; null or undefined for none. */
-  readonly error?: unknown;
-  readonly onConfirm: () => void;
+  /** The action; the dialog shows its error. */
+  readonly run: () => Promise<unknown>;
+  /** Called when the user cancels, and after the action. */
   readonly onClose: () => void;
 }
 
 /** Asks before an action that cannot be undone; the button that cancels has the focus. */
-export function Confirmation({
-  title,
-  children,
-  action,
-  running,
-  error,
-  onConfirm,
-  onClose,
-}: ConfirmationProps) {
+export function Confirmation({ title, children, action, run, onClose }: ConfirmationProps) {
+  const running = useMutation({ mutationFn: () => run(), onSuccess: onClose });
   return (
     <Dialog onClose={onClose} title={title}>
       <Stack>
-        <div>{children}</div>
-        {error != null && <Failure error={error} title="That did not work" />}
+        <Text size="sm">{children}</Text>
+        {running.error !== null && <Failure error={running.error} title="That did not work" />}
         <DialogActions>
           <Button variant="default" onClick={onClose} data-autofocus>
             Cancel
           </Button>
-          <Button color="red" loading={running} onClick={onConfirm}>
+          <Button color="red" loading={running.isPending} onClick={() => running.mutate()}>
             {action}
           </Button>
         </DialogActions>

@@ -1,9 +1,12 @@
-import { Button, Group, ScrollArea, Table, Text } from "@mantine/core";
-import { Plus } from "lucide-react";
+import { Button, Group, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Plus, Trash2 } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
+import { Confirmation } from "./confirmation.tsx";
+import { type Column, DataTable } from "./data-table.tsx";
 import { FilterInput } from "./filter-input.tsx";
+import { IconButton } from "./icon-button.tsx";
 import { ListTab } from "./list-tab.tsx";
-import { TableHead } from "./table-head.tsx";
 import { useAddress } from "./use-address.ts";
 
 /** Number of rows below which a list has no filter. */
@@ -14,6 +17,19 @@ const rowStep = 100;
 
 const noFilter = { filter: "" };
 
+/** The removal of a row, which the user confirms. */
+interface Removal<T> {
+  /** Label of the button that confirms it. */
+  readonly action: string;
+  /** Names it with its row, as in "Remove ann@example.com". */
+  readonly label: (row: T) => string;
+  /** Tooltip of its button, if not the action. */
+  readonly hint?: (row: T) => string | undefined;
+  readonly consequence: (row: T) => string;
+  /** Removes a row; the list is read again after it. */
+  readonly run: (row: T) => Promise<unknown>;
+}
+
 /** Properties of {@link ShortListTab}. */
 interface ShortListTabProps<T> {
   readonly title: string;
@@ -23,51 +39,54 @@ interface ShortListTabProps<T> {
     readonly data: readonly T[] | undefined;
     readonly error: unknown;
     readonly isPending: boolean;
-    readonly refetch: () => unknown;
+    readonly refetch: () => Promise<unknown>;
   };
   readonly filterPlaceholder: string;
-  /** The rows that match a filter. A constant function. */
-  readonly find: (rows: readonly T[], filter: string) => readonly T[];
+  /** The texts of a row that the filter searches. A constant function. */
+  readonly textsOf: (row: T) => readonly (string | null)[];
   /** Text in place of a list without rows. */
   readonly none: string;
-  /** The action beside the heading. */
-  readonly action: string;
-  readonly onAction: () => void;
-  readonly headings: readonly string[];
+  readonly columns: readonly Column<T>[];
   /** Width below which the table scrolls, in pixels. */
   readonly minWidth: number;
-  readonly row: (item: T) => ReactNode;
-  readonly dialogs: ReactNode;
+  readonly removal: Removal<T>;
+  /** Label of the button that opens the dialog for a new row. */
+  readonly creation: string;
+  readonly creationDialog: (onClose: () => void) => ReactNode;
 }
 
 /** A tab with a list that the server sends whole: filtered here, its table shown in steps. */
-export function ShortListTab<T>(props: ShortListTabProps<T>) {
-  const {
-    title,
-    noun,
-    query,
-    filterPlaceholder,
-    find,
-    none,
-    action,
-    onAction,
-    headings,
-    minWidth,
-    row,
-    dialogs,
-  } = props;
+export function ShortListTab<T extends { readonly id: string }>(props: ShortListTabProps<T>) {
+  const { title, noun, query, textsOf, none, columns, removal, creation, creationDialog } = props;
   const [{ filter }, change] = useAddress(noFilter);
   const [shown, setShown] = useState(rowStep);
+  const [creating, create] = useDisclosure(false);
+  const [removed, setRemoved] = useState<T | null>(null);
   const { data = [] } = query;
-  const matching = useMemo(() => find(data, filter.trim()), [find, data, filter]);
+  const matching = useMemo(() => matchingRows(data, textsOf, filter.trim()), [data, textsOf, filter]);
   const count = matching.length.toLocaleString("en");
+  const removalColumn: Column<T> = {
+    heading: "Actions",
+    hidesHeading: true,
+    style: { ta: "end" },
+    cell: (row) => (
+      <IconButton
+        color="red"
+        label={removal.label(row)}
+        tooltip={removal.hint?.(row) ?? removal.action}
+        onClick={() => setRemoved(row)}
+      >
+        <Trash2 size={16} />
+      </IconButton>
+    ),
+  };
   return (
     <>
       <ListTab
         title={title}
         actions={
-          <Button leftSection={<Plus size={16} />} onClick={onAction}>
-            {action}
+          <Button leftSection={<Plus size={16} />} onClick={create.open}>
+            {creation}
           </Button>
         }
         filters={
@@ -75,7 +94,7 @@ export function ShortListTab<T>(props: ShortListTabProps<T>) {
             <Group gap="sm" justify="space-between">
               <FilterInput
                 label={`Filter ${noun}s`}
-                placeholder={filterPlaceholder}
+                placeholder={props.filterPlaceholder}
                 filter={filter}
                 onFilter={(changed) => change({ filter: changed })}
               />
@@ -91,12 +110,14 @@ export function ShortListTab<T>(props: ShortListTabProps<T>) {
         isPending={query.isPending}
         empty={data.length === 0 ? none : matching.length === 0 ? `No ${noun} matches.` : null}
       >
-        <ScrollArea>
-          <Table miw={minWidth} aria-label={title} highlightOnHover>
-            <TableHead headings={headings} />
-            <Table.Tbody>{matching.slice(0, shown).map(row)}</Table.Tbody>
-          </Table>
-        </ScrollArea>
+        <DataTable
+          label={title}
+          minWidth={props.minWidth}
+          highlightOnHover
+          columns={[...columns, removalColumn]}
+          rows={matching.slice(0, shown)}
+          keyOf={({ id }) => id}
+        />
         {shown < matching.length && (
           <Group gap="sm">
             <Text size="sm" c="dimmed" role="status">
@@ -108,7 +129,30 @@ export function ShortListTab<T>(props: ShortListTabProps<T>) {
           </Group>
         )}
       </ListTab>
-      {dialogs}
+      {creating && creationDialog(create.close)}
+      {removed !== null && (
+        <Confirmation
+          title={`${removal.label(removed)}?`}
+          action={removal.action}
+          run={async () => {
+            await removal.run(removed);
+            await query.refetch();
+          }}
+          onClose={() => setRemoved(null)}
+        >
+          {removal.consequence(removed)}
+        </Confirmation>
+      )}
     </>
   );
+}
+
+/** The rows of which a text has `part` in it; the case of letters means nothing. */
+export function matchingRows<T>(
+  rows: readonly T[],
+  textsOf: (row: T) => readonly (string | null)[],
+  part: string,
+): readonly T[] {
+  const wanted = part.toLowerCase();
+  return rows.filter((row) => textsOf(row).some((text) => text?.toLowerCase().includes(wanted)));
 }

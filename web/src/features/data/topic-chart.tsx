@@ -1,10 +1,20 @@
-import { Stack, Table, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { lazy, Suspense } from "react";
+import { type Column, DataTable } from "../../components/data-table.tsx";
 import { timeSpan } from "../../components/time-in-words.ts";
 import { Waiting } from "../../components/waiting.tsx";
 import { mostSeries, type TopicNumbers } from "./topic-numbers.ts";
 
 const Plot = lazy(() => import("./plot.tsx").then((module) => ({ default: module.Plot })));
+
+const columns: readonly Column<TopicNumbers["series"][number]>[] = [
+  { heading: "Series", namesRow: true, cell: ({ name }) => name },
+  { heading: "Latest", cell: ({ summary }) => inShort(summary.latest) },
+  { heading: "Least", cell: ({ summary }) => inShort(summary.least) },
+  { heading: "Most", cell: ({ summary }) => inShort(summary.most) },
+  { heading: "Mean", cell: ({ summary }) => inShort(summary.mean) },
+  { heading: "Values", cell: ({ summary }) => summary.count.toLocaleString("en") },
+];
 
 /** Properties of {@link TopicChart}. */
 interface TopicChartProps {
@@ -30,31 +40,13 @@ export function TopicChart({ topic, numbers, from, to }: TopicChartProps) {
           {hasMoreSeries && `Only ${mostSeries} of its numbers are shown.`}
         </Text>
       )}
-      <Table.ScrollContainer minWidth={480}>
-        <Table aria-label={`Numbers of ${topic}`}>
-          <Table.Thead>
-            <Table.Tr>
-              {["Series", "Latest", "Least", "Most", "Mean", "Values"].map((label) => (
-                <Table.Th key={label} scope="col">
-                  {label}
-                </Table.Th>
-              ))}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {series.map(({ name, summary: { latest, least, most, mean, count } }) => (
-              <Table.Tr key={name}>
-                <Table.Th scope="row">{name}</Table.Th>
-                <Table.Td>{inShort(latest)}</Table.Td>
-                <Table.Td>{inShort(least)}</Table.Td>
-                <Table.Td>{inShort(most)}</Table.Td>
-                <Table.Td>{inShort(mean)}</Table.Td>
-                <Table.Td>{count.toLocaleString("en")}</Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <DataTable
+        label={`Numbers of ${topic}`}
+        minWidth={480}
+        columns={columns}
+        rows={series}
+        keyOf={({ name }) => name}
+      />
     </Stack>
   );
 }

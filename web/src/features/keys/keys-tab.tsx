@@ -1,29 +1,21 @@
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
-import { ActionIcon, Anchor, Table, Text, Tooltip } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Trash2 } from "lucide-react";
-import { useState } from "react";
+import { Anchor, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { ApiProblem } from "../../api/api-problem.ts";
 import { queryKeys } from "../../api/query-keys.ts";
 import { serverNow } from "../../api/server-clock.ts";
-import { Confirmation } from "../../components/confirmation.tsx";
+import type { Column } from "../../components/data-table.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { Secret } from "../../components/secret.tsx";
 import { ShortListTab } from "../../components/short-list-tab.tsx";
 import { Tag } from "../../components/tag.tsx";
 import { CreateKey } from "./create-key.tsx";
-import { matchingKeys } from "./matching-keys.ts";
-
-const headings = ["Kind", "Name", "Key", "Device", "Created", "Last used", "Expires"];
 
 /** Master and device keys: read, copied, created and deleted. */
 export function KeysTab() {
   const api = useApi();
-  const [creating, create] = useDisclosure(false);
-  const [deleted, setDeleted] = useState<ApiKey | null>(null);
   const query = useQuery({
     queryKey: queryKeys.keys,
     queryFn: ({ signal }) => api.call("listKeys", { signal }),
@@ -35,135 +27,97 @@ export function KeysTab() {
       noun="key"
       query={query}
       filterPlaceholder="Name, device or key"
-      find={matchingKeys}
+      textsOf={textsOfKey}
       none="No key matches."
-      action="Create key"
-      onAction={create.open}
-      headings={headings}
+      columns={columnsOf(api.key)}
       minWidth={760}
-      row={(key) => (
-        <KeyRow
-          key={key.id}
-          apiKey={key}
-          own={key.key === api.key}
-          last={onlyMaster && key.access === "full"}
-          onDelete={() => setDeleted(key)}
-        />
-      )}
-      dialogs={
-        <>
-          {creating && <CreateKey onClose={create.close} />}
-          {deleted !== null && (
-            <DeleteKey apiKey={deleted} own={deleted.key === api.key} onClose={() => setDeleted(null)} />
-          )}
-        </>
-      }
+      removal={{
+        action: "Delete",
+        label: (key) => `Delete the key ${nameOf(key)}`,
+        hint: ({ access }) =>
+          onlyMaster && access === "full" ? "The last master key cannot be deleted" : undefined,
+        consequence: ({ key }) =>
+          "Whoever uses it is refused within a second. This cannot be undone." +
+          (key === api.key ? " You are signed in with this key: you will be signed out." : ""),
+        run: ({ id }) => api.call("deleteKey", { params: { id } }).catch(explainConflict),
+      }}
+      creation="Create key"
+      creationDialog={(onClose) => <CreateKey onClose={onClose} />}
     />
   );
 }
 
-interface KeyRowProps {
-  readonly apiKey: ApiKey;
-  /** The key of this session. */
-  readonly own: boolean;
-  /** The only master key. */
-  readonly last: boolean;
-  readonly onDelete: () => void;
+/** What the filter of the list searches. */
+export function textsOfKey({ id, key, device_id, name }: ApiKey): readonly (string | null)[] {
+  return [name, device_id, id, key];
 }
 
-function KeyRow({ apiKey, own, last, onDelete }: KeyRowProps) {
-  const { id, key, access, device_id, name, created_at, last_used, expires_at } = apiKey;
-  const expired = expires_at !== null && Date.parse(expires_at) <= serverNow();
-  const called = name ?? id;
-  return (
-    <Table.Tr>
-      <Table.Td>
+function nameOf({ id, name }: ApiKey): string {
+  return name ?? id;
+}
+
+function explainConflict(error: unknown): never {
+  if (error instanceof ApiProblem && error.status === 409)
+    throw new Error("It is the last master key: create another one first, or nobody could sign in again.");
+  throw error;
+}
+
+/** The columns of the list in a session with the key `own`. */
+function columnsOf(own: string): readonly Column<ApiKey>[] {
+  return [
+    {
+      heading: "Kind",
+      cell: ({ access }) => (
         <Tag look={access === "full" ? "strong" : "plain"}>{access === "full" ? "Master" : "Device"}</Tag>
-      </Table.Td>
-      <Table.Td>
-        <Text size="sm" miw="7rem" lineClamp={2} title={name ?? id} {...(name === null && { c: "dimmed" })}>
-          {name ?? "unnamed"}
-        </Text>
-        {own && <Tag look="good">signed in</Tag>}
-      </Table.Td>
-      <Table.Td>
-        {key === null ? (
+      ),
+    },
+    {
+      heading: "Name",
+      cell: (key) => (
+        <>
+          <Text
+            size="sm"
+            miw="7rem"
+            lineClamp={2}
+            title={nameOf(key)}
+            {...(key.name === null && { c: "dimmed" })}
+          >
+            {key.name ?? "unnamed"}
+          </Text>
+          {key.key === own && <Tag look="good">signed in</Tag>}
+        </>
+      ),
+    },
+    {
+      heading: "Key",
+      cell: (key) =>
+        key.key === null ? (
           <Text size="sm" c="dimmed">
             was shown at its creation
           </Text>
         ) : (
-          <Secret secret={key} what={`the key ${called}`} />
-        )}
-      </Table.Td>
-      <Table.Td>
-        {device_id !== null && (
+          <Secret secret={key.key} what={`the key ${nameOf(key)}`} />
+        ),
+    },
+    {
+      heading: "Device",
+      cell: ({ device_id }) =>
+        device_id !== null && (
           <Anchor component={Link} href={`/devices/${device_id}`} size="sm" style={{ whiteSpace: "nowrap" }}>
             {device_id}
           </Anchor>
-        )}
-      </Table.Td>
-      <Table.Td>
-        <RelativeTime at={created_at} />
-      </Table.Td>
-      <Table.Td>
-        <RelativeTime at={last_used} />
-      </Table.Td>
-      <Table.Td>
-        {expired && (
-          <>
-            <Tag look="bad">expired</Tag>{" "}
-          </>
-        )}
-        <RelativeTime at={expires_at} />
-      </Table.Td>
-      <Table.Td ta="end">
-        <Tooltip label={last ? "The last master key cannot be deleted" : "Delete"}>
-          <ActionIcon variant="subtle" color="red" aria-label={`Delete the key ${called}`} onClick={onDelete}>
-            <Trash2 size={16} />
-          </ActionIcon>
-        </Tooltip>
-      </Table.Td>
-    </Table.Tr>
-  );
-}
-
-function DeleteKey({
-  apiKey,
-  own,
-  onClose,
-}: {
-  readonly apiKey: ApiKey;
-  readonly own: boolean;
-  readonly onClose: () => void;
-}) {
-  const api = useApi();
-  const queries = useQueryClient();
-  const deletion = useMutation({
-    mutationFn: () => api.call("deleteKey", { params: { id: apiKey.id } }),
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: queryKeys.keys });
-      onClose();
+        ),
     },
-  });
-  const { error } = deletion;
-  const isLast = error instanceof ApiProblem && error.status === 409;
-  return (
-    <Confirmation
-      title={`Delete the key ${apiKey.name ?? apiKey.id}?`}
-      action="Delete"
-      running={deletion.isPending}
-      error={
-        isLast
-          ? new Error("It is the last master key: create another one first, or nobody could sign in again.")
-          : error
-      }
-      onConfirm={() => deletion.mutate()}
-      onClose={onClose}
-    >
-      <Text size="sm">
-        Whoever uses it is refused within a second. This cannot be undone.
-        {own && " You are signed in with this key: you will be signed out."}
-      </Text>
-    </Confirmation>
-  );
+    { heading: "Created", cell: ({ created_at }) => <RelativeTime at={created_at} /> },
+    { heading: "Last used", cell: ({ last_used }) => <RelativeTime at={last_used} /> },
+    {
+      heading: "Expires",
+      cell: ({ expires_at }) => (
+        <>
+          {expires_at !== null && Date.parse(expires_at) <= serverNow() && <Tag look="bad">expired</Tag>}{" "}
+          <RelativeTime at={expires_at} />
+        </>
+      ),
+    },
+  ];
 }

@@ -1,15 +1,14 @@
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
-import { Button, Group, ScrollArea, Stack, Table, Text, Title } from "@mantine/core";
+import { Button, Group, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
 import type { CallResult } from "../../api/route-types.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
-import { TableHead } from "../../components/table-head.tsx";
 import { countText } from "./figures.ts";
-import styles from "./mesh.module.css";
 import { retryMail } from "./retry-mail.ts";
 
 type GivenUpMail = CallResult<"listDeadMail">[number];
@@ -50,7 +49,33 @@ export function DeadMail({ queues }: DeadMailProps) {
     onSettled: () => queries.invalidateQueries({ queryKey: queryKeys.deadMail }),
   });
 
-  const emailOf = (id: string | null) => customers?.find((customer) => customer.id === id)?.email;
+  /** Address, or the customer's id; null if both are unknown. */
+  const addressee = ({ customer_id }: GivenUpMail) =>
+    customers?.find(({ id }) => id === customer_id)?.email ?? customer_id;
+  const columns: readonly Column<GivenUpMail>[] = [
+    { heading: "Mail", cell: ({ id, kind }) => <span title={id}>{kind ?? "of another release"}</span> },
+    { heading: "To", cell: (mail) => addressee(mail) ?? "not known" },
+    { heading: "Tries", cell: ({ attempts }) => attempts },
+    { heading: "Given up", cell: ({ failed_at }) => <RelativeTime at={failed_at} /> },
+    { heading: "Why", cell: ({ last_error }) => last_error, style: { miw: "18rem" } },
+    {
+      heading: "Actions",
+      hidesHeading: true,
+      // Within reach on a phone, where the table is wider than the window.
+      style: { ta: "end", pos: "sticky", right: 0, bg: "var(--mantine-color-body)" },
+      cell: (mail) => (
+        <Button
+          size="compact-xs"
+          variant="default"
+          disabled={retry.isPending}
+          aria-label={`Retry the mail to ${addressee(mail) ?? mail.id}`}
+          onClick={() => retry.mutate([mail.id])}
+        >
+          Retry
+        </Button>
+      ),
+    },
+  ];
   return (
     <Stack gap="sm">
       <Group justify="space-between">
@@ -82,62 +107,19 @@ export function DeadMail({ queues }: DeadMailProps) {
         {listed === 0 && queues?.dead_mail !== null && "There is none."}
       </Text>
       {mails !== undefined && mails.length > 0 && (
-        <ScrollArea>
-          <Table miw={640} aria-label="Mail given up">
-            <TableHead headings={["Mail", "To", "Tries", "Given up", "Why"]} />
-            <Table.Tbody>
-              {mails.slice(0, mostShown).map((mail) => (
-                <MailRow
-                  key={mail.id}
-                  mail={mail}
-                  to={emailOf(mail.customer_id) ?? mail.customer_id}
-                  retrying={retry.isPending}
-                  onRetry={() => retry.mutate([mail.id])}
-                />
-              ))}
-            </Table.Tbody>
-          </Table>
-          {mails.length > mostShown && (
-            <Text size="sm" c="dimmed">
-              And {countText(mails.length - mostShown)} more.
-            </Text>
-          )}
-        </ScrollArea>
+        <DataTable
+          label="Mail given up"
+          minWidth={640}
+          columns={columns}
+          rows={mails.slice(0, mostShown)}
+          keyOf={({ id }) => id}
+        />
+      )}
+      {mails !== undefined && mails.length > mostShown && (
+        <Text size="sm" c="dimmed">
+          And {countText(mails.length - mostShown)} more.
+        </Text>
       )}
     </Stack>
-  );
-}
-
-interface MailRowProps {
-  readonly mail: GivenUpMail;
-  /** Address, or the customer's id; null if both are unknown. */
-  readonly to: string | null;
-  readonly retrying: boolean;
-  readonly onRetry: () => void;
-}
-
-function MailRow({ mail, to, retrying, onRetry }: MailRowProps) {
-  const { id, kind, attempts, last_error, failed_at } = mail;
-  return (
-    <Table.Tr>
-      <Table.Td title={id}>{kind ?? "of another release"}</Table.Td>
-      <Table.Td>{to ?? "not known"}</Table.Td>
-      <Table.Td>{attempts}</Table.Td>
-      <Table.Td>
-        <RelativeTime at={failed_at} />
-      </Table.Td>
-      <Table.Td miw="18rem">{last_error}</Table.Td>
-      <Table.Td className={styles.action}>
-        <Button
-          size="compact-xs"
-          variant="default"
-          disabled={retrying}
-          aria-label={`Retry the mail to ${to ?? id}`}
-          onClick={onRetry}
-        >
-          Retry
-        </Button>
-      </Table.Td>
-    </Table.Tr>
   );
 }

@@ -40,6 +40,7 @@ export function ReferenceTab() {
 /** A request that waits for the user's decision. */
 interface OpenQuestion {
   readonly description: string;
+  /** Only its first call counts. */
   readonly decide: (confirmed: boolean) => void;
 }
 
@@ -83,10 +84,6 @@ function Reference({ document: spec, chosen }: ReferenceProps) {
     return () => document.documentElement.classList.remove("dark-mode");
   }, [scheme]);
 
-  const decide = (confirmed: boolean) => {
-    question?.decide(confirmed);
-    setQuestion(null);
-  };
   return (
     <>
       <FilterInput
@@ -100,11 +97,13 @@ function Reference({ document: spec, chosen }: ReferenceProps) {
         <Confirmation
           title="Send this request?"
           action="Send"
-          running={false}
-          onConfirm={() => decide(true)}
-          onClose={() => decide(false)}
+          run={async () => question.decide(true)}
+          onClose={() => {
+            question.decide(false);
+            setQuestion(null);
+          }}
         >
-          <Text size="sm">{question.description} is executed on this server and cannot be undone.</Text>
+          {question.description} is executed on this server and cannot be undone.
         </Confirmation>
       )}
     </>

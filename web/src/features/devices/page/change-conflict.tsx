@@ -1,5 +1,24 @@
-import { Alert, Button, Group, ScrollArea, Stack, Table, Text } from "@mantine/core";
+import { Alert, Button, Group, Stack, type TableTdProps, Text } from "@mantine/core";
+import { type Column, DataTable } from "../../../components/data-table.tsx";
 import type { LeafChange } from "./leaf-changes.ts";
+
+const style: TableTdProps = { ff: "monospace", fz: "xs" };
+
+const columns: readonly Column<LeafChange>[] = [
+  {
+    heading: "Where",
+    cell: ({ pointer, clash }) => (
+      <>
+        {pointer === "" ? "/" : pointer}
+        {clash && <strong> (both changed it)</strong>}
+      </>
+    ),
+    style,
+  },
+  { heading: "Before", cell: ({ before }) => before ?? "none", style },
+  { heading: "Theirs", cell: ({ theirs }) => theirs ?? "none", style },
+  { heading: "Yours", cell: ({ mine }) => mine ?? "none", style },
+];
 
 /** Properties of {@link ChangeConflict}. */
 interface ChangeConflictProps {
@@ -29,31 +48,13 @@ export function ChangeConflict(props: ChangeConflictProps) {
         {changes === null ? (
           <Text size="sm">What you have typed is not complete, so it cannot be shown beside theirs.</Text>
         ) : (
-          <ScrollArea>
-            <Table miw={520} aria-label="Theirs and yours">
-              <Table.Thead>
-                <Table.Tr>
-                  {["Where", "Before", "Theirs", "Yours"].map((heading) => (
-                    <Table.Th key={heading}>{heading}</Table.Th>
-                  ))}
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody ff="monospace" fz="xs">
-                {changes.map(({ pointer, before, theirs, mine, clash }) => (
-                  <Table.Tr key={pointer}>
-                    <Table.Td>
-                      {pointer === "" ? "/" : pointer}
-                      {clash && <strong> (both changed it)</strong>}
-                    </Table.Td>
-                    {[before, theirs, mine].map((value, at) => (
-                      // biome-ignore lint/suspicious/noArrayIndexKey: three columns that never move
-                      <Table.Td key={at}>{value ?? "none"}</Table.Td>
-                    ))}
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
-          </ScrollArea>
+          <DataTable
+            label="Theirs and yours"
+            minWidth={520}
+            columns={columns}
+            rows={changes}
+            keyOf={({ pointer }) => pointer}
+          />
         )}
         <Group gap="xs">
           <Button size="xs" variant="default" onClick={onTakeTheirs}>

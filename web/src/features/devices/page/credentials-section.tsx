@@ -1,5 +1,5 @@
 import { Button, Group, Stack, Switch, Text } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
@@ -32,25 +32,16 @@ type Rotation = keyof typeof rotations;
 /** Token and public key of the device: copied, replaced, and put into commands that are ready to run. */
 export function CredentialsSection({ device: { id } }: SectionProps) {
   const api = useApi();
-  const queries = useQueryClient();
   const [asked, setAsked] = useState<Rotation | null>(null);
   const [ready, setReady] = useState(false);
-  const queryKey = [...queryKeys.device(id), "credentials"];
   const { data, error, isPending, refetch } = useQuery({
-    queryKey,
+    queryKey: [...queryKeys.device(id), "credentials"],
     queryFn: ({ signal }) => api.call("readCredentials", { params: { id }, signal }),
     // No frame reports a rotation by another page.
     staleTime: 0,
     gcTime: 0,
   });
   const broker = useBroker();
-  const rotation = useMutation({
-    mutationFn: async (which: Rotation) => {
-      await api.call(which, { params: { id } });
-      await queries.invalidateQueries({ queryKey });
-    },
-    onSuccess: () => setAsked(null),
-  });
   if (isPending) return <Waiting />;
   if (data === undefined)
     return <Failure error={error} title="The credentials could not be read" onRetry={() => void refetch()} />;
@@ -58,23 +49,19 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
   const connection = { id, token: ready ? data.token : "$TOKEN", ...broker };
   const publicKey = ready ? data.public_key : "$PUBLIC_KEY";
   const { origin } = window.location;
-  const ask = (which: Rotation) => {
-    rotation.reset();
-    setAsked(which);
-  };
   return (
     <Stack>
       <Credential
         label="Token, its MQTT password"
         what="the token"
         secret={data.token}
-        onReplace={() => ask("rotateToken")}
+        onReplace={() => setAsked("rotateToken")}
       />
       <Credential
         label="Public key, for who uses the device"
         what="the public key"
         secret={data.public_key}
-        onReplace={() => ask("rotatePublicKey")}
+        onReplace={() => setAsked("rotatePublicKey")}
       />
       <Switch
         label="Put the secrets into the commands below"
@@ -92,12 +79,13 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
         <Confirmation
           title={rotations[asked].title}
           action={rotations[asked].action}
-          running={rotation.isPending}
-          error={rotation.error}
-          onConfirm={() => rotation.mutate(asked)}
+          run={async () => {
+            await api.call(asked, { params: { id } });
+            await refetch();
+          }}
           onClose={() => setAsked(null)}
         >
-          <Text size="sm">{rotations[asked].consequence}</Text>
+          {rotations[asked].consequence}
         </Confirmation>
       )}
     </Stack>

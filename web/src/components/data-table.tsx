@@ -1,0 +1,61 @@
+import { ScrollArea, Table, type TableProps, type TableTdProps, VisuallyHidden } from "@mantine/core";
+import type { ReactNode } from "react";
+
+/** A column of a {@link DataTable}. */
+export interface Column<T> {
+  readonly heading: string;
+  /** Only screen readers get the heading. */
+  readonly hidesHeading?: true;
+  /** Its cells name their rows; they have no style of their own. */
+  readonly namesRow?: true;
+  readonly cell: (row: T) => ReactNode;
+  /** Style of its cells. */
+  readonly style?: TableTdProps;
+}
+
+/** Properties of {@link DataTable}, and others of the table. */
+interface DataTableProps<T> extends TableProps {
+  readonly label: string;
+  /** Width below which the table scrolls, in pixels. */
+  readonly minWidth: number;
+  readonly columns: readonly Column<T>[];
+  readonly rows: readonly T[];
+  /** Unique among the rows. */
+  readonly keyOf: (row: T) => string;
+}
+
+/** A table with one row for each item. */
+export function DataTable<T>({ label, minWidth, columns, rows, keyOf, ...table }: DataTableProps<T>) {
+  return (
+    <ScrollArea>
+      <Table miw={minWidth} aria-label={label} {...table}>
+        <Table.Thead>
+          <Table.Tr>
+            {columns.map(({ heading, hidesHeading }) => (
+              <Table.Th key={heading} scope="col">
+                {hidesHeading ? <VisuallyHidden>{heading}</VisuallyHidden> : heading}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map((row) => (
+            <Table.Tr key={keyOf(row)}>
+              {columns.map(({ heading, namesRow, cell, style }) =>
+                namesRow ? (
+                  <Table.Th key={heading} scope="row">
+                    {cell(row)}
+                  </Table.Th>
+                ) : (
+                  <Table.Td key={heading} {...style}>
+                    {cell(row)}
+                  </Table.Td>
+                ),
+              )}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </ScrollArea>
+  );
+}
