@@ -1,13 +1,11 @@
 import { DeviceId } from "@devmesh/contracts/model/device-id";
-import { Alert, Button, Stack, TagsInput, Text, TextInput } from "@mantine/core";
+import { Button, TagsInput, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import type { CallResult } from "../../../api/route-types.ts";
-import { Dialog } from "../../../components/dialog.tsx";
-import { DialogActions, SubmitOrCancel } from "../../../components/dialog-actions.tsx";
-import { Failure } from "../../../components/failure.tsx";
+import { FormDialog } from "../../../components/form-dialog.tsx";
 import { issueOf } from "../../../components/issue-of.ts";
 import { Snippet } from "../../../components/snippet.tsx";
 import { curlSnippet, mqttPublishSnippet, mqttSnippet } from "../shared/connection-snippets.ts";
@@ -15,14 +13,6 @@ import { useBroker } from "../shared/use-broker.ts";
 
 /** Creates a device and shows how it connects. */
 export function CreateDevice({ onClose }: { readonly onClose: () => void }) {
-  return (
-    <Dialog onClose={onClose} title="Add a device" size="lg">
-      <Creation onClose={onClose} />
-    </Dialog>
-  );
-}
-
-function Creation({ onClose }: { readonly onClose: () => void }) {
   const api = useApi();
   const form = useForm({
     initialValues: { id: "", name: "", labels: [] as string[] },
@@ -39,58 +29,55 @@ function Creation({ onClose }: { readonly onClose: () => void }) {
         },
       }),
   });
-
-  if (creation.data !== undefined) return <Created device={creation.data} onClose={onClose} />;
-
   return (
-    <form onSubmit={form.onSubmit((values) => creation.mutate(values))}>
-      <Stack>
-        <TextInput
-          label="ID"
-          description="Part of its topics; cannot be changed later. Left empty, one is generated."
-          {...form.getInputProps("id")}
-          onChange={(event) => form.setFieldValue("id", event.currentTarget.value.trim())}
-          data-autofocus
-          autoComplete="off"
-        />
-        <TextInput label="Name" maxLength={256} {...form.getInputProps("name")} />
-        <TagsInput label="Labels" description="Press Enter after each." {...form.getInputProps("labels")} />
-        {creation.error !== null && <Failure error={creation.error} title="The device was not created" />}
-        <SubmitOrCancel action="Create" running={creation.isPending} onCancel={onClose} />
-      </Stack>
-    </form>
+    <FormDialog
+      title="Add a device"
+      size="lg"
+      action="Create"
+      onSubmit={form.onSubmit((values) => creation.mutate(values))}
+      work={creation}
+      failure="The device was not created"
+      result={creation.data === undefined ? null : resultOf(creation.data)}
+      onClose={onClose}
+    >
+      <TextInput
+        label="ID"
+        description="Part of its topics; cannot be changed later. Left empty, one is generated."
+        {...form.getInputProps("id")}
+        onChange={(event) => form.setFieldValue("id", event.currentTarget.value.trim())}
+        data-autofocus
+        autoComplete="off"
+      />
+      <TextInput label="Name" maxLength={256} {...form.getInputProps("name")} />
+      <TagsInput label="Labels" description="Press Enter after each." {...form.getInputProps("labels")} />
+    </FormDialog>
   );
 }
 
-function Created({
-  device,
-  onClose,
-}: {
-  readonly device: CallResult<"createDevice">;
-  readonly onClose: () => void;
-}) {
-  const connection = { id: device.id, token: device.token, ...useBroker() };
+function resultOf(device: CallResult<"createDevice">) {
+  return {
+    message: `${device.id} is created.`,
+    details: <Connection device={device} />,
+    next: (
+      <Button variant="default" component={Link} href={`/devices/${device.id}`}>
+        Open the device
+      </Button>
+    ),
+  };
+}
+
+function Connection({ device: { id, token } }: { readonly device: CallResult<"createDevice"> }) {
+  const connection = { id, token, ...useBroker() };
   return (
-    <Stack>
-      <Alert color="teal" variant="light" role="status">
-        {device.id} is created.
-      </Alert>
-      <Snippet label="Device ID, its MQTT user name" text={device.id} />
-      <Snippet label="Token, its MQTT password" text={device.token} />
+    <>
+      <Snippet label="Device ID, its MQTT user name" text={id} />
+      <Snippet label="Token, its MQTT password" text={token} />
       <Text size="xs" c="dimmed">
         Lists do not show the token; the credentials of the device do.
       </Text>
       <Snippet label="Connect by MQTT" text={mqttSnippet(connection)} />
       <Snippet label="Publish a value" text={mqttPublishSnippet(connection)} />
-      <Snippet label="Read it by REST" text={curlSnippet(device.id, window.location.origin)} />
-      <DialogActions>
-        <Button variant="default" component={Link} href={`/devices/${device.id}`}>
-          Open the device
-        </Button>
-        <Button onClick={onClose} data-autofocus>
-          Done
-        </Button>
-      </DialogActions>
-    </Stack>
+      <Snippet label="Read it by REST" text={curlSnippet(id, window.location.origin)} />
+    </>
   );
 }

@@ -1,0 +1,71 @@
+import { Alert, Button, type MantineSize, Stack } from "@mantine/core";
+import type { FormEvent, ReactNode } from "react";
+import { Dialog } from "./dialog.tsx";
+import { DialogActions, SubmitOrCancel } from "./dialog-actions.tsx";
+import { Failure } from "./failure.tsx";
+
+/** Properties of {@link FormDialog}. */
+interface FormDialogProps {
+  readonly title: string;
+  readonly size?: MantineSize;
+  /** The fields. */
+  readonly children: ReactNode;
+  /** The browser leaves it to the form to say what is wrong in a field. */
+  readonly noValidate?: true;
+  /** Label of the button that submits. */
+  readonly action: string;
+  readonly onSubmit: (event: FormEvent<HTMLFormElement>) => void;
+  readonly work: { readonly isPending: boolean; readonly error: unknown };
+  /** Heading of its error. */
+  readonly failure: string;
+  /** Shown in place of the form after its work; null before. */
+  readonly result: {
+    readonly message: string;
+    readonly details?: ReactNode;
+    /** What to do next, beside the button that closes. */
+    readonly next?: ReactNode;
+  } | null;
+  readonly onClose: () => void;
+}
+
+/** A form in a dialog, then the result of what it was for. */
+export function FormDialog(props: FormDialogProps) {
+  const {
+    title,
+    size = "md",
+    children,
+    noValidate,
+    action,
+    onSubmit,
+    work,
+    failure,
+    result,
+    onClose,
+  } = props;
+  return (
+    <Dialog onClose={onClose} title={title} size={size}>
+      {result === null ? (
+        <form onSubmit={onSubmit} noValidate={noValidate}>
+          <Stack>
+            {children}
+            {work.error !== null && <Failure error={work.error} title={failure} />}
+            <SubmitOrCancel action={action} running={work.isPending} onCancel={onClose} />
+          </Stack>
+        </form>
+      ) : (
+        <Stack>
+          <Alert color="teal" role="status">
+            {result.message}
+          </Alert>
+          {result.details}
+          <DialogActions>
+            {result.next}
+            <Button onClick={onClose} data-autofocus>
+              Done
+            </Button>
+          </DialogActions>
+        </Stack>
+      )}
+    </Dialog>
+  );
+}
