@@ -2,31 +2,28 @@ import { Text } from "@mantine/core";
 import { useApi } from "../../../api/api-context.tsx";
 import { CallFields, useCallForm } from "../shared/call-form.tsx";
 import { paramsIn } from "../shared/call-params.ts";
-import type { DevicesDialogProps } from "./devices-dialog.ts";
-import { useDeviceWork } from "./use-device-work.ts";
-import { WorkDialog } from "./work-dialog.tsx";
+import { type DevicesDialogProps, inWords, WorkDialog } from "./work-dialog.tsx";
 
 /** Calls the same function of each device. */
 export function CallDevices({ ids, onClose }: DevicesDialogProps) {
   const api = useApi();
   const { form, ready } = useCallForm();
   const { func, params, timeout } = form.values;
-  const work = useDeviceWork((id, signal) =>
-    api.call("callFunction", {
-      params: { id, func },
-      query: { timeout },
-      body: paramsIn(params).value,
-      signal,
-    }),
-  );
   return (
     <WorkDialog
-      title={ids.length === 1 ? `Call a function of ${ids[0]}` : `Call a function of ${ids.length} devices`}
+      ids={ids}
+      title={`Call a function of ${inWords(ids)}`}
       action="Call"
       ready={ready}
       done="answered"
-      work={work}
-      onStart={() => work.start(ids)}
+      act={(id, signal) =>
+        api.call("callFunction", {
+          params: { id, func },
+          query: { timeout },
+          body: paramsIn(params).value,
+          signal,
+        })
+      }
       onClose={onClose}
     >
       <CallFields form={form}>

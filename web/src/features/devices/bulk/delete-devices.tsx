@@ -1,41 +1,36 @@
 import { Text } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect } from "react";
 import { useApi } from "../../../api/api-context.tsx";
 import { forgetDevices } from "../shared/device-lists.ts";
-import type { DevicesDialogProps } from "./devices-dialog.ts";
-import { useDeviceWork } from "./use-device-work.ts";
-import { WorkDialog } from "./work-dialog.tsx";
+import { type DevicesDialogProps, inWords, WorkDialog } from "./work-dialog.tsx";
+
+/** Properties of {@link DeleteDevices}. */
+interface DeleteDevicesProps extends DevicesDialogProps {
+  /** Called before `onClose` if a deletion was started. */
+  readonly onDeleted: () => void;
+}
 
 /** Deletes devices with all their data. */
-export function DeleteDevices({
-  ids,
-  onClose,
-  onDeleted,
-}: DevicesDialogProps & { readonly onDeleted: () => void }) {
+export function DeleteDevices({ ids, onClose, onDeleted }: DeleteDevicesProps) {
   const api = useApi();
   const queries = useQueryClient();
-  const work = useDeviceWork((id, signal) => api.call("deleteDevice", { params: { id }, signal }));
-  const { state, outcomes } = work;
-  const ended = state === "finished" || state === "cancelled";
-  useEffect(() => {
-    if (ended)
-      forgetDevices(
-        queries,
-        outcomes.filter(({ kind }) => kind === "done").map(({ id }) => id),
-      );
-  }, [queries, ended, outcomes]);
   return (
     <WorkDialog
-      title={ids.length === 1 ? `Delete ${ids[0]}?` : `Delete ${ids.length} devices?`}
+      ids={ids}
+      title={`Delete ${inWords(ids)}?`}
       action="Delete"
       destructive
       ready
       done="deleted"
-      work={work}
-      onStart={() => work.start(ids)}
-      onClose={() => {
-        if (work.state !== "idle") onDeleted();
+      act={(id, signal) => api.call("deleteDevice", { params: { id }, signal })}
+      onEnd={(outcomes) =>
+        forgetDevices(
+          queries,
+          outcomes.filter(({ kind }) => kind === "done").map(({ id }) => id),
+        )
+      }
+      onClose={(started) => {
+        if (started) onDeleted();
         onClose();
       }}
     >

@@ -11,18 +11,23 @@ const multiplexedConcurrency = 16;
 /** Interval at which outcomes are shown, in milliseconds. */
 const gatherMs = 100;
 
-/** Work on many devices and its progress. */
+/** What is done to each device. */
 export interface DeviceWork {
+  readonly act: (id: string, signal: AbortSignal) => Promise<unknown>;
+  /** Called when the work has finished or is cancelled. */
+  readonly onEnd?: (outcomes: readonly Outcome[]) => void;
+}
+
+/** The progress of work on many devices. */
+interface WorkProgress {
   readonly state: "idle" | "running" | "finished" | "cancelled";
-  /** Number of devices to work on. */
-  readonly total: number;
   readonly outcomes: readonly Outcome[];
   readonly start: (ids: readonly string[]) => void;
   readonly cancel: () => void;
 }
 
-/** Runs `act` for many devices; unmounting the component cancels it. */
-export function useDeviceWork(act: (id: string, signal: AbortSignal) => Promise<unknown>): DeviceWork {
+/** Does work on many devices; unmounting the component cancels it. */
+export function useDeviceWork({ act, onEnd }: DeviceWork): WorkProgress {
   const [outcomes, setOutcomes] = useState<readonly Outcome[]>([]);
   const running = useRef<AbortController | null>(null);
   useEffect(() => () => running.current?.abort(), []);
@@ -41,12 +46,12 @@ export function useDeviceWork(act: (id: string, signal: AbortSignal) => Promise<
         signal: ending.signal,
       }).finally(() => clearInterval(showing));
       show();
+      onEnd?.(gathered);
       return ending.signal.aborted ? "cancelled" : "finished";
     },
   });
   return {
     state: work.data ?? (work.isPending ? "running" : "idle"),
-    total: work.variables?.length ?? 0,
     outcomes,
     start: work.mutate,
     cancel: () => running.current?.abort(),

@@ -1,12 +1,24 @@
-import { Button, Stack } from "@mantine/core";
-import type { FormEvent, ReactNode } from "react";
+import { Button, Group, Progress, Stack, Text } from "@mantine/core";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type FormEvent, type ReactNode, useMemo, useRef } from "react";
+import { ApiProblem } from "../../../api/api-problem.ts";
 import { Dialog } from "../../../components/dialog.tsx";
 import { DialogActions, SubmitOrCancel } from "../../../components/dialog-actions.tsx";
-import type { DeviceWork } from "./use-device-work.ts";
-import { WorkProgress } from "./work-progress.tsx";
+import type { Outcome } from "./for-each-device.ts";
+import { type DeviceWork, useDeviceWork } from "./use-device-work.ts";
+import styles from "./work-dialog.module.css";
+
+const rowHeight = 30;
+
+/** Properties of each dialog for work on many devices. */
+export interface DevicesDialogProps {
+  readonly ids: readonly string[];
+  readonly onClose: () => void;
+}
 
 /** Properties of {@link WorkDialog}. */
-interface WorkDialogProps {
+interface WorkDialogProps extends DeviceWork {
+  readonly ids: readonly string[];
   readonly title: string;
   /** The form before the work starts. */
   readonly children: ReactNode;
@@ -17,42 +29,113 @@ interface WorkDialogProps {
   readonly ready: boolean;
   /** Participle of the work, as in "3 of 5 deleted". */
   readonly done: string;
-  readonly work: DeviceWork;
-  readonly onStart: () => void;
-  readonly onClose: () => void;
+  readonly onClose: (started: boolean) => void;
 }
 
 /** A form, then the progress and outcomes of work on many devices, which can be cancelled. */
 export function WorkDialog(props: WorkDialogProps) {
-  const { title, children, action, destructive = false, ready, done, work, onStart, onClose } = props;
-  const running = work.state === "running";
+  const { ids, title, children, action, destructive = false, ready, done, onClose, ...work } = props;
+  const { state, outcomes, start, cancel } = useDeviceWork(work);
+  const close = () => onClose(state !== "idle");
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (ready && !running) onStart();
+    if (ready && state === "idle") start(ids);
   };
   return (
-    <Dialog onClose={onClose} title={title} size="lg" locked={running}>
+    <Dialog onClose={close} title={title} size="lg" locked={state === "running"}>
       <form onSubmit={submit}>
-        <Stack>
-          {work.state === "idle" && children}
-          <WorkProgress work={work} done={done} />
-          {work.state === "idle" ? (
-            <SubmitOrCancel action={action} disabled={!ready} destructive={destructive} onCancel={onClose} />
-          ) : (
+        {state === "idle" ? (
+          <Stack>
+            {children}
+            <SubmitOrCancel action={action} disabled={!ready} destructive={destructive} onCancel={close} />
+          </Stack>
+        ) : (
+          <Stack>
+            <WorkProgress
+              total={ids.length}
+              outcomes={outcomes}
+              done={done}
+              isCancelled={state === "cancelled"}
+            />
             <DialogActions>
-              {running ? (
-                <Button variant="default" onClick={work.cancel}>
+              {state === "running" ? (
+                <Button variant="default" onClick={cancel}>
                   Cancel the rest
                 </Button>
               ) : (
-                <Button onClick={onClose} data-autofocus>
+                <Button onClick={close} data-autofocus>
                   Close
                 </Button>
               )}
             </DialogActions>
-          )}
-        </Stack>
+          </Stack>
+        )}
       </form>
     </Dialog>
   );
+}
+
+/** The devices in the title of a dialog. */
+export function inWords(ids: readonly string[]): string {
+  return ids.length === 1 ? `${ids[0]}` : `${ids.length} devices`;
+}
+
+interface WorkProgressProps {
+  readonly total: number;
+  readonly outcomes: readonly Outcome[];
+  readonly done: string;
+  readonly isCancelled: boolean;
+}
+
+/** Progress of work on many devices, and its outcomes: failures first. */
+function WorkProgress({ total, outcomes, done, isCancelled }: WorkProgressProps) {
+  const ordered = useMemo(
+    () => outcomes.toSorted((one, other) => Number(one.kind === "done") - Number(other.kind === "done")),
+    [outcomes],
+  );
+  const failed = outcomes.filter(({ kind }) => kind === "failed").length;
+  const frame = useRef<HTMLDivElement>(null);
+  const virtualizer = useVirtualizer({
+    count: ordered.length,
+    getScrollElement: () => frame.current,
+    estimateSize: () => rowHeight,
+    overscan: 8,
+  });
+  const shown = virtualizer.getVirtualItems();
+  return (
+    <Stack gap="xs">
+      <Progress
+        value={total === 0 ? 100 : (outcomes.length / total) * 100}
+        color={failed > 0 ? "orange" : "teal"}
+        aria-label="Progress"
+      />
+      <Group justify="space-between" role="status">
+        <Text size="sm">
+          {outcomes.length - failed} of {total} {done}
+          {failed > 0 && `, ${failed} failed`}
+        </Text>
+        {isCancelled && <Text size="sm">Cancelled; {total - outcomes.length} were left as they are</Text>}
+      </Group>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by the keyboard */}
+      <section ref={frame} className={styles.frame} aria-label="Results by device" tabIndex={0}>
+        <ul
+          className={styles.list}
+          style={{ height: virtualizer.getTotalSize(), paddingTop: shown[0]?.start ?? 0 }}
+        >
+          {ordered.slice(shown[0]?.index, (shown.at(-1)?.index ?? -1) + 1).map((outcome) => (
+            <li key={outcome.id} className={styles.row}>
+              <strong>{outcome.id}</strong> <span data-kind={outcome.kind}>{wordsOf(outcome, done)}</span>
+            </li>
+          ))}
+        </ul>
+      </section>
+    </Stack>
+  );
+}
+
+function wordsOf(outcome: Outcome, done: string): string {
+  if (outcome.kind === "done") return outcome.result === undefined ? done : JSON.stringify(outcome.result);
+  const { error } = outcome;
+  if (error instanceof ApiProblem) return `${error.message} (${error.reason})`;
+  return error instanceof Error ? error.message : String(error);
 }
