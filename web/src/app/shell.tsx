@@ -1,19 +1,18 @@
 import {
-  ActionIcon,
   AppShell,
   Burger,
   Group,
-  NavLink,
   ScrollArea,
   Text,
-  Tooltip,
   useComputedColorScheme,
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { LogOut, Moon, Sun, Waypoints } from "lucide-react";
 import { Suspense, useEffect } from "react";
-import { Link, Redirect, Route, Switch, useLocation } from "wouter";
+import { Redirect, Route, Switch, useLocation } from "wouter";
+import { IconButton } from "../components/icon-button.tsx";
+import { ViewLink } from "../components/view-link.tsx";
 import { Waiting } from "../components/waiting.tsx";
 import { ConnectionState } from "./connection-state.tsx";
 import { NotFound } from "./not-found.tsx";
@@ -25,6 +24,7 @@ import { ViewBoundary } from "./view-boundary.tsx";
 export function Shell() {
   const [opened, { toggle, close }] = useDisclosure(false);
   const [location] = useLocation();
+  const { signOut } = useSession();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu of a phone closes at each navigation
   useEffect(close, [location]);
 
@@ -61,26 +61,23 @@ export function Shell() {
             <Group gap="xs" wrap="nowrap">
               <ConnectionState />
               <ThemeSwitch />
-              <SignOut />
+              <IconButton label="Sign out" size="lg" onClick={() => signOut()}>
+                <LogOut size={18} />
+              </IconButton>
             </Group>
           </Group>
         </AppShell.Header>
         <AppShell.Navbar p="xs" aria-label="Views" component="nav">
           <ScrollArea>
-            {tabs.map(({ path, label, Icon }) => {
-              const active = location === path || location.startsWith(`${path}/`);
-              return (
-                <NavLink
-                  key={path}
-                  component={Link}
-                  href={path}
-                  label={label}
-                  leftSection={<Icon size={18} />}
-                  active={active}
-                  {...(active && { "aria-current": "page" as const })}
-                />
-              );
-            })}
+            {tabs.map(({ path, label, Icon }) => (
+              <ViewLink
+                key={path}
+                href={path}
+                label={label}
+                leftSection={<Icon size={18} />}
+                active={location === path || location.startsWith(`${path}/`)}
+              />
+            ))}
           </ScrollArea>
         </AppShell.Navbar>
         <AppShell.Main id="content" tabIndex={-1}>
@@ -113,27 +110,8 @@ function ThemeSwitch() {
   const scheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
   const other = scheme === "dark" ? "light" : "dark";
   return (
-    <Tooltip label={`Use the ${other} theme`}>
-      <ActionIcon
-        variant="subtle"
-        color="gray"
-        size="lg"
-        aria-label={`Use the ${other} theme`}
-        onClick={() => setColorScheme(other)}
-      >
-        {scheme === "dark" ? <Sun size={18} /> : <Moon size={18} />}
-      </ActionIcon>
-    </Tooltip>
-  );
-}
-
-function SignOut() {
-  const { signOut } = useSession();
-  return (
-    <Tooltip label="Sign out">
-      <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Sign out" onClick={() => signOut()}>
-        <LogOut size={18} />
-      </ActionIcon>
-    </Tooltip>
+    <IconButton label={`Use the ${other} theme`} size="lg" onClick={() => setColorScheme(other)}>
+      {scheme === "dark" ? <Sun size={18} /> : <Moon size={18} />}
+    </IconButton>
   );
 }

@@ -1,3 +1,4 @@
+import { Paper } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, type ReactNode, useEffect, useRef } from "react";
 import styles from "./long-table.module.css";
@@ -54,8 +55,15 @@ export function LongTable(props: LongTableProps) {
   const rowStyle = { "--row-height": `${rowHeight}px` } as CSSProperties;
 
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by the keyboard
-    <section ref={frame} className={styles.frame} aria-label={frameLabel} tabIndex={0}>
+    <Paper
+      withBorder
+      component="section"
+      ref={frame}
+      mih="12rem"
+      style={{ overflow: "auto" }}
+      aria-label={frameLabel}
+      tabIndex={0}
+    >
       <table
         className={`${styles.table} ${className}`}
         style={rowStyle}
@@ -69,6 +77,6 @@ export function LongTable(props: LongTableProps) {
           {shown.map(({ index }) => rowAt(index, index % slots))}
         </tbody>
       </table>
-    </section>
+    </Paper>
   );
 }

@@ -1,6 +1,5 @@
 import { Group, Stack, Title } from "@mantine/core";
 import { type ReactNode, useEffect, useRef } from "react";
-import styles from "./page.module.css";
 
 /** Properties of {@link Page}. */
 export interface PageProps {
@@ -14,6 +13,9 @@ export interface PageProps {
   readonly fills?: boolean;
   readonly children: ReactNode;
 }
+
+/** The window without the header and the padding around the view. */
+const windowHeight = "calc(100dvh - var(--app-shell-header-offset, 0px) - 2 * var(--mantine-spacing-md))";
 
 /** True after the first view, which must not take the focus from the top of the document. */
 let navigated = false;
@@ -29,7 +31,7 @@ export function Page({ title, part, actions, fills = false, children }: PageProp
     navigated = true;
   }, []);
   return (
-    <Stack gap="md" {...(fills && { className: styles.fills })}>
+    <Stack gap="md" {...(fills && { h: windowHeight })}>
       <Group justify="space-between" gap="xs">
         <Title order={1} ref={heading} tabIndex={-1} lineClamp={2} title={title} miw={0}>
           {title}

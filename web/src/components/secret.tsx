@@ -1,28 +1,20 @@
-import { ActionIcon, Code, Group, Tooltip } from "@mantine/core";
+import { Code, Group } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { Eye } from "lucide-react";
-import { useState } from "react";
 import { CopyButton } from "./copy-button.tsx";
+import { IconButton } from "./icon-button.tsx";
 
 /** A secret to be copied, or shown and selected; `what` names it, as in "the key CI". */
 export function Secret({ secret, what }: { readonly secret: string; readonly what: string }) {
-  const [shown, setShown] = useState(false);
-  const action = `${shown ? "Hide" : "Show"} ${what}`;
+  const [shown, { toggle }] = useDisclosure(false);
   return (
     <Group gap={2} wrap="nowrap">
       <Code style={{ userSelect: "all", whiteSpace: "nowrap" }}>
         {shown ? secret : `${secret.slice(0, 5)}…${secret.slice(-4)}`}
       </Code>
-      <Tooltip label={action}>
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          aria-label={action}
-          aria-pressed={shown}
-          onClick={() => setShown(!shown)}
-        >
-          <Eye size={16} />
-        </ActionIcon>
-      </Tooltip>
+      <IconButton label={`${shown ? "Hide" : "Show"} ${what}`} aria-pressed={shown} onClick={toggle}>
+        <Eye size={16} />
+      </IconButton>
       <CopyButton text={secret} what={what} />
     </Group>
   );

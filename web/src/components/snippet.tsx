@@ -1,4 +1,5 @@
-import { Code, Group, Stack, Text } from "@mantine/core";
+import { Group, Stack, Text } from "@mantine/core";
+import { CodeBlock } from "./code-block.tsx";
 import { CopyButton } from "./copy-button.tsx";
 
 /** A text to be copied, such as a command or a key. */
@@ -11,9 +12,7 @@ export function Snippet({ label, text }: { readonly label: string; readonly text
         </Text>
         <CopyButton text={text} what={label} />
       </Group>
-      <Code block tabIndex={0} role="region" aria-label={label} style={{ overflowX: "auto" }}>
-        {text}
-      </Code>
+      <CodeBlock label={label}>{text}</CodeBlock>
     </Stack>
   );
 }

@@ -66,9 +66,7 @@ const Row = memo(function Row({ record, index, filter, onOpen }: RowProps) {
         </time>
       </td>
       <td>
-        <Link href={`/devices/${record.device_id}`} className={styles.link}>
-          {record.device_id}
-        </Link>
+        <Link href={`/devices/${record.device_id}`}>{record.device_id}</Link>
       </td>
       <td title={record.topic}>
         <Marked text={record.topic} filter={filter} />

@@ -2,7 +2,6 @@ import { Table, VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { Activity } from "./activity.ts";
 import { durationText, rateText } from "./figures.ts";
-import styles from "./mesh.module.css";
 
 /** The cells with a load: requests and errors per second, mean time. */
 export function ActivityCells({ activity }: { readonly activity: Activity | null }) {
@@ -26,7 +25,11 @@ export function Figure({
   readonly children: ReactNode;
 }) {
   return (
-    <Table.Td className={styles.figure} {...(failing && { c: "var(--mantine-color-error)", fw: 600 })}>
+    <Table.Td
+      ta="end"
+      style={{ whiteSpace: "nowrap" }}
+      {...(failing && { c: "var(--mantine-color-error)", fw: 600 })}
+    >
       {children || (
         <>
           <span aria-hidden="true">–</span>

@@ -12,7 +12,7 @@ export function EndpointTable({
   readonly endpoints: readonly ObservedEndpoint[];
 }) {
   return (
-    <Table aria-label={`Endpoints of ${service}`} withRowBorders={false} verticalSpacing={2}>
+    <Table aria-label={`Endpoints of ${service}`} withRowBorders={false} tabularNums verticalSpacing={2}>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Endpoint</Table.Th>

@@ -5,14 +5,13 @@ import { RelativeTime } from "../../components/relative-time.tsx";
 import { Tag } from "../../components/tag.tsx";
 import { ActivityCells } from "./activity-cells.tsx";
 import { EndpointTable } from "./endpoint-table.tsx";
-import styles from "./mesh.module.css";
 import type { ObservedReplica, ObservedService } from "./observation.ts";
 
 /** The services with their replicas; each opens to show its endpoints. */
 export function ServiceTable({ services }: { readonly services: readonly ObservedService[] }) {
   return (
     <ScrollArea>
-      <Table miw={620} aria-label="Services">
+      <Table miw={620} aria-label="Services" tabularNums>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Service, replica</Table.Th>
@@ -38,17 +37,17 @@ function ServiceRows({ service }: { readonly service: ObservedService }) {
   const endpointsId = `endpoints-${name}`;
   return (
     <Table.Tbody>
-      <Table.Tr className={styles.service}>
+      <Table.Tr bg="var(--surface-raised)">
         <Table.Th scope="row">
           <UnstyledButton
-            className={styles.opener}
+            fz="inherit"
+            fw={600}
             aria-label={`Endpoints of ${name}`}
             aria-expanded={opened}
             {...(opened && { "aria-controls": endpointsId })}
             onClick={() => setOpened(!opened)}
           >
-            <ChevronRight size={14} />
-            {name}
+            <ChevronRight size={14} style={{ transform: opened ? "rotate(90deg)" : "none" }} /> {name}
           </UnstyledButton>
         </Table.Th>
         {answering === 0 ? (
@@ -67,7 +66,7 @@ function ServiceRows({ service }: { readonly service: ObservedService }) {
       ))}
       {opened && (
         <Table.Tr>
-          <Table.Td colSpan={6} id={endpointsId} className={styles.endpoints}>
+          <Table.Td colSpan={6} id={endpointsId} pl="1.5rem">
             {endpoints.length > 0 ? (
               <EndpointTable service={name} endpoints={endpoints} />
             ) : (
@@ -89,7 +88,7 @@ function ReplicaRow({ replica }: { readonly replica: ObservedReplica }) {
   const { id, version, started, heardAt, answers, activity } = replica;
   return (
     <Table.Tr>
-      <Table.Td className={styles.replica} title={id}>
+      <Table.Td pl="2rem" ff="monospace" title={id}>
         {id.slice(0, shownIdLength)}
       </Table.Td>
       {answers ? (

@@ -1,4 +1,4 @@
-import { Button, Group, Progress, Stack, Text } from "@mantine/core";
+import { Button, Group, List, Paper, Progress, Stack, Text } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type FormEvent, type ReactNode, useMemo, useRef } from "react";
 import { ApiProblem } from "../../../api/api-problem.ts";
@@ -6,7 +6,6 @@ import { Dialog } from "../../../components/dialog.tsx";
 import { DialogActions, SubmitOrCancel } from "../../../components/dialog-actions.tsx";
 import type { Outcome } from "./for-each-device.ts";
 import { type DeviceWork, useDeviceWork } from "./use-device-work.ts";
-import styles from "./work-dialog.module.css";
 
 const rowHeight = 30;
 
@@ -116,26 +115,39 @@ function WorkProgress({ total, outcomes, done, isCancelled }: WorkProgressProps)
         </Text>
         {isCancelled && <Text size="sm">Cancelled; {total - outcomes.length} were left as they are</Text>}
       </Group>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by the keyboard */}
-      <section ref={frame} className={styles.frame} aria-label="Results by device" tabIndex={0}>
-        <ul
-          className={styles.list}
-          style={{ height: virtualizer.getTotalSize(), paddingTop: shown[0]?.start ?? 0 }}
-        >
+      <Paper
+        withBorder
+        component="section"
+        ref={frame}
+        h="14rem"
+        style={{ overflow: "auto" }}
+        aria-label="Results by device"
+        tabIndex={0}
+      >
+        <List listStyleType="none" h={virtualizer.getTotalSize()} pt={shown[0]?.start ?? 0}>
           {ordered.slice(shown[0]?.index, (shown.at(-1)?.index ?? -1) + 1).map((outcome) => (
-            <li key={outcome.id} className={styles.row}>
-              <strong>{outcome.id}</strong> <span data-kind={outcome.kind}>{wordsOf(outcome, done)}</span>
-            </li>
+            <Text component="li" key={outcome.id} size="sm" lh={`${rowHeight}px`} px="xs" truncate>
+              <strong>{outcome.id}</strong> <Result outcome={outcome} done={done} />
+            </Text>
           ))}
-        </ul>
-      </section>
+        </List>
+      </Paper>
     </Stack>
   );
 }
 
-function wordsOf(outcome: Outcome, done: string): string {
-  if (outcome.kind === "done") return outcome.result === undefined ? done : JSON.stringify(outcome.result);
+function Result({ outcome, done }: { readonly outcome: Outcome; readonly done: string }) {
+  if (outcome.kind === "done")
+    return (
+      <Text span ff="monospace" size="xs">
+        {outcome.result === undefined ? done : JSON.stringify(outcome.result)}
+      </Text>
+    );
   const { error } = outcome;
-  if (error instanceof ApiProblem) return `${error.message} (${error.reason})`;
-  return error instanceof Error ? error.message : String(error);
+  return (
+    <Text span inherit c="var(--mantine-color-error)">
+      {error instanceof Error ? error.message : String(error)}
+      {error instanceof ApiProblem && ` (${error.reason})`}
+    </Text>
+  );
 }

@@ -1,4 +1,4 @@
-import { Checkbox } from "@mantine/core";
+import { Checkbox, UnstyledButton } from "@mantine/core";
 import { ArrowDown, ArrowUp } from "lucide-react";
 import { memo } from "react";
 import { Link } from "wouter";
@@ -102,14 +102,13 @@ interface SortButtonProps {
 function SortButton({ label, column, order, onSort }: SortButtonProps) {
   const active = column === order.column;
   return (
-    <button
-      type="button"
-      className={styles.sort}
+    <UnstyledButton
+      fz="inherit"
+      fw="inherit"
       onClick={() => onSort({ column, descending: active && !order.descending })}
     >
-      {label}
-      {active && (order.descending ? <ArrowDown size={13} /> : <ArrowUp size={13} />)}
-    </button>
+      {label} {active && (order.descending ? <ArrowDown size={13} /> : <ArrowUp size={13} />)}
+    </UnstyledButton>
   );
 }
 
@@ -134,9 +133,7 @@ const Row = memo(function Row({ row, index, selected, onSelect }: RowProps) {
         />
       </td>
       <td>
-        <Link href={`/devices/${row.id}`} className={styles.link}>
-          {row.id}
-        </Link>
+        <Link href={`/devices/${row.id}`}>{row.id}</Link>
       </td>
       <td title={row.name ?? undefined}>{row.name}</td>
       <td>

@@ -1,6 +1,7 @@
 import { Acl, FunctionName, ShadowPointer } from "@devmesh/contracts/model/acl";
-import { Button, Code, Group, SimpleGrid, Stack, TagsInput, Text } from "@mantine/core";
+import { Group, SimpleGrid, Stack, TagsInput, Text } from "@mantine/core";
 import type { ZodType } from "zod";
+import { CodeBlock } from "../../../components/code-block.tsx";
 import { issueOf } from "../../../components/issue-of.ts";
 import { JsonEditor } from "../../../components/json-editor.tsx";
 import { describeFault, parseJson } from "../../../components/parse-json.ts";
@@ -13,7 +14,7 @@ type AclValues = Pick<Acl, "read" | "write" | "rpc"> & { queries: string };
 
 /** Edits the permissions of the device's public key, and shows what the key can read. */
 export function AccessSection({ device }: SectionProps) {
-  const { form, isDirty, canSave, isSaving, save, discard, alerts } = useDeviceDraft<Acl, AclValues>({
+  const { form, isDirty, buttons, alerts } = useDeviceDraft<Acl, AclValues>({
     device,
     what: "the ACL",
     read: ({ acl }) => acl,
@@ -38,33 +39,19 @@ export function AccessSection({ device }: SectionProps) {
             label="Reads"
             description="JSON pointers into the shadow; each includes everything below it."
             {...form.getInputProps("read")}
-            acceptValueOnBlur
           />
           <TagsInput
             label="Changes"
             description="JSON pointers, as above."
             {...form.getInputProps("write")}
-            acceptValueOnBlur
           />
-          <TagsInput
-            label="Calls"
-            description="Functions of the device."
-            {...form.getInputProps("rpc")}
-            acceptValueOnBlur
-          />
+          <TagsInput label="Calls" description="Functions of the device." {...form.getInputProps("rpc")} />
           <JsonEditor
             label="Queries"
             description={'By name, as in {"day": {"topic": "temp/#", "since": "PT24H", "limit": 100}}.'}
             {...form.getInputProps("queries")}
           />
-          <Group gap="xs">
-            <Button disabled={!canSave} loading={isSaving} onClick={save}>
-              Save
-            </Button>
-            <Button variant="default" disabled={!isDirty} onClick={discard}>
-              Discard
-            </Button>
-          </Group>
+          <Group gap="xs">{buttons}</Group>
         </Stack>
         <Stack gap={4}>
           <Text size="sm" fw={500}>
@@ -73,16 +60,9 @@ export function AccessSection({ device }: SectionProps) {
           <Text size="xs" c="dimmed">
             The answer of GET /api/v2/m/device, with the shadow as it is now.
           </Text>
-          <Code
-            block
-            tabIndex={0}
-            role="region"
-            aria-label="What the public key sees"
-            mah={520}
-            style={{ overflow: "auto" }}
-          >
+          <CodeBlock label="What the public key sees" maxHeight={520}>
             {JSON.stringify(visibleDevice(device, { read: readable }), null, 2)}
-          </Code>
+          </CodeBlock>
         </Stack>
       </SimpleGrid>
     </Stack>

@@ -8,8 +8,8 @@ import { queryKeys } from "../../../api/query-keys.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { Page } from "../../../components/page.tsx";
 import { Tag } from "../../../components/tag.tsx";
+import { ViewLink } from "../../../components/view-link.tsx";
 import { Waiting } from "../../../components/waiting.tsx";
-import styles from "./device-page.module.css";
 import { sections } from "./sections.ts";
 
 /** One device, in sections that can be linked to. */
@@ -55,16 +55,15 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
       {data !== undefined && !gone && (
         <>
           <nav aria-label="Sections of the device">
-            <Group gap={0} className={styles.sections}>
+            <Group gap={4}>
               {sections.map(({ path: below, label }) => (
-                <Link
+                <ViewLink
                   key={below}
                   href={below === "" ? `/devices/${id}` : `/devices/${id}/${below}`}
-                  className={styles.section}
-                  {...(below === section.path && { "aria-current": "page" as const })}
-                >
-                  {label}
-                </Link>
+                  label={label}
+                  active={below === section.path}
+                  w="auto"
+                />
               ))}
             </Group>
           </nav>

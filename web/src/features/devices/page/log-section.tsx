@@ -1,12 +1,11 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
-import { Button, Code, Group, Stack, Switch, Text } from "@mantine/core";
+import { Box, Button, Code, Group, Paper, Stack, Switch, Text } from "@mantine/core";
 import { useState } from "react";
 import { queryKeys } from "../../../api/query-keys.ts";
 import { Tag } from "../../../components/tag.tsx";
 import { useFrames } from "../../../live/live-updates.tsx";
 import { useDataFrames } from "../../../live/use-data-frames.ts";
 import { useStreamed } from "../../../live/use-streamed.ts";
-import styles from "./device-page.module.css";
 import { emptyLog, type LogEntry, maxLogEntries, withFrames } from "./event-log.ts";
 import type { SectionProps } from "./section.ts";
 
@@ -61,11 +60,19 @@ export function LogSection({ device: { id } }: SectionProps) {
           Nothing has happened since you look: connections, calls, events and changes appear here.
         </Text>
       ) : (
-        <ol className={styles.log} aria-label="Events of the device, newest first">
+        <Paper
+          withBorder
+          component="ol"
+          aria-label="Events of the device, newest first"
+          m={0}
+          p={0}
+          mah="max(12rem, calc(100dvh - 17rem))"
+          style={{ listStyle: "none", overflow: "auto" }}
+        >
           {shown.entries.map((entry) => (
             <Entry key={entry.position} entry={entry} />
           ))}
-        </ol>
+        </Paper>
       )}
     </Stack>
   );
@@ -74,19 +81,27 @@ export function LogSection({ device: { id } }: SectionProps) {
 function Entry({ entry: { frame } }: { readonly entry: LogEntry }) {
   const [opened, setOpened] = useState(false);
   return (
-    <li className={styles.entry}>
+    <Box
+      component="li"
+      px="sm"
+      py={4}
+      style={{ borderBottom: "1px solid var(--mantine-color-default-border)" }}
+      fz="sm"
+    >
       <details onToggle={(event) => setOpened(event.currentTarget.open)}>
-        <summary>
+        <Group component="summary" gap="sm" wrap="nowrap" style={{ cursor: "pointer" }}>
           <time dateTime={frame.timestamp}>{new Date(frame.timestamp).toLocaleTimeString()}</time>
           <Tag look={frame.name === "online" ? "good" : "plain"}>{frame.name}</Tag>
-          <span>{JSON.stringify(frame.data).slice(0, 300)}</span>
-        </summary>
+          <Text span truncate flex="1 1 0" size="xs" ff="monospace">
+            {JSON.stringify(frame.data).slice(0, 300)}
+          </Text>
+        </Group>
         {opened && (
           <Code block mt={4}>
             {JSON.stringify(frame.data, null, 2)}
           </Code>
         )}
       </details>
-    </li>
+    </Box>
   );
 }

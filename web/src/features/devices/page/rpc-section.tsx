@@ -1,9 +1,10 @@
-import { Alert, Button, Code, Group, Paper, Stack, Text, Title } from "@mantine/core";
+import { Alert, Button, Group, Paper, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { z } from "zod";
 import type { ApiClient } from "../../../api/api-client.ts";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { CodeBlock } from "../../../components/code-block.tsx";
 import { CopyButton } from "../../../components/copy-button.tsx";
 import { Tag } from "../../../components/tag.tsx";
 import { useStreamed } from "../../../live/use-streamed.ts";
@@ -131,17 +132,9 @@ function Call({ call, onRepeat }: { readonly call: PastCall; readonly onRepeat: 
         </Text>
       )}
       {text !== null && (
-        <Code
-          block
-          mt={4}
-          mah={320}
-          style={{ overflow: "auto" }}
-          tabIndex={0}
-          role="region"
-          aria-label={`Answer of ${func}`}
-        >
+        <CodeBlock label={`Answer of ${func}`} maxHeight={320}>
           {text}
-        </Code>
+        </CodeBlock>
       )}
     </Paper>
   );

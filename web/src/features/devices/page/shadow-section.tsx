@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from "@devmesh/contracts/model/json";
 import { Button, Group, SimpleGrid, Stack, Switch, Text, VisuallyHidden } from "@mantine/core";
 import { useMemo, useState } from "react";
+import { CodeBlock } from "../../../components/code-block.tsx";
 import { JsonEditor } from "../../../components/json-editor.tsx";
 import { describeFault, parseJson } from "../../../components/parse-json.ts";
-import styles from "./device-page.module.css";
 import { mergePatchBetween } from "./merge-patch.ts";
 import type { SectionProps } from "./section.ts";
 import {
@@ -12,15 +12,13 @@ import {
   countDifferences,
   onlyDifferences,
 } from "./shadow-comparison.ts";
+import styles from "./shadow-section.module.css";
 import { useDeviceDraft } from "./use-device-draft.tsx";
 
 /** Edits the desired state beside the reported one. */
 export function ShadowSection({ device }: SectionProps) {
   const { desired: current, reported } = device.shadow.state;
-  const { form, value, isDirty, canSave, isSaving, save, discard, alerts } = useDeviceDraft<
-    JsonObject,
-    { text: string }
-  >({
+  const { form, value, buttons, alerts } = useDeviceDraft<JsonObject, { text: string }>({
     device,
     what: "the desired state",
     read: ({ shadow }) => shadow.state.desired,
@@ -43,12 +41,7 @@ export function ShadowSection({ device }: SectionProps) {
         <Stack gap="xs">
           <JsonEditor label="Desired" minRows={12} {...form.getInputProps("text")} />
           <Group gap="xs">
-            <Button disabled={!canSave} loading={isSaving} onClick={save}>
-              Save
-            </Button>
-            <Button variant="default" disabled={!isDirty} onClick={discard}>
-              Discard
-            </Button>
+            {buttons}
             <Button
               variant="default"
               disabled={value === null}
@@ -63,7 +56,7 @@ export function ShadowSection({ device }: SectionProps) {
         </Stack>
         <Stack gap={4}>
           <Group justify="space-between">
-            <Text size="sm" fw={500} id="reported">
+            <Text size="sm" fw={500}>
               Reported
             </Text>
             <Text size="xs" c="dimmed" role="status">
@@ -74,13 +67,12 @@ export function ShadowSection({ device }: SectionProps) {
                   : `${differences} values differ from what is desired`}
             </Text>
           </Group>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by the keyboard */}
-          <section className={styles.json} aria-labelledby="reported" tabIndex={0}>
+          <CodeBlock label="Reported" maxHeight="32rem">
             {shown.map((line, at) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: lines have no identity but their place
               <Line key={at} line={line} />
             ))}
-          </section>
+          </CodeBlock>
           <Switch
             size="xs"
             mt={4}

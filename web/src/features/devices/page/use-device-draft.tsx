@@ -1,5 +1,6 @@
 import type { Device, DevicePatch } from "@devmesh/contracts/model/device";
 import { JsonValue } from "@devmesh/contracts/model/json";
+import { Button } from "@mantine/core";
 import { type UseFormInput, type UseFormReturnType, useForm } from "@mantine/form";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
@@ -31,10 +32,8 @@ interface DeviceDraft<T, V extends Record<string, unknown>> {
   /** Null if the form has no valid value. */
   readonly value: T | null;
   readonly isDirty: boolean;
-  readonly canSave: boolean;
-  readonly isSaving: boolean;
-  readonly save: () => void;
-  readonly discard: () => void;
+  /** Saves or discards the edits. */
+  readonly buttons: ReactNode;
   /** Conflicts and errors, to be shown above the form. */
   readonly alerts: ReactNode;
 }
@@ -89,10 +88,20 @@ export function useDeviceDraft<T, V extends Record<string, unknown>>(
     form,
     value,
     isDirty,
-    canSave: isDirty && value !== null && !isOutdated,
-    isSaving: saving.isPending,
-    save: () => saveOver(base),
-    discard: () => begin(current),
+    buttons: (
+      <>
+        <Button
+          disabled={!isDirty || value === null || isOutdated}
+          loading={saving.isPending}
+          onClick={() => saveOver(base)}
+        >
+          Save
+        </Button>
+        <Button variant="default" disabled={!isDirty} onClick={() => begin(current)}>
+          Discard
+        </Button>
+      </>
+    ),
     alerts: (
       <>
         {isConflict && (
