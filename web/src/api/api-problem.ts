@@ -22,7 +22,7 @@ export class ApiProblem extends Error {
     readonly reason: string;
     readonly detail: string;
     readonly requestId: string | null;
-    readonly errors: readonly Violation[];
+    readonly errors?: readonly Violation[] | undefined;
     readonly code: number;
     readonly retryAfterMs?: number | null;
   }) {
@@ -30,36 +30,23 @@ export class ApiProblem extends Error {
     this.status = problem.status;
     this.reason = problem.reason;
     this.requestId = problem.requestId;
-    this.errors = problem.errors;
+    this.errors = problem.errors ?? [];
     this.code = problem.code;
     this.retryAfterMs = problem.retryAfterMs ?? null;
   }
 
   /** Reads the problem of an error response. */
   static async from(response: Response): Promise<ApiProblem> {
-    const body: unknown = await response.json().catch(() => null);
-    const parsed = Problem.safeParse(body);
-    const retryAfterMs = waitIn(response.headers);
-    if (parsed.success) {
-      const { status, reason, detail, request_id, errors = [], error } = parsed.data;
-      return new ApiProblem({
-        status,
-        reason,
-        detail,
-        requestId: request_id,
-        errors,
-        code: error.code,
-        retryAfterMs,
-      });
-    }
+    const { status, headers } = response;
+    const { data } = Problem.safeParse(await response.json().catch(() => null));
     return new ApiProblem({
-      status: response.status,
+      status,
       reason: "unreadable",
-      detail: `The server answered ${response.status} without saying why.`,
-      requestId: response.headers.get("X-Request-Id"),
-      errors: [],
-      code: response.status,
-      retryAfterMs,
+      detail: `The server answered ${status} without saying why.`,
+      code: data?.error.code ?? status,
+      ...data,
+      requestId: data?.request_id ?? headers.get("X-Request-Id"),
+      retryAfterMs: waitIn(headers),
     });
   }
 }

@@ -1,4 +1,5 @@
-import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react";
+import { createSafeContext } from "@mantine/core";
+import { type ReactNode, useCallback, useMemo, useState } from "react";
 
 /** Name of the key in the storage of the browser's tab; the key is never in a URL. */
 const storageKey = "devmesh.master-key";
@@ -13,7 +14,10 @@ interface Session {
   readonly signOut: (notice?: string) => void;
 }
 
-const SessionContext = createContext<Session | null>(null);
+const [SessionContext, useCurrentSession] = createSafeContext<Session>("there is no <SessionProvider>");
+
+/** The session and its changes. */
+export const useSession = useCurrentSession;
 
 /** Keeps the key of the session. */
 export function SessionProvider({ children }: { readonly children: ReactNode }) {
@@ -31,11 +35,4 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
   }, []);
   const session = useMemo(() => ({ ...state, signIn, signOut }), [state, signIn, signOut]);
   return <SessionContext value={session}>{children}</SessionContext>;
-}
-
-/** The session and its changes. */
-export function useSession(): Session {
-  const session = useContext(SessionContext);
-  if (session === null) throw new Error("there is no session outside of <SessionProvider>");
-  return session;
 }

@@ -1,5 +1,6 @@
 import { ChartLine, CodeXml, KeyRound, type LucideIcon, Monitor, Users, Waypoints } from "lucide-react";
-import { type ComponentType, type LazyExoticComponent, lazy } from "react";
+import type { ComponentType, LazyExoticComponent } from "react";
+import { lazyView } from "../components/lazy-view.ts";
 
 /** One view of the dashboard, loaded when it is first shown. */
 interface View {
@@ -23,48 +24,42 @@ export const tabs: readonly Tab[] = [
     Icon: Monitor,
     path: "/devices",
     pattern: "/devices",
-    View: lazy(() =>
-      import("../features/devices/list/devices-tab.tsx").then((module) => ({ default: module.DevicesTab })),
-    ),
+    View: lazyView(async () => (await import("../features/devices/list/devices-tab.tsx")).DevicesTab),
   },
   {
     label: "Data",
     Icon: ChartLine,
     path: "/data",
     pattern: "/data",
-    View: lazy(() => import("../features/data/data-tab.tsx").then((module) => ({ default: module.DataTab }))),
+    View: lazyView(async () => (await import("../features/data/data-tab.tsx")).DataTab),
   },
   {
     label: "Keys",
     Icon: KeyRound,
     path: "/keys",
     pattern: "/keys",
-    View: lazy(() => import("../features/keys/keys-tab.tsx").then((module) => ({ default: module.KeysTab }))),
+    View: lazyView(async () => (await import("../features/keys/keys-tab.tsx")).KeysTab),
   },
   {
     label: "Customers",
     Icon: Users,
     path: "/customers",
     pattern: "/customers",
-    View: lazy(() =>
-      import("../features/customers/customers-tab.tsx").then((module) => ({ default: module.CustomersTab })),
-    ),
+    View: lazyView(async () => (await import("../features/customers/customers-tab.tsx")).CustomersTab),
   },
   {
     label: "Mesh",
     Icon: Waypoints,
     path: "/mesh",
     pattern: "/mesh",
-    View: lazy(() => import("../features/mesh/mesh-tab.tsx").then((module) => ({ default: module.MeshTab }))),
+    View: lazyView(async () => (await import("../features/mesh/mesh-tab.tsx")).MeshTab),
   },
   {
     label: "API",
     Icon: CodeXml,
     path: "/reference",
     pattern: "/reference/:operation?",
-    View: lazy(() =>
-      import("../features/reference/reference-tab.tsx").then((module) => ({ default: module.ReferenceTab })),
-    ),
+    View: lazyView(async () => (await import("../features/reference/reference-tab.tsx")).ReferenceTab),
   },
 ];
 
@@ -72,8 +67,6 @@ export const tabs: readonly Tab[] = [
 export const innerViews: readonly View[] = [
   {
     pattern: "/devices/:id/*?",
-    View: lazy(() =>
-      import("../features/devices/page/device-page.tsx").then((module) => ({ default: module.DevicePage })),
-    ),
+    View: lazyView(async () => (await import("../features/devices/page/device-page.tsx")).DevicePage),
   },
 ];

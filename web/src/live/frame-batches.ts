@@ -5,28 +5,19 @@ import type { Notification } from "@devmesh/contracts/model/notification";
  */
 const gatherMs = 200;
 
-/** Gathers frames into batches: one update of the page for each. */
-export function gatherFrames(deliver: (frames: readonly Notification[]) => void): {
-  readonly push: (frame: Notification) => void;
-  /** Drops the gathered frames. */
-  readonly stop: () => void;
-} {
+/** Takes frames, and delivers them in batches, one update of the page for each, until `signal` fires. */
+export function gatherFrames(
+  deliver: (frames: readonly Notification[]) => void,
+  signal: AbortSignal,
+): (frame: Notification) => void {
   let waiting: Notification[] = [];
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  return {
-    push(frame) {
-      waiting.push(frame);
-      timer ??= setTimeout(() => {
-        const frames = waiting;
-        waiting = [];
-        timer = null;
-        deliver(frames);
-      }, gatherMs);
-    },
-    stop() {
-      if (timer !== null) clearTimeout(timer);
-      timer = null;
+  return (frame) => {
+    waiting.push(frame);
+    if (waiting.length > 1) return;
+    setTimeout(() => {
+      const frames = waiting;
       waiting = [];
-    },
+      if (!signal.aborted) deliver(frames);
+    }, gatherMs);
   };
 }

@@ -99,7 +99,6 @@ async function followConnection(
         reason: "unreadable",
         detail: "The server has no such stream.",
         requestId: response.headers.get("X-Request-Id"),
-        errors: [],
         code: 406,
       });
     }

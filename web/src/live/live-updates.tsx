@@ -1,6 +1,7 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
+import { createSafeContext } from "@mantine/core";
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
-import { createContext, type ReactNode, useContext, useEffect, useEffectEvent, useState } from "react";
+import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
 import type { ApiClient } from "../api/api-client.ts";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
@@ -13,7 +14,8 @@ import { useStreamed } from "./use-streamed.ts";
 
 type FrameListener = (frames: readonly Notification[]) => void;
 
-const FrameListeners = createContext<Set<FrameListener> | null>(null);
+const [FrameListeners, useFrameListeners] =
+  createSafeContext<Set<FrameListener>>("frames need <LiveUpdates>");
 
 interface LiveUpdatesProps {
   /** Writes frames into the query cache. A stable function. */
@@ -36,14 +38,14 @@ export function LiveUpdates({ apply, children }: LiveUpdatesProps) {
   useEffect(() => {
     const ending = new AbortController();
     const cache = applyAroundReads(queries, (frames) => apply(api, queries, frames, ending.signal));
-    const batches = gatherFrames((frames) => {
+    const deliver: FrameListener = (frames) => {
       cache.take(frames);
       for (const listener of listeners) listener(frames);
-    });
+    };
     void followNotifications({
       api,
       account: true,
-      onFrame: batches.push,
+      onFrame: gatherFrames(deliver, ending.signal),
       onState: (state) => setState(() => state),
       // A page in the background may have read its data long before the stream starts.
       onBegin: () => void queries.invalidateQueries(),
@@ -53,7 +55,6 @@ export function LiveUpdates({ apply, children }: LiveUpdatesProps) {
     });
     return () => {
       ending.abort();
-      batches.stop();
       cache.stop();
     };
   }, [api, queries, listeners, apply, setState]);
@@ -67,8 +68,7 @@ export function useStreamState(): StreamState {
 
 /** Calls `listener` with batches of frames while the component is mounted. */
 export function useFrames(listener: FrameListener): void {
-  const listeners = useContext(FrameListeners);
-  if (listeners === null) throw new Error("useFrames needs <LiveUpdates>");
+  const listeners = useFrameListeners();
   const deliver = useEffectEvent(listener);
   useEffect(() => {
     const each: FrameListener = (frames) => deliver(frames);

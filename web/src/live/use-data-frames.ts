@@ -29,12 +29,11 @@ export function useDataFrames({ device, enabled, onFrames, onMissed }: DataFrame
   useEffect(() => {
     if (!enabled) return;
     const ending = new AbortController();
-    const batches = gatherFrames((frames) => deliver(frames));
     void followNotifications({
       api,
       device,
       data: true,
-      onFrame: batches.push,
+      onFrame: gatherFrames((frames) => deliver(frames), ending.signal),
       onState(changed) {
         setState(changed);
         // Records may be stored while there is no connection.
@@ -44,10 +43,7 @@ export function useDataFrames({ device, enabled, onFrames, onMissed }: DataFrame
       visibility: pageVisibility(),
       signal: ending.signal,
     });
-    return () => {
-      ending.abort();
-      batches.stop();
-    };
+    return () => ending.abort();
   }, [api, device, enabled]);
   return state;
 }

@@ -1,11 +1,12 @@
 import { Stack, Text } from "@mantine/core";
-import { lazy, Suspense } from "react";
+import { Suspense } from "react";
 import { type Column, DataTable } from "../../components/data-table.tsx";
+import { lazyView } from "../../components/lazy-view.ts";
 import { timeSpan } from "../../components/time-in-words.ts";
 import { Waiting } from "../../components/waiting.tsx";
 import { mostSeries, type TopicNumbers } from "./topic-numbers.ts";
 
-const Plot = lazy(() => import("./plot.tsx").then((module) => ({ default: module.Plot })));
+const Plot = lazyView(async () => (await import("./plot.tsx")).Plot);
 
 const columns: readonly Column<TopicNumbers["series"][number]>[] = [
   { heading: "Series", namesRow: true, cell: ({ name }) => name },

@@ -1,8 +1,9 @@
 import { Button, Group, SegmentedControl, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Plus } from "lucide-react";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { FilterInput } from "../../../components/filter-input.tsx";
+import { lazyView } from "../../../components/lazy-view.ts";
 import { ListTab } from "../../../components/list-tab.tsx";
 import { useAddress } from "../../../components/use-address.ts";
 import type { DeviceSelection } from "../shared/device-lists.ts";
@@ -12,9 +13,7 @@ import { allSelected, noneSelected, selectedIn, withDevice } from "./selected-de
 import { SelectionActions } from "./selection-actions.tsx";
 import { type DeviceList, useDeviceList } from "./use-device-list.ts";
 
-const CreateDevice = lazy(() =>
-  import("./create-device.tsx").then((module) => ({ default: module.CreateDevice })),
-);
+const CreateDevice = lazyView(async () => (await import("./create-device.tsx")).CreateDevice);
 
 const defaults = { filter: "", online: "", sort: "created", direction: "" };
 

@@ -1,16 +1,11 @@
 import { Button, Group, Paper, Text } from "@mantine/core";
 import { MessageSquare, Tag as TagIcon, Trash2 } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
+import { lazyView } from "../../../components/lazy-view.ts";
 
-const CallDevices = lazy(() =>
-  import("../bulk/call-devices.tsx").then((module) => ({ default: module.CallDevices })),
-);
-const LabelDevices = lazy(() =>
-  import("../bulk/label-devices.tsx").then((module) => ({ default: module.LabelDevices })),
-);
-const DeleteDevices = lazy(() =>
-  import("../bulk/delete-devices.tsx").then((module) => ({ default: module.DeleteDevices })),
-);
+const CallDevices = lazyView(async () => (await import("../bulk/call-devices.tsx")).CallDevices);
+const LabelDevices = lazyView(async () => (await import("../bulk/label-devices.tsx")).LabelDevices);
+const DeleteDevices = lazyView(async () => (await import("../bulk/delete-devices.tsx")).DeleteDevices);
 
 /** Properties of {@link SelectionActions}. */
 interface SelectionActionsProps {
@@ -24,7 +19,17 @@ interface SelectionActionsProps {
   readonly onClear: () => void;
 }
 
-type Action = "delete" | "label" | "call";
+const actions = [
+  { kind: "call", label: "Call a function", Icon: MessageSquare, look: { variant: "default" } },
+  { kind: "label", label: "Label", Icon: TagIcon, look: { variant: "default" } },
+  { kind: "delete", label: "Delete", Icon: Trash2, look: { variant: "light", color: "red" } },
+] as const;
+
+/** An action and the devices that were selected at its start. */
+interface StartedAction {
+  readonly kind: (typeof actions)[number]["kind"];
+  readonly ids: readonly string[];
+}
 
 /**
  * Actions for the selected devices. The dialog of an action stays open without a selection, as the action may delete
@@ -32,11 +37,7 @@ type Action = "delete" | "label" | "call";
  */
 export function SelectionActions(props: SelectionActionsProps) {
   const { ids, more, gathering, onSelectMatching, onClear } = props;
-  const [action, setAction] = useState<{ readonly kind: Action; readonly ids: readonly string[] } | null>(
-    null,
-  );
-  // An action keeps the devices that were selected at its start.
-  const begin = (kind: Action) => setAction({ kind, ids: [...ids] });
+  const [action, setAction] = useState<StartedAction | null>(null);
   const close = () => setAction(null);
   return (
     <>
@@ -52,34 +53,18 @@ export function SelectionActions(props: SelectionActionsProps) {
               </Button>
             )}
             <Group gap="xs" ml="auto">
-              <Button
-                size="xs"
-                variant="default"
-                leftSection={<MessageSquare size={15} />}
-                disabled={gathering}
-                onClick={() => begin("call")}
-              >
-                Call a function
-              </Button>
-              <Button
-                size="xs"
-                variant="default"
-                leftSection={<TagIcon size={15} />}
-                disabled={gathering}
-                onClick={() => begin("label")}
-              >
-                Label
-              </Button>
-              <Button
-                size="xs"
-                variant="light"
-                color="red"
-                leftSection={<Trash2 size={15} />}
-                disabled={gathering}
-                onClick={() => begin("delete")}
-              >
-                Delete
-              </Button>
+              {actions.map(({ kind, label, Icon, look }) => (
+                <Button
+                  key={kind}
+                  size="xs"
+                  leftSection={<Icon size={15} />}
+                  disabled={gathering}
+                  onClick={() => setAction({ kind, ids: [...ids] })}
+                  {...look}
+                >
+                  {label}
+                </Button>
+              ))}
               <Button size="xs" variant="subtle" color="gray" onClick={onClear}>
                 Clear the selection
               </Button>
