@@ -245,13 +245,9 @@ export async function closeDeviceConnection(
 ): Promise<boolean> {
   assertConnected(bus);
   try {
-    const answer = await bus.connection.request(
-      kickSubject(serverId),
-      JSON.stringify({ cid: connectionId }),
-      {
-        timeout: 2_000,
-      },
-    );
+    const answer = await bus.request(kickSubject(serverId), JSON.stringify({ cid: connectionId }), {
+      timeoutMs: 2_000,
+    });
     return KickReply.parse(parseJson(answer.string())).error === undefined;
   } catch (cause) {
     throw ServiceError.of("unavailable", { cause });

@@ -28,7 +28,7 @@ export async function awaitDeviceStore(bus: Bus, timeoutMs: number): Promise<voi
 async function checkDeviceStore(bus: Bus): Promise<void> {
   assertConnected(bus);
   const request = async <T>(subject: keyof typeof deviceStoreRequests, reply: z.ZodType<T>) =>
-    reply.parse((await bus.connection.request(subject, "", { timeout: requestTimeoutMs })).json());
+    reply.parse((await bus.request(subject, "", { timeoutMs: requestTimeoutMs })).json());
   const consumers = await Promise.all([
     request("broker.devices.consumer.data", ConsumerInfo),
     request("broker.devices.consumer.rpc-bridge", ConsumerInfo),

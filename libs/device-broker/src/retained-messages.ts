@@ -36,8 +36,8 @@ export async function listRetainedTopics(
   for (const below of [`${id}.>`, `db.${id}`, `db.${id}.>`]) {
     // Not `streams.info` of the client library, which collects all pages.
     const query = JSON.stringify({ subjects_filter: `${mqttRetainedPrefix}${below}` });
-    const answer = await bus.connection.request(`$JS.API.STREAM.INFO.${mqttRetainedStream}`, query, {
-      timeout: listMs,
+    const answer = await bus.request(`$JS.API.STREAM.INFO.${mqttRetainedStream}`, query, {
+      timeoutMs: listMs,
     });
     const { error, total, state } = SubjectsPage.parse(answer.json());
     if (error?.code === 404) break;

@@ -4,6 +4,7 @@ import { systemClock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
+import { createRequests, type SendRequest } from "./requests.ts";
 import { retry } from "./retry.ts";
 import { inboxPrefix } from "./subjects.ts";
 
@@ -40,6 +41,7 @@ export interface Bus {
   readonly streamReplicas: number;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly request: SendRequest;
   /** For this package alone; nothing outside it imports the NATS client. */
   readonly connection: NatsConnection;
   readonly connected: boolean;
@@ -109,6 +111,7 @@ function createBus(connection: NatsConnection, identity: Identity): Bus {
   const { user, log, metrics } = identity;
   const reconnectHooks = new Set<() => void>();
   const disconnectHooks = new Set<() => void>();
+  const requests = createRequests(connection, identity.inboxPrefix);
   let connected = false;
 
   function setConnected(isConnected: boolean): void {
@@ -147,6 +150,7 @@ function createBus(connection: NatsConnection, identity: Identity): Bus {
           break;
         case "error":
           log.warn({ err: status.error }, "the broker reports an error");
+          requests.fail(status.error);
           break;
         case "slowConsumer":
           log.warn({ subject: status.sub.getSubject(), pending: status.pending }, "messages pile up");
@@ -160,8 +164,10 @@ function createBus(connection: NatsConnection, identity: Identity): Bus {
   return {
     ...identity,
     connection,
+    request: requests.send,
     ended: connection.closed().then((error) => {
       setConnected(false);
+      requests.close();
       return error instanceof Error ? error : undefined;
     }),
     get connected() {

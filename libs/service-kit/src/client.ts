@@ -4,7 +4,7 @@ import { errors, headers, type Msg } from "@nats-io/nats-core";
 import { assertConnected, type Bus } from "./bus.ts";
 import type { CallContext } from "./context.ts";
 import { graceMs, timeoutHeader } from "./deadline.ts";
-import { decodeError, errorCodeHeader, isReason, ServiceError, violationsOf } from "./errors.ts";
+import { decodeError, errorCodeHeader, ServiceError, violationsOf } from "./errors.ts";
 import type { Client, MethodName } from "./implementation.ts";
 import { methodSubject } from "./subjects.ts";
 import { formatTraceparent, requestIdHeader, traceHeader } from "./trace.ts";
@@ -72,13 +72,15 @@ async function send(
   assertConnected(bus);
   let reply: Msg;
   try {
-    const request = bus.connection.request(subject, body, {
-      timeout: timeoutMs + graceMs,
+    reply = await bus.request(subject, body, {
+      timeoutMs: timeoutMs + graceMs,
       headers: callHeaders(call, timeoutMs),
+      signal: call.signal,
     });
-    reply = await unlessAbandoned(request, call.signal);
   } catch (error) {
-    throw asServiceError(error);
+    throw call.signal.aborted && error === call.signal.reason
+      ? abandoned(call.signal)
+      : asServiceError(error);
   }
   if (reply.headers?.has(errorCodeHeader) === true) throw decodeError(reply.string(), declaration.errors);
   return reply.data;
@@ -127,25 +129,6 @@ function parseAnswer(declaration: MethodDeclaration, bytes: Uint8Array): unknown
   return checked.data;
 }
 
-/**
- * Rejects when the caller gives up. At its deadline the request's own timer rejects, a little later, so that the
- * callee's error can arrive.
- */
-async function unlessAbandoned(request: Promise<Msg>, signal: AbortSignal): Promise<Msg> {
-  let onAbort: (() => void) | undefined;
-  const abort = new Promise<never>((_, reject) => {
-    onAbort = () => {
-      if (!isReason(signal.reason, "deadline_exceeded")) reject(abandoned(signal));
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([request, abort]);
-  } finally {
-    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
-  }
-}
-
 async function pause(ms: number, call: CallContext, error: unknown): Promise<void> {
   try {
     await call.deadline.clock.sleep(ms, call.signal);
@@ -175,11 +158,10 @@ function isNobodyThere(error: unknown): boolean {
 
 function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
-  const cause = error instanceof errors.RequestError && error.cause !== undefined ? error.cause : error;
-  if (cause instanceof errors.NoRespondersError) return nobodyThere(cause);
-  if (cause instanceof errors.TimeoutError) return ServiceError.of("deadline_exceeded", { cause });
-  if (cause instanceof errors.ClosedConnectionError || cause instanceof errors.DrainingConnectionError) {
-    return ServiceError.of("unavailable", { cause });
+  if (error instanceof errors.NoRespondersError) return nobodyThere(error);
+  if (error instanceof errors.TimeoutError) return ServiceError.of("deadline_exceeded", { cause: error });
+  if (error instanceof errors.ClosedConnectionError || error instanceof errors.DrainingConnectionError) {
+    return ServiceError.of("unavailable", { cause: error });
   }
   return ServiceError.of("internal", { cause: error });
 }

@@ -176,9 +176,7 @@ export function createPuller(
       if (pin === undefined || !bus.connected) return;
       pin = undefined;
       const unpin = `$JS.API.CONSUMER.UNPIN.${stream}.${consumer}`;
-      await bus.connection
-        .request(unpin, JSON.stringify({ group }), { timeout: unpinMs })
-        .catch(() => undefined);
+      await bus.request(unpin, JSON.stringify({ group }), { timeoutMs: unpinMs }).catch(() => undefined);
     },
     close() {
       subscription.unsubscribe();

@@ -1,0 +1,92 @@
+import { errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/nats-core";
+import { isReason } from "./errors.ts";
+
+/** One request on the bus. */
+export interface RequestOptions {
+  /** Rejects with `TimeoutError` after it. */
+  readonly timeoutMs: number;
+  readonly headers?: MsgHdrs;
+  /**
+   * Rejects with its reason when it aborts. `deadline_exceeded` is left to the timeout, a little later, so that the
+   * callee's own error can arrive.
+   */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Sends a request and resolves with its first reply. Rejects with `NoRespondersError` when no one subscribes to the
+ * subject, `TimeoutError`, `PermissionViolationError`, `ClosedConnectionError`, or the reason of the signal.
+ */
+export type SendRequest = (
+  subject: string,
+  body: Uint8Array | string,
+  options: RequestOptions,
+) => Promise<Msg>;
+
+interface PendingRequest {
+  readonly subject: string;
+  settle(reply: Msg | null, error?: unknown): void;
+}
+
+const noResponders = 503;
+
+/**
+ * Requests over one inbox of the connection. The client's own `request` builds an error with its stack for each reply
+ * that arrives, and several promises for each request: a tenth of what a service does (docs/performance.md).
+ */
+export function createRequests(connection: NatsConnection, inboxPrefix: string) {
+  const pending = new Map<string, PendingRequest>();
+  const inbox = `${inboxPrefix}.${crypto.randomUUID().replaceAll("-", "")}.`;
+  let lastToken = 0;
+
+  connection.subscribe(`${inbox}*`, {
+    callback: (error, msg) => {
+      if (error !== null) return failAll(error);
+      const request = pending.get(msg.subject.slice(inbox.length));
+      if (request === undefined) return;
+      if (msg.data.length === 0 && msg.headers?.code === noResponders)
+        request.settle(null, new errors.NoRespondersError(request.subject));
+      else request.settle(msg);
+    },
+  });
+
+  function failAll(error: unknown): void {
+    for (const request of [...pending.values()]) request.settle(null, error);
+  }
+
+  const send: SendRequest = (subject, body, { timeoutMs, headers, signal }) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const token = (++lastToken).toString(36);
+      const timer = setTimeout(() => settle(null, new errors.TimeoutError()), timeoutMs);
+      const onAbort = () => {
+        if (!isReason(signal?.reason, "deadline_exceeded")) settle(null, signal?.reason);
+      };
+      const settle = (reply: Msg | null, error?: unknown) => {
+        if (!pending.delete(token)) return;
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
+        if (reply === null) reject(error);
+        else resolve(reply);
+      };
+      pending.set(token, { subject, settle });
+      signal?.addEventListener("abort", onAbort);
+      try {
+        connection.publish(subject, body, { reply: inbox + token, ...(headers && { headers }) });
+      } catch (error) {
+        settle(null, error);
+      }
+    });
+
+  return {
+    send,
+    /** Rejects the requests that an error of the connection concerns. */
+    fail(error: Error): void {
+      if (!(error instanceof errors.PermissionViolationError) || error.operation !== "publish") return;
+      for (const request of [...pending.values()])
+        if (request.subject === error.subject) request.settle(null, error);
+    },
+    /** Rejects all requests: the connection is closed. */
+    close: () => failAll(new errors.ClosedConnectionError()),
+  };
+}
