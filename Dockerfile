@@ -1,15 +1,14 @@
 # syntax=docker/dockerfile:1
 # One image for each service: docker build --build-arg SERVICE=gateway --tag devmesh-gateway .
-# Each stage works below its own folder and on relative paths alone, so that a test takes the same steps in a folder of its own.
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 
 FROM ${NODE_IMAGE} AS prune
-ARG SERVICE
 RUN npm install --global --ignore-scripts turbo@2.11.11
 WORKDIR /repository
 COPY . .
+ARG SERVICE
 RUN turbo prune "@devmesh/$SERVICE" --docker --production --out-dir pruned
-# What only development needs, this Node among it, then stands in no package.json, so that npm does not look for it.
+# Removes what only development needs, the Node packages among it, so that npm does not look for it.
 RUN cd pruned/json && npm pkg delete devDependencies optionalDependencies --workspaces --include-workspace-root
 # The gateway serves the dashboard, which is built with tools of its own; for another service this stays empty.
 RUN mkdir -p dashboard/json dashboard/full \
