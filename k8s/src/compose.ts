@@ -20,7 +20,6 @@ const ComposeService = z.object({
   cap_drop: z.array(z.string()).default([]),
   security_opt: z.array(z.string()).default([]),
   mem_limit: z.union([z.string(), z.number()]).optional(),
-  restart: z.string().optional(),
   user: z.string().optional(),
   privileged: z.boolean().default(false),
   network_mode: z.string().optional(),
@@ -49,7 +48,7 @@ export async function requiredVariables(files: readonly string[]): Promise<reado
 export async function readCompose(
   reader: string,
   files: readonly string[],
-  variables: Readonly<Record<string, string>>,
+  variables: NodeJS.Dict<string>,
   folder: string,
 ): Promise<Readonly<Record<string, ComposeService>>> {
   await mkdir(folder, { recursive: true });
@@ -61,12 +60,16 @@ export async function readCompose(
   return Project.parse(JSON.parse(stdout)).services;
 }
 
-/** `${NAME:?}` and `${NAME:-default}`, since the reader takes no variables. */
-function interpolated(text: string, variables: Readonly<Record<string, string>>): string {
-  return text.replaceAll(/\$\{(\w+):([?-])([^}]*)\}/g, (_, name: string, operator: string, rest: string) => {
-    const value = variables[name];
-    if (value !== undefined && value !== "") return value;
-    if (operator === "-") return rest;
-    throw new Error(`the variable ${name} is not set`);
-  });
+/** Replaces `${NAME:?}` and `${NAME:-default}`, inner ones first. Throws for a variable that must be set. */
+export function interpolated(text: string, variables: NodeJS.Dict<string>): string {
+  const replaced = text.replaceAll(
+    /\$\{(\w+):([?-])([^${}]*)\}/g,
+    (_, name: string, operator: string, rest: string) => {
+      const value = variables[name];
+      if (value !== undefined && value !== "") return value;
+      if (operator === "-") return rest;
+      throw new Error(`the variable ${name} is not set`);
+    },
+  );
+  return replaced === text ? text : interpolated(replaced, variables);
 }

@@ -11,31 +11,25 @@ export function containerEnvironment(
   secrets: SecretContents,
   podName: string,
 ): Record<string, string> {
+  const secretData = (name: string) => present(secrets.get(name), `the Secret ${name}`);
+  const configMapData = (name: string) => {
+    const found = ofKind(objects, "ConfigMap").find(({ metadata }) => metadata.name === name);
+    return z.record(z.string(), z.string()).parse(present(found, `the ConfigMap ${name}`).data ?? {});
+  };
   const env: Record<string, string> = {};
   for (const { configMapRef, secretRef } of container.envFrom) {
-    if (configMapRef) Object.assign(env, configMapData(objects, configMapRef.name));
-    if (secretRef) Object.assign(env, secretData(secrets, secretRef.name));
+    if (configMapRef) Object.assign(env, configMapData(configMapRef.name));
+    if (secretRef) Object.assign(env, secretData(secretRef.name));
   }
   for (const { name, value, valueFrom } of container.env) {
     if (value !== undefined) env[name] = expanded(value, env);
     if (valueFrom?.secretKeyRef) {
       const { name: secret, key } = valueFrom.secretKeyRef;
-      env[name] = present(secretData(secrets, secret)[key], `${key} of the Secret ${secret}`);
+      env[name] = present(secretData(secret)[key], `${key} of the Secret ${secret}`);
     }
     if (valueFrom?.fieldRef?.fieldPath === "metadata.name") env[name] = podName;
   }
   return env;
-}
-
-/** The content of a ConfigMap. Throws without one. */
-export function configMapData(objects: readonly KubernetesObject[], name: string): Record<string, string> {
-  const found = ofKind(objects, "ConfigMap").find(({ metadata }) => metadata.name === name);
-  return z.record(z.string(), z.string()).parse(present(found, `the ConfigMap ${name}`).data ?? {});
-}
-
-/** The content of a Secret. Throws without one. */
-export function secretData(secrets: SecretContents, name: string): Readonly<Record<string, string>> {
-  return present(secrets.get(name), `the Secret ${name}`);
 }
 
 /** `$(NAME)` is replaced if the variable is set before. */

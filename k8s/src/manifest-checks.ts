@@ -19,9 +19,8 @@ const ignoredChecks = [
   "container-image-pull-policy",
   // The root file systems are read-only, and each `emptyDir` has a limit.
   "container-ephemeral-storage-request-and-limit",
-  // Spread constraints, and anti-affinity that is only preferred, still let one node run everything.
+  // Spread constraints do the same, and two pods on one node are better than one.
   "deployment-has-host-podantiaffinity",
-  "statefulset-has-host-podantiaffinity",
   // nats-server and MongoDB run as the low users of their images.
   "container-security-context-user-group-id",
 ];

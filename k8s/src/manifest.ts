@@ -8,30 +8,27 @@ import { z } from "zod";
 /** The overlays, by the folder's name. */
 export const overlays = ["single", "production", "external"] as const;
 
-const Names = z.record(z.string(), z.string());
-const KeyOf = z.object({ name: z.string(), key: z.string() });
+const Labels = z.record(z.string(), z.string());
 
 const EnvironmentEntry = z.object({
   name: z.string(),
   value: z.string().optional(),
   valueFrom: z
     .object({
-      secretKeyRef: KeyOf.optional(),
-      configMapKeyRef: KeyOf.optional(),
+      secretKeyRef: z.object({ name: z.string(), key: z.string() }).optional(),
       fieldRef: z.object({ fieldPath: z.string() }).optional(),
     })
     .optional(),
 });
 
 const Probe = z.object({
-  httpGet: z.object({ path: z.string(), port: z.union([z.string(), z.number()]) }).optional(),
+  httpGet: z.object({ port: z.string() }).optional(),
   exec: z.object({ command: z.array(z.string()) }).optional(),
-  tcpSocket: z.object({ port: z.union([z.string(), z.number()]) }).optional(),
+  tcpSocket: z.object({ port: z.string() }).optional(),
 });
-export type Probe = z.infer<typeof Probe>;
 
 /** The checked part of a container. */
-export const Container = z.object({
+const Container = z.object({
   name: z.string(),
   image: z.string(),
   command: z.array(z.string()).optional(),
@@ -44,29 +41,17 @@ export const Container = z.object({
       }),
     )
     .default([]),
-  ports: z.array(z.object({ name: z.string(), containerPort: z.number() })).default([]),
+  ports: z.array(z.object({ name: z.string() })).default([]),
   startupProbe: Probe.optional(),
   readinessProbe: Probe.optional(),
   livenessProbe: Probe.optional(),
   securityContext: z.looseObject({}).optional(),
-  volumeMounts: z
-    .array(
-      z.object({
-        name: z.string(),
-        mountPath: z.string(),
-        subPath: z.string().optional(),
-        readOnly: z.boolean().optional(),
-      }),
-    )
-    .default([]),
 });
 export type Container = z.infer<typeof Container>;
 
-const Items = z.array(z.object({ key: z.string(), path: z.string() })).optional();
-
 /** The checked part of a pod. */
-export const PodTemplate = z.object({
-  metadata: z.object({ labels: Names.default({}) }).default({ labels: {} }),
+const PodTemplate = z.object({
+  metadata: z.object({ labels: Labels.default({}) }).default({ labels: {} }),
   spec: z.looseObject({
     serviceAccountName: z.string().optional(),
     automountServiceAccountToken: z.boolean().optional(),
@@ -74,34 +59,22 @@ export const PodTemplate = z.object({
     securityContext: z.looseObject({ runAsUser: z.number(), runAsGroup: z.number() }),
     containers: z.array(Container),
     initContainers: z.array(Container).default([]),
-    volumes: z
-      .array(
-        z.object({
-          name: z.string(),
-          configMap: z.object({ name: z.string(), items: Items }).optional(),
-          secret: z.object({ secretName: z.string(), items: Items }).optional(),
-          persistentVolumeClaim: z.object({ claimName: z.string() }).optional(),
-          emptyDir: z.looseObject({}).optional(),
-          hostPath: z.looseObject({}).optional(),
-        }),
-      )
-      .default([]),
+    volumes: z.array(z.looseObject({ name: z.string() })).default([]),
   }),
 });
-export type PodTemplate = z.infer<typeof PodTemplate>;
 
 /** Any object of Kubernetes. */
 const KubernetesObject = z.looseObject({
   apiVersion: z.string(),
   kind: z.string(),
-  metadata: z.looseObject({ name: z.string(), namespace: z.string().optional(), labels: Names.optional() }),
+  metadata: z.looseObject({ name: z.string(), namespace: z.string().optional(), labels: Labels.optional() }),
 });
 export type KubernetesObject = z.infer<typeof KubernetesObject>;
 
 export interface Workload {
   readonly kind: "Deployment" | "StatefulSet" | "Job";
   readonly name: string;
-  readonly template: PodTemplate;
+  readonly template: z.infer<typeof PodTemplate>;
   readonly object: KubernetesObject;
 }
 

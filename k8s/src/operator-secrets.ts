@@ -5,9 +5,6 @@ import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { foreignCertificate } from "@devmesh/testkit/test-certificate";
 import type { SecretContents } from "./container-environment.ts";
 
-/** A master key for tests alone. */
-export const masterKey = `mk_${"0123456789abcdef".repeat(2)}`;
-
 /** New Secrets, as docs/operations describes them. */
 export async function makeOperatorSecrets(): Promise<SecretContents> {
   await using folder = await tempFolder();
@@ -19,6 +16,6 @@ export async function makeOperatorSecrets(): Promise<SecretContents> {
     ...made.map(({ metadata, stringData }) => [metadata.name, stringData] as const),
     ["mqtt-tls", certificate],
     ["http-tls", certificate],
-    ["master-key", { MASTER_KEY: masterKey }],
+    ["master-key", { MASTER_KEY: `mk_${"0123456789abcdef".repeat(2)}` }],
   ]);
 }

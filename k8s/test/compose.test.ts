@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { parseEnv, promisify } from "node:util";
 import { composeEnvironment, deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
@@ -29,17 +29,11 @@ const certificate = { MQTT_TLS_CERT: "/srv/tls/cert.pem", MQTT_TLS_KEY: "/srv/tl
 const helper = "volumes";
 
 let folder: TempFolder;
-let variables: Record<string, string>;
+let variables: NodeJS.Dict<string>;
 
 beforeAll(async () => {
   folder = await tempFolder();
-  const text = composeEnvironment(await deploymentSecrets(join(folder.path, "installation.json")));
-  variables = Object.fromEntries(
-    text
-      .trim()
-      .split("\n")
-      .map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
-  );
+  variables = parseEnv(composeEnvironment(await deploymentSecrets(join(folder.path, "installation.json"))));
 });
 
 afterAll(async () => {
@@ -48,7 +42,7 @@ afterAll(async () => {
 
 test("the tool for secrets gives exactly the variables that compose.yaml asks for", async () => {
   expect(Object.keys(variables).sort()).toEqual(await requiredVariables(["compose.yaml"]));
-  expect(Object.values(variables).filter((value) => !/^[A-Za-z0-9_+/=-]+$/.test(value))).toEqual([]);
+  expect(Object.values(variables).filter((value) => !/^[A-Za-z0-9_+/=-]+$/.test(value ?? ""))).toEqual([]);
 });
 
 test("the same installation gives the same secrets again", async () => {

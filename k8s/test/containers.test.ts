@@ -1,425 +1,434 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { parseEnv } from "node:util";
+import { composeEnvironment, deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
 import { repository } from "@devmesh/launcher/mesh/service-process";
-import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
 import { eventually } from "@devmesh/testkit/eventually";
-import { findMongodb } from "@devmesh/testkit/mongodb";
+import { freePort } from "@devmesh/testkit/free-port";
+import { httpClient } from "@devmesh/testkit/http";
+import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
-import { authorisedCertificate, foreignCertificate } from "@devmesh/testkit/test-certificate";
+import { foreignCertificate } from "@devmesh/testkit/test-certificate";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import type { SecretContents } from "../src/container-environment.ts";
+import { interpolated } from "../src/compose.ts";
+import { containerEnvironment, type SecretContents } from "../src/container-environment.ts";
+import { docker, findContainers } from "../src/containers.ts";
 import { findGoProgram, kustomize } from "../src/go-program.ts";
-import { buildImage, type Image } from "../src/image.ts";
-import { buildManifests, type KubernetesObject, type Workload, workloadsOf } from "../src/manifest.ts";
-import { makeOperatorSecrets, masterKey } from "../src/operator-secrets.ts";
-import { type Pod, type PodImage, startPod } from "../src/pod/pod.ts";
-import { canRunPods, type PodNetwork, startPodNetwork } from "../src/pod/pod-network.ts";
-import { startApiServer } from "./api-server.ts";
+import { buildManifests, type Container, type KubernetesObject, workloadsOf } from "../src/manifest.ts";
+import { makeOperatorSecrets } from "../src/operator-secrets.ts";
 
 const services = ["gateway", "keys", "devices", "data", "rpc-bridge", "mailer"] as const;
-const builder = await findGoProgram("kustomize", kustomize);
-const mongodb = await findMongodb();
-const withMongodb = mongodb === null ? test.skip : test;
-const withPods = builder !== null && (await canRunPods()) ? describe : describe.skip;
 
-/** Longest that all images take to build, and a mesh to come up, in milliseconds. */
-const BUILD_MS = 10 * 60_000;
-const MESH_MS = 3 * 60_000;
+/** The base of images that are built already; without it the test builds them, on the base of the Dockerfile. */
+const builtOn = process.env.DEVMESH_IMAGES_BUILT_ON;
+/** A compose file over ours, where an image of others cannot be had. */
+const override = process.env.DEVMESH_COMPOSE_OVERRIDE;
+
+const found = await findContainers();
+// Images that are built already need a program that runs them: without one the suite fails.
+const withContainers = found === null && builtOn === undefined ? describe.skip : describe;
+const { run, compose, isHealthy } = found ?? docker;
+
+/** Longest that all images take to build, and containers to start, in milliseconds. */
+const BUILD_MS = 20 * 60_000;
+const MESH_MS = 5 * 60_000;
+
+/** Most that an image adds to its base, in bytes. */
+const MAX_IMAGE_BYTES = 60_000_000;
+
+/** Longest from the start of a container to its service being ready, in milliseconds, on a busy machine. */
+const MAX_START_MS = 120_000;
 
 let folder: TempFolder;
-const images = new Map<string, Image>();
+let dockerfile: string;
 
 beforeAll(async () => {
   folder = await tempFolder();
   // Containers run as other users.
   await chmod(folder.path, 0o755);
-  for (const service of services) {
-    const place = join(folder.path, "images", service);
-    await mkdir(place, { recursive: true });
-    images.set(service, await buildImage(service, place));
-  }
+  dockerfile = await readFile(join(repository, "Dockerfile"), "utf8");
+  if (found !== null && builtOn === undefined)
+    await compose(["--file", "compose.yaml", "build"], await secretVariables());
 }, BUILD_MS);
 
 afterAll(async () => {
-  await mongodb?.[Symbol.asyncDispose]();
-  await folder?.remove();
+  await folder.remove();
 });
 
-function imageOf(service: string): Image {
-  const image = images.get(service);
-  if (image === undefined) throw new Error(`no image was built of ${service}`);
-  return image;
-}
-
-/** Files of an image below `/app`, without what npm installed. */
-async function ownFiles(image: Image): Promise<string[]> {
-  const app = join(image.root, "app");
-  const entries = await readdir(app, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(app.length + 1))
-    .filter((path) => !path.startsWith("node_modules/"));
-}
-
-const Dependencies = z.object({
+const Package = z.object({
   dependencies: z.record(z.string(), z.string()).default({}),
   devDependencies: z.record(z.string(), z.string()).default({}),
   optionalDependencies: z.record(z.string(), z.string()).default({}),
 });
 
-async function dependenciesOf(packageFolder: string): Promise<z.infer<typeof Dependencies>> {
-  return Dependencies.parse(JSON.parse(await readFile(join(packageFolder, "package.json"), "utf8")));
+async function packageOf(directory: string): Promise<z.infer<typeof Package>> {
+  return Package.parse(JSON.parse(await readFile(join(repository, directory, "package.json"), "utf8")));
 }
 
-/** Bytes of all files below a folder. */
-async function sizeOf(place: string): Promise<number> {
-  const entries = await readdir(place, { recursive: true, withFileTypes: true });
-  const sizes = entries
-    .filter((entry) => entry.isFile())
-    .map(async (entry) => (await stat(join(entry.parentPath, entry.name))).size);
-  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
-}
-
-describe.each(services)("the image of %s", (service) => {
-  test("holds its own source, that of the libraries it uses, and no other file of the repository", async () => {
-    const expected = [
-      /^package\.json$/,
-      new RegExp(
-        `^(services/${service}|libs/(contracts|service-kit|device-broker|store))/(src/.+|package\\.json)$`,
-      ),
-      ...(service === "gateway" ? [/^web\/dist\/[\w./-]+\.(html|js|css|svg)(\.br|\.gz)?$/] : []),
-    ];
-    const strange = (await ownFiles(imageOf(service))).filter(
-      (path) => !expected.some((pattern) => pattern.test(path)),
-    );
-    expect(strange).toEqual([]);
-    const tests = (await ownFiles(imageOf(service))).filter((path) =>
-      /(^|\/)test(ing)?\/|\.test\.ts$/.test(path),
-    );
-    expect(tests).toEqual([]);
-  });
-
-  test("holds what runs in production and nothing of development, not even a Node", async () => {
-    const app = join(imageOf(service).root, "app");
-    const installed = new Set(
-      (await readdir(join(app, "node_modules"), { recursive: true })).filter(
-        (path) => !path.includes("/bin"),
-      ),
-    );
-    const root = await dependenciesOf(repository);
-    const own = await dependenciesOf(join(repository, "services", service));
-    for (const name of Object.keys(own.dependencies)) expect(installed).toContain(name);
-    const unwanted = { ...root.devDependencies, ...root.optionalDependencies, ...own.devDependencies };
-    for (const name of [...Object.keys(unwanted), "@devmesh/scripts", "testcontainers"]) {
-      if (!(name in own.dependencies) && !(await isNeeded(app, name))) expect(installed).not.toContain(name);
-    }
-    const others = services.filter((other) => other !== service).map((other) => `@devmesh/${other}`);
-    for (const other of others) expect(installed).not.toContain(other);
-  });
-
-  test("stays below 80 MB", async () => {
-    const bytes = await sizeOf(join(imageOf(service).root, "app"));
-    process.stdout.write(`image of ${service}: ${(bytes / 1_000_000).toFixed(1)} MB beside its base\n`);
-    expect(bytes).toBeLessThan(80_000_000);
-  });
-
-  test("runs as a user by number and by a pinned Node of the version that is developed with", () => {
-    const { user, base, workdir, env, labels } = imageOf(service);
-    expect(user).toMatch(/^[1-9]\d+:[1-9]\d+$/);
-    expect(base).toMatch(/^node:24\.\d+\.\d+-[a-z]+-slim@sha256:[0-9a-f]{64}$/);
-    expect({ workdir, service: env.SERVICE }).toEqual({ workdir: "/app", service });
-    expect(labels["org.opencontainers.image.title"]).toBe(`devmesh-${service}`);
-  });
-});
-
-/** Whether something that runs in production needs a package, too. */
-async function isNeeded(app: string, name: string): Promise<boolean> {
-  const lock = z
-    .object({
-      packages: z.record(
-        z.string(),
-        z.object({ dependencies: z.record(z.string(), z.string()).default({}) }),
-      ),
-    })
-    .parse(JSON.parse(await readFile(join(app, "node_modules", ".package-lock.json"), "utf8")));
-  return Object.values(lock.packages).some(({ dependencies }) => name in dependencies);
-}
-
-test("the image of the gateway holds the dashboard, built from the source", async () => {
-  const files = await ownFiles(imageOf("gateway"));
-  expect(files).toContain("web/dist/index.html");
-  expect(files.filter((path) => /^web\/dist\/assets\/.+\.js$/.test(path)).length).toBeGreaterThan(0);
-});
-
-test("the Dockerfile takes the turbo that is developed with", async () => {
-  const { devDependencies } = await dependenciesOf(repository);
-  const dockerfile = await readFile(join(repository, "Dockerfile"), "utf8");
+test("the Dockerfile takes the turbo that is developed with, and a base that is pinned", async () => {
+  const { devDependencies } = await packageOf(".");
   expect(dockerfile).toContain(` turbo@${devDependencies.turbo}\n`);
+  expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:24\.\d+\.\d+-[a-z]+-slim@sha256:[0-9a-f]{64}$/m);
 });
 
-/** What an overlay runs, with others' as far as it has none of that name. */
-interface RunningOverlay extends AsyncDisposable {
-  readonly network: PodNetwork;
-  readonly pods: ReadonlyMap<string, Pod>;
-  /** Starts the pod of a workload, under names of which the first is its own. */
-  start(
-    workload: string,
-    names?: readonly [string, ...string[]],
-    serviceAccount?: Readonly<Record<string, string>>,
-  ): Promise<Pod>;
+withContainers("the image of", () => {
+  let baseBytes: number;
+
+  beforeAll(async () => {
+    const [, pinned = ""] = /^ARG NODE_IMAGE=(.*)$/m.exec(dockerfile) ?? [];
+    const base = builtOn ?? pinned;
+    await run("image", "inspect", base).catch(() => run("pull", base));
+    baseBytes = (await inspect(base)).Size;
+  }, MESH_MS);
+
+  describe.each(services)("%s", (service) => {
+    /** Below `/app`. */
+    let files: readonly string[];
+    const isInstalled = (name: string) =>
+      files.some((path) => path === `node_modules/${name}` || path.startsWith(`node_modules/${name}/`));
+
+    beforeAll(async () => {
+      const find = ["find", "/app/", "(", "-type", "f", "-o", "-type", "l", ")", "-printf", "%P\\n"];
+      files = (await run("run", "--rm", `devmesh-${service}`, ...find)).split("\n");
+    });
+
+    test("holds its own source, that of the libraries it uses, and no other file of the repository", () => {
+      const expected = [
+        /^package\.json$/,
+        new RegExp(
+          `^(services/${service}|libs/(contracts|service-kit|device-broker|store))/(src/.+|package\\.json)$`,
+        ),
+        ...(service === "gateway" ? [/^web\/dist\/[\w./-]+\.(html|js|css|svg)(\.br|\.gz)?$/] : []),
+      ];
+      const own = files.filter((path) => !path.startsWith("node_modules/"));
+      expect(own.filter((path) => !expected.some((pattern) => pattern.test(path)))).toEqual([]);
+      expect(own.filter((path) => /(^|\/)test(ing)?\/|\.test\.ts$/.test(path))).toEqual([]);
+      expect(own).toContain(`services/${service}/src/main.ts`);
+      expect(own.includes("web/dist/index.html")).toBe(service === "gateway");
+    });
+
+    test("holds what runs in production and nothing of development, not even a Node", async () => {
+      const lock = await run(
+        "run",
+        "--rm",
+        `devmesh-${service}`,
+        "cat",
+        "/app/node_modules/.package-lock.json",
+      );
+      const { packages } = Lock.parse(JSON.parse(lock));
+      const needed = new Set(
+        Object.values(packages).flatMap(({ dependencies }) => Object.keys(dependencies)),
+      );
+      const root = await packageOf(".");
+      const own = await packageOf(`services/${service}`);
+      for (const name of Object.keys(own.dependencies)) {
+        expect({ name, isInstalled: isInstalled(name) }).toEqual({ name, isInstalled: true });
+        needed.add(name);
+      }
+      const unwanted = { ...root.devDependencies, ...root.optionalDependencies, ...own.devDependencies };
+      const others = services.filter((other) => other !== service).map((other) => `@devmesh/${other}`);
+      const foreign = [...Object.keys(unwanted), ...others, "testcontainers"].filter(
+        (name) => !needed.has(name),
+      );
+      expect(foreign.filter(isInstalled)).toEqual([]);
+    });
+
+    test("runs as a user by number, and adds little to its base", async () => {
+      const { Size, Config } = await inspect(`devmesh-${service}`);
+      expect(Config.User).toMatch(/^[1-9]\d+:[1-9]\d+$/);
+      expect(Config.WorkingDir).toBe("/app");
+      expect(Config.Env).toContain(`SERVICE=${service}`);
+      expect(Config.Labels["org.opencontainers.image.title"]).toBe(`devmesh-${service}`);
+      process.stdout.write(
+        `image of ${service}: ${((Size - baseBytes) / 1e6).toFixed(1)} MB over its base\n`,
+      );
+      expect(Size - baseBytes).toBeLessThan(MAX_IMAGE_BYTES);
+    });
+  });
+});
+
+const Lock = z.object({
+  packages: z.record(z.string(), z.object({ dependencies: z.record(z.string(), z.string()).default({}) })),
+});
+
+const Image = z.object({
+  Size: z.number(),
+  Config: z.object({
+    User: z.string().default(""),
+    WorkingDir: z.string().default(""),
+    Env: z.array(z.string()).default([]),
+    Labels: z
+      .record(z.string(), z.string())
+      .nullish()
+      .transform((labels) => labels ?? {}),
+  }),
+});
+
+async function inspect(image: string): Promise<z.infer<typeof Image>> {
+  const [only] = z.tuple([Image]).parse(JSON.parse(await run("image", "inspect", image)));
+  return only;
 }
 
-async function runOverlay(
-  overlay: string,
-  { beside = [], secrets }: { beside?: readonly string[]; secrets: SecretContents },
-): Promise<RunningOverlay> {
-  const place = await mkdtemp(join(folder.path, `${overlay}-`));
-  await chmod(place, 0o755);
-  const others: Readonly<Record<string, PodImage>> = {
-    nats: await natsServerImage(),
-    mongodb: {
-      files: { "/opt/bin/docker-entrypoint.sh": mongodbEntrypoint },
-      env: {},
-      workdir: "/",
-      command: [],
+/** What `.env` holds, for a new installation. */
+async function secretVariables(): Promise<NodeJS.Dict<string>> {
+  return parseEnv(composeEnvironment(await deploymentSecrets(join(folder.path, "installation.json"))));
+}
+
+withContainers("the mesh of compose.yaml with compose.tls.yaml", () => {
+  test(
+    "is healthy and confined, serves HTTP and MQTT, and stops in order",
+    async () => {
+      const ports = {
+        HTTP_PORT: await freePort(),
+        MQTT_PORT: await freePort(),
+        MQTT_WS_PORT: await freePort(),
+      };
+      await using mesh = await startMesh(ports);
+
+      for (const [service, container] of mesh.containers) {
+        await eventually(() => isHealthy(container), { withinMs: MESH_MS, everyMs: 500 }).catch(
+          async (cause) => {
+            throw new Error(`${service} is not healthy:\n${await run("logs", container)}`, { cause });
+          },
+        );
+        const status = await run("exec", container, "cat", "/proc/1/status");
+        expect(status).toMatch(service === "nats" ? /^Uid:\t1000\t1000/m : /^Uid:\t10001\t10001/m);
+        expect(status).toMatch(/^CapBnd:\t0+$/m);
+        expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+        expect(await run("exec", container, "cat", "/proc/mounts")).toMatch(/^\S+ \/ \S+ ro\b/m);
+      }
+      for (const service of services) {
+        const startMs = await startTime(mesh.containers.get(service) ?? "");
+        process.stdout.write(`${service} is ready ${startMs} ms after the start of its container\n`);
+        expect(startMs).toBeLessThan(MAX_START_MS);
+      }
+
+      const ask = httpClient(`http://127.0.0.1:${ports.HTTP_PORT}`, mesh.masterKey);
+      expect((await ask("/")).text).toMatch(/<script type="module"[^>]* src="\/assets\//);
+      const { token } = (await ask("/api/v2/devices", { body: { id: "pump-1" } })).json;
+      const urls = [`mqtts://127.0.0.1:${ports.MQTT_PORT}`, `wss://127.0.0.1:${ports.MQTT_WS_PORT}/mqtt`];
+      for (const url of urls) {
+        await using device = await connectMqttDevice({
+          url,
+          id: "pump-1",
+          token,
+          tlsCert: join(folder.path, "tls.crt"),
+        });
+        await device.answerRpc(({ params }) => ({ result: params }));
+        expect((await ask("/api/v2/devices/pump-1/rpc/Echo", { body: { at: url } })).json).toEqual({
+          at: url,
+        });
+        await device.publish("db/pump-1/temperature", "21.5", 1);
+      }
+      await eventually(async () => {
+        const { json } = await ask("/api/v2/data?filter=db/pump-1/");
+        expect(json).toMatchObject([{ message: "21.5" }, { message: "21.5" }]);
+        return true;
+      });
+
+      for (const [service, container] of [...mesh.containers].reverse()) {
+        await run("stop", "--time", "60", container);
+        const code = await run("inspect", "--format", "{{.State.ExitCode}}", container);
+        expect({ service, code, log: code === "0" ? "" : await run("logs", container) }).toEqual({
+          service,
+          code: "0",
+          log: "",
+        });
+      }
     },
-  };
-  const workloads = new Map<string, { workload: Workload; objects: readonly KubernetesObject[] }>();
-  for (const name of [...beside, overlay]) {
-    const objects = await buildManifests(builder ?? "", `overlays/${name}`);
-    for (const workload of workloadsOf(objects)) workloads.set(workload.name, { workload, objects });
-  }
+    2 * MESH_MS,
+  );
+});
+
+interface Mesh extends AsyncDisposable {
+  readonly masterKey: string;
+  /** By the service, in the order of their start; MongoDB is not among them where an override replaces it. */
+  readonly containers: ReadonlyMap<string, string>;
+}
+
+async function startMesh(ports: Readonly<Record<string, number>>): Promise<Mesh> {
+  const tls = { MQTT_TLS_CERT: join(folder.path, "tls.crt"), MQTT_TLS_KEY: join(folder.path, "tls.key") };
+  await writeFile(tls.MQTT_TLS_CERT, foreignCertificate.cert);
+  await writeFile(tls.MQTT_TLS_KEY, foreignCertificate.key);
+  const secrets = await secretVariables();
+  const numbers = Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)]));
+  const variables = { ...secrets, ...tls, ...numbers };
+  // podman-compose does not replace the variables of what `!override` marks.
+  const overTls = join(folder.path, "compose.tls.yaml");
+  await writeFile(
+    overTls,
+    interpolated(await readFile(join(repository, "compose.tls.yaml"), "utf8"), variables),
+  );
+  const files = ["compose.yaml", overTls, ...(override === undefined ? [] : [override])];
+  const project = `devmesh-test-${process.pid}`;
+  const args = ["--project-name", project, ...files.flatMap((file) => ["--file", file])];
   await using undo = new AsyncDisposableStack();
-  const network = undo.use(await startPodNetwork(place));
-  const pods = new Map<string, Pod>();
+  undo.defer(async () => {
+    await compose([...args, "down", "--volumes"], variables);
+  });
+  await compose([...args, "up", "--detach", "--no-build"], variables);
+  const containers = new Map<string, string>();
+  for (const service of ["nats", ...(override === undefined ? ["mongodb"] : []), ...services]) {
+    const labels = { project, service };
+    const filters = Object.entries(labels).map(
+      ([name, value]) => `label=com.docker.compose.${name}=${value}`,
+    );
+    containers.set(service, await run("ps", "--quiet", ...filters.flatMap((filter) => ["--filter", filter])));
+  }
   const running = undo.move();
   return {
-    network,
-    pods,
-    async start(name, names = [podNameOf(name), name], serviceAccount = {}) {
-      const found = workloads.get(name);
-      if (found === undefined) throw new Error(`there is no workload ${name}`);
-      const podFolder = join(place, names[0]);
-      await mkdir(podFolder);
-      const image = others[name] ?? serviceImage(imageOf(name === "bootstrap" ? "keys" : name));
-      const { workload, objects } = found;
-      const options = { network, objects, secrets, image, folder: podFolder, names, serviceAccount };
-      const pod = running.use(await startPod(workload, options));
-      pods.set(names[0], pod);
-      return pod;
-    },
+    masterKey: secrets.MASTER_KEY ?? "",
+    containers,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
 
-/** In place of the entrypoint of MongoDB's image: prints its arguments. */
-const mongodbEntrypoint = join(import.meta.dirname, "mongodb-entrypoint.sh");
-
-function podNameOf(workload: string): string {
-  return `${workload}-7d4b9c6f5-x2x7q`;
+/** From the start of a container to the last line `ready` of its log, in milliseconds. */
+async function startTime(container: string): Promise<number> {
+  const ready =
+    (await run("logs", container)).split("\n").findLast((line) => line.includes('"msg":"ready"')) ?? "{}";
+  const { time } = z.object({ time: z.string() }).parse(JSON.parse(ready));
+  const started = await run(
+    "inspect",
+    "--format",
+    '{{.State.StartedAt.Format "2006-01-02T15:04:05.000Z07:00"}}',
+    container,
+  );
+  return Date.parse(time) - Date.parse(started);
 }
 
-/** Asks the API of a gateway's pod from within its network. */
-function apiOf(mesh: RunningOverlay): (path: string, body?: object) => Promise<unknown> {
-  const gateway = mesh.pods.get(podNameOf("gateway"));
-  if (gateway === undefined) throw new Error("the gateway was not started");
-  return async (path, body) => {
-    const posted =
-      body === undefined
-        ? []
-        : ["--header=Content-Type: application/json", `--post-data=${JSON.stringify(body)}`];
-    const asked = ["-q", "-O", "-", `--header=Authorization: Bearer ${masterKey}`, ...posted];
-    return JSON.parse(await gateway.execute("wget", [...asked, `http://127.0.0.1:8080/api/v2${path}`]));
-  };
-}
-
-function serviceImage({ root, env, workdir, command }: Image): PodImage {
-  return {
-    files: { [workdir]: join(root, workdir), "/opt/bin/node": process.execPath },
-    env,
-    workdir,
-    command,
-  };
-}
-
-async function natsServerImage(): Promise<PodImage> {
-  const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined } });
-  if (found.kind !== "binary") throw new Error("a test needs a nats-server of its own");
-  return { files: { "/opt/bin/nats-server": found.path }, env: {}, workdir: "/", command: [] };
-}
-
-/** Waits until all three probes of a pod pass; throws with its log when they do not. */
-async function expectHealthy(pod: Pod): Promise<void> {
-  for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"] as const) {
-    await eventually(() => pod.passes(probe), { withinMs: 90_000, everyMs: 250 }).catch((cause: unknown) => {
-      throw new Error(`the ${probe} does not pass:\n${pod.log()}`, { cause });
-    });
-  }
-}
-
-/** A process as the manifests' security contexts ask for it. */
-async function expectConfined(pod: Pod, uid: number): Promise<void> {
-  const status = await readFile(`/proc/${pod.pid}/status`, "utf8");
-  expect(status).toMatch(new RegExp(`^Uid:\\t${uid}\\t${uid}\\t${uid}\\t${uid}$`, "m"));
-  expect(status).toMatch(/^CapBnd:\t0+$/m);
-  expect(status).toMatch(/^NoNewPrivs:\t1$/m);
-  const mounts = await readFile(`/proc/${pod.pid}/mountinfo`, "utf8");
-  expect(mounts).toMatch(/^\d+ \d+ \S+ \S+ \/ ro\b/m);
-}
-
-const Credentials = z.object({ token: z.string() });
+const builder = await findGoProgram("kustomize", kustomize);
+const withManifests = builder === null ? describe.skip : withContainers;
 const Routes = z.object({ routes: z.array(z.object({ remote_name: z.string() })) });
 
-withPods("each container runs as a process, exactly as the manifests say", () => {
+withManifests("with the environment, user and command of the overlay production", () => {
+  const network = `devmesh-production-${process.pid}`;
+  let objects: readonly KubernetesObject[];
   let secrets: SecretContents;
+  const servers = ["nats-0", "nats-1", "nats-2"];
+  const volumeOf = (server: string) => `${network}-${server}`;
+  const started: string[] = [];
+
   beforeAll(async () => {
+    objects = await buildManifests(builder ?? "", "overlays/production");
     secrets = await makeOperatorSecrets();
+    await run("network", "create", network);
+  });
+  afterAll(async () => {
+    await run("rm", "--force", ...started);
+    await run("volume", "rm", "--force", ...servers.map(volumeOf));
+    await run("network", "rm", network);
   });
 
+  function containerOf(workload: string): Container & { readonly user: string } {
+    const { spec } = workloadsOf(objects).find(({ name }) => name === workload)?.template ?? {};
+    const [container] = spec?.containers ?? [];
+    if (spec === undefined || container === undefined) throw new Error(`there is no workload ${workload}`);
+    const { runAsUser, runAsGroup } = spec.securityContext;
+    return { ...container, user: `${runAsUser}:${runAsGroup}` };
+  }
+
+  /** Starts a pod of a workload; `options` are its mounts and its names. */
+  async function start(
+    workload: string,
+    pod: string,
+    { image, options }: { image?: string; options: readonly string[] },
+  ): Promise<void> {
+    const container = containerOf(workload);
+    const env = Object.entries(containerEnvironment(container, objects, secrets, pod));
+    const [entrypoint, ...args] = container.command ?? [];
+    await run(
+      ...["run", "--detach", "--name", pod, "--hostname", pod, "--network", network],
+      ...["--user", container.user, "--read-only", "--cap-drop", "ALL"],
+      ...["--security-opt", "no-new-privileges"],
+      ...env.flatMap(([name, value]) => ["--env", `${name}=${value}`]),
+      ...options,
+      ...(entrypoint === undefined ? [] : ["--entrypoint", entrypoint]),
+      image ?? container.image,
+      ...args,
+    );
+    started.push(pod);
+  }
+
+  /** Mounts the content of a Secret. */
+  async function secretAt(place: string, secret: string): Promise<string[]> {
+    const source = join(folder.path, secret);
+    await mkdir(source, { recursive: true });
+    for (const [name, text] of Object.entries(secrets.get(secret) ?? {}))
+      await writeFile(join(source, name), text);
+    return ["--volume", `${source}:${place}:ro`];
+  }
+
   test(
-    "a whole mesh of the overlay single: probes, HTTP, MQTT with TLS, and an orderly end",
+    "nats-servers form a cluster, and services without a store run on it",
     async () => {
-      await using mesh = await runOverlay("single", { secrets });
-      const nats = await mesh.start("nats", ["nats-0", "nats"]);
-      await expectHealthy(nats);
-      for (const service of services) await mesh.start(service);
-      for (const pod of mesh.pods.values()) await expectHealthy(pod);
-      await expectConfined(nats, 1000);
-      for (const [name, pod] of mesh.pods) if (name !== "nats-0") await expectConfined(pod, 10001);
-
-      expect(
-        await mesh.pods
-          .get(podNameOf("gateway"))
-          ?.execute("wget", ["-q", "-O", "-", "http://127.0.0.1:8080/"]),
-      ).toMatch(/<script type="module"[^>]* src="\/assets\//);
-
-      const ask = apiOf(mesh);
-      const { token } = Credentials.parse(await ask("/devices", { id: "pump-1" }));
-      const tlsCert = join(folder.path, "tls.crt");
-      await writeFile(tlsCert, foreignCertificate.cert);
-      const program = ["--disable-warning=ExperimentalWarning", join(import.meta.dirname, "device.ts")];
-      for (const url of [`mqtts://${nats.address}:8883`, `wss://${nats.address}:8443/mqtt`]) {
-        const said = await nats.execute(process.execPath, [...program, url, "pump-1", token, tlsCert]);
-        expect({ url, said }).toEqual({ url, said: "acknowledged" });
+      const config = join(repository, "k8s/components/nats/nats-server.conf");
+      const configured = ["--volume", `${config}:/etc/nats/nats-server.conf:ro`];
+      const tls = await secretAt("/etc/nats/tls", "mqtt-tls");
+      for (const server of servers) {
+        const volume = ["--volume", `${volumeOf(server)}:/data`];
+        const { image } = containerOf("nats");
+        await run(
+          "run",
+          "--rm",
+          "--user",
+          "0",
+          ...volume,
+          "--entrypoint",
+          "chown",
+          image,
+          "1000:1000",
+          "/data",
+        );
+        const names = ["nats", `${server}.nats-cluster`].flatMap((name) => ["--network-alias", name]);
+        await start("nats", server, { options: [...configured, ...volume, ...tls, ...names] });
       }
-      await eventually(async () => {
-        expect(await ask("/data?filter=db/pump-1/")).toMatchObject([
-          { message: "21.5" },
-          { message: "21.5" },
-        ]);
-        return true;
+      const ask = ["wget", "-q", "-O", "-"];
+      await eventually(() => run("exec", "nats-0", ...ask, "http://127.0.0.1:8222/healthz"), {
+        withinMs: MESH_MS,
+        everyMs: 500,
       });
-
-      const [node, ...healthcheck] = imageOf("gateway").healthcheck;
-      expect(node).toBe("node");
-      await mesh.pods
-        .get(podNameOf("gateway"))
-        ?.execute("env", ["OPS_PORT=9090", process.execPath, ...healthcheck]);
-
-      for (const [name, pod] of [...mesh.pods].reverse()) {
-        const code = await pod.stop();
-        expect({ name, code, log: code === 0 ? "" : pod.log() }).toEqual({ name, code: 0, log: "" });
-      }
-    },
-    MESH_MS,
-  );
-
-  test(
-    "the cluster of the overlay production finds together, and services without a store run on it",
-    async () => {
-      await using mesh = await runOverlay("production", { secrets });
-      await startNatsCluster(mesh);
-      for (const service of ["rpc-bridge", "mailer", "gateway"])
-        await expectHealthy(await mesh.start(service));
-      const asked = ["-q", "-O", "-", "http://127.0.0.1:8222/routez"];
       const { routes } = Routes.parse(
-        JSON.parse((await mesh.pods.get("nats-0")?.execute("wget", asked)) ?? ""),
+        JSON.parse(await run("exec", "nats-0", ...ask, "http://127.0.0.1:8222/routez")),
       );
       expect([...new Set(routes.map(({ remote_name }) => remote_name))].sort()).toEqual(["nats-1", "nats-2"]);
+
+      const options = await secretAt("/etc/devmesh/mqtt", "mqtt-tls");
+      for (const service of ["rpc-bridge", "mailer", "gateway"]) {
+        await start(service, `${service}-0`, { image: `devmesh-${service}`, options });
+        await eventually(() => isHealthy(`${service}-0`), { withinMs: MESH_MS, everyMs: 500 });
+      }
     },
-    MESH_MS,
+    2 * MESH_MS,
   );
 
   test.each([
     { member: "mongodb-0", root: "root" },
     { member: "mongodb-1", root: "nobody" },
   ])(
-    "$member of the overlay production starts with the key of the replica set, and makes the user $root",
+    "$member starts with the key of the replica set, and makes the user $root",
     async ({ member, root }) => {
-      await using mesh = await runOverlay("production", { secrets });
-      const pod = await mesh.start("mongodb", [member]);
-      expect({ code: await pod.ended, log: pod.log() }).toEqual({
-        code: 0,
+      const scripts = join(repository, "k8s/components/mongodb");
+      const entrypoint = join(import.meta.dirname, "mongodb-entrypoint.sh");
+      const options = [
+        ...["--volume", `${scripts}:/etc/mongodb:ro`],
+        ...["--volume", `${entrypoint}:/usr/local/bin/docker-entrypoint.sh:ro`],
+        ...["/data/db", "/data/configdb", "/tmp"].flatMap((place) => ["--tmpfs", `${place}:mode=1777`]),
+        ...(await secretAt("/run/secrets/mongodb", "mongodb")),
+      ];
+      // Any image with bash.
+      await start("mongodb", member, { image: "devmesh-keys", options });
+      expect({ code: await run("wait", member), log: await run("logs", member) }).toEqual({
+        code: "0",
         log: [
           "mongod --replSet rs0 --keyFile /tmp/member-key --bind_ip_all",
           `makes ${root}`,
           "key 400 of 999: true",
           "writes /data/db /data/configdb /tmp",
-          "",
         ].join("\n"),
       });
     },
     MESH_MS,
   );
-
-  withMongodb(
-    "a whole mesh of the overlay external, on a NATS cluster and on MongoDB by URL",
-    async () => {
-      const url = new URL(mongodb?.url ?? "");
-      await using databases = new AsyncDisposableStack();
-      const stores = ["keys", "devices", "data"].map((service) => {
-        const { storeUrl } = databases.use(mongodb?.newDatabase() ?? null) ?? { storeUrl: "" };
-        return [
-          `${service}-store`,
-          { STORE_URL: storeUrl.replace(url.host, "mongodb.example.com:27017") },
-        ] as const;
-      });
-      await using mesh = await runOverlay("external", {
-        beside: ["production"],
-        secrets: new Map([...secrets, ...stores]),
-      });
-      await startNatsCluster(mesh);
-      await mesh.network.admit(["mongodb.example.com"], 27017, {
-        host: url.hostname,
-        port: Number(url.port),
-      });
-      for (const service of services) await mesh.start(service);
-      for (const pod of mesh.pods.values()) await expectHealthy(pod);
-      const ask = apiOf(mesh);
-      await ask("/devices", { id: "pump-1" });
-      expect(await ask("/devices")).toMatchObject([{ id: "pump-1", online: false }]);
-    },
-    MESH_MS,
-  );
-
-  test(
-    "the Job that makes the first master key writes it by the API server",
-    async () => {
-      const path = "/api/v1/namespaces/devmesh/secrets/master-key";
-      await using api = await startApiServer(path, "token-of-the-job");
-      await using mesh = await runOverlay("single", { secrets });
-      await mesh.network.admit(["kubernetes.default.svc"], 443, { host: "127.0.0.1", port: api.port });
-      const job = await mesh.start("bootstrap", ["bootstrap-k4x7z"], {
-        token: "token-of-the-job",
-        namespace: "devmesh",
-        "ca.crt": authorisedCertificate.authority,
-      });
-      expect({ code: await job.ended, log: job.log() }).toEqual({
-        code: 0,
-        log: "The first master key is in the Secret master-key.\n",
-      });
-      expect(api.secret()).toEqual({ MASTER_KEY: expect.stringMatching(/^mk_[0-9A-Za-z]{32}$/) });
-    },
-    MESH_MS,
-  );
 });
-
-/** The three servers of the overlay production, also under the names that the overlay external knows. */
-async function startNatsCluster(mesh: RunningOverlay): Promise<void> {
-  for (const at of [0, 1, 2]) {
-    const aliases = [`nats-${at}.nats-cluster`, `nats-${at}.example.com`, ...(at === 0 ? ["nats"] : [])];
-    await mesh.start("nats", [`nats-${at}`, ...aliases]);
-  }
-  for (const pod of mesh.pods.values()) await expectHealthy(pod);
-}
