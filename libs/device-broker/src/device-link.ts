@@ -1,10 +1,43 @@
 import type { Bus } from "@devmesh/service-kit/bus";
+import { subjectToken } from "@devmesh/service-kit/subjects";
+import { createInbox } from "@nats-io/nats-core";
 
-/** Publishes to a device at QoS 0. False without a connection: nothing is queued. */
-export function sendToDevice(bus: Bus, subject: string, payload: Uint8Array): boolean {
-  if (!bus.connected || bus.connection.isClosed() || bus.connection.isDraining()) return false;
-  bus.connection.publish(subject, payload);
-  return true;
+/** Status of the message with which the broker answers a publication without a subscriber. */
+const noResponders = 503;
+
+/** Publishes to devices at QoS 0. */
+export interface DeviceSender {
+  /** False without a connection: nothing is queued. */
+  send(subject: string, payload: Uint8Array): boolean;
+  /** The same; the broker reports when no client of the device subscribes to the subject. */
+  sendExpectingSubscriber(deviceId: string, subject: string, payload: Uint8Array): boolean;
+}
+
+/**
+ * Publishes on a connection in account DEVICES. `onNoSubscriber` gets the id of a device that does not subscribe to what
+ * was sent to it, at once; it must not throw.
+ */
+export function createDeviceSender(bus: Bus, onNoSubscriber: (deviceId: string) => void): DeviceSender {
+  const { connection } = bus;
+  const inbox = `${createInbox(bus.inboxPrefix)}.`;
+  connection.subscribe(`${inbox}*`, {
+    callback: (error, msg) => {
+      if (error !== null) bus.log.error({ err: error }, "missing subscribers cannot be detected");
+      else if (msg.headers?.code === noResponders) onNoSubscriber(msg.subject.slice(inbox.length));
+    },
+  });
+
+  function send(subject: string, payload: Uint8Array, reply?: string): boolean {
+    if (!bus.connected || connection.isClosed() || connection.isDraining()) return false;
+    connection.publish(subject, payload, reply === undefined ? {} : { reply });
+    return true;
+  }
+
+  return {
+    send: (subject, payload) => send(subject, payload),
+    sendExpectingSubscriber: (deviceId, subject, payload) =>
+      send(subject, payload, inbox + subjectToken(deviceId, "device id")),
+  };
 }
 
 /** Subjects that are subscribed to for as long as a bounded number of messages. */

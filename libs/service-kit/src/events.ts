@@ -1,7 +1,7 @@
 import type { EventDeclaration, EventsDeclaration } from "@devmesh/contracts/contract";
 import type { EventSubscription } from "@devmesh/contracts/topology";
 import { jetstream } from "@nats-io/jetstream";
-import { headers, type Msg, type Subscription } from "@nats-io/nats-core";
+import { headers, type Msg, type MsgHdrs, type Subscription } from "@nats-io/nats-core";
 import type { z } from "zod";
 import { assertConnected, type Bus, endSubscription } from "./bus.ts";
 import type { CallContext } from "./context.ts";
@@ -49,6 +49,13 @@ type Publications<E extends EventsDeclaration> = {
 /** What became of a live event: given to the connection, or not, and then why. */
 export type LiveOutcome = "ok" | "too_large" | "disconnected" | "congested" | "failed";
 
+type UnacknowledgedPublications<E extends EventsDeclaration> = {
+  readonly [N in Names<E, false>]: (
+    payload: z.input<E["events"][N]["schema"]>,
+    options?: Pick<PublishOptions, "call">,
+  ) => LiveOutcome;
+};
+
 type LivePublications<E extends EventsDeclaration> = {
   readonly [N in Names<E, true>]: (payload: z.input<E["events"][N]["schema"]>) => LiveOutcome;
 };
@@ -60,6 +67,11 @@ type LivePublications<E extends EventsDeclaration> = {
 export type Publisher<E extends EventsDeclaration> = Publications<E> & {
   /** The same for events whose loss is acceptable: never throws, a loss is logged and counted. */
   readonly bestEffort: Publications<E>;
+  /**
+   * The same for stored events of which so many occur that an acknowledgement each would cost too much. They are stored
+   * in the order of publication.
+   */
+  readonly unacknowledged: UnacknowledgedPublications<E>;
   /**
    * A function for each live event. It never throws or waits: an event that the connection cannot take is dropped and
    * counted.
@@ -76,14 +88,16 @@ export async function createPublisher<E extends EventsDeclaration>(
   if (declared.some(([, { live }]) => live === undefined)) await ensureEventsStream(bus);
   const certain: Record<string, (payload: unknown, options?: PublishOptions) => Promise<void>> = {};
   const bestEffort: typeof certain = {};
-  const live: Record<string, (payload: unknown) => LiveOutcome> = {};
+  const unacknowledged: Record<string, SynchronousPublication> = {};
+  const live: Record<string, SynchronousPublication> = {};
   const congestion = createCongestionGauge(bus);
   for (const [name, declaration] of declared) {
     if (declaration.live) {
-      live[name] = livePublication(bus, events.service, name, declaration, congestion);
+      live[name] = synchronousPublication(bus, events.service, name, declaration, congestion);
       continue;
     }
     const publish = publication(bus, events.service, name, declaration);
+    unacknowledged[name] = synchronousPublication(bus, events.service, name, declaration, congestion);
     certain[name] = publish;
     bestEffort[name] = async (payload, options) => {
       await publish(payload, options).catch((error: unknown) => {
@@ -92,7 +106,7 @@ export async function createPublisher<E extends EventsDeclaration>(
     };
   }
   // The one place where names known at run time meet the types derived from them.
-  return { ...certain, bestEffort, live } as unknown as Publisher<E>;
+  return { ...certain, bestEffort, unacknowledged, live } as unknown as Publisher<E>;
 }
 
 function publication(bus: Bus, service: string, name: string, declaration: EventDeclaration) {
@@ -101,10 +115,8 @@ function publication(bus: Bus, service: string, name: string, declaration: Event
     try {
       const { subject, body } = encodeEvent(service, name, declaration, payload);
       assertConnected(bus);
-      const wire = headers();
-      wire.set(traceHeader, formatTraceparent(options.call?.trace ?? startTrace()));
       await stream.publish(subject, body, {
-        headers: wire,
+        headers: traceHeaders(options.call?.trace ?? startTrace()),
         timeout: Math.max(
           1,
           Math.min(publishTimeoutMs, options.call?.deadline.remainingMs() ?? publishTimeoutMs),
@@ -117,6 +129,12 @@ function publication(bus: Bus, service: string, name: string, declaration: Event
       throw error instanceof ServiceError ? error : ServiceError.of("unavailable", { cause: error });
     }
   };
+}
+
+function traceHeaders(trace: TraceContext): MsgHdrs {
+  const wire = headers();
+  wire.set(traceHeader, formatTraceparent(trace));
+  return wire;
 }
 
 /** The most that live events may wait for a slow connection, in bytes; what comes then is dropped. */
@@ -160,30 +178,32 @@ function createCongestionGauge(bus: Bus): CongestionGauge {
   };
 }
 
-function livePublication(
+type SynchronousPublication = (payload: unknown, options?: Pick<PublishOptions, "call">) => LiveOutcome;
+
+function synchronousPublication(
   bus: Bus,
   service: string,
   name: string,
   declaration: EventDeclaration,
   congestion: CongestionGauge,
-) {
-  const publish = (payload: unknown): LiveOutcome => {
+): SynchronousPublication {
+  const publish: SynchronousPublication = (payload, { call } = {}) => {
     if (!bus.connected) return "disconnected";
     if (congestion.isCongested()) return "congested";
     try {
       const { subject, body } = encodeEvent(service, name, declaration, payload);
       const bytes = Buffer.from(body);
       if (bytes.length > (bus.connection.info?.max_payload ?? 0)) return "too_large";
-      bus.connection.publish(subject, bytes);
+      bus.connection.publish(subject, bytes, call === undefined ? {} : { headers: traceHeaders(call.trace) });
       congestion.add(bytes.length);
       return "ok";
     } catch (error) {
-      bus.log.warn({ err: error, event: name }, "a live event could not be told");
+      bus.log.warn({ err: error, event: name }, "an event could not be published");
       return "failed";
     }
   };
-  return (payload: unknown): LiveOutcome => {
-    const outcome = publish(payload);
+  return (payload, options) => {
+    const outcome = publish(payload, options);
     bus.metrics.eventsPublished.inc({ name, outcome });
     return outcome;
   };

@@ -65,6 +65,26 @@ describe("events", () => {
     expect(await stored()).toBe(before + 1);
   });
 
+  test("are stored in order without an acknowledgement each, with the trace of their call", async () => {
+    const bus = await buses.connect("listener");
+    const heard: [string, string][] = [];
+    subscribe(
+      bus,
+      arrivals,
+      { arrived: ({ id }, { trace }) => void heard.push([id, trace.traceId]) },
+      { mode: "each" },
+    );
+    await bus.flush();
+    const { streams } = await streamManager(speaking);
+    const before = (await streams.info("EVENTS")).state.messages;
+    const call = createCallContext({ timeoutMs: 30_000 });
+    const ids = Array.from({ length: 50 }, (_, nth) => `guest-${nth}`);
+    for (const id of ids) expect(publisher.unacknowledged.arrived({ id, at: 1 }, { call })).toBe("ok");
+    await eventually(() => heard.length === ids.length);
+    expect(heard).toEqual(ids.map((id) => [id, call.trace.traceId]));
+    await eventually(async () => (await streams.info("EVENTS")).state.messages === before + ids.length);
+  });
+
   test("that are unreadable are counted and dropped, and disturb no others", async () => {
     const bus = await buses.connect("sceptic");
     const heard: string[] = [];

@@ -1,6 +1,6 @@
-import { type Bus, connectBus } from "../src/bus.ts";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { type Bus, connectBus } from "../src/bus.ts";
 
 describe("a request", () => {
   let server: TestNatsServer;

@@ -6,30 +6,38 @@ import { isReason } from "@devmesh/service-kit/errors";
 import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events";
 import type { Calls } from "./calls/calls.ts";
 import type { DevicesClient } from "./devices-client.ts";
+import type { OnlineDevices } from "./rpc-bridge.ts";
 import type { DeltaPublisher } from "./shadow/shadow-delta.ts";
 
-interface DeviceEventHandlersOptions {
-  readonly bus: Bus;
+interface EndCallsOptions {
   readonly calls: Pick<Calls, "isWaitingFor" | "endOf">;
   readonly devices: Pick<DevicesClient, "readPresence">;
-  readonly deltas: Pick<DeltaPublisher, "welcome" | "refresh">;
+  readonly online: Pick<OnlineDevices, "delete">;
   readonly clock: Clock;
   /** Ends all calls of `devices`. */
   readonly signal: AbortSignal;
 }
 
+interface DeviceEventHandlersOptions {
+  readonly bus: Bus;
+  readonly deltas: Pick<DeltaPublisher, "welcome" | "refresh">;
+  readonly endCallsIfGone: EndCallsIfGone;
+}
+
 /** How long presence may take to answer, in milliseconds. */
 const presenceTimeoutMs = 2_000;
 
-/** Subscribes to the events of `devices`. */
-export function handleDeviceEvents(options: DeviceEventHandlersOptions): ActiveSubscription {
-  const { bus, calls, devices, deltas, clock, signal } = options;
+/** Ends the calls of a device that `devices` confirms to be gone; rejects if it cannot be asked. */
+export type EndCallsIfGone = (id: string) => Promise<void>;
 
-  /**
-   * Ends the calls of a device that `devices` confirms to be gone: it may be back before the event arrives. Without an
-   * answer the calls keep waiting.
-   */
-  async function endCalls({ id }: { readonly id: string }): Promise<void> {
+/**
+ * A device that seems to be gone is not known to be online any more. It may be back already, so `devices` is asked;
+ * without an answer the calls keep waiting.
+ */
+export function createEndCallsIfGone(options: EndCallsOptions): EndCallsIfGone {
+  const { calls, devices, online, clock, signal } = options;
+  return async (id) => {
+    online.delete(id);
     if (!calls.isWaitingFor(id)) return;
     using call = createCallContext({ timeoutMs: presenceTimeoutMs, signal, clock });
     try {
@@ -39,7 +47,13 @@ export function handleDeviceEvents(options: DeviceEventHandlersOptions): ActiveS
       if (!isReason(error, "device_not_found")) throw error;
       calls.endOf(id, "deleted");
     }
-  }
+  };
+}
+
+/** Subscribes to the events of `devices`. */
+export function handleDeviceEvents(options: DeviceEventHandlersOptions): ActiveSubscription {
+  const { bus, deltas, endCallsIfGone } = options;
+  const endCalls = ({ id }: { readonly id: string }) => endCallsIfGone(id);
 
   // Each replica ends its own calls; one of them publishes deltas.
   const gone = subscribe(

@@ -8,16 +8,23 @@ import type { EndSessions, WipeDevice } from "./broker-housekeeping/wipe-device.
 import type { CallOutcome, Calls } from "./calls/calls.ts";
 import type { DeviceLink, DeviceLinkOptions } from "./calls/device-link.ts";
 import { encodeRequest, parseReply } from "./calls/frame.ts";
-import { deviceTopics, replySource } from "./device-topics.ts";
+import { replySource } from "./device-topics.ts";
 import type { DevicesClient } from "./devices-client.ts";
 import type { BridgeMetrics } from "./metrics.ts";
 
 type Bridge = Implementation<typeof rpcBridge>;
 type CallMethod = Context<typeof rpcBridge, "call">;
 
+/**
+ * Devices that are online as far as this process knows: `devices` has confirmed it, and no event since says otherwise. A
+ * call to one that has just left has no subscriber, which the broker reports, and is then confirmed again.
+ */
+export type OnlineDevices = Pick<Set<string>, "has" | "add" | "delete">;
+
 export interface RpcBridgeOptions {
   readonly calls: Calls;
   readonly devices: Pick<DevicesClient, "readPresence">;
+  readonly online: OnlineDevices;
   readonly link: DeviceLink;
   readonly publisher: Publisher<typeof rpcEvents>;
   readonly streams: DeviceStreams;
@@ -32,32 +39,19 @@ export interface RpcBridgeOptions {
   readonly maxFrameBytes: number;
 }
 
-/** `rpc_in` events being published at one time; beyond it, they are dropped, so that calls never wait. */
-const maxCallEvents = 1_000;
-
 /** Time that an answer "not yet" has to reach its caller, in milliseconds. */
 const answerMarginMs = 200;
 
 /** The use cases of the contract. */
 export function createRpcBridge(options: RpcBridgeOptions): Bridge {
-  const { calls, devices, link, streams, endSessions, wipe, metrics, clock, replica, maxFrameBytes } =
-    options;
-  let callEvents = 0;
+  const { calls, online, link, publisher, streams, endSessions, wipe, metrics, clock } = options;
+  const { replica, maxFrameBytes } = options;
 
-  async function isOnline(deviceId: string, context: CallMethod): Promise<boolean> {
-    return (await devices.readPresence({ id: deviceId }, context)).online;
-  }
-
-  function publishCall(
-    event: Parameters<Publisher<typeof rpcEvents>["rpc_in"]>[0],
-    context: CallMethod,
-  ): void {
-    if (callEvents >= maxCallEvents) {
-      metrics.callEventsDropped.inc();
-      return;
-    }
-    callEvents++;
-    void options.publisher.bestEffort.rpc_in(event, { call: context }).finally(() => callEvents--);
+  /** Asks `devices` only about a device that is not known to be online. */
+  async function isOnline(id: string, context: CallMethod): Promise<boolean> {
+    const isOnline = (await options.devices.readPresence({ id }, context)).online;
+    if (isOnline) online.add(id);
+    return isOnline;
   }
 
   return {
@@ -70,15 +64,18 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
         const request = { id: call.id, src: replySource(device_id, replica), method, ...given };
         const frame = encodeRequest(request, maxFrameBytes) ?? context.fail("frame_too_large");
         // The call's timeout also bounds the wait for `devices`.
-        const online = await Promise.race([isOnline(device_id, context), call.outcome]);
-        if (online === false) return context.fail("device_offline");
-        if (online === true) {
+        const reachable =
+          online.has(device_id) || (await Promise.race([isOnline(device_id, context), call.outcome]));
+        if (reachable === false) return context.fail("device_offline");
+        if (reachable === true) {
           replies = link.awaitReplies(device_id);
-          if (!link.send(deviceTopics.calls(device_id), frame)) return context.fail("broker_unreachable");
-          publishCall(
-            { id: device_id, timestamp: clock.now().toISOString(), func: method, ...given },
-            context,
+          if (!link.sendCall(device_id, frame)) return context.fail("broker_unreachable");
+          const timestamp = clock.now().toISOString();
+          const published = publisher.unacknowledged.rpc_in(
+            { id: device_id, timestamp, func: method, ...given },
+            { call: context },
           );
+          if (published !== "ok") metrics.callEventsDropped.inc();
         }
         return { result: resultOf(await call.outcome, context) };
       } finally {

@@ -11,7 +11,7 @@ import { enforceStorageQuota } from "./broker-housekeeping/storage-quota.ts";
 import { createEndSessions, createWipeDevice } from "./broker-housekeeping/wipe-device.ts";
 import { createCalls } from "./calls/calls.ts";
 import { createDeviceLink } from "./calls/device-link.ts";
-import { handleDeviceEvents } from "./device-event-handlers.ts";
+import { createEndCallsIfGone, handleDeviceEvents } from "./device-event-handlers.ts";
 import { canaryTopic } from "./device-topics.ts";
 import type { RpcBridgeEnv } from "./env.ts";
 import { createDeviceMessages } from "./events/device-messages.ts";
@@ -57,7 +57,16 @@ export async function startRpcBridge(
       provisionDeviceStreams(devicesBus, { maxBytes: env.DEVICE_STREAM_MAX_BYTES, signal: life.signal }),
     ...common,
   });
-  const deviceLink = createDeviceLink({ bus: devicesBus, replica, onReply: replyHandler(calls, metrics) });
+  const online = new Set<string>();
+  const endCallsIfGone = createEndCallsIfGone({ ...common, calls, devices, online });
+  const deviceLink = createDeviceLink({
+    bus: devicesBus,
+    replica,
+    onReply: replyHandler(calls, metrics),
+    onNoSubscriber: (id) => {
+      endCallsIfGone(id).catch((error: unknown) => log.warn({ err: error }, "presence is unknown"));
+    },
+  });
   // Only a publication over MQTT is retained.
   const mqttLink = openMqttLink({
     ...common,
@@ -122,13 +131,16 @@ export async function startRpcBridge(
     metrics,
   });
 
-  const deviceEvents = handleDeviceEvents({ ...common, bus, calls, devices, deltas });
+  const deviceEvents = handleDeviceEvents({ bus, deltas, endCallsIfGone });
 
   // Subscribed before it asks: no change in between is lost.
   const reconcile = createReconciliation({ ...common, devices, deltas });
   await bus.flush();
   reconcile();
-  const ignoreReconnects = bus.onReconnect(reconcile);
+  const ignoreReconnects = bus.onReconnect(() => {
+    online.clear();
+    reconcile();
+  });
 
   const deviceMessages = subscribeToDevices({ bus: devicesBus, messages, stopping, signal: life.signal });
 
@@ -140,6 +152,7 @@ export async function startRpcBridge(
     implementation: createRpcBridge({
       calls,
       devices,
+      online,
       link: deviceLink,
       publisher,
       streams,

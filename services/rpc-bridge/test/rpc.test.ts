@@ -204,6 +204,48 @@ describe("a device call", () => {
     expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
   });
 
+  test("asks the registry about a device once, until the device goes", async () => {
+    let questions = 0;
+    await answering("turbine", () => ({ result: "here" }));
+    mesh.registry.beforePresence = () => void questions++;
+    for (let nth = 0; nth < 3; nth++) expect(await mesh.call({ device_id: "turbine" })).toBe("here");
+    expect(questions).toBe(1);
+    await mesh.registry.events.offline({ id: "turbine", timestamp: new Date().toISOString() });
+    await eventually(async () => {
+      expect(await mesh.call({ device_id: "turbine" })).toBe("here");
+      return questions === 2;
+    });
+    mesh.registry.beforePresence = () => undefined;
+  });
+
+  test("to a device that has just gone is device_offline at once, before its event arrives", async () => {
+    const device = await answering("crane", () => ({ result: "here" }));
+    expect(await mesh.call({ device_id: "crane" })).toBe("here");
+    await device.leave();
+    mesh.registry.add("crane", { online: false });
+    const startedAt = performance.now();
+    expect(await failing(mesh.call({ device_id: "crane" }))).toMatchObject({ reason: "device_offline" });
+    expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
+  });
+
+  test("to a device that has just been deleted is device_not_found at once, before its event arrives", async () => {
+    const device = await answering("winch", () => ({ result: "here" }));
+    expect(await mesh.call({ device_id: "winch" })).toBe("here");
+    await device.leave();
+    mesh.registry.known.delete("winch");
+    const startedAt = performance.now();
+    expect(await failing(mesh.call({ device_id: "winch" }))).toMatchObject({ reason: "device_not_found" });
+    expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
+  });
+
+  test("to an online device that does not subscribe to calls waits for its time", async () => {
+    await connect("mute");
+    for (let nth = 0; nth < 2; nth++)
+      expect(await failing(mesh.call({ device_id: "mute", timeout_ms: 200 }))).toMatchObject({
+        reason: "rpc_timeout",
+      });
+  });
+
   test("ends as device_not_found as soon as its device is deleted", async () => {
     const device = await answering("pump", () => null);
     const call = failing(mesh.call({ device_id: "pump" }));

@@ -1,11 +1,17 @@
-import { type BoundedSubscription, sendToDevice, subscribeBounded } from "@devmesh/device-broker/device-link";
+import {
+  type BoundedSubscription,
+  createDeviceSender,
+  subscribeBounded,
+} from "@devmesh/device-broker/device-link";
 import type { Bus } from "@devmesh/service-kit/bus";
-import { replyTopics, subjectOf } from "../device-topics.ts";
+import { deviceTopics, replyTopics, subjectOf } from "../device-topics.ts";
 
 /** Sends to devices at QoS 0 and receives their replies. */
 export interface DeviceLink {
   /** False when there is no connection; nothing is kept for later. */
   send(topic: string, payload: Buffer): boolean;
+  /** The same for a call; {@link DeviceLinkOptions.onNoSubscriber} gets the device if none of its clients subscribes. */
+  sendCall(deviceId: string, payload: Buffer): boolean;
   /** Subscribes to the replies of one device until the result is disposed. Calls to one device share a subscription. */
   awaitReplies(deviceId: string): Disposable;
 }
@@ -17,6 +23,8 @@ export interface DeviceLinkOptions {
   readonly replica: string;
   /** Must not throw. */
   readonly onReply: (deviceId: string, payload: Buffer) => void;
+  /** Must not throw. */
+  readonly onNoSubscriber: (deviceId: string) => void;
 }
 
 interface Replies {
@@ -32,7 +40,9 @@ const repliesPerCall = 100;
  * broker drops all others. SUB and PUB share a connection, and a route in a cluster, so the subscription exists
  * before the device gets the call.
  */
-export function createDeviceLink({ bus, replica, onReply }: DeviceLinkOptions): DeviceLink {
+export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
+  const { bus, replica, onReply, onNoSubscriber } = options;
+  const sender = createDeviceSender(bus, onNoSubscriber);
   const awaited = new Map<string, Replies>();
 
   function subscribeTo(deviceId: string, calls: number): BoundedSubscription {
@@ -59,7 +69,8 @@ export function createDeviceLink({ bus, replica, onReply }: DeviceLinkOptions): 
   }
 
   return {
-    send: (topic, payload) => sendToDevice(bus, subjectOf(topic), payload),
+    send: (topic, payload) => sender.send(subjectOf(topic), payload),
+    sendCall: (id, payload) => sender.sendExpectingSubscriber(id, subjectOf(deviceTopics.calls(id)), payload),
     awaitReplies(deviceId) {
       const replies = join(deviceId);
       return {
