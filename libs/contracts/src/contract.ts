@@ -42,6 +42,16 @@ export interface MethodDeclaration {
   readonly errors: Readonly<Record<string, ErrorDeclaration>>;
 }
 
+const answersSoon = { deadlineMs: 5_000, errors: {} } as const;
+
+/** The usual method that may be sent again; a declaration spreads it and names what differs. */
+export const idempotent = { ...answersSoon, idempotent: true } as const;
+/** The same for a method that must not be done twice. */
+export const notIdempotent = { ...answersSoon, idempotent: false } as const;
+
+/** The answer of a method that has nothing to say. */
+export const done = z.object({});
+
 /** All that one service answers, as a value: server and client types, subjects, permissions and docs derive from it. */
 export interface ContractDeclaration {
   readonly service: string;

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { readBacklog } from "./backlog.ts";
-import { defineContract, defineEvents, defineLiveEvent, pageOf } from "./contract.ts";
+import { defineContract, defineEvents, defineLiveEvent, done, idempotent, pageOf } from "./contract.ts";
 import { TopicFilter } from "./model/acl.ts";
 import { DataRecord, maxSkip } from "./model/data-record.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { Timestamp } from "./model/time.ts";
 import { Principal } from "./principal.ts";
+
+const ofDevice = z.object({ device_id: DeviceId });
 
 /** What devices published below `db/`. */
 export const data = defineContract({
@@ -17,6 +19,8 @@ export const data = defineContract({
      * device.
      */
     queryRecords: {
+      ...idempotent,
+      deadlineMs: 20_000,
       in: z.object({
         principal: Principal,
         /** Id of the caller's key: reading is shared fairly between keys. */
@@ -39,8 +43,6 @@ export const data = defineContract({
         after: z.string().optional(),
       }),
       out: pageOf(DataRecord),
-      deadlineMs: 20_000,
-      idempotent: true,
       errors: {
         cursor_invalid: {
           code: "invalid_argument",
@@ -56,21 +58,9 @@ export const data = defineContract({
       },
     },
     /** Refuses the device's messages from now on and deletes its records. */
-    purgeDevice: {
-      in: z.object({ device_id: DeviceId }),
-      out: z.object({}),
-      deadlineMs: 25_000,
-      idempotent: true,
-      errors: {},
-    },
+    purgeDevice: { ...idempotent, deadlineMs: 25_000, in: ofDevice, out: done },
     /** Takes messages of the id again, but only those published after this call. */
-    admitDevice: {
-      in: z.object({ device_id: DeviceId }),
-      out: z.object({}),
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: {},
-    },
+    admitDevice: { ...idempotent, in: ofDevice, out: done },
     /** How many messages of devices the broker keeps that are not stored yet. */
     readBacklog,
   },

@@ -1,5 +1,13 @@
 import { z } from "zod";
-import { defineContract, defineEvent, defineEvents, pageOf } from "./contract.ts";
+import {
+  defineContract,
+  defineEvent,
+  defineEvents,
+  done,
+  idempotent,
+  notIdempotent,
+  pageOf,
+} from "./contract.ts";
 import { Acl, FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
 import { CreatedDevice, Device, DeviceCredentials, NewDevice } from "./model/device.ts";
 import { DeviceId } from "./model/device-id.ts";
@@ -9,6 +17,8 @@ import { ShadowDelta } from "./model/shadow.ts";
 import { Timestamp } from "./model/time.ts";
 import { Violation } from "./model/violation.ts";
 import { Principal } from "./principal.ts";
+
+const ofDevice = z.object({ id: DeviceId });
 
 const device_not_found = { code: "not_found", when: "There is no device of that id." } as const;
 const device_being_deleted = {
@@ -41,6 +51,8 @@ export const devices = defineContract({
   methods: {
     /** Oldest first. `limit` is the most that the caller still wants; a page may hold fewer. */
     listDevices: {
+      ...idempotent,
+      deadlineMs: 10_000,
       in: z.object({
         limit: z.int().min(1).optional(),
         after: z.string().optional(),
@@ -49,15 +61,13 @@ export const devices = defineContract({
         filter: z.string().optional(),
       }),
       out: pageOf(Device),
-      deadlineMs: 10_000,
-      idempotent: true,
       errors: { cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." } },
     },
     createDevice: {
+      ...notIdempotent,
+      deadlineMs: 10_000,
       in: NewDevice,
       out: CreatedDevice,
-      deadlineMs: 10_000,
-      idempotent: false,
       errors: {
         device_exists: { code: "conflict", when: "A device of that id exists." },
         device_being_deleted,
@@ -67,14 +77,14 @@ export const devices = defineContract({
     },
     /** What the principal may see of the device. */
     readDevice: {
+      ...idempotent,
       in: z.object({ id: DeviceId, principal: Principal }),
       out: TaggedDevice,
-      deadlineMs: 5_000,
-      idempotent: true,
       errors: { device_not_found },
     },
     /** Checks rights, then the body, then versions; applies all of the patch or nothing. */
     patchDevice: {
+      ...notIdempotent,
       in: z.object({
         id: DeviceId,
         principal: Principal,
@@ -87,8 +97,6 @@ export const devices = defineContract({
         taken_at: Timestamp.optional(),
       }),
       out: TaggedDevice,
-      deadlineMs: 5_000,
-      idempotent: false,
       errors: {
         device_not_found,
         invalid_device,
@@ -110,73 +118,57 @@ export const devices = defineContract({
       },
     },
     /** The delta as the device gets it on `ID/shadow/delta`. */
-    readDelta: {
-      in: z.object({ id: DeviceId }),
-      out: ShadowDelta,
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: { device_not_found },
-    },
+    readDelta: { ...idempotent, in: ofDevice, out: ShadowDelta, errors: { device_not_found } },
     /** Marks the device for deletion and ends its access; the clean-up goes on after the reply. */
     deleteDevice: {
-      in: z.object({ id: DeviceId }),
-      out: z.object({}),
+      ...idempotent,
       deadlineMs: 15_000,
-      idempotent: true,
+      in: ofDevice,
+      out: done,
       errors: { device_not_found },
     },
-    readCredentials: {
-      in: z.object({ id: DeviceId }),
-      out: DeviceCredentials,
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: { device_not_found },
-    },
+    readCredentials: { ...idempotent, in: ofDevice, out: DeviceCredentials, errors: { device_not_found } },
     /** A new MQTT password; the old one is dead and its sessions are closed. */
     rotateToken: {
-      in: z.object({ id: DeviceId }),
-      out: DeviceCredentials.pick({ token: true }),
+      ...notIdempotent,
       deadlineMs: 10_000,
-      idempotent: false,
+      in: ofDevice,
+      out: DeviceCredentials.pick({ token: true }),
       errors: { device_not_found },
     },
     rotatePublicKey: {
-      in: z.object({ id: DeviceId }),
-      out: DeviceCredentials.pick({ public_key: true }),
+      ...notIdempotent,
       deadlineMs: 10_000,
-      idempotent: false,
+      in: ofDevice,
+      out: DeviceCredentials.pick({ public_key: true }),
       errors: { device_not_found },
     },
     /** Whether the device exists and has an MQTT connection, for the bridge to fail fast. */
     readPresence: {
-      in: z.object({ id: DeviceId }),
-      out: z.object({ online: z.boolean() }),
+      ...idempotent,
       deadlineMs: 2_000,
-      idempotent: true,
+      in: ofDevice,
+      out: z.object({ online: z.boolean() }),
       errors: { device_not_found },
     },
     /** MQTT client ids that the device is connected with now, over all servers of the broker. */
-    readConnections: {
-      in: z.object({ id: DeviceId }),
-      out: z.object({ client_ids: z.array(z.string()) }),
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: {},
-    },
+    readConnections: { ...idempotent, in: ofDevice, out: z.object({ client_ids: z.array(z.string()) }) },
     /** What a public key of the device may see, call and query, for streams that are cut by it. */
     readAccess: {
-      in: z.object({ id: DeviceId }),
+      ...idempotent,
+      deadlineMs: 2_000,
+      in: ofDevice,
       out: z.object({
         acl: Acl,
         /** What happened before belongs to an earlier device of that id. */
         created_at: Timestamp,
       }),
-      deadlineMs: 2_000,
-      idempotent: true,
       errors: { device_not_found },
     },
     /** Whether the device's ACL lets a public key call a function or run a query; answers the query. */
     authorize: {
+      ...idempotent,
+      deadlineMs: 2_000,
       in: z.object({
         id: DeviceId,
         action: z.discriminatedUnion("kind", [
@@ -185,8 +177,6 @@ export const devices = defineContract({
         ]),
       }),
       out: z.object({ query: NamedQuery.nullable() }),
-      deadlineMs: 2_000,
-      idempotent: true,
       errors: {
         device_not_found,
         rpc_not_permitted: {

@@ -1,5 +1,13 @@
 import { z } from "zod";
-import { defineContract, defineEvent, defineEvents, pageOf } from "./contract.ts";
+import {
+  defineContract,
+  defineEvent,
+  defineEvents,
+  done,
+  idempotent,
+  notIdempotent,
+  pageOf,
+} from "./contract.ts";
 import { ApiKey, NewApiKey } from "./model/api-key.ts";
 import { Customer, ListedCustomer } from "./model/customer.ts";
 import { DeviceCredentials } from "./model/device.ts";
@@ -19,6 +27,8 @@ export const key_invalid = {
 } as const;
 const customer_not_found = { code: "not_found", when: "There is no such customer." } as const;
 const cursor_invalid = { code: "invalid_argument", when: "`after` is not a cursor of this list." } as const;
+const ofDevice = z.object({ device_id: DeviceId });
+const ofCustomer = z.object({ customer_id: z.string() });
 const page = z.object({ after: z.string().optional(), limit: z.int().min(1).optional() });
 
 /**
@@ -37,27 +47,18 @@ export const keys = defineContract({
   methods: {
     /** The principal of a secret. `revoked` events name `key_id`. */
     verify: {
+      ...idempotent,
+      deadlineMs: 3_000,
       in: z.object({ key: z.string() }),
       out: z.object({ key_id: z.string(), principal: Principal, expires_at: Timestamp.nullable() }),
-      deadlineMs: 3_000,
-      idempotent: true,
-      errors: {
-        key_invalid,
-      },
+      errors: { key_invalid },
     },
     /** Master and device keys, oldest first, nothing else. */
-    listKeys: {
-      in: page,
-      out: pageOf(ApiKey),
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: { cursor_invalid },
-    },
+    listKeys: { ...idempotent, in: page, out: pageOf(ApiKey), errors: { cursor_invalid } },
     createKey: {
+      ...notIdempotent,
       in: NewApiKey,
       out: ApiKey,
-      deadlineMs: 5_000,
-      idempotent: false,
       errors: {
         device_not_found,
         key_contradictory: {
@@ -72,10 +73,9 @@ export const keys = defineContract({
       },
     },
     deleteKey: {
+      ...notIdempotent,
       in: z.object({ id: z.string() }),
-      out: z.object({}),
-      deadlineMs: 5_000,
-      idempotent: false,
+      out: done,
       errors: {
         key_not_found: { code: "not_found", when: "There is no key of that id." },
         last_master_key: {
@@ -86,10 +86,9 @@ export const keys = defineContract({
     },
     /** Makes token and public key of a new device; where a creation was cut off, answers those already made. */
     issueCredentials: {
-      in: z.object({ device_id: DeviceId }),
+      ...idempotent,
+      in: ofDevice,
       out: DeviceCredentials,
-      deadlineMs: 5_000,
-      idempotent: true,
       errors: {
         credentials_revoked: {
           code: "conflict",
@@ -97,93 +96,63 @@ export const keys = defineContract({
         },
       },
     },
-    readCredentials: {
-      in: z.object({ device_id: DeviceId }),
-      out: DeviceCredentials,
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: { device_not_found },
-    },
+    readCredentials: { ...idempotent, in: ofDevice, out: DeviceCredentials, errors: { device_not_found } },
     rotateToken: {
-      in: z.object({ device_id: DeviceId }),
+      ...notIdempotent,
+      in: ofDevice,
       out: DeviceCredentials.pick({ token: true }),
-      deadlineMs: 5_000,
-      idempotent: false,
       errors: { device_not_found },
     },
     rotatePublicKey: {
-      in: z.object({ device_id: DeviceId }),
+      ...notIdempotent,
+      in: ofDevice,
       out: DeviceCredentials.pick({ public_key: true }),
-      deadlineMs: 5_000,
-      idempotent: false,
       errors: { device_not_found },
     },
     /**
      * Ends token, public key and device keys of a device. Returns its last {@link maxKnownClientIds} MQTT client ids.
      */
-    revokeDevice: {
-      in: z.object({ device_id: DeviceId }),
-      out: z.object({ client_ids: z.array(z.string()) }),
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: {},
-    },
+    revokeDevice: { ...idempotent, in: ofDevice, out: z.object({ client_ids: z.array(z.string()) }) },
     /** Drops what `revokeDevice` kept; the id may be issued again. */
-    forgetDevice: {
-      in: z.object({ device_id: DeviceId }),
-      out: z.object({}),
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: {},
-    },
+    forgetDevice: { ...idempotent, in: ofDevice, out: done },
     /** Stores a new customer and queues the mail. The result is the same for a known address. */
     invite: {
+      ...notIdempotent,
+      deadlineMs: 10_000,
       in: z.object({
         email: EmailAddress,
         /** What the caller's share of the mails is counted on. */
         network: z.string().min(1).max(64).optional(),
       }),
-      out: z.object({}),
-      deadlineMs: 10_000,
-      idempotent: false,
-      errors: {},
+      out: done,
     },
     /** Content of an invitation. The mailer reads it when it sends, so that no queue holds a secret. */
     readInvitation: {
-      in: z.object({ customer_id: z.string() }),
+      ...idempotent,
+      in: ofCustomer,
       out: z.object({
         email: z.string(),
         token: z.string(),
         confirmation: z.string(),
         expires_at: Timestamp,
       }),
-      deadlineMs: 5_000,
-      idempotent: true,
       errors: { customer_not_found },
     },
     /** Sets `confirmed_at`; doing it twice is harmless. */
     confirmCustomer: {
+      ...idempotent,
       in: z.object({ confirmation: z.string() }),
       out: z.object({ email: z.string() }),
-      deadlineMs: 5_000,
-      idempotent: true,
       errors: {
         confirmation_invalid: { code: "not_found", when: "The confirmation link is unknown or has expired." },
       },
     },
-    readCustomer: {
-      in: z.object({ customer_id: z.string() }),
-      out: Customer,
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: { customer_not_found },
-    },
+    readCustomer: { ...idempotent, in: ofCustomer, out: Customer, errors: { customer_not_found } },
     /** Takes the whole object posted back: `meta` is replaced, other members must be unchanged. */
     updateCustomer: {
+      ...idempotent,
       in: z.object({ customer_id: z.string(), body: JsonObject }),
       out: Customer,
-      deadlineMs: 5_000,
-      idempotent: true,
       errors: {
         customer_not_found,
         customer_read_only: {
@@ -194,20 +163,8 @@ export const keys = defineContract({
         meta_too_large: { code: "invalid_argument", when: "`meta` exceeds 16 KB." },
       },
     },
-    listCustomers: {
-      in: page,
-      out: pageOf(ListedCustomer),
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: { cursor_invalid },
-    },
-    deleteCustomer: {
-      in: z.object({ customer_id: z.string() }),
-      out: z.object({}),
-      deadlineMs: 5_000,
-      idempotent: false,
-      errors: { customer_not_found },
-    },
+    listCustomers: { ...idempotent, in: page, out: pageOf(ListedCustomer), errors: { cursor_invalid } },
+    deleteCustomer: { ...notIdempotent, in: ofCustomer, out: done, errors: { customer_not_found } },
   },
 });
 

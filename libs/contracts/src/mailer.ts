@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineContract, defineQueue, pageOf } from "./contract.ts";
+import { defineContract, defineQueue, done, idempotent, pageOf } from "./contract.ts";
 import { Timestamp } from "./model/time.ts";
 
 /** Mail to send. It holds no secret: the mailer reads those from the owner. */
@@ -26,26 +26,18 @@ export const mailer = defineContract({
   version: 1,
   methods: {
     listDeadMail: {
+      ...idempotent,
       in: z.object({ after: z.string().optional(), limit: z.int().min(1).optional() }),
       out: pageOf(DeadMail),
-      deadlineMs: 5_000,
-      idempotent: true,
       errors: { cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." } },
     },
     /** Queues a given-up mail again. */
     retryDeadMail: {
+      ...idempotent,
       in: z.object({ id: z.string() }),
-      out: z.object({}),
-      deadlineMs: 5_000,
-      idempotent: true,
+      out: done,
       errors: { mail_not_found: { code: "not_found", when: "There is no given-up mail of that id." } },
     },
-    readQueue: {
-      in: z.object({}),
-      out: z.object({ waiting: z.int(), dead: z.int() }),
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: {},
-    },
+    readQueue: { ...idempotent, in: z.object({}), out: z.object({ waiting: z.int(), dead: z.int() }) },
   },
 });

@@ -1,6 +1,14 @@
 import { z } from "zod";
 import { readBacklog } from "./backlog.ts";
-import { defineContract, defineEvent, defineEvents, defineLiveEvent } from "./contract.ts";
+import {
+  defineContract,
+  defineEvent,
+  defineEvents,
+  defineLiveEvent,
+  done,
+  idempotent,
+  notIdempotent,
+} from "./contract.ts";
 import { FunctionName } from "./model/acl.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { JsonValue } from "./model/json.ts";
@@ -18,6 +26,8 @@ export const rpcBridge = defineContract({
   version: 1,
   methods: {
     call: {
+      ...notIdempotent,
+      deadlineMs: rpcTimeout.max + 5_000,
       in: z.object({
         device_id: DeviceId,
         method: FunctionName,
@@ -27,8 +37,6 @@ export const rpcBridge = defineContract({
       }),
       /** The device's `result`; null where it answered none. */
       out: z.object({ result: JsonValue }),
-      deadlineMs: rpcTimeout.max + 5_000,
-      idempotent: false,
       errors: {
         device_not_found: { code: "not_found", when: "There is no device of that id." },
         device_offline: { code: "conflict", when: "The device has no MQTT connection." },
@@ -53,26 +61,22 @@ export const rpcBridge = defineContract({
     },
     /** Closes the connections of a device under these client ids and drops their sessions; no will is published. */
     endSessions: {
+      ...idempotent,
       in: z.object({ device_id: DeviceId, client_ids: z.array(z.string()) }),
-      out: z.object({}),
-      deadlineMs: 5_000,
-      idempotent: true,
-      errors: {},
+      out: done,
     },
     /** Drops sessions, queued and retained messages of a device whose access has ended. */
     wipeDevice: {
-      in: z.object({ device_id: DeviceId, client_ids: z.array(z.string()) }),
-      out: z.object({}),
+      ...idempotent,
       deadlineMs: 25_000,
-      idempotent: true,
-      errors: {},
+      in: z.object({ device_id: DeviceId, client_ids: z.array(z.string()) }),
+      out: done,
     },
     /** Answers once the broker stores what devices publish. Deprecated: `keys` asks the broker. */
     awaitIngestion: {
+      ...idempotent,
       in: z.object({}),
-      out: z.object({}),
-      deadlineMs: 5_000,
-      idempotent: true,
+      out: done,
       errors: {
         ingestion_not_ready: { code: "unavailable", when: "The broker's streams are not set up yet." },
       },
