@@ -1,6 +1,34 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
-export { Counter };
+/** Seconds: from calls within one machine up to the longest deadline. */
+const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
+
+/** Functions that register a metric each; labels follow its help. */
+export function metricsOn(registry: Registry) {
+  const registers = [registry];
+  return {
+    counter: <L extends string = never>(name: string, help: string, ...labelNames: L[]) =>
+      new Counter({ name, help, labelNames, registers }),
+    gauge: <L extends string = never>(name: string, help: string, ...labelNames: L[]) =>
+      new Gauge({ name, help, labelNames, registers }),
+    /** Read at each scrape; absent while `read` gives null or fails, since an old value would be wrong. */
+    measuredGauge(name: string, help: string, read: () => number | null | Promise<number | null>): void {
+      new Gauge({
+        name,
+        help,
+        registers,
+        async collect() {
+          const value = await (async () => read())().catch(() => null);
+          if (value === null) this.remove();
+          else this.set(value);
+        },
+      });
+    },
+    /** Of durations in seconds. */
+    histogram: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+      new Histogram({ name, help, labelNames, registers, buckets: durationBuckets }),
+  };
+}
 
 /** What the kit measures in every service. Services register their own metrics on `registry`. */
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -17,48 +45,47 @@ const gaugesNamedLikeCounters = [
 /** A registry with the kit's metrics and, if wanted, those of the process. */
 export function createMetrics(options: { readonly processMetrics?: boolean } = {}) {
   const registry = new Registry();
-  const registers = [registry];
+  const { counter, gauge, histogram } = metricsOn(registry);
   if (options.processMetrics === true) {
     collectDefaultMetrics({ register: registry });
     for (const name of gaugesNamedLikeCounters) registry.removeSingleMetric(name);
   }
-  const counter = <L extends string = never>(name: string, help: string, ...labelNames: L[]) =>
-    new Counter({ name: `devmesh_${name}`, help, labelNames, registers });
-  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
-    new Gauge({ name: `devmesh_${name}`, help, labelNames, registers });
   return {
     registry,
     /** By `service`, `method` and `code`: `ok` or an error code. */
-    callSeconds: new Histogram({
-      name: "devmesh_call_duration_seconds",
-      help: "Time to answer a call, by outcome.",
-      labelNames: ["service", "method", "code"],
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
-      registers,
-    }),
-    callsRunning: gauge("calls_running", "Calls being answered.", "service"),
+    callSeconds: histogram(
+      "devmesh_call_duration_seconds",
+      "Time to answer a call, by outcome.",
+      "service",
+      "method",
+      "code",
+    ),
+    callsRunning: gauge("devmesh_calls_running", "Calls being answered.", "service"),
     callRetries: counter(
-      "call_retries_total",
+      "devmesh_call_retries_total",
       "Calls sent again because nobody was there to answer.",
       "service",
       "method",
     ),
-    busConnected: gauge("bus_connected", "1 while connected to the broker.", "user"),
-    busReconnects: counter("bus_reconnects_total", "Connections to the broker that replaced a lost one."),
+    busConnected: gauge("devmesh_bus_connected", "1 while connected to the broker.", "user"),
+    busReconnects: counter(
+      "devmesh_bus_reconnects_total",
+      "Connections to the broker that replaced a lost one.",
+    ),
     /** By `outcome`: `ok`, `failed`, and for live events `too_large`, `disconnected`, `congested`. */
-    eventsPublished: counter("events_published_total", "Events published.", "name", "outcome"),
+    eventsPublished: counter("devmesh_events_published_total", "Events published.", "name", "outcome"),
     /** By `outcome`: `ok`, `unreadable`, `failed`. */
-    eventsHandled: counter("events_handled_total", "Events received.", "name", "outcome"),
+    eventsHandled: counter("devmesh_events_handled_total", "Events received.", "name", "outcome"),
     /** By `outcome`: `ok`, `failed`, `dead`. */
-    jobAttempts: counter("job_attempts_total", "Attempts at queued jobs.", "queue", "outcome"),
+    jobAttempts: counter("devmesh_job_attempts_total", "Attempts at queued jobs.", "queue", "outcome"),
     /** By `outcome`: `ok`, `failed`, `unreadable`. */
     deviceMessages: counter(
-      "device_messages_total",
+      "devmesh_device_messages_total",
       "Messages of devices that were pulled.",
       "consumer",
       "outcome",
     ),
     /** By `outcome`: `allowed`, `denied`, `failed`. */
-    deviceLogins: counter("device_logins_total", "Device logins decided.", "outcome"),
+    deviceLogins: counter("devmesh_device_logins_total", "Device logins decided.", "outcome"),
   };
 }

@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import { metricsOn } from "@devmesh/service-kit/metrics";
+import type { Registry } from "prom-client";
 import type { Unstorable } from "./ingestion/message-check.ts";
 import type { DataStore } from "./store/data-store.ts";
 
@@ -6,47 +7,17 @@ import type { DataStore } from "./store/data-store.ts";
 export type DropReason = Unstorable | "device_deleted" | "refused_by_store" | "overload";
 
 /** Counters of the data service. */
-export interface DataMetrics {
-  /** By QoS: `0`, or `1` for both others. */
-  readonly stored: Counter<"qos">;
-  /** Delivered again after they were stored. */
-  readonly repeated: Counter;
-  readonly dropped: Counter<"reason">;
-  /** Batches that the store could not take; they are retried. */
-  readonly failed: Counter;
-  /** By cause: `age`, `bytes`, `purge`. */
-  readonly deleted: Counter<"cause">;
-}
+export type DataMetrics = ReturnType<typeof createDataMetrics>;
 
 /** Registers the metrics. Each scrape asks the store and the broker. */
-export function createDataMetrics(
-  registry: Registry,
-  store: DataStore,
-  backlog: () => Promise<number>,
-): DataMetrics {
-  const registers = [registry];
-  function gauge(name: string, help: string, read: () => Promise<number | null>): void {
-    new Gauge({
-      name,
-      help,
-      registers,
-      async collect() {
-        const value = await read().catch(() => null);
-        // Absent is unknown; an old value would be wrong.
-        if (value === null) this.remove();
-        else this.set(value);
-      },
-    });
-  }
-  function counter<Label extends string>(name: string, help: string, ...labelNames: Label[]): Counter<Label> {
-    return new Counter({ name, help, labelNames, registers });
-  }
-  gauge(
+export function createDataMetrics(registry: Registry, store: DataStore, backlog: () => Promise<number>) {
+  const { counter, measuredGauge } = metricsOn(registry);
+  measuredGauge(
     "devmesh_data_store_bytes",
     "Size of the stored records, indexes included.",
     async () => (await store.size()).bytes,
   );
-  gauge(
+  measuredGauge(
     "devmesh_data_oldest_record_timestamp_seconds",
     "When the broker received the oldest record; absent without records.",
     async () => {
@@ -54,12 +25,13 @@ export function createDataMetrics(
       return oldest === null ? null : oldest / 1000;
     },
   );
-  gauge(
+  measuredGauge(
     "devmesh_data_backlog_messages",
     "Messages that are acknowledged to devices and not stored yet.",
     backlog,
   );
   return {
+    /** By QoS: `0`, or `1` for both others. */
     stored: counter("devmesh_data_records_stored_total", "Records stored.", "qos"),
     repeated: counter(
       "devmesh_data_messages_repeated_total",
@@ -70,6 +42,7 @@ export function createDataMetrics(
       "devmesh_data_batches_failed_total",
       "Batches that the store could not take; they are retried.",
     ),
+    /** By cause: `age`, `bytes`, `purge`. */
     deleted: counter("devmesh_data_records_deleted_total", "Records deleted.", "cause"),
   };
 }

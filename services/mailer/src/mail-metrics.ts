@@ -1,22 +1,20 @@
 import type { Bus } from "@devmesh/service-kit/bus";
+import { metricsOn } from "@devmesh/service-kit/metrics";
 import type { QueueAdmin } from "@devmesh/service-kit/queue-admin";
-import { Counter, Gauge } from "prom-client";
+import { Gauge } from "prom-client";
 import type { MailQueue } from "./mail-deliveries.ts";
 
 /** Counters besides the attempts at jobs, which the kit counts. */
-export interface MailMetrics {
-  /** Mails that the other side has accepted. */
-  readonly sent: Counter;
-}
+export type MailMetrics = ReturnType<typeof createMailMetrics>;
 
 /** Registers the metrics. Each scrape asks the broker for the length of the queue. */
-export function createMailMetrics(bus: Bus, queue: QueueAdmin<MailQueue>): MailMetrics {
-  const registers = [bus.metrics.registry];
+export function createMailMetrics(bus: Bus, queue: QueueAdmin<MailQueue>) {
+  const { registry } = bus.metrics;
   new Gauge({
     name: "devmesh_mails",
     help: "Mails in the broker: waiting to be sent, or dead after the last attempt.",
     labelNames: ["state"],
-    registers,
+    registers: [registry],
     async collect() {
       this.reset();
       // Absent is unknown; an old value would be wrong, and a wait would delay all other metrics.
@@ -30,7 +28,5 @@ export function createMailMetrics(bus: Bus, queue: QueueAdmin<MailQueue>): MailM
       }
     },
   });
-  return {
-    sent: new Counter({ name: "devmesh_mails_sent_total", help: "Mails that were accepted.", registers }),
-  };
+  return { sent: metricsOn(registry).counter("devmesh_mails_sent_total", "Mails that were accepted.") };
 }

@@ -1,32 +1,25 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import { metricsOn } from "@devmesh/service-kit/metrics";
+import type { Registry } from "prom-client";
 
 /** What the bridge counts. */
 export type BridgeMetrics = ReturnType<typeof createBridgeMetrics>;
 
 /** Registers the bridge's metrics; each scrape reads `callsInFlight`. */
 export function createBridgeMetrics(registry: Registry, callsInFlight: () => number) {
-  const registers = [registry];
-  const counter = (name: string, help: string) => new Counter({ name, help, registers });
-  const counterByReason = (name: string, help: string) =>
-    new Counter({ name, help, labelNames: ["why"], registers });
-  new Gauge({
-    name: "devmesh_rpc_calls_in_flight",
-    help: "Device calls that wait for an answer.",
-    registers,
-    collect() {
-      this.set(callsInFlight());
-    },
-  });
+  const { counter, measuredGauge } = metricsOn(registry);
+  measuredGauge("devmesh_rpc_calls_in_flight", "Device calls that wait for an answer.", callsInFlight);
   return {
     /** `unreadable`, or `unexpected`: late, repeated, or for another replica. */
-    repliesIgnored: counterByReason(
+    repliesIgnored: counter(
       "devmesh_rpc_replies_ignored_total",
       "Replies of devices that no call waits for.",
+      "why",
     ),
     /** `topic`, `not_json`, `too_large`, `too_many`, `overload`, `failed`. */
-    messagesDropped: counterByReason(
+    messagesDropped: counter(
       "devmesh_device_messages_dropped_total",
       "Messages of devices that were given up.",
+      "why",
     ),
     /** Messages for persistent sessions alone, and unreleased ones at QoS 2. */
     queuedMessagesDropped: counter(
@@ -34,9 +27,10 @@ export function createBridgeMetrics(registry: Registry, callsInFlight: () => num
       "Messages dropped that waited for kept MQTT sessions, because the broker's storage filled up.",
     ),
     /** `too_many` of a device, or `expired`. */
-    sessionsEnded: counterByReason(
+    sessionsEnded: counter(
       "devmesh_device_sessions_ended_total",
       "Kept MQTT sessions of devices that were ended.",
+      "why",
     ),
     retainedMessagesCleared: counter(
       "devmesh_device_retained_messages_cleared_total",

@@ -2,7 +2,8 @@ import type { Throttling } from "@devmesh/contracts/model/notification";
 import type { OpenDeviceConnection } from "@devmesh/device-broker/connections";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
-import { Counter, type Registry } from "prom-client";
+import { metricsOn } from "@devmesh/service-kit/metrics";
+import type { Registry } from "prom-client";
 import type { z } from "zod";
 import type { DevicesOptions } from "../devices-options.ts";
 import type { DeviceEventPublisher } from "../registry/device-events.ts";
@@ -43,12 +44,11 @@ const closeAgainAfterMs = 2_000;
 export function startThrottling(options: ThrottlingOptions): ThrottleDevice {
   const { connections, events, limits, registry, background, clock, log } = options;
   const refused = new Map<string, { readonly ms: number; readonly untilMs: number }>();
-  const count = new Counter({
-    name: "devmesh_devices_throttled_total",
-    help: "Times that a device was kept out of the broker for a while.",
-    labelNames: ["why"],
-    registers: [registry],
-  });
+  const count = metricsOn(registry).counter(
+    "devmesh_devices_throttled_total",
+    "Times that a device was kept out of the broker for a while.",
+    "why",
+  );
 
   /** Null while the device is refused already. */
   function nextRefusal(deviceId: string): number | null {

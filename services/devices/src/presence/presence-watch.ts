@@ -2,7 +2,8 @@ import type { deviceEvents } from "@devmesh/contracts/devices";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
-import { Gauge, type Registry } from "prom-client";
+import { metricsOn } from "@devmesh/service-kit/metrics";
+import type { Registry } from "prom-client";
 import type { DevicesOptions } from "../devices-options.ts";
 import type { Presence } from "../registry/device-view.ts";
 import type { PresenceReport } from "../store/device-store.ts";
@@ -56,21 +57,13 @@ export function registerPresenceMetrics(
   registry: Registry,
   presence: Pick<PresenceWatch, "devicesOnline" | "connections">,
 ): void {
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read());
-      },
-    });
-  gauge(
+  const { measuredGauge } = metricsOn(registry);
+  measuredGauge(
     "devmesh_devices_online",
     "Devices with at least one open MQTT connection.",
     () => presence.devicesOnline,
   );
-  gauge(
+  measuredGauge(
     "devmesh_devices_mqtt_connections",
     "Open MQTT connections of all devices.",
     () => presence.connections,

@@ -1,7 +1,6 @@
 import type { PrincipalKind } from "@devmesh/contracts/principal";
-import type { Metrics } from "@devmesh/service-kit/metrics";
+import { type Metrics, metricsOn } from "@devmesh/service-kit/metrics";
 import type { EndpointStats } from "@devmesh/service-kit/serve";
-import { Gauge, Histogram } from "prom-client";
 
 export interface EndedRequest {
   /** Pattern of the path; the path itself is never a label. */
@@ -24,18 +23,16 @@ export interface HttpMetrics {
 
 /** Registers the metrics of requests. */
 export function createHttpMetrics({ registry }: Metrics): HttpMetrics {
-  const seconds = new Histogram({
-    name: "devmesh_http_request_duration_seconds",
-    help: "Time to answer a request, by route.",
-    labelNames: ["route", "method", "status", "key"],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
-    registers: [registry],
-  });
-  const running = new Gauge({
-    name: "devmesh_http_requests_running",
-    help: "Requests being answered.",
-    registers: [registry],
-  });
+  const { gauge, histogram } = metricsOn(registry);
+  const seconds = histogram(
+    "devmesh_http_request_duration_seconds",
+    "Time to answer a request, by route.",
+    "route",
+    "method",
+    "status",
+    "key",
+  );
+  const running = gauge("devmesh_http_requests_running", "Requests being answered.");
   const answered = {
     name: "http",
     subject: "http",

@@ -1,5 +1,5 @@
 import type { Clock } from "@devmesh/service-kit/clock";
-import { Counter, type Metrics } from "@devmesh/service-kit/metrics";
+import { type Metrics, metricsOn } from "@devmesh/service-kit/metrics";
 import { digestSecret } from "../api-keys/secret.ts";
 import type { Encryption } from "../store/encryption.ts";
 
@@ -44,12 +44,11 @@ interface MailAllowanceOptions {
 /** Limits the mails of an hour. */
 export function createMailAllowance(options: MailAllowanceOptions): TakeMailSlot {
   const { store, clock, encryption, registry, limits } = options;
-  const invitations = new Counter({
-    name: "devmesh_invitations_total",
-    help: "Invitations asked for, by what became of them.",
-    labelNames: ["outcome"],
-    registers: [registry],
-  });
+  const invitations = metricsOn(registry).counter(
+    "devmesh_invitations_total",
+    "Invitations asked for, by what became of them.",
+    "outcome",
+  );
   // Only addresses that are confirmed have the last quarter: anybody can make a customer who is not.
   const forStrangers = limits.total - Math.floor(limits.total / 4);
 
