@@ -1,17 +1,16 @@
 import { keys } from "../keys.ts";
 import { Customer } from "../model/customer.ts";
 import { JsonObject } from "../model/json.ts";
-import { apiPrefix, defineRoutes } from "./route.ts";
+import { defineRoutes, get, post } from "./route.ts";
 
 const tag = "Customer access";
-const path = `${apiPrefix}/customer`;
+const path = "/customer";
 const aliases = ["/customer"];
 
 /** What a customer does with the access token from the mail (api.md, Customers). */
 export const customerAccess = defineRoutes({
   readCustomer: {
-    method: "get",
-    path,
+    ...get(path),
     aliases,
     tag,
     summary: "Read the customer object",
@@ -20,8 +19,7 @@ export const customerAccess = defineRoutes({
     calls: [{ contract: keys, methods: ["readCustomer"] }],
   },
   updateCustomer: {
-    method: "post",
-    path,
+    ...post(path),
     aliases,
     tag,
     summary: "Replace the customer's metadata",

@@ -7,7 +7,7 @@ import { DeviceId } from "../model/device-id.ts";
 import { JsonObject } from "../model/json.ts";
 import { TimestampInput } from "../model/time.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
-import { apiPrefix, defineRoutes, queryInteger } from "./route.ts";
+import { defineRoutes, get, post, queryInteger } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
 
 const tag = "Device access";
@@ -18,8 +18,7 @@ const VisibleDevice = z.object({ id: DeviceId, shadow: JsonObject }).meta({ id: 
 /** What a device's public key may do, limited by the device's ACL (api.md, Device public key and the ACL). */
 export const deviceAccess = defineRoutes({
   readOwnDevice: {
-    method: "get",
-    path: `${apiPrefix}/m/device`,
+    ...get("/m/device"),
     tag,
     summary: "Read the device, cut by its ACL",
     auth: ["public_key"],
@@ -27,8 +26,7 @@ export const deviceAccess = defineRoutes({
     calls: [{ contract: devices, methods: ["readDevice"] }],
   },
   patchOwnDevice: {
-    method: "post",
-    path: `${apiPrefix}/m/device`,
+    ...post("/m/device"),
     tag,
     summary: "Change the shadow as far as the ACL allows",
     description: "A body with any member that the ACL does not cover is refused whole.",
@@ -38,8 +36,7 @@ export const deviceAccess = defineRoutes({
     calls: [{ contract: devices, methods: ["patchDevice"] }],
   },
   runNamedQuery: {
-    method: "get",
-    path: `${apiPrefix}/m/device/data/:name`,
+    ...get("/m/device/data/:name"),
     tag,
     summary: "Run a named query of the device's ACL",
     description: "The caller may narrow the query; a larger `limit` than the query's is clamped to it.",
@@ -66,8 +63,7 @@ export const deviceAccess = defineRoutes({
     ],
   },
   callOwnFunction: {
-    method: "post",
-    path: `${apiPrefix}/m/device/rpc/:func`,
+    ...post("/m/device/rpc/:func"),
     tag,
     summary: "Call a function that the ACL lists",
     auth: ["public_key"],

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { devices } from "../devices.ts";
 import { DeviceId } from "../model/device-id.ts";
 import { JsonObject, JsonValue } from "../model/json.ts";
-import { apiPrefix, defineRoutes } from "./route.ts";
+import { defineRoutes, get, post } from "./route.ts";
 
 const tag = "Device key";
-const path = `${apiPrefix}/device`;
+const path = "/device";
 
 /** The device reduced to the `app` sections of its shadow. */
 const AppDevice = z
@@ -20,8 +20,7 @@ const AppDevice = z
 /** What a device key may do (api.md, Device key). Its `GET /data` is in stored-data.ts. */
 export const deviceKey = defineRoutes({
   readAppDevice: {
-    method: "get",
-    path,
+    ...get(path),
     tag,
     summary: "Read the `app` sections of the device",
     auth: ["device_key"],
@@ -29,8 +28,7 @@ export const deviceKey = defineRoutes({
     calls: [{ contract: devices, methods: ["readDevice"] }],
   },
   patchAppDevice: {
-    method: "post",
-    path,
+    ...post(path),
     tag,
     summary: "Change the `app` sections of the shadow",
     description: "A body with any other member is refused whole.",

@@ -11,7 +11,7 @@ import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
 import { checkShadowOf } from "../model/shadow-structure.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
-import { apiPrefix, defineRoutes, QueryBoolean, queryInteger } from "./route.ts";
+import { apiPrefix, defineRoutes, get, post, QueryBoolean, queryInteger } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
 
 const auth = ["master"] as const;
@@ -35,8 +35,7 @@ const etag = { ETag: "Covers name, acl and shadow as stored." } as const;
 /** What the vendor does with a master key: devices, RPC, keys, customers, and what runs the mesh (api.md). */
 export const masterKey = defineRoutes({
   listDevices: {
-    method: "get",
-    path: `${apiPrefix}/devices`,
+    ...get("/devices"),
     ...tagged.Devices,
     summary: "List devices, oldest first",
     description: "All of them, streamed, unless `limit` is given; then `Link` with rel=next leads on.",
@@ -56,8 +55,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: devices, methods: ["listDevices"] }],
   },
   createDevice: {
-    method: "post",
-    path: `${apiPrefix}/devices`,
+    ...post("/devices"),
     ...tagged.Devices,
     summary: "Create a device",
     body: { schema: NewDevice, optional: true, checkBesides: checkShadowOf },
@@ -71,8 +69,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: devices, methods: ["createDevice"] }],
   },
   readDevice: {
-    method: "get",
-    path: `${apiPrefix}/devices/:id`,
+    ...get("/devices/:id"),
     ...tagged.Devices,
     summary: "Read a device",
     ...ofDevice,
@@ -80,8 +77,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: devices, methods: ["readDevice"] }],
   },
   patchDevice: {
-    method: "post",
-    path: `${apiPrefix}/devices/:id`,
+    ...post("/devices/:id"),
     ...tagged.Devices,
     summary: "Change name, ACL or shadow",
     description:
@@ -106,8 +102,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: devices, methods: ["deleteDevice"] }],
   },
   readCredentials: {
-    method: "get",
-    path: `${apiPrefix}/devices/:id/credentials`,
+    ...get("/devices/:id/credentials"),
     ...tagged.Devices,
     summary: "Read a device's MQTT password and public key",
     ...ofDevice,
@@ -115,8 +110,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: devices, methods: ["readCredentials"] }],
   },
   rotateToken: {
-    method: "post",
-    path: `${apiPrefix}/devices/:id/token`,
+    ...post("/devices/:id/token"),
     ...tagged.Devices,
     summary: "Give a device a new MQTT password",
     description: "The old one is dead within a second and its sessions are closed.",
@@ -125,8 +119,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: devices, methods: ["rotateToken"] }],
   },
   rotatePublicKey: {
-    method: "post",
-    path: `${apiPrefix}/devices/:id/public_key`,
+    ...post("/devices/:id/public_key"),
     ...tagged.Devices,
     summary: "Give a device a new public key",
     ...ofDevice,
@@ -134,8 +127,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: devices, methods: ["rotatePublicKey"] }],
   },
   callFunction: {
-    method: "post",
-    path: `${apiPrefix}/devices/:id/rpc/:func`,
+    ...post("/devices/:id/rpc/:func"),
     ...tagged.RPC,
     summary: "Call a function of a device with parameters",
     ...ofFunction,
@@ -145,8 +137,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: rpcBridge, methods: ["call"] }],
   },
   callFunctionWithoutParams: {
-    method: "get",
-    path: `${apiPrefix}/devices/:id/rpc/:func`,
+    ...get("/devices/:id/rpc/:func"),
     ...tagged.RPC,
     summary: "Call a function of a device without parameters",
     ...ofFunction,
@@ -155,16 +146,14 @@ export const masterKey = defineRoutes({
     calls: [{ contract: rpcBridge, methods: ["call"] }],
   },
   listKeys: {
-    method: "get",
-    path: `${apiPrefix}/keys`,
+    ...get("/keys"),
     ...tagged.Keys,
     summary: "List master and device keys",
     answers: { 200: { description: "The keys.", json: z.array(ApiKey) } },
     calls: [{ contract: keys, methods: ["listKeys"] }],
   },
   createKey: {
-    method: "post",
-    path: `${apiPrefix}/keys`,
+    ...post("/keys"),
     ...tagged.Keys,
     summary: "Create a key",
     description: "No body makes a master key; `device_id` makes a device key.",
@@ -184,8 +173,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: keys, methods: ["deleteKey"] }],
   },
   listCustomers: {
-    method: "get",
-    path: `${apiPrefix}/customers`,
+    ...get("/customers"),
     ...tagged.Customers,
     summary: "List customers",
     answers: { 200: { description: "The customers, without their tokens.", json: z.array(ListedCustomer) } },
@@ -202,16 +190,14 @@ export const masterKey = defineRoutes({
     calls: [{ contract: keys, methods: ["deleteCustomer"] }],
   },
   listDeadMail: {
-    method: "get",
-    path: `${apiPrefix}/mail/dead`,
+    ...get("/mail/dead"),
     ...tagged.Mail,
     summary: "List mail that was given up",
     answers: { 200: { description: "The mail.", json: z.array(DeadMail) } },
     calls: [{ contract: mailer, methods: ["listDeadMail"] }],
   },
   retryDeadMail: {
-    method: "post",
-    path: `${apiPrefix}/mail/dead/:id/retry`,
+    ...post("/mail/dead/:id/retry"),
     ...tagged.Mail,
     summary: "Queue a given-up mail again",
     params: identified,
@@ -220,8 +206,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: mailer, methods: ["retryDeadMail"] }],
   },
   readMqttAddress: {
-    method: "get",
-    path: `${apiPrefix}/mqtt`,
+    ...get("/mqtt"),
     ...tagged.Devices,
     summary: "See where devices connect by MQTT",
     answers: {
@@ -230,8 +215,7 @@ export const masterKey = defineRoutes({
     calls: [],
   },
   readMesh: {
-    method: "get",
-    path: `${apiPrefix}/mesh`,
+    ...get("/mesh"),
     ...tagged.Mesh,
     summary: "See which services run and what waits in their queues",
     description: `With \`Accept: text/event-stream\` it is told anew every 2 s, each event's \`data\` being what the JSON would be, until the

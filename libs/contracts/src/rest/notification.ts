@@ -2,7 +2,7 @@ import { z } from "zod";
 import { devices } from "../devices.ts";
 import { DeviceId } from "../model/device-id.ts";
 import { Notification } from "../model/notification.ts";
-import { apiPrefix, defineRoutes, queryInteger } from "./route.ts";
+import { defineRoutes, get, queryInteger } from "./route.ts";
 
 const tag = "Notification stream";
 
@@ -39,8 +39,7 @@ const answers = {
 /** Events of the mesh as they happen (api.md, Notification stream). */
 export const notificationStream = defineRoutes({
   followNotifications: {
-    method: "get",
-    path: `${apiPrefix}/notify`,
+    ...get("/notify"),
     tag,
     summary: "Hear what happens to all devices",
     description,
@@ -62,8 +61,7 @@ export const notificationStream = defineRoutes({
     stream: true,
   },
   followOwnNotifications: {
-    method: "get",
-    path: `${apiPrefix}/m/device/notify`,
+    ...get("/m/device/notify"),
     tag,
     summary: "Hear what happens to the device, cut by its ACL",
     description: `${description}

@@ -62,6 +62,11 @@ export function defineRoutes<const R extends Readonly<Record<string, RouteDeclar
 /** Prefix of all paths except those in mails and in older clients. */
 export const apiPrefix = "/api/v2";
 
+/** Method and path of a route below {@link apiPrefix}. */
+export const get = (path: string) => ({ method: "get", path: apiPrefix + path }) as const;
+/** The same for a POST. */
+export const post = (path: string) => ({ method: "post", path: apiPrefix + path }) as const;
+
 /** An integer in a query string: digits with an optional minus sign, nothing else. */
 export function queryInteger(bounds: { min: number; max: number; default?: number; description?: string }) {
   const meta = {

@@ -3,13 +3,12 @@ import { data } from "../data.ts";
 import { DataRecord, defaultRecordLimit, maxRecordLimit, maxSkip } from "../model/data-record.ts";
 import { DeviceId } from "../model/device-id.ts";
 import { TimestampInput } from "../model/time.ts";
-import { apiPrefix, defineRoutes, queryInteger } from "./route.ts";
+import { defineRoutes, get, queryInteger } from "./route.ts";
 
 /** `GET /data`, for master keys and device keys (api.md, Stored data). */
 export const storedData = defineRoutes({
   queryRecords: {
-    method: "get",
-    path: `${apiPrefix}/data`,
+    ...get("/data"),
     tag: "Stored data",
     summary: "Read stored records, oldest first",
     description:
