@@ -215,6 +215,19 @@ export function isDuplicateKey(error: unknown, index?: string): boolean {
   return isOf(index, error.message);
 }
 
+/** Whether a write succeeded; false when a unique index, of one of these names or any, refused it. */
+export async function unlessDuplicate(write: Promise<unknown>, ...indexes: string[]): Promise<boolean> {
+  try {
+    await write;
+    return true;
+  } catch (error) {
+    const refused =
+      indexes.length === 0 ? isDuplicateKey(error) : indexes.some((index) => isDuplicateKey(error, index));
+    if (refused) return false;
+    throw error;
+  }
+}
+
 const duplicateKey = 11_000;
 
 /**

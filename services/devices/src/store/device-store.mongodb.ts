@@ -3,6 +3,7 @@ import {
   isDuplicateKey,
   type MongoStore,
   openMongo,
+  unlessDuplicate,
 } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import type { OperationKind, PendingOperation } from "../deletion/pending-operation.ts";
@@ -90,9 +91,7 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
         counters.findOneAndUpdate({ _id }, { $inc: { last: 1 } }, { returnDocument: "after" }),
       );
       if (counted !== null) return counted.last;
-      await run(signal, () => counters.insertOne({ _id, last: 0 })).catch((error: unknown) => {
-        if (!isDuplicateKey(error)) throw error;
-      });
+      await unlessDuplicate(run(signal, () => counters.insertOne({ _id, last: 0 })));
     }
   }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type CollectionDeclaration, isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
+import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
 import { type CredentialDocument, credentialCollection } from "../credentials/credential-store.mongodb.ts";
 import { bytesAsBuffers } from "../store/bytes.mongodb.ts";
 import type { ApiKeyStore, StoredApiKey } from "./api-key-store.ts";
@@ -182,14 +182,9 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
     },
   };
 
-  async function insert(document: ApiKeyDocument, signal: AbortSignal): Promise<boolean> {
-    try {
-      await run(signal, () => keys.insertOne(document));
-      return true;
-    } catch (error) {
-      if (isDuplicateKey(error, oneOfDigest) || isDuplicateKey(error, oneMadeAtStart)) return false;
-      throw error;
-    }
+  function insert(document: ApiKeyDocument, signal: AbortSignal): Promise<boolean> {
+    const inserted = run(signal, () => keys.insertOne(document));
+    return unlessDuplicate(inserted, oneOfDigest, oneMadeAtStart);
   }
 }
 

@@ -1,5 +1,5 @@
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
-import { type CollectionDeclaration, isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
+import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
 import { bytesAsBuffers } from "../store/bytes.mongodb.ts";
 import type { CredentialStore, StoredCredentials, StoredSecret } from "./credential-store.ts";
 
@@ -50,14 +50,10 @@ export function createMongoCredentialStore({ db, run }: MongoStore): CredentialS
   return {
     async issue({ deviceId, epoch, token, publicKey }, signal) {
       for (;;) {
-        try {
-          await run(signal, () =>
-            devices.insertOne({ _id: deviceId, epoch, token, public_key: publicKey, clients: [] }),
-          );
-          return { deviceId, epoch, token, publicKey };
-        } catch (error) {
-          if (!isDuplicateKey(error, "_id_")) throw error;
-        }
+        const inserted = run(signal, () =>
+          devices.insertOne({ _id: deviceId, epoch, token, public_key: publicKey, clients: [] }),
+        );
+        if (await unlessDuplicate(inserted, "_id_")) return { deviceId, epoch, token, publicKey };
         const held = await run(signal, () =>
           devices.findOne({ _id: deviceId }, { projection: { clients: 0 }, signal }),
         );

@@ -1,4 +1,4 @@
-import { type CollectionDeclaration, isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
+import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
 import { bytesAsBuffers } from "../store/bytes.mongodb.ts";
 import type { CustomerStore, StoredCustomer } from "./customer-store.ts";
 
@@ -29,14 +29,9 @@ export function createMongoCustomerStore({ db, run }: MongoStore): CustomerStore
   const customers = db.collection<CustomerDocument>(customerCollection.name, bytesAsBuffers);
 
   return {
-    async insert({ id, ...customer }, signal) {
-      try {
-        await run(signal, () => customers.insertOne({ _id: id, ...customer }));
-        return true;
-      } catch (error) {
-        if (isDuplicateKey(error, oneOfAddress)) return false;
-        throw error;
-      }
+    insert({ id, ...customer }, signal) {
+      const inserted = run(signal, () => customers.insertOne({ _id: id, ...customer }));
+      return unlessDuplicate(inserted, oneOfAddress);
     },
     async find(id, signal) {
       return customerOf(await run(signal, () => customers.findOne({ _id: id }, { signal })));

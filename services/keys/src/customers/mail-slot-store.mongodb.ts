@@ -1,4 +1,4 @@
-import { type CollectionDeclaration, isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
+import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
 import type { MailSlotStore } from "./mail-allowance.ts";
 
 interface MailWindowDocument {
@@ -49,7 +49,9 @@ export function createMongoMailSlotStore({ db, run }: MongoStore): MailSlotStore
           windows.findOneAndUpdate({ _id: window }, update, { returnDocument: "before" }),
         );
         if (before !== null) return before.taken.filter((at) => at > since).length < limit;
-        await open(window, now, signal);
+        // Separate from taking: an upsert that meets another one does not return the document before it.
+        const empty = { _id: window, taken: [], last_taken: now };
+        await unlessDuplicate(run(signal, () => windows.insertOne(empty)));
       }
     },
     async giveBack(window, takenAt, signal) {
@@ -59,13 +61,4 @@ export function createMongoMailSlotStore({ db, run }: MongoStore): MailSlotStore
       await run(signal, () => windows.deleteMany(expiredWindows(before)));
     },
   };
-
-  /** Separate from taking: an upsert that meets another one does not return the document before it. */
-  async function open(window: string, now: number, signal: AbortSignal): Promise<void> {
-    try {
-      await run(signal, () => windows.insertOne({ _id: window, taken: [], last_taken: now }));
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-    }
-  }
 }

@@ -1,4 +1,4 @@
-import { isDuplicateKey, openMongo } from "@devmesh/store/mongodb";
+import { openMongo, unlessDuplicate } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import { apiKeyCollection, createMongoApiKeyStore } from "../api-keys/api-key-store.mongodb.ts";
 import { createMongoCredentialStore, credentialCollection } from "../credentials/credential-store.mongodb.ts";
@@ -25,12 +25,8 @@ export async function openMongoKeyStore(url: MongoUrl, signal: AbortSignal): Pro
     mailSlots: createMongoMailSlotStore(store),
     async putSettingIfAbsent(name, value, signal) {
       for (;;) {
-        try {
-          await store.run(signal, () => settings.insertOne({ _id: name, value }));
-          return value;
-        } catch (error) {
-          if (!isDuplicateKey(error)) throw error;
-        }
+        const inserted = store.run(signal, () => settings.insertOne({ _id: name, value }));
+        if (await unlessDuplicate(inserted)) return value;
         const stored = await store.run(signal, () => settings.findOne({ _id: name }, { signal }));
         // It is never removed, but a primary that was just elected may not return it yet.
         if (stored !== null) return stored.value;

@@ -1,4 +1,4 @@
-import { isDuplicateKey } from "@devmesh/store/mongodb";
+import { unlessDuplicate } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { Binary, MongoServerError } from "mongodb";
 import { weightOf } from "../../retention/record-weight.ts";
@@ -33,12 +33,8 @@ export async function appendRecords(
     }
     const last = documents.at(-1);
     if (last === undefined) return { stored: 0, repeated, refused, ids };
-    try {
-      await run((options) => records.insertMany(documents, options));
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-      throw new StoreUnavailable("the lease expired and another process took it", { cause: error });
-    }
+    if (!(await unlessDuplicate(run((options) => records.insertMany(documents, options)))))
+      throw new StoreUnavailable("the lease expired and another process took it");
     noteStored(last._id);
     return { stored: documents.length, repeated, refused, ids };
   });
@@ -50,15 +46,10 @@ export async function appendRecords(
 
   /** Which of the messages have a record, by {@link nameOf}. */
   async function storedBefore(batch: readonly DataMessage[]): Promise<Set<string>> {
-    const sequences = new Map<string, number[]>();
-    for (const { delivery } of batch) {
-      if (delivery === null) continue;
-      const known = sequences.get(delivery.streamCreated);
-      if (known === undefined) sequences.set(delivery.streamCreated, [delivery.sequence]);
-      else known.push(delivery.sequence);
-    }
+    const deliveries = batch.flatMap(({ delivery }) => delivery ?? []);
     const stored = new Set<string>();
-    for (const [stream, all] of sequences) {
+    for (const [stream, ofStream] of Map.groupBy(deliveries, ({ streamCreated }) => streamCreated)) {
+      const all = ofStream.map(({ sequence }) => sequence);
       const found = await run((options) =>
         records
           .find({ stream, sequence: amongAll(all) }, { ...options, hint: recordIndexes.delivery })

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { isDuplicateKey } from "@devmesh/store/mongodb";
+import { unlessDuplicate } from "@devmesh/store/mongodb";
 import { Binary } from "mongodb";
 import type { DeviceBytes } from "../../retention/heaviest-first.ts";
 import {
@@ -89,11 +89,9 @@ export function createSearchSegments(
   }
 
   async function noteIndexed(to: number): Promise<void> {
-    await run((options) =>
-      indexed.updateOne({ _id: "sealed" }, { $max: { to } }, { upsert: true, ...options }),
-    ).catch((error: unknown) => {
-      if (!isDuplicateKey(error)) throw error;
-    });
+    await unlessDuplicate(
+      run((options) => indexed.updateOne({ _id: "sealed" }, { $max: { to } }, { upsert: true, ...options })),
+    );
   }
 
   /** The end of the run that begins at `from`: full by ids or by bytes; null when it is not complete yet. */
@@ -150,14 +148,7 @@ export function createSearchSegments(
     const buildId = `${from}-${randomUUID()}`;
     await writeSlices(buildId, signature);
     const segment: SegmentDocument = { _id: from, to, build: buildId, earliest, latest, weight };
-    const isOurs = await run((options) => segments.insertOne(segment, options)).then(
-      () => true,
-      (error: unknown) => {
-        if (isDuplicateKey(error)) return false;
-        throw error;
-      },
-    );
-    if (isOurs) {
+    if (await unlessDuplicate(run((options) => segments.insertOne(segment, options)))) {
       await noteIndexed(to);
       await count(segment);
     }

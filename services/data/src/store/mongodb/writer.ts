@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { isDuplicateKey, type MongoStore } from "@devmesh/store/mongodb";
+import { type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { OutcomeUnknown } from "../data-store.ts";
 import type { Collections, WriterDocument } from "./collections.ts";
@@ -52,12 +52,12 @@ export async function createWriter(
   leaseMs: number,
 ): Promise<Writer> {
   const first: WriterDocument = { _id: "writer", holder: null, until: new Date(0), visible: 0, next: 1 };
-  await run((options) =>
-    writer.updateOne({ _id: "writer" }, { $setOnInsert: first }, { upsert: true, ...options }),
-  ).catch((error: unknown) => {
-    // Another process made it at the same moment.
-    if (!isDuplicateKey(error)) throw error;
-  });
+  // Another process may make it at the same moment.
+  await unlessDuplicate(
+    run((options) =>
+      writer.updateOne({ _id: "writer" }, { $setOnInsert: first }, { upsert: true, ...options }),
+    ),
+  );
 
   async function tryToTake(holder: string, ids: number): Promise<Lease | null> {
     const free = { $or: [{ $eq: ["$holder", null] }, { $lte: ["$until", "$$NOW"] }] };
@@ -99,11 +99,7 @@ export async function createWriter(
     for (let from = visible + 1; from < firstId; from += idsPerVoiding) {
       const to = Math.min(from + idsPerVoiding, firstId) - 1;
       const voids = Array.from({ length: to - from + 1 }, (_, at) => ({ _id: from + at, void: now }));
-      try {
-        await run((options) => records.insertMany(voids, { ordered: false, ...options }));
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error;
-      }
+      await unlessDuplicate(run((options) => records.insertMany(voids, { ordered: false, ...options })));
       await run((options) =>
         records.updateMany(
           { _id: { $gte: from, $lte: to }, void: { $exists: false } },
