@@ -1,6 +1,7 @@
 import { z } from "zod";
 
-const wholeNumber = (fallback: number, min: number, max: number) =>
+/** A variable with a whole number within bounds. */
+export const wholeNumber = (fallback: number, min: number, max: number) =>
   z.coerce.number().int().min(min).max(max).default(fallback);
 
 /** The environment every service reads. A service extends it with its own: `ServiceEnv.extend({…})`. */

@@ -55,12 +55,17 @@ export interface StartedService<C extends ContractDeclaration | null> {
   readonly close?: () => Promise<void>;
 }
 
+/** Starts the parts of a service. */
+export type StartService<S extends ServiceDeclaration, E> = (
+  options: StartOptions<S, E>,
+) => Promise<StartedService<S["serves"]>>;
+
 /** One service: its name in the mesh, what it declares, its environment, and how it starts. */
 export interface ServiceDefinition<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>> {
   readonly name: string;
   readonly declaration: S;
   readonly env: V;
-  readonly start: (parts: StartOptions<S, z.output<V>>) => Promise<StartedService<S["serves"]>>;
+  readonly start: StartService<S, z.output<V>>;
   /**
    * Once started, the service stays ready without the broker: otherwise all replicas of a load-balanced service would
    * be taken out at once, and nobody would answer 503.

@@ -1,4 +1,4 @@
-import { ServiceEnv } from "@devmesh/service-kit/env";
+import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/env";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import { z } from "zod";
 
@@ -38,8 +38,8 @@ export const DataEnv = ServiceEnv.extend({
   /** Bytes of the store, indexes included; beyond it the device that stores most loses its oldest records. */
   DATA_MAX_BYTES: ByteSize.default(10 * kilobyte ** 3),
   /** Messages of one batch; the broker delivers at most 1,000 that are not acknowledged. */
-  INGEST_BATCH: z.coerce.number().int().min(1).max(1_000).default(1_000),
+  INGEST_BATCH: wholeNumber(1_000, 1, 1_000),
   /** The longest wait for a batch to fill, in milliseconds. */
-  INGEST_WAIT_MS: z.coerce.number().int().min(1).max(10_000).default(50),
+  INGEST_WAIT_MS: wholeNumber(50, 1, 10_000),
 });
 export type DataEnv = z.infer<typeof DataEnv>;

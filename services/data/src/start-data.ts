@@ -2,7 +2,7 @@ import { mesh } from "@devmesh/contracts/mesh";
 import { publishDataCanary, watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
 import { deviceBacklog } from "@devmesh/device-broker/mqtt-stream";
 import { subscribe } from "@devmesh/service-kit/events";
-import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
+import type { StartService } from "@devmesh/service-kit/run-service";
 import { createData } from "./data.ts";
 import { createDataMetrics } from "./data-metrics.ts";
 import type { DataEnv } from "./env.ts";
@@ -14,12 +14,8 @@ import { createRetention } from "./retention/retention.ts";
 import { openSqliteDataStore, segmentBytesFor } from "./store/data-store.sqlite.ts";
 import type { DataStore } from "./store/data-store.ts";
 
-type Declaration = typeof mesh.data;
-
 /** Opens the store, resumes purges and starts ingestion. Ready once the broker has this service's consumer. */
-export async function startData(
-  parts: StartOptions<Declaration, DataEnv>,
-): Promise<StartedService<Declaration["serves"]>> {
+export const startData: StartService<typeof mesh.data, DataEnv> = async (parts) => {
   const { env, bus, devicesBus, publisher, log, clock, metrics: registered, ready, signal } = parts;
   const { DATA_RETENTION_DAYS: days, DATA_MAX_BYTES: maxBytes } = env;
   const store = await openDataStore(env.STORE_URL, maxBytes, signal);
@@ -62,7 +58,7 @@ export async function startData(
     },
     close: () => store.close(),
   };
-}
+};
 
 async function openDataStore(
   url: DataEnv["STORE_URL"],

@@ -1,7 +1,7 @@
-import { ServiceEnv } from "@devmesh/service-kit/env";
+import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/env";
 import { z } from "zod";
 
-const count = (fallback: number) => z.coerce.number().int().min(1).max(1e12).default(fallback);
+const count = (fallback: number) => wholeNumber(fallback, 1, 1e12);
 
 /** The environment of the service `devices`. */
 export const DevicesEnv = ServiceEnv.extend({

@@ -2,7 +2,7 @@ import type { mesh } from "@devmesh/contracts/mesh";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { subscribe } from "@devmesh/service-kit/events";
 import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
-import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
+import type { StartService } from "@devmesh/service-kit/run-service";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import { Background } from "./background.ts";
@@ -15,15 +15,11 @@ import { createDeviceEventPublisher } from "./registry/device-events.ts";
 import { createSqliteDeviceStore } from "./store/device-store.sqlite.ts";
 import type { DeviceStore } from "./store/device-store.ts";
 
-type Declaration = typeof mesh.devices;
-
 /** How long a readiness check of the store may take, in milliseconds. */
 const readinessTimeoutMs = 1_000;
 
 /** Opens the store, reads from the broker which devices are connected, and resumes what a crash left half-done. */
-export async function startDevices(
-  parts: StartOptions<Declaration, DevicesEnv>,
-): Promise<StartedService<Declaration["serves"]>> {
+export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async (parts) => {
   const { env, bus, publisher, clients, log, clock, metrics, signal } = parts;
   const store = await openDeviceStore(env.STORE_URL, signal);
   const background = new Background({ clock, signal, log });
@@ -69,7 +65,7 @@ export async function startDevices(
     },
     close: () => store.close(),
   };
-}
+};
 
 /** The store that `STORE_URL` names. Rejects with one clear sentence when it cannot be opened. */
 export async function openDeviceStore(storeUrl: string, signal: AbortSignal): Promise<DeviceStore> {

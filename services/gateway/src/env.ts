@@ -1,8 +1,6 @@
-import { ServiceEnv } from "@devmesh/service-kit/env";
+import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/env";
 import { z } from "zod";
 
-const wholeNumber = (fallback: number, min: number, max: number) =>
-  z.coerce.number().int().min(min).max(max).default(fallback);
 const rate = (fallback: number) => z.coerce.number().positive().max(1_000_000).default(fallback);
 
 /** `off`, the number of proxies in front, or their addresses, for Express's `trust proxy`. */

@@ -1,8 +1,8 @@
 import { keyPrefixes, secretPattern } from "@devmesh/contracts/model/api-key";
-import { ServiceEnv } from "@devmesh/service-kit/env";
+import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/env";
 import { z } from "zod";
 
-const count = (fallback: number) => z.coerce.number().int().min(1).max(1_000_000).default(fallback);
+const count = (fallback: number) => wholeNumber(fallback, 1, 1_000_000);
 
 /** The 32 bytes of 64 hex digits or of base64; null for anything else, and when all bytes are equal. */
 function decodeKey(text: string): Uint8Array | null {

@@ -2,7 +2,7 @@ import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { createQueueAdmin } from "@devmesh/service-kit/queue-admin";
-import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
+import type { StartService } from "@devmesh/service-kit/run-service";
 import type { MailerEnv } from "./env.ts";
 import { defaultSender } from "./mail-address.ts";
 import { startMailDeliveries } from "./mail-deliveries.ts";
@@ -12,12 +12,8 @@ import { openOutbox } from "./transport.outbox.ts";
 import { createSmtpTransport } from "./transport.smtp.ts";
 import type { MailTransport } from "./transport.ts";
 
-type Declaration = typeof mesh.mailer;
-
 /** Opens the transport and begins to work on the queue. */
-export async function startMailer(
-  parts: StartOptions<Declaration, MailerEnv>,
-): Promise<StartedService<Declaration["serves"]>> {
+export const startMailer: StartService<typeof mesh.mailer, MailerEnv> = async (parts) => {
   const { env, bus, clients, log, clock } = parts;
   const { PUBLIC_URL: publicUrl, MAIL_FROM: sender = defaultSender(publicUrl) } = env;
   const transport = await openTransport(env, log);
@@ -35,7 +31,7 @@ export async function startMailer(
     log,
   });
   return { implementation: createMailer({ queue: admin }), stop: () => deliveries.stop() };
-}
+};
 
 /** The transport of the environment. The SMTP server is first contacted by the first mail. */
 async function openTransport(env: MailerEnv, log: Logger): Promise<MailTransport> {

@@ -1,8 +1,5 @@
-import { ServiceEnv } from "@devmesh/service-kit/env";
+import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/env";
 import { z } from "zod";
-
-const wholeNumber = (fallback: number, min: number, max: number) =>
-  z.coerce.number().int().min(min).max(max).default(fallback);
 
 /** The environment of the bridge. */
 export const RpcBridgeEnv = ServiceEnv.extend({

@@ -2,7 +2,7 @@ import type { mesh } from "@devmesh/contracts/mesh";
 import { watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
 import { deviceBacklog, provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
 import { createCallContext } from "@devmesh/service-kit/context";
-import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
+import type { StartService } from "@devmesh/service-kit/run-service";
 import { devicesUser } from "@devmesh/service-kit/subjects";
 import { createBrokerStorage } from "./broker-housekeeping/broker-storage.ts";
 import { createDeviceStreams } from "./broker-housekeeping/device-streams.ts";
@@ -23,8 +23,6 @@ import { createRpcBridge, replyHandler } from "./rpc-bridge.ts";
 import { createDeviceShadows } from "./shadow/device-shadows.ts";
 import { createDeltaPublisher } from "./shadow/shadow-delta.ts";
 
-type Declaration = (typeof mesh)["rpc-bridge"];
-
 /** How long before the end of a drain the remaining calls end, in milliseconds. */
 const drainMarginMs = 1_000;
 
@@ -35,9 +33,7 @@ const connectionsTimeoutMs = 5_000;
 const waitLogMs = 5_000;
 
 /** Connects the bridge to devices and to the mesh. */
-export async function startRpcBridge(
-  parts: StartOptions<Declaration, RpcBridgeEnv>,
-): Promise<StartedService<Declaration["serves"]>> {
+export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridgeEnv> = async (parts) => {
   const { env, bus, devicesBus, publisher, clients, log, clock, ready, signal: stopping } = parts;
   const { devices } = clients;
   const replica = bus.replicaId;
@@ -177,4 +173,4 @@ export async function startRpcBridge(
       await Promise.all([mqttLink.close(), canaryClosed, storageQuota, sessionLimit]);
     },
   };
-}
+};
