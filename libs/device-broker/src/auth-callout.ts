@@ -1,6 +1,7 @@
 import { randomUUID, verify } from "node:crypto";
 import { type Bus, endSubscription } from "@devmesh/service-kit/bus";
 import type { ActiveSubscription } from "@devmesh/service-kit/events";
+import { RunningTasks } from "@devmesh/service-kit/running-tasks";
 import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
 import { authCalloutSubject, devicesAccount } from "./broker-subjects.ts";
@@ -73,23 +74,18 @@ export function answerAuthCallout(
   decide: (request: LoginRequest) => Promise<LoginDecision>,
 ): ActiveSubscription {
   const issuer = accountSigner(issuerSeed);
-  const running = new Set<Promise<void>>();
+  const running = new RunningTasks();
   const subscription = bus.connection.subscribe(authCalloutSubject, {
     queue: bus.name,
     callback: (error, msg) => {
-      if (error !== null) {
-        bus.log.error({ err: error }, "logins can no longer be answered");
-        return;
-      }
-      const answered = answer(bus, issuer, decide, msg);
-      running.add(answered);
-      void answered.finally(() => running.delete(answered));
+      if (error === null) running.add(answer(bus, issuer, decide, msg));
+      else bus.log.error({ err: error }, "logins can no longer be answered");
     },
   });
   return {
     async stop() {
       await endSubscription(bus, subscription);
-      await Promise.allSettled([...running]);
+      await running.settled();
     },
   };
 }

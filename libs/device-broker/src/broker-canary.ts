@@ -1,5 +1,5 @@
 import { type Bus, pause } from "@devmesh/service-kit/bus";
-import { systemClock } from "@devmesh/service-kit/clock";
+import { withTimeout } from "@devmesh/service-kit/clock";
 import { isMissing, streamManager } from "@devmesh/service-kit/streams";
 import { jetstream } from "@nats-io/jetstream";
 import { canarySubjects, mqttStream } from "./broker-subjects.ts";
@@ -45,7 +45,8 @@ export function watchBrokerStorage({ bus, publish, connected, signal }: BrokerCa
   async function attempt(): Promise<void> {
     if (!connected()) return;
     try {
-      await withinDeadline(publish());
+      if (!(await withTimeout(deadlineMs, publish())))
+        throw new Error(`no acknowledgement within ${deadlineMs / 1_000} s`);
       if (found === "full" || found === "failing")
         bus.log.info("the broker stores what devices publish again");
       found = "stored";
@@ -105,18 +106,5 @@ async function reasonOf(bus: Bus, failure: unknown): Promise<Finding> {
   } catch (error) {
     // The broker makes its stream at the first MQTT login.
     return isMissing(error) ? "unknown" : "failing";
-  }
-}
-
-async function withinDeadline(published: Promise<void>): Promise<void> {
-  const settled = new AbortController();
-  const late = systemClock.sleep(deadlineMs, settled.signal).then(
-    () => Promise.reject(new Error(`no acknowledgement within ${deadlineMs / 1_000} s`)),
-    () => undefined,
-  );
-  try {
-    await Promise.race([published, late]);
-  } finally {
-    settled.abort();
   }
 }

@@ -2,6 +2,7 @@ import { parseJson } from "@devmesh/contracts/model/json";
 import { assertConnected, type Bus } from "@devmesh/service-kit/bus";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import type { ActiveSubscription } from "@devmesh/service-kit/events";
+import { RunningTasks } from "@devmesh/service-kit/running-tasks";
 import { z } from "zod";
 import {
   connectionsSubject,
@@ -51,12 +52,12 @@ const ConnectionAdvisory = z.object({
  * misses some: compare with `listDeviceConnections`.
  */
 export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandlers): ActiveSubscription {
-  const running = new Set<Promise<void>>();
-  const hear = (subject: string, handler: DeviceConnectionHandlers["connected"]) =>
+  const running = new RunningTasks();
+  const follow = (subject: string, handler: DeviceConnectionHandlers["connected"]) =>
     bus.connection.subscribe(subject, {
       callback: (error, msg) => {
         if (error !== null) {
-          bus.log.error({ err: error, subject }, "device connections can no longer be heard");
+          bus.log.error({ err: error, subject }, "device connections are no longer received");
           return;
         }
         const advisory = ConnectionAdvisory.safeParse(parseJson(msg.string()));
@@ -69,21 +70,22 @@ export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandl
           mqttClientId: client.client_id,
           at: timestamp,
         };
-        const handled = (async () => handler(connection))().catch((failure: unknown) =>
-          bus.log.error({ err: failure, subject }, "a device connection was not handled"),
+        const handled = (async () => handler(connection))();
+        running.add(
+          handled.catch((failure: unknown) =>
+            bus.log.error({ err: failure, subject }, "a device connection was not handled"),
+          ),
         );
-        running.add(handled);
-        void handled.finally(() => running.delete(handled));
       },
     });
   const subscriptions = [
-    hear(deviceConnectSubject, handlers.connected),
-    hear(deviceDisconnectSubject, handlers.disconnected),
+    follow(deviceConnectSubject, handlers.connected),
+    follow(deviceDisconnectSubject, handlers.disconnected),
   ];
   return {
     async stop() {
       for (const subscription of subscriptions) subscription.unsubscribe();
-      await Promise.allSettled([...running]);
+      await running.settled();
     },
   };
 }

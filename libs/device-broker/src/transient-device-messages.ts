@@ -1,5 +1,6 @@
 import { type Bus, endSubscription } from "@devmesh/service-kit/bus";
 import type { ActiveSubscription } from "@devmesh/service-kit/events";
+import { RunningTasks } from "@devmesh/service-kit/running-tasks";
 import type { Msg, Subscription } from "@nats-io/nats-core";
 import type { DeviceMessage } from "./device-stream.ts";
 import { topicLevels } from "./device-topic.ts";
@@ -24,7 +25,7 @@ export function subscribeDeviceTopics(
   handler: (message: TransientDeviceMessage) => Promise<void> | undefined,
   window?: number,
 ): ActiveSubscription {
-  const running = new Set<Promise<void>>();
+  const running = new RunningTasks();
   const subscriptions = new Set<Subscription>();
   const renewAt = window === undefined ? null : Math.ceil(window / 2);
   let stopped = false;
@@ -73,9 +74,7 @@ export function subscribeDeviceTopics(
       succeeded();
       return;
     }
-    const handled = handling.then(succeeded, failed);
-    running.add(handled);
-    void handled.finally(() => running.delete(handled));
+    running.add(handling.then(succeeded, failed));
   }
 
   subscribe();
@@ -83,7 +82,7 @@ export function subscribeDeviceTopics(
     async stop() {
       stopped = true;
       await Promise.all([...subscriptions].map((subscription) => endSubscription(bus, subscription)));
-      await Promise.allSettled([...running]);
+      await running.settled();
     },
   };
 }

@@ -30,6 +30,16 @@ export class Deadline {
   }
 }
 
+/** Runs `work` until `signal` aborts; a later result is ignored. */
+export function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    // The handler may throw before its first await: the wrapper turns that into a rejection, too.
+    (async () => work())().then(resolve, reject);
+  });
+}
+
 /**
  * Milliseconds of a received timeout header, at most `capMs`, which is also the default. Throws `invalid_request`
  * unless it is digits.

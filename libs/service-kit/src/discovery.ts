@@ -6,36 +6,13 @@ import type { Bus } from "./bus.ts";
 import type { EndpointStats, Served } from "./serve.ts";
 import { type DiscoveryVerb, discoverAll, discoverySubjects, discoveryVerbs } from "./subjects.ts";
 
-const identity = {
+/** Answer to `$SRV.STATS` (ADR-32); times are in nanoseconds. */
+export const ServiceStats = z.object({
+  type: z.literal("io.nats.micro.v1.stats_response"),
   name: z.string(),
   id: z.string(),
   version: z.string(),
   metadata: z.record(z.string(), z.string()),
-};
-
-/** Answer to `$SRV.PING` (ADR-32). */
-export const ServicePing = z.object({ type: z.literal("io.nats.micro.v1.ping_response"), ...identity });
-
-/** Answer to `$SRV.INFO` (ADR-32). */
-export const ServiceInfo = z.object({
-  type: z.literal("io.nats.micro.v1.info_response"),
-  ...identity,
-  description: z.string(),
-  endpoints: z.array(
-    z.object({
-      name: z.string(),
-      subject: z.string(),
-      queue_group: z.string(),
-      metadata: z.record(z.string(), z.string()),
-    }),
-  ),
-});
-export type ServiceInfo = z.infer<typeof ServiceInfo>;
-
-/** Answer to `$SRV.STATS` (ADR-32); times are in nanoseconds. */
-export const ServiceStats = z.object({
-  type: z.literal("io.nats.micro.v1.stats_response"),
-  ...identity,
   started: z.string(),
   endpoints: z.array(
     z.object({
@@ -76,7 +53,7 @@ export function announce(bus: Bus, { description, served, elsewhere = [] }: Anno
     metadata: {},
   };
   const endpoints = served.flatMap((one) => one.endpoints);
-  const answers: Record<DiscoveryVerb, () => z.infer<typeof ServicePing> | ServiceInfo | ServiceStats> = {
+  const answers: Record<DiscoveryVerb, () => object> = {
     PING: () => ({ type: "io.nats.micro.v1.ping_response", ...who }),
     INFO: () => ({
       type: "io.nats.micro.v1.info_response",
@@ -89,7 +66,7 @@ export function announce(bus: Bus, { description, served, elsewhere = [] }: Anno
         metadata: {},
       })),
     }),
-    STATS: () => ({
+    STATS: (): ServiceStats => ({
       type: "io.nats.micro.v1.stats_response",
       ...who,
       started,

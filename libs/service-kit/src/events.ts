@@ -6,16 +6,10 @@ import type { z } from "zod";
 import { assertConnected, type Bus, endSubscription } from "./bus.ts";
 import type { CallContext } from "./context.ts";
 import { ServiceError } from "./errors.ts";
+import { RunningTasks } from "./running-tasks.ts";
 import { ensureEventsStream } from "./streams.ts";
 import { eventSubject, eventsNamed } from "./subjects.ts";
-import {
-  childSpan,
-  formatTraceparent,
-  parseTraceparent,
-  startTrace,
-  type TraceContext,
-  traceHeader,
-} from "./trace.ts";
+import { continueTrace, formatTraceparent, startTrace, type TraceContext, traceHeader } from "./trace.ts";
 
 /** How long a publication waits for the stream's acknowledgement, in milliseconds. */
 const publishTimeoutMs = 2_000;
@@ -259,7 +253,7 @@ export function subscribe<const S extends EventSubscription>(
   handlers: EventHandlers<S>,
   { mode }: SubscribeOptions,
 ): ActiveSubscription {
-  const running = new Set<Promise<void>>();
+  const running = new RunningTasks();
   const open = subscription.names.map((name): Subscription => {
     const declaration = subscription.events.events[name];
     if (declaration === undefined) throw new TypeError(`${subscription.events.service} has no event ${name}`);
@@ -268,20 +262,15 @@ export function subscribe<const S extends EventSubscription>(
     return bus.connection.subscribe(eventsNamed(subscription.events.service, name, declaration), {
       ...(mode === "one" ? { queue: bus.name } : {}),
       callback: (error, msg) => {
-        if (error !== null) {
-          bus.log.error({ err: error, event: name }, "an event can no longer be heard");
-          return;
-        }
-        const handled = handle(bus, name, declaration, handler, msg);
-        running.add(handled);
-        void handled.finally(() => running.delete(handled));
+        if (error === null) running.add(handle(bus, name, declaration, handler, msg));
+        else bus.log.error({ err: error, event: name }, "an event is no longer received");
       },
     });
   });
   return {
     async stop() {
       await Promise.all(open.map((one) => endSubscription(bus, one)));
-      await Promise.allSettled([...running]);
+      await running.settled();
     },
   };
 }
@@ -303,8 +292,7 @@ async function handle(
     bus.log.warn({ err: error, event: name }, "an unreadable event was dropped");
     return;
   }
-  const parent = parseTraceparent(msg.headers?.get(traceHeader));
-  const trace = parent === null ? startTrace() : childSpan(parent);
+  const trace = continueTrace(msg.headers?.get(traceHeader));
   try {
     await handler(payload, { name, key: msg.subject.split(".").at(-1) ?? "", trace });
     bus.metrics.eventsHandled.inc({ name, outcome: "ok" });

@@ -2,14 +2,7 @@ import type { ContractDeclaration } from "@devmesh/contracts/contract";
 import { ServiceError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
 import type { Metrics } from "./metrics.ts";
-import {
-  childSpan,
-  parseTraceparent,
-  requestIdHeader,
-  startTrace,
-  type TraceContext,
-  traceHeader,
-} from "./trace.ts";
+import { continueTrace, requestIdHeader, type TraceContext, traceHeader } from "./trace.ts";
 
 /** A call as it arrived: nothing of it has been checked yet. */
 export interface IncomingCall {
@@ -31,11 +24,9 @@ export type CallHandler = (call: IncomingCall) => Promise<string>;
 export type Interceptor = (next: CallHandler) => CallHandler;
 
 /** Continues the caller's trace (W3C Trace Context) with a span of its own, or starts one. */
-export function continueTrace(): Interceptor {
-  return (next) => (call) => {
-    const parent = parseTraceparent(call.header(traceHeader));
-    return next({ ...call, header: call.header, trace: parent === null ? startTrace() : childSpan(parent) });
-  };
+export function traceCalls(): Interceptor {
+  return (next) => (call) =>
+    next({ ...call, header: call.header, trace: continueTrace(call.header(traceHeader)) });
 }
 
 /** Measures each call by its outcome, timed-out and refused ones included. */

@@ -1,4 +1,5 @@
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
+import { withTimeout } from "./clock.ts";
 import { listen } from "./listen.ts";
 import type { Metrics } from "./metrics.ts";
 
@@ -56,7 +57,13 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
     send(404, "text/plain", "not found\n");
   });
   const url = await listen(server, port, host);
-  return { url, close: () => closeServer(server) };
+  return {
+    url,
+    async close() {
+      server.closeAllConnections();
+      await server[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** Names of the checks that do not pass. What they failed with stays inside. */
@@ -68,22 +75,8 @@ async function readiness(checks: ReadonlyMap<string, ReadinessCheck>, checkMs: n
 }
 
 async function passes(check: ReadinessCheck, checkMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), checkMs);
-  });
-  try {
-    return (await Promise.race([(async () => check())(), late])) !== false;
-  } catch {
-    return false;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.close((error) => (error === undefined ? resolve() : reject(error)));
-    server.closeAllConnections();
-  });
+  const checked = (async () => {
+    if ((await check()) === false) throw new Error("not ready");
+  })();
+  return await withTimeout(checkMs, checked).catch(() => false);
 }

@@ -6,11 +6,12 @@ import type { Bus } from "./bus.ts";
 import { systemClock } from "./clock.ts";
 import { type CallContext, createCallContext } from "./context.ts";
 import { parseJob, storeDeadLetter } from "./dead-letter.ts";
+import { untilAborted } from "./deadline.ts";
 import { JobDeduplication } from "./job-deduplication.ts";
-import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
+import { createPuller, type PulledMessage, type PullFailure } from "./pull.ts";
 import { ensureConsumer, ensureDeadLetterStream, ensureQueueStream } from "./streams.ts";
 import { queueConsumer, queueStream } from "./subjects.ts";
-import { childSpan, parseTraceparent, startTrace, traceHeader } from "./trace.ts";
+import { continueTrace, traceHeader } from "./trace.ts";
 
 /** After this long without a sign of life, another replica takes a job over; in milliseconds. */
 const takeoverMs = 10_000;
@@ -57,150 +58,114 @@ export async function consumeQueue<Q extends QueueDeclaration>(
   handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
   { concurrency = 1 }: ConsumeOptions = {},
 ): Promise<QueueWorker> {
-  await ensureQueueStream(bus, queue.name);
-  await ensureDeadLetterStream(bus, queue.name);
-  await ensureWorker(bus, queue.name);
+  const { name, attemptMs, backoffMs } = queue;
   const stopping = new AbortController();
   const own = new JobDeduplication();
-  const workers = Array.from({ length: concurrency }, () => work(bus, queue, handler, own, stopping.signal));
+
+  async function ensureQueue(): Promise<void> {
+    await ensureQueueStream(bus, name);
+    await ensureConsumer(bus, queueStream(name), {
+      durable_name: queueConsumer,
+      ack_policy: AckPolicy.Explicit,
+      deliver_policy: DeliverPolicy.All,
+      ack_wait: nanos(takeoverMs),
+      max_deliver: -1,
+    });
+  }
+
+  async function work(): Promise<void> {
+    const puller = createPuller(bus, queueStream(name), queueConsumer);
+    try {
+      while (!stopping.signal.aborted && !bus.connection.isClosed()) {
+        const { messages, failure } = await puller.pull({ batch: 1, expiresMs: pollMs }, stopping.signal);
+        for (const message of messages) await take(message);
+        if (failure !== null) await recover(failure);
+      }
+    } finally {
+      puller.close();
+    }
+  }
+
+  async function recover(failure: PullFailure): Promise<void> {
+    bus.log.warn({ queue: name, failure }, "the queue cannot be read");
+    await systemClock.sleep(1_000, stopping.signal).catch(() => undefined);
+    if (failure !== "missing" || stopping.signal.aborted) return;
+    await ensureQueue().catch((error: unknown) =>
+      bus.log.warn({ err: error, queue: name }, "the queue cannot be made"),
+    );
+  }
+
+  /** Attempts a job, unless this process is at it or has finished it. */
+  async function take(message: PulledMessage): Promise<void> {
+    const state = own.stateOf(message);
+    if (state === "finished") return message.acknowledge();
+    if (state === "under_way") return message.reject(takeoverMs);
+    own.began(message);
+    let finished = false;
+    try {
+      finished = await attempt(message);
+    } finally {
+      own.ended(message, finished);
+    }
+  }
+
+  /** Whether the job is off the queue: done, or a dead letter. */
+  async function attempt(message: PulledMessage): Promise<boolean> {
+    const { deliveries: number, sequence, storedAt: queuedAt } = message;
+    const allowed = backoffMs.length + 1;
+    const trace = continueTrace(message.headers?.get(traceHeader));
+    using call = createCallContext({ timeoutMs: attemptMs, trace });
+    const alive = setInterval(() => message.extend(), takeoverMs / 3);
+    try {
+      if (number > allowed) throw new Error("the process ended during the last attempt");
+      const job = parseJob(queue, message.payload);
+      await untilAborted(call.signal, () =>
+        handler(job, { ...call, number, last: number === allowed, sequence, queuedAt }),
+      );
+      message.acknowledge();
+      bus.metrics.jobAttempts.inc({ queue: name, outcome: "ok" });
+      return true;
+    } catch (error) {
+      const fields = { err: error, queue: name, sequence, attempt: number, trace_id: trace.traceId };
+      if (number < allowed && !(error instanceof UnrecoverableError)) {
+        bus.metrics.jobAttempts.inc({ queue: name, outcome: "failed" });
+        bus.log.warn(fields, "a job failed and will be tried again");
+        message.reject(backoffMs[number - 1] ?? 0);
+        return false;
+      }
+      const buried = await bury(message, error);
+      bus.metrics.jobAttempts.inc({ queue: name, outcome: "dead" });
+      bus.log.error(fields, "a job was given up");
+      return buried;
+    } finally {
+      clearInterval(alive);
+    }
+  }
+
+  /**
+   * Stores the dead letter, then acknowledges the job; a crash between the two repeats both. False when either is
+   * uncertain.
+   */
+  async function bury(message: PulledMessage, error: unknown): Promise<boolean> {
+    try {
+      await storeDeadLetter(bus, name, message, error);
+      message.acknowledge();
+      return true;
+    } catch (cause) {
+      const { sequence } = message;
+      bus.log.error({ err: cause, queue: name, sequence }, "a dead letter could not be stored");
+      message.reject(takeoverMs);
+      return false;
+    }
+  }
+
+  await ensureDeadLetterStream(bus, name);
+  await ensureQueue();
+  const workers = Array.from({ length: concurrency }, work);
   return {
     async stop() {
       stopping.abort();
       await Promise.all(workers);
     },
   };
-}
-
-async function ensureWorker(bus: Bus, queue: string): Promise<void> {
-  await ensureConsumer(bus, queueStream(queue), {
-    durable_name: queueConsumer,
-    ack_policy: AckPolicy.Explicit,
-    deliver_policy: DeliverPolicy.All,
-    ack_wait: nanos(takeoverMs),
-    max_deliver: -1,
-  });
-}
-
-async function work<Q extends QueueDeclaration>(
-  bus: Bus,
-  queue: Q,
-  handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
-  own: JobDeduplication,
-  stopping: AbortSignal,
-): Promise<void> {
-  const puller: Puller = createPuller(bus, queueStream(queue.name), queueConsumer);
-  try {
-    while (!stopping.aborted && !bus.connection.isClosed()) {
-      const { messages, failure } = await puller.pull({ batch: 1, expiresMs: pollMs }, stopping);
-      for (const message of messages) await take(bus, queue, handler, own, message);
-      if (failure !== null) await recover(bus, queue.name, failure, stopping);
-    }
-  } finally {
-    puller.close();
-  }
-}
-
-async function recover(bus: Bus, queue: string, failure: string, stopping: AbortSignal): Promise<void> {
-  bus.log.warn({ queue, failure }, "the queue cannot be read");
-  await systemClock.sleep(1_000, stopping).catch(() => undefined);
-  if (failure !== "missing" || stopping.aborted) return;
-  try {
-    await ensureQueueStream(bus, queue);
-    await ensureWorker(bus, queue);
-  } catch (error) {
-    bus.log.warn({ err: error, queue }, "the queue cannot be made");
-  }
-}
-
-/** Attempts a job, unless this process is at it or has finished it. */
-async function take<Q extends QueueDeclaration>(
-  bus: Bus,
-  queue: Q,
-  handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
-  own: JobDeduplication,
-  message: PulledMessage,
-): Promise<void> {
-  const state = own.stateOf(message);
-  if (state === "finished") return message.acknowledge();
-  if (state === "under_way") return message.reject(takeoverMs);
-  own.began(message);
-  let finished = false;
-  try {
-    finished = await attempt(bus, queue, handler, message);
-  } finally {
-    own.ended(message, finished);
-  }
-}
-
-/** Whether the job is off the queue: done, or a dead letter. */
-async function attempt<Q extends QueueDeclaration>(
-  bus: Bus,
-  queue: Q,
-  handler: (job: z.output<Q["job"]>, attempt: Attempt) => Promise<void>,
-  message: PulledMessage,
-): Promise<boolean> {
-  const number = message.deliveries;
-  const allowed = queue.backoffMs.length + 1;
-  const parent = parseTraceparent(message.headers?.get(traceHeader));
-  const call = createCallContext({
-    timeoutMs: queue.attemptMs,
-    trace: parent === null ? startTrace() : childSpan(parent),
-  });
-  const alive = setInterval(() => message.extend(), takeoverMs / 3);
-  try {
-    if (number > allowed) throw new Error("the process ended during the last attempt");
-    const job = parseJob(queue, message.payload);
-    await within(
-      call.signal,
-      handler(job, {
-        ...call,
-        number,
-        last: number === allowed,
-        sequence: message.sequence,
-        queuedAt: message.storedAt,
-      }),
-    );
-    message.acknowledge();
-    bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "ok" });
-    return true;
-  } catch (error) {
-    const { traceId: trace_id } = call.trace;
-    const fields = { err: error, queue: queue.name, sequence: message.sequence, attempt: number, trace_id };
-    if (number < allowed && !(error instanceof UnrecoverableError)) {
-      bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "failed" });
-      bus.log.warn(fields, "a job failed and will be tried again");
-      message.reject(queue.backoffMs[number - 1] ?? 0);
-      return false;
-    }
-    const buried = await bury(bus, queue.name, message, error);
-    bus.metrics.jobAttempts.inc({ queue: queue.name, outcome: "dead" });
-    bus.log.error(fields, "a job was given up");
-    return buried;
-  } finally {
-    clearInterval(alive);
-    call[Symbol.dispose]();
-  }
-}
-
-/**
- * Stores the dead letter, then acknowledges the job; a crash between the two repeats both. False when either is
- * uncertain.
- */
-async function bury(bus: Bus, queue: string, message: PulledMessage, error: unknown): Promise<boolean> {
-  try {
-    await storeDeadLetter(bus, queue, message, error);
-    message.acknowledge();
-    return true;
-  } catch (cause) {
-    bus.log.error({ err: cause, queue, sequence: message.sequence }, "a dead letter could not be stored");
-    message.reject(takeoverMs);
-    return false;
-  }
-}
-
-function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-    work.then(resolve, reject);
-  });
 }

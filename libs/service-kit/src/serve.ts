@@ -1,21 +1,22 @@
 import type { ContractDeclaration, MethodDeclaration } from "@devmesh/contracts/contract";
 import type { Msg, Subscription } from "@nats-io/nats-core";
 import { type Bus, endSubscription } from "./bus.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock, withTimeout } from "./clock.ts";
 import { type Context, createCallContext, type OpenCallContext } from "./context.ts";
-import { parseTimeout, timeoutHeader } from "./deadline.ts";
+import { parseTimeout, timeoutHeader, untilAborted } from "./deadline.ts";
 import { encodeError, ServiceError, sendableError, violationsOf } from "./errors.ts";
 import type { Implementation, MethodName } from "./implementation.ts";
 import {
   type CallHandler,
-  continueTrace,
   type IncomingCall,
   type Interceptor,
   logCalls,
   measureCalls,
+  traceCalls,
 } from "./interceptors.ts";
 import type { Logger } from "./logger.ts";
 import { MAX_REPLY_BYTES } from "./page.ts";
+import { RunningTasks } from "./running-tasks.ts";
 import { methodSubject } from "./subjects.ts";
 import { requestIdHeader } from "./trace.ts";
 
@@ -45,7 +46,7 @@ export interface Served {
 
 /** The interceptors of every service, outermost first. */
 export function defaultInterceptors(bus: Bus): readonly Interceptor[] {
-  return [continueTrace(), measureCalls(bus.metrics), logCalls()];
+  return [traceCalls(), measureCalls(bus.metrics), logCalls()];
 }
 
 /**
@@ -59,7 +60,7 @@ export function serve<C extends ContractDeclaration>(
   interceptors: readonly Interceptor[] = defaultInterceptors(bus),
   clock: Clock = systemClock,
 ): Served {
-  const running = new Set<Promise<void>>();
+  const running = new RunningTasks();
   const open = new Set<OpenCallContext>();
   const endpoints: EndpointStats[] = [];
   const subscriptions: Subscription[] = [];
@@ -78,15 +79,8 @@ export function serve<C extends ContractDeclaration>(
             bus.log.error({ err: error, subject }, "a method can no longer be served");
             return;
           }
-          const answered = answer(
-            msg,
-            incoming(contract, method, msg, bus.log),
-            handler,
-            declaration,
-            endpoint,
-          );
-          running.add(answered);
-          void answered.finally(() => running.delete(answered));
+          const call = incoming(contract, method, msg, bus.log);
+          running.add(answer(msg, call, handler, declaration, endpoint));
         },
       }),
     );
@@ -97,18 +91,11 @@ export function serve<C extends ContractDeclaration>(
     endpoints,
     async drain(boundMs) {
       await Promise.all(subscriptions.map((subscription) => endSubscription(bus, subscription)));
-      const waiting = new AbortController();
-      const bound = clock.sleep(boundMs, waiting.signal).then(
-        () => "bound" as const,
-        () => "cancelled" as const,
-      );
-      const outcome = await Promise.race([settled(running), bound]);
-      waiting.abort();
-      if (outcome !== "bound") return 0;
+      if (await withTimeout(boundMs, running.settled(), clock)) return 0;
       const unfinished = open.size;
       const stopping = ServiceError.of("unavailable", { cause: new Error("the service is stopping") });
       for (const call of open) call.abort(stopping);
-      await settled(running);
+      await running.settled();
       return unfinished;
     },
   };
@@ -215,17 +202,6 @@ function methodContext(
   };
 }
 
-/** Runs `work` until `signal` aborts; a later result is ignored. */
-function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) return onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    // The handler may throw before its first await: the wrapper turns that into a rejection, too.
-    (async () => work())().then(resolve, reject);
-  });
-}
-
 async function answer(
   msg: Msg,
   call: IncomingCall,
@@ -277,11 +253,6 @@ type MutableEndpoint = { -readonly [K in keyof EndpointStats]: EndpointStats[K] 
 
 function newEndpoint(name: string, subject: string, queueGroup: string): MutableEndpoint {
   return { name, subject, queueGroup, requests: 0, errors: 0, processingNs: 0, lastError: "" };
-}
-
-async function settled(running: ReadonlySet<Promise<void>>): Promise<"settled"> {
-  while (running.size > 0) await Promise.allSettled([...running]);
-  return "settled";
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });

@@ -43,6 +43,12 @@ export function childSpan(parent: TraceContext): TraceContext {
   return { ...parent, spanId: randomHex(8) };
 }
 
+/** A span of its own in the trace of a received `traceparent`, or in a new one. */
+export function continueTrace(header: string | undefined): TraceContext {
+  const parent = parseTraceparent(header);
+  return parent === null ? startTrace() : childSpan(parent);
+}
+
 const pool = Buffer.alloc(4_096);
 let drawn = pool.length;
 

@@ -1,11 +1,37 @@
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { z } from "zod";
 import type { Bus } from "../src/bus.ts";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
-import { announce, discover, ServiceInfo, ServicePing, ServiceStats } from "../src/discovery.ts";
+import { announce, discover, ServiceStats } from "../src/discovery.ts";
 import { serve } from "../src/serve.ts";
+
+const identity = {
+  name: z.string(),
+  id: z.string(),
+  version: z.string(),
+  metadata: z.record(z.string(), z.string()),
+};
+
+/** Answer to `$SRV.PING` (ADR-32). */
+const ServicePing = z.object({ type: z.literal("io.nats.micro.v1.ping_response"), ...identity });
+
+/** Answer to `$SRV.INFO` (ADR-32). */
+const ServiceInfo = z.object({
+  type: z.literal("io.nats.micro.v1.info_response"),
+  ...identity,
+  description: z.string(),
+  endpoints: z.array(
+    z.object({
+      name: z.string(),
+      subject: z.string(),
+      queue_group: z.string(),
+      metadata: z.record(z.string(), z.string()),
+    }),
+  ),
+});
 
 describe("discovery after ADR-32", () => {
   let buses: TestBuses;

@@ -4,7 +4,7 @@ import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/gr
 import { describe, expect, test } from "@jest/globals";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
-import { continueTrace, type Interceptor, logCalls, measureCalls } from "../src/interceptors.ts";
+import { type Interceptor, logCalls, measureCalls, traceCalls } from "../src/interceptors.ts";
 import type { Logger } from "../src/logger.ts";
 import { createMetrics } from "../src/metrics.ts";
 import { serve } from "../src/serve.ts";
@@ -31,7 +31,7 @@ describe("interceptors", () => {
     const serving = await buses.connect("greeter", { log, metrics });
     const calling = await buses.connect("caller");
     serve(serving, greeter, greetings({ relay: () => Promise.reject(new Error("broken")) }), [
-      continueTrace(),
+      traceCalls(),
       measureCalls(metrics),
       logCalls(),
     ]);

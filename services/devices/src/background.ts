@@ -2,6 +2,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { retry } from "@devmesh/service-kit/retry";
+import { RunningTasks } from "@devmesh/service-kit/running-tasks";
 
 /**
  * Work that no call waits for. It ends when `signal` aborts, at the stop of the service; operations in the store are
@@ -11,7 +12,7 @@ export class Background {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly #log: Logger;
-  readonly #running = new Set<Promise<void>>();
+  readonly #running = new RunningTasks();
 
   constructor(options: { readonly clock: Clock; readonly signal: AbortSignal; readonly log: Logger }) {
     this.clock = options.clock;
@@ -22,12 +23,11 @@ export class Background {
   /** Starts work; a failure is logged under `what`. */
   run(what: string, work: () => Promise<void>): void {
     if (this.signal.aborted) return;
-    const running = work()
-      .catch((error: unknown) => {
+    this.#running.add(
+      work().catch((error: unknown) => {
         if (!this.signal.aborted) this.#log.error({ err: error }, `${what} failed`);
-      })
-      .finally(() => this.#running.delete(running));
-    this.#running.add(running);
+      }),
+    );
   }
 
   /**
@@ -52,7 +52,7 @@ export class Background {
   }
 
   /** Resolves when nothing runs any more; does not end it. */
-  async settled(): Promise<void> {
-    while (this.#running.size > 0) await Promise.allSettled([...this.#running]);
+  settled(): Promise<void> {
+    return this.#running.settled();
   }
 }

@@ -2,13 +2,7 @@ import type { Json } from "@devmesh/contracts/model/json";
 import type { Principal, PrincipalKind } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { type CallContext, createCallContext, type OpenCallContext } from "@devmesh/service-kit/context";
-import {
-  childSpan,
-  parseTraceparent,
-  startTrace,
-  type TraceContext,
-  traceHeader,
-} from "@devmesh/service-kit/trace";
+import { continueTrace, type TraceContext, traceHeader } from "@devmesh/service-kit/trace";
 import type { Request, Response } from "express";
 import type { VerifiedKey } from "../auth/key-cache.ts";
 import { type Charge, rateAddress } from "../auth/rate-limit.ts";
@@ -67,8 +61,7 @@ export class Exchange {
     this.#options = options;
     this.startedAtMs = options.clock.monotonicMs();
     const { headers } = request;
-    const parent = parseTraceparent(headers[traceHeader] as string | undefined);
-    this.trace = parent === null ? startTrace() : childSpan(parent);
+    this.trace = continueTrace(headers[traceHeader] as string | undefined);
     const asked = headers["x-request-id"];
     this.requestId =
       typeof asked === "string" && wellFormedRequestId.test(asked) ? asked : this.trace.traceId;

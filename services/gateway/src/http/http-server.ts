@@ -1,13 +1,12 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Clock } from "@devmesh/service-kit/clock";
+import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
 import { listen } from "@devmesh/service-kit/listen";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { Express } from "express";
 import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
 import { problemOf } from "./problem.ts";
-import { withTimeout } from "./with-timeout.ts";
 
 export interface HttpServerOptions {
   readonly app: Express;

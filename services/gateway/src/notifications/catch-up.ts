@@ -1,8 +1,7 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import type { Bus } from "@devmesh/service-kit/bus";
-import type { Clock } from "@devmesh/service-kit/clock";
+import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
 import { replayEvents } from "@devmesh/service-kit/event-stream";
-import { withTimeout } from "../http/with-timeout.ts";
 import type { Channel } from "./channel.ts";
 import { type Frame, gapFrame, joinFrames } from "./frame.ts";
 import type { Listener } from "./listener.ts";

@@ -125,15 +125,9 @@ export function createSessionCheck(options: SessionLimitOptions): () => Promise<
 
   return async () => {
     await readChanges();
-    const byDevice = new Map<string, SessionRecord[]>();
-    for (const record of sessions.values()) {
-      const deviceId = deviceOfSession(record);
-      const records = byDevice.get(deviceId);
-      if (records !== undefined) records.push(record);
-      // Skips the bridge's own sessions.
-      else if (isDeviceId(deviceId)) byDevice.set(deviceId, [record]);
-    }
-    const devices = [...byDevice];
+    const byDevice = Map.groupBy(sessions.values(), deviceOfSession);
+    // Skips the bridge's own sessions.
+    const devices = [...byDevice].filter(([deviceId]) => isDeviceId(deviceId));
     const crowded = devices.filter(([, records]) => records.length > maxPersistentSessions);
     const expiring = devices.filter(
       ([, records]) => records.length <= maxPersistentSessions && records.some(isExpired),
