@@ -5,6 +5,7 @@ import {
 } from "@devmesh/device-broker/transient-device-messages";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
+import type { ActiveSubscription } from "@devmesh/service-kit/events";
 import type { DataStore } from "../store/data-store.ts";
 import type { BatchWriter } from "./batch-writer.ts";
 import type { IncomingMessage } from "./message-check.ts";
@@ -31,17 +32,11 @@ export interface IngestionOptions {
  */
 const batchBytes = 2 * 1024 * 1024;
 
-/** Running ingestion. */
-export interface Ingestion {
-  /** Resolves when what waited is stored. */
-  stop(): Promise<void>;
-}
-
 /**
  * Stores what devices publish below `db/`. QoS 1 and 2 come from the broker's stream, one batch in flight and one
  * replica at a time so that ids ascend in the broker's order, and are acknowledged once stored; QoS 0 is best effort.
  */
-export function startIngestion(options: IngestionOptions): Ingestion {
+export function startIngestion(options: IngestionOptions): ActiveSubscription {
   const { bus, writer, store, clock, batch, waitMs, signal } = options;
   // Rejects only for a defect; then nothing handles it, and the process ends.
   const pulling = pullDeviceMessages(

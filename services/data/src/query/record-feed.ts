@@ -3,7 +3,7 @@ import { recordsWantedMs } from "@devmesh/contracts/gateway";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Publisher } from "@devmesh/service-kit/events";
-import type { DataMessage } from "../store/data-store.ts";
+import { type DataMessage, dataRecord } from "../store/data-store.ts";
 
 /** Payload and topics of one event: JSON may be six times as large, and must stay below the broker's `max_payload`. */
 const maxChunkBytes = 128 * 1024;
@@ -11,15 +11,10 @@ const maxChunkBytes = 128 * 1024;
 const recordOverhead = 200;
 
 /** Publishes records that were just stored while a gateway wants them (ADR 20). */
-export interface RecordFeed {
-  /** A gateway wants records for the next {@link recordsWantedMs}. */
-  want(): void;
-  /** Best effort: neither throws nor waits. `ids` are the messages' record ids, null for one without a record. */
-  publish(messages: readonly DataMessage[], ids: readonly (number | null)[]): void;
-}
+export type RecordFeed = ReturnType<typeof createRecordFeed>;
 
 /** Publishes the event `stored`. */
-export function createRecordFeed(publisher: Publisher<typeof dataEvents>, clock: Clock): RecordFeed {
+export function createRecordFeed(publisher: Publisher<typeof dataEvents>, clock: Clock) {
   // A process that has just started does not know yet whether a gateway wants records.
   let wantedUntilMs = clock.monotonicMs() + recordsWantedMs;
 
@@ -32,10 +27,12 @@ export function createRecordFeed(publisher: Publisher<typeof dataEvents>, clock:
   }
 
   return {
-    want() {
+    /** A gateway wants records for the next {@link recordsWantedMs}. */
+    want(): void {
       wantedUntilMs = clock.monotonicMs() + recordsWantedMs;
     },
-    publish(messages, ids) {
+    /** Best effort: neither throws nor waits. `ids` are the messages' record ids, null for one without a record. */
+    publish(messages: readonly DataMessage[], ids: readonly (number | null)[]): void {
       if (clock.monotonicMs() > wantedUntilMs) return;
       let records: DataRecord[] = [];
       let bytes = 0;
@@ -48,23 +45,10 @@ export function createRecordFeed(publisher: Publisher<typeof dataEvents>, clock:
           records = [];
           bytes = 0;
         }
-        records.push(recordOf(id, message));
+        records.push(dataRecord(id, message));
         bytes += weight;
       }
       if (records.length > 0) publishChunk(records);
     },
-  };
-}
-
-/** The record as queries return it. */
-function recordOf(id: number, { timestamp, deviceId, topic, payload, encoding }: DataMessage): DataRecord {
-  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
-  return {
-    id,
-    timestamp: new Date(timestamp).toISOString(),
-    device_id: deviceId,
-    topic,
-    message: bytes.toString(encoding === "text" ? "utf8" : "base64"),
-    ...(encoding === "base64" && { encoding }),
   };
 }

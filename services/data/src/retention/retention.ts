@@ -18,20 +18,12 @@ export interface RetentionOptions {
   readonly maxBytes: number;
 }
 
-/** Keeps the store within its bounds. */
-export interface Retention {
-  /** Deletes all that is beyond the bounds. */
-  sweep(signal: AbortSignal): Promise<void>;
-  /** Sweeps at once and then every 30 s until `signal` aborts; a failure is logged. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
 const recordsPerStep = 500;
 const sweepEveryMs = 30_000;
 const dayMs = 86_400_000;
 
 /** Retention by age and by size (api.md, Stored data), in steps between which ingestion goes on. */
-export function createRetention(options: RetentionOptions): Retention {
+export function createRetention(options: RetentionOptions) {
   const { store, purges, metrics, clock, log, days, maxBytes } = options;
 
   async function deleteInSteps(
@@ -48,6 +40,7 @@ export function createRetention(options: RetentionOptions): Retention {
     }
   }
 
+  /** Deletes all that is beyond the bounds. */
   async function sweep(signal: AbortSignal): Promise<void> {
     const expiry = clock.now().getTime() - days * dayMs;
     await deleteInSteps("age", () => store.deleteExpired(expiry, recordsPerStep), signal);
@@ -59,7 +52,8 @@ export function createRetention(options: RetentionOptions): Retention {
 
   return {
     sweep,
-    async run(signal) {
+    /** Sweeps at once and then every 30 s until `signal` aborts; a failure is logged. */
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
           await sweep(signal);

@@ -57,9 +57,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
 
   return {
     reader,
-    async append(messages) {
-      return mapFailures(() => records.append(messages));
-    },
+    append: written((messages) => records.append(messages)),
     async readPage(selection, page, signal): Promise<RecordPage> {
       const items: RecordPage["items"] = [];
       let position: Position | null = startOf(page);
@@ -82,32 +80,20 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       }
       return { next: position === null ? null : cursorOf(position), items };
     },
-    async refuseDevice(deviceId) {
-      mapFailures(() => sql.refuse.run(deviceId));
-    },
-    async deleteRecordsOf(deviceId, limit) {
-      return mapFailures(() => records.remove("recordsOf", deviceId, limit));
-    },
-    async finishPurge(deviceId) {
-      mapFailures(() => sql.finishPurge.run(deviceId));
-    },
+    refuseDevice: written((deviceId) => void sql.refuse.run(deviceId)),
+    deleteRecordsOf: written((deviceId, limit) => records.remove("recordsOf", deviceId, limit)),
+    finishPurge: written((deviceId) => void sql.finishPurge.run(deviceId)),
     async unfinishedPurges() {
       return sql.unfinishedPurges.all().map((row) => String(row.device_id));
     },
-    async admitDevice(deviceId, moment) {
-      mapFailures(() => sql.admit.run(moment, deviceId));
-    },
-    async forgetAdmissions(moment) {
-      mapFailures(() => sql.forgetAdmissions.run(moment));
-    },
-    async deleteExpired(moment, limit) {
-      return mapFailures(() => records.remove("recordsBefore", moment, limit));
-    },
-    async deleteHeaviest(limit, aboveBytes) {
+    admitDevice: written((deviceId, moment) => void sql.admit.run(moment, deviceId)),
+    forgetAdmissions: written((moment) => void sql.forgetAdmissions.run(moment)),
+    deleteExpired: written((moment, limit) => records.remove("recordsBefore", moment, limit)),
+    deleteHeaviest: written((limit, aboveBytes) => {
       // One segment at a time: its search table, which the weights leave out, may free more than they say.
       const enough = Math.min(size().bytes - aboveBytes, segmentBounds.segmentBytes);
-      return enough > 0 ? mapFailures(() => records.removeHeaviest({ limit, enough })) : 0;
-    },
+      return enough > 0 ? records.removeHeaviest({ limit, enough }) : 0;
+    }),
     async lastSequence(streamCreated) {
       const last = sql.lastSequence.get(streamCreated)?.sequence ?? null;
       return last === null ? null : Number(last);
@@ -116,9 +102,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
     async ping() {
       // A file is always there; `checkWritable` finds a full disk.
     },
-    async checkWritable() {
-      mapFailures(() => sql.touch.run());
-    },
+    checkWritable: written(() => void sql.touch.run()),
     async close() {
       queue.close();
       await reader.close();
@@ -127,14 +111,16 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
   };
 }
 
-/** Runs a statement; turns a failure of SQLite itself into {@link StoreUnavailable}. */
-function mapFailures<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (cause) {
-    if (!isSqliteFailure(cause)) throw cause;
-    throw new StoreUnavailable(`the store cannot be written: ${cause.errstr}`, { cause });
-  }
+/** A method made of statements that write; turns a failure of SQLite itself into {@link StoreUnavailable}. */
+function written<A extends unknown[], R>(work: (...given: A) => R): (...given: A) => Promise<R> {
+  return async (...given) => {
+    try {
+      return work(...given);
+    } catch (cause) {
+      if (!isSqliteFailure(cause)) throw cause;
+      throw new StoreUnavailable(`the store cannot be written: ${cause.errstr}`, { cause });
+    }
+  };
 }
 
 function prepareStatements(db: DatabaseSync) {

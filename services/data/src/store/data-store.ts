@@ -77,6 +77,17 @@ export interface RecordPage {
   readonly items: DataRecord[];
 }
 
+/** A record as queries return it; `payload` is UTF-8 where `encoding` is `text`. */
+export function dataRecord(
+  id: number,
+  { timestamp, deviceId, topic, payload, encoding }: Omit<DataMessage, "delivery">,
+): DataRecord {
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
+  const record = { id, timestamp: new Date(timestamp).toISOString(), device_id: deviceId, topic };
+  if (encoding === "text") return { ...record, message: bytes.toString("utf8") };
+  return { ...record, message: bytes.toString("base64"), encoding };
+}
+
 /** A cursor that is no record id and not of this store. */
 export class InvalidCursor extends Error {
   override readonly name = "InvalidCursor";

@@ -1,6 +1,7 @@
 import type { CollectionDeclaration, MongoStore } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { Binary, Collection } from "mongodb";
+import type { DeviceBytes } from "../../retention/heaviest-first.ts";
 
 /** A stored record. */
 export interface RecordDocument {
@@ -140,6 +141,24 @@ export const collectionDeclarations: readonly CollectionDeclaration[] = [
 /** The options of a call of the driver. */
 export interface CallOptions {
   readonly timeoutMS: number;
+}
+
+/** Matches records alone. */
+export const isRecord = { void: { $exists: false } } as const;
+
+/** The weight of the records with such ids, by device. */
+export function weightsByDevice(
+  { run, records }: Collections,
+  _id: { readonly $gt: number } | { readonly $gte: number; readonly $lte: number },
+): Promise<DeviceBytes[]> {
+  const pipeline = [
+    { $match: { _id, ...isRecord } },
+    { $group: { _id: "$device", bytes: { $sum: "$weight" } } },
+    { $project: { _id: 0, deviceId: "$_id", bytes: 1 } },
+  ];
+  return run((options) =>
+    records.aggregate<DeviceBytes>(pipeline, { ...options, hint: recordIndexes.id }).toArray(),
+  );
 }
 
 const callTimeoutMs = 10_000;

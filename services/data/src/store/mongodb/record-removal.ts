@@ -6,7 +6,14 @@ import {
   type WeighedRecord,
 } from "../../retention/heaviest-first.ts";
 import type { DataStore, StoreSize } from "../data-store.ts";
-import { type Collections, recordIndexes, type SegmentDocument, type StoredDocument } from "./collections.ts";
+import {
+  type Collections,
+  isRecord,
+  recordIndexes,
+  type SegmentDocument,
+  type StoredDocument,
+  weightsByDevice,
+} from "./collections.ts";
 import type { IdRange, SearchSegments } from "./search-segments.ts";
 
 type PortMethods = Pick<DataStore, "deleteRecordsOf" | "deleteExpired" | "deleteHeaviest" | "size">;
@@ -21,7 +28,8 @@ interface Selected {
 }
 
 /** Deletes records, and returns what is left. */
-export function createRecordRemoval({ run, records }: Collections, segments: SearchSegments): PortMethods {
+export function createRecordRemoval(collections: Collections, segments: SearchSegments): PortMethods {
+  const { run, records } = collections;
   const listSegments = (range: IdRange) => run((options) => segments.list(range, options));
 
   /** 0 only when there is none: where another process was faster, it looks again. */
@@ -68,14 +76,8 @@ export function createRecordRemoval({ run, records }: Collections, segments: Sea
       for (const [deviceId, weight] of weights) weights.set(deviceId, Math.round(weight * share));
       await segments.lighten(segment, weights);
     }
-    const [oldest] = await run((options) =>
-      records
-        .find(isRecord, { ...options, hint: recordIndexes.id })
-        .project<{ _id: number }>({ _id: 1 })
-        .sort({ _id: 1 })
-        .limit(1)
-        .toArray(),
-    );
+    const first = { hint: recordIndexes.id, sort: { _id: 1 }, projection: { _id: 1 } } as const;
+    const oldest = await run((options) => records.findOne(isRecord, { ...options, ...first }));
     await segments.dropBefore(oldest?._id ?? range.to + 1);
   }
 
@@ -89,20 +91,8 @@ export function createRecordRemoval({ run, records }: Collections, segments: Sea
   const allSegments = () => listSegments({ from: 1, to: Number.MAX_SAFE_INTEGER });
 
   /** The weight by device of records that are in no segment yet. */
-  async function young(indexed: readonly SegmentDocument[]): Promise<DeviceBytes[]> {
-    return await run((options) =>
-      records
-        .aggregate<DeviceBytes>(
-          [
-            { $match: { _id: { $gt: indexed.at(-1)?.to ?? 0 }, void: { $exists: false } } },
-            { $group: { _id: "$device", bytes: { $sum: "$weight" } } },
-            { $project: { _id: 0, deviceId: "$_id", bytes: 1 } },
-          ],
-          { ...options, hint: recordIndexes.id },
-        )
-        .toArray(),
-    );
-  }
+  const young = (indexed: readonly SegmentDocument[]) =>
+    weightsByDevice(collections, { $gt: indexed.at(-1)?.to ?? 0 });
 
   const totalOf = (indexed: readonly SegmentDocument[], others: readonly DeviceBytes[]) =>
     others.reduce((sum, { bytes }) => sum + bytes, 0) + indexed.reduce((sum, { weight }) => sum + weight, 0);
@@ -181,15 +171,10 @@ export function createRecordRemoval({ run, records }: Collections, segments: Sea
   async function size(): Promise<StoreSize> {
     const indexed = await allSegments();
     const others = await young(indexed);
-    const [oldest] = await run((options) =>
-      records
-        .find({ time: { $gte: new Date(0) } }, { ...options, hint: recordIndexes.time })
-        .project<{ time: Date }>({ time: 1 })
-        .sort({ time: 1 })
-        .limit(1)
-        .toArray(),
-    );
-    return { bytes: totalOf(indexed, others), oldest: oldest?.time.getTime() ?? null };
+    const first = { hint: recordIndexes.time, sort: { time: 1 }, projection: { time: 1 } } as const;
+    const timed = { time: { $gte: new Date(0) } };
+    const oldest = await run((options) => records.findOne(timed, { ...options, ...first }));
+    return { bytes: totalOf(indexed, others), oldest: oldest?.time?.getTime() ?? null };
   }
 
   return {
@@ -211,5 +196,3 @@ export function createRecordRemoval({ run, records }: Collections, segments: Sea
 
 /** Devices whose records are looked up at a time. */
 const payersAtOnce = 100;
-
-const isRecord = { void: { $exists: false } };

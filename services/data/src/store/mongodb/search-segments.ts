@@ -6,9 +6,10 @@ import type { DeviceBytes } from "../../retention/heaviest-first.ts";
 import {
   type CallOptions,
   type Collections,
-  recordIndexes,
   type SegmentDocument,
   type SliceDocument,
+  type StoredDocument,
+  weightsByDevice,
 } from "./collections.ts";
 import {
   columnsOf,
@@ -76,9 +77,11 @@ const rowsReadOver = 4;
 
 /** The search segments of a database. */
 export function createSearchSegments(
-  { run, records, segments, slices, shares, indexed }: Collections,
+  collections: Collections,
   { segmentIds, segmentBytes }: SegmentBounds,
 ): SearchSegments {
+  const { run, records, segments, slices, shares, indexed } = collections;
+
   async function indexedTo(): Promise<number> {
     const [noted, last] = await Promise.all([
       run((options) => indexed.findOne({ _id: "sealed" }, options)),
@@ -94,55 +97,50 @@ export function createSearchSegments(
     );
   }
 
-  /** The end of the run that begins at `from`: full by ids or by bytes; null when it is not complete yet. */
-  async function endOfRun(from: number, visible: number): Promise<number | null> {
-    const full = from + segmentIds - 1;
-    let weight = 0;
-    for (let at = from - 1; ; ) {
+  /** The documents of a range in portions, in the order of their ids. */
+  async function* readRange(
+    { from, to }: IdRange,
+    projection: { readonly [M in keyof StoredDocument]?: 1 },
+  ): AsyncGenerator<StoredDocument[]> {
+    for (let after = from - 1; ; ) {
       const found = await run((options) =>
         records
-          .find({ _id: { $gt: at, $lte: Math.min(full, visible) } }, options)
-          .project<{ _id: number; weight?: number }>({ weight: 1 })
+          .find({ _id: { $gt: after, $lte: to } }, { ...options, projection })
           .sort({ _id: 1 })
           .limit(readAtOnce)
           .toArray(),
       );
+      yield found;
+      if (found.length < readAtOnce) return;
+      after = found.at(-1)?._id ?? to;
+    }
+  }
+
+  /** The end of the run that begins at `from`: full by ids or by bytes; null when it is not complete yet. */
+  async function endOfRun(from: number, visible: number): Promise<number | null> {
+    const full = from + segmentIds - 1;
+    let weight = 0;
+    for await (const found of readRange({ from, to: Math.min(full, visible) }, { weight: 1 })) {
       for (const record of found) {
         weight += record.weight ?? 0;
         if (weight >= segmentBytes) return record._id;
-        at = record._id;
       }
-      if (found.length < readAtOnce) return visible >= full ? full : null;
     }
+    return visible >= full ? full : null;
   }
 
   async function buildSegment({ from, to }: IdRange): Promise<void> {
     const signature = createSignature(layoutOf(to - from + 1));
     let weight = 0;
     let [earliest, latest]: [Date | null, Date | null] = [null, null];
-    for (let at = from - 1; ; ) {
-      const found = await run((options) =>
-        records
-          .find({ _id: { $gt: at, $lte: to } }, options)
-          .project<{ _id: number; topic?: string; text?: string; time?: Date; weight?: number }>({
-            topic: 1,
-            text: 1,
-            time: 1,
-            weight: 1,
-          })
-          .sort({ _id: 1 })
-          .limit(readAtOnce)
-          .toArray(),
-      );
+    for await (const found of readRange({ from, to }, { topic: 1, text: 1, time: 1, weight: 1 })) {
       for (const { _id, topic = "", text = "", time, ...record } of found) {
         signature.add(_id - from, topic);
         signature.add(_id - from, text);
         weight += record.weight ?? 0;
         if (time !== undefined && (earliest === null || time < earliest)) earliest = time;
         if (time !== undefined && (latest === null || time > latest)) latest = time;
-        at = _id;
       }
-      if (found.length < readAtOnce) break;
       await nextTurn();
     }
     const buildId = `${from}-${randomUUID()}`;
@@ -167,20 +165,10 @@ export function createSearchSegments(
   /** Ids of a segment are final, so an empty one stays empty and is dropped. */
   async function count(counting: SegmentDocument): Promise<void> {
     const { _id: segment, to } = counting;
-    const found = await run((options) =>
-      records
-        .aggregate<{ _id: string; weight: number }>(
-          [
-            { $match: { _id: { $gte: segment, $lte: to }, void: { $exists: false } } },
-            { $group: { _id: "$device", weight: { $sum: "$weight" } } },
-          ],
-          { ...options, hint: recordIndexes.id },
-        )
-        .toArray(),
-    );
+    const found = await weightsByDevice(collections, { $gte: segment, $lte: to });
     if (found.length === 0) return await drop(counting);
     const counted = new Map(
-      found.map(({ _id: device, weight }) => [`${segment}/${device}`, { device, weight }]),
+      found.map(({ deviceId: device, bytes: weight }) => [`${segment}/${device}`, { device, weight }]),
     );
     const known = await run((options) => shares.find(sharesOf(segment), options).toArray());
     const stale = known.filter(({ _id }) => !counted.has(_id)).map(({ _id }) => _id);
@@ -192,7 +180,7 @@ export function createSearchSegments(
       }));
       await run((options) => shares.bulkWrite(updates, { ordered: false, ...options }));
     }
-    const weight = found.reduce((sum, share) => sum + share.weight, 0);
+    const weight = found.reduce((sum, { bytes }) => sum + bytes, 0);
     await run((options) =>
       segments.updateOne({ _id: segment }, { $set: { weight, counted: true } }, options),
     );

@@ -1,7 +1,7 @@
 import type { SQLInputValue, StatementSync } from "node:sqlite";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { TopicPattern } from "../../query/topic-filter.ts";
-import type { RecordSelection } from "../data-store.ts";
+import { dataRecord, type RecordSelection } from "../data-store.ts";
 import { type Segment, searchTable } from "./schema.ts";
 import { isWithin, type SegmentPart } from "./segment-part.ts";
 
@@ -254,16 +254,11 @@ function trigramsOf(filter: string): readonly string[] {
 }
 
 function recordOf(row: Record<string, unknown>): DataRecord {
-  const payload =
-    row.payload instanceof Uint8Array
-      ? Buffer.from(row.payload.buffer, row.payload.byteOffset, row.payload.byteLength)
-      : Buffer.alloc(0);
-  const record = {
-    id: Number(row.id),
-    timestamp: new Date(Number(row.timestamp)).toISOString(),
-    device_id: String(row.device_id),
+  return dataRecord(Number(row.id), {
+    timestamp: Number(row.timestamp),
+    deviceId: String(row.device_id),
     topic: String(row.topic),
-  };
-  if (row.is_text === 1) return { ...record, message: payload.toString("utf8") };
-  return { ...record, message: payload.toString("base64"), encoding: "base64" };
+    payload: row.payload as Uint8Array,
+    encoding: row.is_text === 1 ? "text" : "base64",
+  });
 }
