@@ -3,6 +3,7 @@ import type { OpenDeviceConnection } from "@devmesh/device-broker/connections";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { metricsOn } from "@devmesh/service-kit/metrics";
+import { setNewest } from "@devmesh/service-kit/set-newest";
 import type { Registry } from "prom-client";
 import type { z } from "zod";
 import type { DevicesOptions } from "../devices-options.ts";
@@ -57,10 +58,7 @@ export function startThrottling(options: ThrottlingOptions): ThrottleDevice {
     if (last !== undefined && now < last.untilMs) return null;
     const remembered = last !== undefined && now - last.untilMs < refusal.forgottenAfterMs;
     const ms = remembered ? Math.min(2 * last.ms, refusal.longestMs) : refusal.firstMs;
-    refused.delete(deviceId);
-    refused.set(deviceId, { ms, untilMs: now + ms });
-    const [oldest] = refused.keys();
-    if (refused.size > maxRemembered && oldest !== undefined) refused.delete(oldest);
+    setNewest(refused, deviceId, { ms, untilMs: now + ms }, maxRemembered);
     return ms;
   }
 

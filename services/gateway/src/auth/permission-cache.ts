@@ -1,5 +1,6 @@
 import type { NamedQuery } from "@devmesh/contracts/model/acl";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { setNewest } from "@devmesh/service-kit/set-newest";
 
 /** Answers of one device's ACL by action: null for a permitted function, or the query. */
 type Permissions = Map<string, { readonly query: NamedQuery | null; readonly untilMs: number }>;
@@ -47,12 +48,7 @@ export class PermissionCache {
 
   #permissionsOf(deviceId: string): Permissions {
     const permissions: Permissions = this.#devices.get(deviceId) ?? new Map();
-    this.#devices.delete(deviceId);
-    this.#devices.set(deviceId, permissions);
-    if (this.#devices.size > this.#options.maxDevices) {
-      const [oldest = deviceId] = this.#devices.keys();
-      this.#devices.delete(oldest);
-    }
+    setNewest(this.#devices, deviceId, permissions, this.#options.maxDevices);
     return permissions;
   }
 }

@@ -3,6 +3,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { setNewest } from "@devmesh/service-kit/set-newest";
 import { deviceTopics } from "../device-topics.ts";
 import type { DevicesClient } from "../devices-client.ts";
 import type { MqttLink } from "../mqtt-link.ts";
@@ -138,9 +139,7 @@ export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPubli
   }
 
   function remember(deviceId: string, { version, timestamp, at }: Published): void {
-    published.set(deviceId, { version, timestamp, at });
-    const [oldest] = published.keys();
-    if (published.size > maxRemembered && oldest !== undefined) published.delete(oldest);
+    setNewest(published, deviceId, { version, timestamp, at }, maxRemembered);
   }
 
   function refresh(deviceId: string): void {
