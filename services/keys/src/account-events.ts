@@ -5,25 +5,21 @@ import type { CallContext } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
 
 /** Publishes, by ids alone, what changed in the account once it is stored. A lost event is logged and fails nothing. */
-export interface AccountEvents {
-  /** Keys that are no longer valid. A gateway that misses it honours a cached key for 60 s at most (api.md, Keys). */
-  revoked(keyIds: readonly string[], call: CallContext): Promise<void>;
-  /** Of a master or device key. */
-  keyChanged(id: string, change: (typeof keyChanges)[number], call: CallContext): Promise<void>;
-  customerChanged(id: string, change: (typeof customerChanges)[number], call: CallContext): Promise<void>;
-}
+export type AccountEvents = ReturnType<typeof createAccountEvents>;
 
 /** Publishes the events of the contract. */
-export function createAccountEvents(publisher: Publisher<typeof keyEvents>, clock: Clock): AccountEvents {
-  const { bestEffort } = publisher;
-  const at = () => clock.now().toISOString();
+export function createAccountEvents({ bestEffort }: Publisher<typeof keyEvents>, clock: Clock) {
+  const about = (id: string) => ({ id, timestamp: clock.now().toISOString() });
   return {
-    async revoked(keyIds, call) {
+    /** Keys that are no longer valid. A gateway that misses it honours a cached key for 60 s at most (api.md, Keys). */
+    async revoked(keyIds: readonly string[], call: CallContext): Promise<void> {
       if (keyIds.length > 0) await bestEffort.revoked({ key_ids: [...keyIds] }, { call });
     },
-    keyChanged: (id, change, call) => bestEffort.key_changed({ id, change, timestamp: at() }, { call }),
-    customerChanged: (id, change, call) =>
-      bestEffort.customer_changed({ id, change, timestamp: at() }, { call }),
+    /** Of a master or device key. */
+    keyChanged: (id: string, change: (typeof keyChanges)[number], call: CallContext) =>
+      bestEffort.key_changed({ ...about(id), change }, { call }),
+    customerChanged: (id: string, change: (typeof customerChanges)[number], call: CallContext) =>
+      bestEffort.customer_changed({ ...about(id), change }, { call }),
   };
 }
 

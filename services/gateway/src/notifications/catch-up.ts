@@ -7,7 +7,6 @@ import { type Frame, gapFrame, joinFrames } from "./frame.ts";
 import type { Listener } from "./listener.ts";
 import type { NotificationMetrics } from "./notification-metrics.ts";
 import { buffered, type ReplayBuffer } from "./replay-buffer.ts";
-import { createSemaphore } from "./semaphore.ts";
 
 /** Most listeners that read the stream of events at a time. */
 const maxReplaying = 16;
@@ -97,5 +96,23 @@ export function createCatchUp({ bus, buffer, clock, metrics, signal }: CatchUpOp
         }
       }
     }
+  };
+}
+
+/** Limits how many callers run at a time; the others wait in order. Dispose of the result to release the slot. */
+function createSemaphore(slots: number): { acquire(): Promise<Disposable> } {
+  let free = slots;
+  const waiting: (() => void)[] = [];
+  const release = () => {
+    const next = waiting.shift();
+    if (next === undefined) free++;
+    else next();
+  };
+  return {
+    async acquire() {
+      if (free > 0) free--;
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+      return { [Symbol.dispose]: release };
+    },
   };
 }

@@ -9,17 +9,10 @@ const writeDelayMs = 5_000;
 const rememberedKeys = 10_000;
 
 /** Records when keys were used, to the minute (api.md, Keys). */
-export interface KeyUses {
-  /** Written in a batch some seconds later. */
-  note(keyId: string): void;
-  /** Unix ms of the last use that this process noted, written or not; null when it is not cached. */
-  lastOf(keyId: string): number | null;
-  /** Writes what waits. */
-  close(): Promise<void>;
-}
+export type KeyUses = ReturnType<typeof createKeyUses>;
 
 /** Key uses in memory, written in batches. */
-export function createKeyUses(store: ApiKeyStore, clock: Clock, log: Logger): KeyUses {
+export function createKeyUses(store: ApiKeyStore, clock: Clock, log: Logger) {
   const minutes = new Map<string, number>();
   let waiting = new Map<string, number>();
   let cancel: (() => void) | null = null;
@@ -49,7 +42,8 @@ export function createKeyUses(store: ApiKeyStore, clock: Clock, log: Logger): Ke
   }
 
   return {
-    note(keyId) {
+    /** Written in a batch some seconds later. */
+    note(keyId: string): void {
       const minute = Math.floor(clock.now().getTime() / minuteMs) * minuteMs;
       if (minutes.get(keyId) === minute) return;
       if (minutes.size >= rememberedKeys) minutes.clear();
@@ -57,8 +51,10 @@ export function createKeyUses(store: ApiKeyStore, clock: Clock, log: Logger): Ke
       waiting.set(keyId, minute);
       writeSoon();
     },
-    lastOf: (keyId) => minutes.get(keyId) ?? null,
-    async close() {
+    /** Unix ms of the last use that this process noted, written or not; null when it is not cached. */
+    lastOf: (keyId: string): number | null => minutes.get(keyId) ?? null,
+    /** Writes what waits. */
+    async close(): Promise<void> {
       closed = true;
       cancel?.();
       await writing;

@@ -4,14 +4,8 @@ const atOnce = 100;
 const maxWaiting = 10_000;
 const maxSuspect = 1_000;
 
-/** A semaphore with two priorities, each with a bounded queue. */
-export interface LoginQueue {
-  /** Resolves with the function that releases the permit; null when too many wait. Suspect logins come last. */
-  enter(suspect: boolean): Promise<(() => void) | null>;
-}
-
-/** Queues logins in memory. */
-export function createLoginQueue(): LoginQueue {
+/** A semaphore with two priorities, each with a bounded queue in memory. */
+export function createLoginQueue() {
   const trusted: (() => void)[] = [];
   const suspects: (() => void)[] = [];
   let running = 0;
@@ -23,7 +17,8 @@ export function createLoginQueue(): LoginQueue {
   }
 
   return {
-    async enter(suspect) {
+    /** Resolves with the function that releases the permit; null when too many wait. Suspect logins come last. */
+    async enter(suspect: boolean): Promise<(() => void) | null> {
       if (running < atOnce) {
         running++;
         return leave;

@@ -1,4 +1,5 @@
 import type { Clock } from "@devmesh/service-kit/clock";
+import { setNewest } from "@devmesh/service-kit/set-newest";
 import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 
 /** Buckets of each kind kept in memory. */
@@ -17,20 +18,10 @@ export interface LoginLimits {
  * Limits failed logins (api.md, MQTT), and logins under new client ids, each of which may leave a session in the
  * broker. Failures count for each device and address; throttled attempts do not count.
  */
-export interface LoginThrottle {
-  /** Whether an attempt is not throttled; `deviceId` is null when the user name is none. */
-  admits(deviceId: string | null, address: string): boolean;
-  recordFailure(deviceId: string | null, address: string): void;
-  /** Refuses all logins of a device for so many milliseconds, or until an earlier refusal ends. */
-  refuse(deviceId: string, forMs: number): void;
-  /** Whether logins of the device are refused, also with the right password. */
-  isRefused(deviceId: string): boolean;
-  /** Whether the device may use one more new client id; counts it if so. */
-  admitsNewClientId(deviceId: string): boolean;
-}
+export type LoginThrottle = ReturnType<typeof createLoginThrottle>;
 
 /** Counts in memory. */
-export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThrottle {
+export function createLoginThrottle(clock: Clock, limits: LoginLimits) {
   const perMinute = (size: number) => new TokenBuckets({ size, refill: size, everyMs: 60_000, maxBuckets });
   const devices = perMinute(limits.perDevice);
   const addresses = perMinute(limits.perAddress);
@@ -41,14 +32,15 @@ export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThr
   const refused = new Map<string, number>();
 
   return {
-    admits(deviceId, address) {
+    /** Whether an attempt is not throttled; `deviceId` is null when the user name is none. */
+    admits(deviceId: string | null, address: string): boolean {
       const now = clock.monotonicMs();
       if (addresses.tokens(address, now) < 1) return false;
       if (deviceId === null) return true;
       const key = deviceKey(deviceId, address);
       return devices.tokens(key, now) >= 1 || retries.tryTake(key, now);
     },
-    recordFailure(deviceId, address) {
+    recordFailure(deviceId: string | null, address: string): void {
       const now = clock.monotonicMs();
       if (deviceId !== null) {
         const key = deviceKey(deviceId, address);
@@ -57,14 +49,15 @@ export function createLoginThrottle(clock: Clock, limits: LoginLimits): LoginThr
       }
       if (!isLoopback(address)) addresses.take(address, now);
     },
-    refuse(deviceId, forMs) {
+    /** Refuses all logins of a device for so many milliseconds, or until an earlier refusal ends. */
+    refuse(deviceId: string, forMs: number): void {
       const until = Math.max(refused.get(deviceId) ?? 0, clock.monotonicMs() + forMs);
-      refused.delete(deviceId);
-      refused.set(deviceId, until);
-      if (refused.size > maxBuckets) refused.delete(refused.keys().next().value ?? "");
+      setNewest(refused, deviceId, until, maxBuckets);
     },
-    isRefused: (deviceId) => clock.monotonicMs() < (refused.get(deviceId) ?? 0),
-    admitsNewClientId: (deviceId) => newcomers.tryTake(deviceId, clock.monotonicMs()),
+    /** Whether logins of the device are refused, also with the right password. */
+    isRefused: (deviceId: string): boolean => clock.monotonicMs() < (refused.get(deviceId) ?? 0),
+    /** Whether the device may use one more new client id; counts it if so. */
+    admitsNewClientId: (deviceId: string): boolean => newcomers.tryTake(deviceId, clock.monotonicMs()),
   };
 }
 

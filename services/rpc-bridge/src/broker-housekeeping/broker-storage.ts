@@ -1,10 +1,6 @@
 import { readSessions } from "@devmesh/device-broker/persistent-sessions";
 import { dropQos2Backlog, dropQos2Messages } from "@devmesh/device-broker/qos2-inbox";
-import {
-  findRetainedHoard,
-  listRetainedTopics,
-  type RetainedTopics,
-} from "@devmesh/device-broker/retained-messages";
+import { findRetainedHoard, listRetainedTopics } from "@devmesh/device-broker/retained-messages";
 import {
   type DroppedBacklog,
   dropSessionBacklog,
@@ -27,22 +23,7 @@ const maxRetainedMessages = 10_000;
 const clearedAtOnce = 10_000;
 
 /** Reads and removes what the broker stores for devices. */
-export interface BrokerStorage {
-  /** Client ids under which the broker keeps a session of the device; slow, it reads all sessions. */
-  persistentSessions(deviceId: string, signal: AbortSignal): Promise<readonly string[]>;
-  /** Topics below `ID/` and `db/ID/` with a retained message, one page of them. */
-  retainedTopics(deviceId: string): Promise<RetainedTopics>;
-  /** Drops what the device published at QoS 2 and never released, under any of its client ids. */
-  dropUnreleased(deviceId: string, clientIds: Iterable<string>): Promise<void>;
-  /** Drops what waits only for persistent sessions, or for its release at QoS 2, beyond the quota. */
-  dropBacklog(): Promise<readonly DroppedBacklog[]>;
-  /** The device with most messages that services have not handled, beyond the quota. */
-  findMessageHoard(): Promise<string | null>;
-  /** The device with most retained messages, beyond the quota. */
-  findRetainedHoard(): Promise<string | null>;
-  /** Clears retained messages that a device published itself; returns how many. */
-  clearRetained(deviceId: string): Promise<number>;
-}
+export type BrokerStorage = ReturnType<typeof createBrokerStorage>;
 
 interface BrokerStorageOptions {
   /** Connection to account DEVICES. */
@@ -54,25 +35,33 @@ interface BrokerStorageOptions {
   readonly signal: AbortSignal;
 }
 
-export function createBrokerStorage({ bus, link, streamBytes, signal }: BrokerStorageOptions): BrokerStorage {
+export function createBrokerStorage({ bus, link, streamBytes, signal }: BrokerStorageOptions) {
   const maxBytes = streamBytes * deviceShare;
   return {
-    async persistentSessions(deviceId, asked) {
+    /** Client ids under which the broker keeps a session of the device; slow, it reads all sessions. */
+    async persistentSessions(deviceId: string, asked: AbortSignal): Promise<readonly string[]> {
       const clientIds: string[] = [];
       for await (const session of readSessions(bus, 1, asked))
         if (!session.clean && deviceOfSession(session) === deviceId) clientIds.push(session.clientId);
       return clientIds;
     },
-    retainedTopics: (deviceId) => listRetainedTopics(bus, deviceId),
-    dropUnreleased: (deviceId, clientIds) => dropQos2Messages(bus, deviceId, clientIds),
-    async dropBacklog() {
+    /** Topics below `ID/` and `db/ID/` with a retained message, one page of them. */
+    retainedTopics: (deviceId: string) => listRetainedTopics(bus, deviceId),
+    /** Drops what the device published at QoS 2 and never released, under any of its client ids. */
+    dropUnreleased: (deviceId: string, clientIds: Iterable<string>) =>
+      dropQos2Messages(bus, deviceId, clientIds),
+    /** Drops what waits only for persistent sessions, or for its release at QoS 2, beyond the quota. */
+    async dropBacklog(): Promise<readonly DroppedBacklog[]> {
       const ofSessions = await dropSessionBacklog(bus, { maxBytes, signal });
       const unreleased = await dropQos2Backlog(bus, maxBytes);
       return unreleased === null ? ofSessions : [...ofSessions, unreleased];
     },
+    /** The device with most messages that services have not handled, beyond the quota. */
     findMessageHoard: () => findMessageHoard(bus, maxBytes),
+    /** The device with most retained messages, beyond the quota. */
     findRetainedHoard: () => findRetainedHoard(bus, { maxBytes, maxMessages: maxRetainedMessages }),
-    async clearRetained(deviceId) {
+    /** Clears retained messages that a device published itself; returns how many. */
+    async clearRetained(deviceId: string): Promise<number> {
       const { topics } = await listRetainedTopics(bus, deviceId, clearedAtOnce);
       const own = topics.filter((topic) => topic !== deviceTopics.delta(deviceId));
       await clearRetainedMessages(link, own, signal);

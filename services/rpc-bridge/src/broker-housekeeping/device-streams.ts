@@ -1,15 +1,8 @@
-import type { Clock } from "@devmesh/service-kit/clock";
+import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
 
 /** The streams and durable consumers of the broker that store what devices publish. */
-export interface DeviceStreams {
-  /** Whether they are set up. */
-  readonly ready: boolean;
-  /** Sets them up; to be repeated after each login, since the broker may be a new one. Returns at once. */
-  provision(): void;
-  /** True as soon as they are ready; false after `waitMs`. */
-  untilReady(waitMs: number): Promise<boolean>;
-}
+export type DeviceStreams = ReturnType<typeof createDeviceStreams>;
 
 interface DeviceStreamsOptions {
   /** Idempotent. */
@@ -24,11 +17,11 @@ interface DeviceStreamsOptions {
 const retryAfterMs = 500;
 
 /** Not ready before the first `provision`. */
-export function createDeviceStreams(options: DeviceStreamsOptions): DeviceStreams {
+export function createDeviceStreams(options: DeviceStreamsOptions) {
   const { provisionStreams, clock, log, signal } = options;
   let round = 0;
   let ready = false;
-  const waiting = new Set<() => void>();
+  let becomesReady = Promise.withResolvers<void>();
 
   async function attempt(thisRound: number): Promise<void> {
     while (!signal.aborted && thisRound === round) {
@@ -36,7 +29,8 @@ export function createDeviceStreams(options: DeviceStreamsOptions): DeviceStream
         await provisionStreams();
         if (thisRound !== round) return;
         ready = true;
-        for (const resume of waiting) resume();
+        becomesReady.resolve();
+        becomesReady = Promise.withResolvers<void>();
         return;
       } catch (error) {
         log.warn({ err: error }, "the broker's streams could not be set up yet");
@@ -46,25 +40,19 @@ export function createDeviceStreams(options: DeviceStreamsOptions): DeviceStream
   }
 
   return {
-    get ready() {
+    /** Whether they are set up. */
+    get ready(): boolean {
       return ready;
     },
-    provision() {
+    /** Sets them up; to be repeated after each login, since the broker may be a new one. Returns at once. */
+    provision(): void {
       ready = false;
       round++;
       void attempt(round);
     },
-    async untilReady(waitMs) {
-      if (ready) return true;
-      await new Promise<void>((resolve) => {
-        const resume = () => {
-          cancel();
-          waiting.delete(resume);
-          resolve();
-        };
-        const cancel = clock.schedule(waitMs, resume);
-        waiting.add(resume);
-      });
+    /** True as soon as they are ready; false after `waitMs`. */
+    async untilReady(waitMs: number): Promise<boolean> {
+      if (!ready) await withTimeout(waitMs, becomesReady.promise, clock);
       return ready;
     },
   };

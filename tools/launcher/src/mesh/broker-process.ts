@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -83,14 +84,11 @@ export async function awaitAnyListening(
 }
 
 /** Whether something accepts TCP connections there now. */
-export function accepts({ host, port }: Address): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host, port });
-    const settle = (answer: boolean) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.once("connect", () => settle(true));
-    socket.once("error", () => settle(false));
-  });
+export async function accepts({ host, port }: Address): Promise<boolean> {
+  const socket = connect({ host, port });
+  const connected = once(socket, "connect").then(
+    () => true,
+    () => false,
+  );
+  return await connected.finally(() => socket.destroy());
 }
