@@ -41,7 +41,7 @@ export const notificationStream = defineRoutes({
   followNotifications: {
     ...get("/notify"),
     tag,
-    summary: "Hear what happens to all devices",
+    summary: "Subscribe to what happens to all devices",
     description,
     auth: ["master"],
     query: query
@@ -63,7 +63,7 @@ export const notificationStream = defineRoutes({
   followOwnNotifications: {
     ...get("/m/device/notify"),
     tag,
-    summary: "Hear what happens to the device, cut by its ACL",
+    summary: "Subscribe to what happens to the device, cut by its ACL",
     description: `${description}
 
 Only what the ACL lets the key see: \`online\` and \`offline\` where it reads \`/state/reported/online\`, \`updated\` with the device
