@@ -7,7 +7,7 @@ import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import { mayAccess, unwritableMembers } from "../acl/principal-rights.ts";
 import type { DevicesOptions } from "../devices-options.ts";
 import { applyPatch, checkSectionSizes, writesShadow } from "../shadow/apply-patch.ts";
-import type { StoredDevice } from "../store/device-store.ts";
+import type { DeviceDocument, StoredDevice } from "../store/device-store.ts";
 import { checkPatchBody } from "./body-check.ts";
 import { describeDevice, describeDeviceFor } from "./device-view.ts";
 import { etagOf, matchesEtag } from "./etag.ts";
@@ -69,12 +69,15 @@ function isOfEarlierDevice(takenAt: string | undefined, device: StoredDevice): b
 }
 
 /** The device after the patch, at the next revision; itself when the patch writes no shadow and changes nothing. */
-function changeDevice(device: StoredDevice, patch: DevicePatch, timestamp: number): StoredDevice {
-  const { name = device.name, acl = device.acl } = patch;
-  const shadow =
-    patch.shadow && writesShadow(patch.shadow)
-      ? applyPatch(device.shadow, patch.shadow, timestamp)
-      : device.shadow;
-  const same = name === device.name && shadow === device.shadow && isDeepStrictEqual(acl, device.acl);
-  return same ? device : { ...device, name, acl, shadow, revision: device.revision + 1 };
+function changeDevice(
+  device: StoredDevice,
+  { shadow: write, ...members }: DevicePatch,
+  timestamp: number,
+): StoredDevice {
+  const shadow = write && writesShadow(write) ? applyPatch(device.shadow, write, timestamp) : device.shadow;
+  // No member is undefined, since a patch is parsed from JSON.
+  const changed = { ...device, ...(members as Partial<DeviceDocument>), shadow };
+  return shadow === device.shadow && isDeepStrictEqual(changed, device)
+    ? device
+    : { ...changed, revision: device.revision + 1 };
 }

@@ -1,13 +1,13 @@
-import type { Acl } from "@devmesh/contracts/model/acl";
+import type { Device } from "@devmesh/contracts/model/device";
 import type { OperationKind, PendingOperation } from "../deletion/pending-operation.ts";
 import { ownMember } from "../registry/json-member.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
 
+/** The public members of a device that are stored as they are written. */
+type WrittenMembers = Readonly<Omit<Device, "online" | "last_seen" | "created_at" | "shadow">>;
+
 /** What its owner writes of a device. */
-export interface DeviceDocument {
-  readonly id: string;
-  readonly name: string | null;
-  readonly acl: Acl;
+export interface DeviceDocument extends WrittenMembers {
   readonly shadow: StoredShadow;
 }
 
