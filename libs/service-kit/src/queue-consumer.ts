@@ -7,8 +7,8 @@ import { systemClock } from "./clock.ts";
 import { type CallContext, createCallContext } from "./context.ts";
 import { parseJob, storeDeadLetter } from "./dead-letter.ts";
 import { untilAborted } from "./deadline.ts";
-import { JobDeduplication } from "./job-deduplication.ts";
 import { createPuller, type PulledMessage, type PullFailure } from "./pull.ts";
+import { setNewest } from "./set-newest.ts";
 import { ensureConsumer, ensureDeadLetterStream, ensureQueueStream } from "./streams.ts";
 import { queueConsumer, queueStream } from "./subjects.ts";
 import { continueTrace, traceHeader } from "./trace.ts";
@@ -17,6 +17,9 @@ import { continueTrace, traceHeader } from "./trace.ts";
 const takeoverMs = 10_000;
 /** Longest wait of one request for a job, in milliseconds. */
 const pollMs = 5_000;
+
+/** How many finished jobs are remembered; the oldest are forgotten first. */
+const rememberedJobs = 1_000;
 
 /** One try at a job. */
 export interface Attempt extends CallContext {
@@ -60,7 +63,9 @@ export async function consumeQueue<Q extends QueueDeclaration>(
 ): Promise<QueueWorker> {
   const { name, attemptMs, backoffMs } = queue;
   const stopping = new AbortController();
-  const own = new JobDeduplication();
+  // A broker that missed the acknowledgement of a job delivers it again.
+  const underWay = new Set<string>();
+  const finished = new Map<string, true>();
 
   async function ensureQueue(): Promise<void> {
     await ensureQueueStream(bus, name);
@@ -97,15 +102,15 @@ export async function consumeQueue<Q extends QueueDeclaration>(
 
   /** Attempts a job, unless this process is at it or has finished it. */
   async function take(message: PulledMessage): Promise<void> {
-    const state = own.stateOf(message);
-    if (state === "finished") return message.acknowledge();
-    if (state === "under_way") return message.reject(takeoverMs);
-    own.began(message);
-    let finished = false;
+    // The time distinguishes queues of the same name.
+    const id = `${message.storedAt.getTime()}-${message.sequence}`;
+    if (finished.has(id)) return message.acknowledge();
+    if (underWay.has(id)) return message.reject(takeoverMs);
+    underWay.add(id);
     try {
-      finished = await attempt(message);
+      if (await attempt(message)) setNewest(finished, id, true, rememberedJobs);
     } finally {
-      own.ended(message, finished);
+      underWay.delete(id);
     }
   }
 
