@@ -4,13 +4,13 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason } from "@devmesh/service-kit/errors";
 import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events";
-import type { Calls } from "./calls/calls.ts";
+import type { InFlightCalls } from "./calls/in-flight-calls.ts";
 import type { DevicesClient } from "./devices-client.ts";
 import type { OnlineDevices } from "./rpc-bridge.ts";
 import type { DeltaPublisher } from "./shadow/shadow-delta.ts";
 
 interface EndCallsOptions {
-  readonly calls: Pick<Calls, "isWaitingFor" | "endOf">;
+  readonly calls: Pick<InFlightCalls, "isWaitingFor" | "endOf">;
   readonly devices: Pick<DevicesClient, "readPresence">;
   readonly online: Pick<OnlineDevices, "delete">;
   readonly clock: Clock;

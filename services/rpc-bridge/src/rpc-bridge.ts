@@ -5,9 +5,9 @@ import type { Publisher } from "@devmesh/service-kit/events";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import type { DeviceStreams } from "./broker-housekeeping/device-streams.ts";
 import type { EndSessions, WipeDevice } from "./broker-housekeeping/wipe-device.ts";
-import type { CallOutcome, Calls } from "./calls/calls.ts";
 import type { DeviceLink, DeviceLinkOptions } from "./calls/device-link.ts";
 import { encodeRequest, parseReply } from "./calls/frame.ts";
+import type { CallOutcome, InFlightCalls } from "./calls/in-flight-calls.ts";
 import { replySource } from "./device-topics.ts";
 import type { DevicesClient } from "./devices-client.ts";
 import type { BridgeMetrics } from "./metrics.ts";
@@ -22,7 +22,7 @@ type CallMethod = Context<typeof rpcBridge, "call">;
 export type OnlineDevices = Pick<Set<string>, "has" | "add" | "delete">;
 
 export interface RpcBridgeOptions {
-  readonly calls: Calls;
+  readonly calls: InFlightCalls;
   readonly devices: Pick<DevicesClient, "readPresence">;
   readonly online: OnlineDevices;
   readonly link: DeviceLink;
@@ -127,7 +127,7 @@ function resultOf(outcome: CallOutcome, context: CallMethod) {
  * Settles calls with their replies. A reply counts only on a topic of the called device (api.md, MQTT), which alone may
  * publish there.
  */
-export function replyHandler(calls: Calls, metrics: BridgeMetrics): DeviceLinkOptions["onReply"] {
+export function replyHandler(calls: InFlightCalls, metrics: BridgeMetrics): DeviceLinkOptions["onReply"] {
   return (deviceId, payload) => {
     // The subscription outlives the calls for a moment.
     if (!calls.isWaitingFor(deviceId)) return metrics.repliesIgnored.inc({ why: "unexpected" });

@@ -9,8 +9,8 @@ import { createDeviceStreams } from "./broker-housekeeping/device-streams.ts";
 import { limitPersistentSessions } from "./broker-housekeeping/session-limit.ts";
 import { enforceStorageQuota } from "./broker-housekeeping/storage-quota.ts";
 import { createEndSessions, createWipeDevice } from "./broker-housekeeping/wipe-device.ts";
-import { createCalls } from "./calls/calls.ts";
 import { createDeviceLink } from "./calls/device-link.ts";
+import { createInFlightCalls } from "./calls/in-flight-calls.ts";
 import { createEndCallsIfGone, handleDeviceEvents } from "./device-event-handlers.ts";
 import { canaryTopic } from "./device-topics.ts";
 import type { RpcBridgeEnv } from "./env.ts";
@@ -46,7 +46,7 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
     tlsCert: env.MQTT_TLS_CERT,
   };
 
-  const calls = createCalls({ clock, maxInFlight: env.RPC_MAX_IN_FLIGHT });
+  const calls = createInFlightCalls({ clock, maxInFlight: env.RPC_MAX_IN_FLIGHT });
   const metrics = createBridgeMetrics(parts.metrics.registry, () => calls.size);
   const streams = createDeviceStreams({
     provisionStreams: () =>

@@ -1,11 +1,11 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
-import { type CallOutcome, type Calls, createCalls } from "../src/calls/calls.ts";
+import { type CallOutcome, createInFlightCalls, type InFlightCalls } from "../src/calls/in-flight-calls.ts";
 
 function table(options: { maxInFlight?: number; ids?: number[] } = {}) {
   const clock = new ManualClock();
   const ids = options.ids?.values();
-  const calls = createCalls({
+  const calls = createInFlightCalls({
     clock,
     maxInFlight: options.maxInFlight ?? 100,
     ...(ids ? { randomId: () => ids.next().value ?? 0 } : {}),
@@ -13,7 +13,7 @@ function table(options: { maxInFlight?: number; ids?: number[] } = {}) {
   return { clock, calls };
 }
 
-function open(calls: Calls, deviceId: string, timeoutMs = 1_000) {
+function open(calls: InFlightCalls, deviceId: string, timeoutMs = 1_000) {
   const call = calls.open(deviceId, timeoutMs);
   if (call === null) throw new Error("the table is full");
   return call;

@@ -1,12 +1,12 @@
 import { createMetrics } from "@devmesh/service-kit/metrics";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { expect, test } from "@jest/globals";
-import { createCalls } from "../src/calls/calls.ts";
+import { createInFlightCalls } from "../src/calls/in-flight-calls.ts";
 import { createBridgeMetrics } from "../src/metrics.ts";
 import { replyHandler } from "../src/rpc-bridge.ts";
 
 test("a reply of a device that owes none is counted and not read", async () => {
-  const calls = createCalls({ clock: new ManualClock(), maxInFlight: 10 });
+  const calls = createInFlightCalls({ clock: new ManualClock(), maxInFlight: 10 });
   const metrics = createBridgeMetrics(createMetrics().registry, () => calls.size);
   const handle = replyHandler(calls, metrics);
   const ignored = async (why: string) => {

@@ -10,19 +10,7 @@ import type { MqttLink } from "../mqtt-link.ts";
 import { withRetries } from "../retry.ts";
 
 /** Keeps the retained message on `ID/shadow/delta` equal to the store's delta (api.md, MQTT). */
-export interface DeltaPublisher {
-  /** Publishes the delta if it changed. Returns at once. */
-  refresh(deviceId: string): void;
-  /**
-   * For a device that has just connected: like `refresh`, and a delta published around that time is published once more
-   * when the device has subscribed. Returns at once.
-   */
-  welcome(deviceId: string): void;
-  /** Forgets what was published for a device whose retained messages are cleared. */
-  forget(deviceId: string): void;
-  /** Resolves when no delta is being published. */
-  idle(): Promise<void>;
-}
+export type DeltaPublisher = ReturnType<typeof createDeltaPublisher>;
 
 export interface DeltaPublisherOptions {
   readonly devices: Pick<DevicesClient, "readDelta">;
@@ -57,7 +45,7 @@ interface Published extends Pick<ShadowDelta, "version" | "timestamp"> {
  * For each device: read the delta, publish it if this replica published another one last, read again. Since the last
  * of several replicas to publish reads once more, the broker's copy converges.
  */
-export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPublisher {
+export function createDeltaPublisher(options: DeltaPublisherOptions) {
   const { devices, link, clock, log, signal } = options;
   const published = new Map<string, Published>();
   /** Devices whose delta is published again if it was published since then, in Unix milliseconds. */
@@ -142,6 +130,7 @@ export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPubli
     setNewest(published, deviceId, { version, timestamp, at }, maxRemembered);
   }
 
+  /** Publishes the delta if it changed. Returns at once. */
   function refresh(deviceId: string): void {
     if (signal.aborted) return;
     waiting.add(deviceId);
@@ -150,7 +139,11 @@ export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPubli
 
   return {
     refresh,
-    welcome(deviceId) {
+    /**
+     * For a device that has just connected: like `refresh`, and a delta published around that time is published once
+     * more when the device has subscribed. Returns at once.
+     */
+    welcome(deviceId: string): void {
       refresh(deviceId);
       const since = clock.now().getTime() - subscribeWithinMs;
       clock.schedule(subscribeWithinMs, () => {
@@ -159,8 +152,10 @@ export function createDeltaPublisher(options: DeltaPublisherOptions): DeltaPubli
         refresh(deviceId);
       });
     },
-    forget: (deviceId) => void published.delete(deviceId),
-    async idle() {
+    /** Forgets what was published for a device whose retained messages are cleared. */
+    forget: (deviceId: string) => void published.delete(deviceId),
+    /** Resolves when no delta is being published. */
+    async idle(): Promise<void> {
       if (active.size > 0) await new Promise<void>((resolve) => idlers.push(resolve));
     },
   };

@@ -22,24 +22,9 @@ interface InFlightCall {
 }
 
 /** The calls in flight of this process; in memory only (architecture.md, Services). */
-export interface Calls {
-  /** Starts the timer of a call; null when too many are in flight. */
-  open(deviceId: string, timeoutMs: number): InFlightCall | null;
-  /**
-   * Settles a call. False when that device owes no such reply: it is late or repeated, or another replica or device
-   * was called.
-   */
-  settle(deviceId: string, id: number, reply: DeviceReply): boolean;
-  /** Whether any call waits for the device. */
-  isWaitingFor(deviceId: string): boolean;
-  /** Ends the calls of a device that is gone. */
-  endOf(deviceId: string, why: "offline" | "deleted"): void;
-  /** Ends all calls, and each further one at once, because this process stops. */
-  endAll(): void;
-  readonly size: number;
-}
+export type InFlightCalls = ReturnType<typeof createInFlightCalls>;
 
-export interface CallsOptions {
+export interface InFlightCallsOptions {
   readonly clock: Clock;
   /** Most calls in flight; bounds the memory. */
   readonly maxInFlight: number;
@@ -54,7 +39,7 @@ interface Waiting {
   readonly cancelTimer: () => void;
 }
 
-export function createCalls({ clock, maxInFlight, randomId = random31BitId }: CallsOptions): Calls {
+export function createInFlightCalls({ clock, maxInFlight, randomId = random31BitId }: InFlightCallsOptions) {
   const byId = new Map<number, Waiting>();
   const byDevice = new Map<string, Set<Waiting>>();
   let stopping = false;
@@ -87,7 +72,8 @@ export function createCalls({ clock, maxInFlight, randomId = random31BitId }: Ca
   }
 
   return {
-    open(deviceId, timeoutMs) {
+    /** Starts the timer of a call; null when too many are in flight. */
+    open(deviceId: string, timeoutMs: number): InFlightCall | null {
       const id = unusedId();
       if (stopping) return { id, outcome: Promise.resolve({ kind: "restarting" }), abandon: () => undefined };
       if (byId.size >= maxInFlight) return null;
@@ -101,23 +87,28 @@ export function createCalls({ clock, maxInFlight, randomId = random31BitId }: Ca
       add(call);
       return { id, outcome: promise, abandon: () => remove(call) };
     },
-    settle(deviceId, id, reply) {
+    /**
+     * Settles a call. False when that device owes no such reply: it is late or repeated, or another replica or device
+     * was called.
+     */
+    settle(deviceId: string, id: number, reply: DeviceReply): boolean {
       const call = byId.get(id);
       if (call === undefined || call.deviceId !== deviceId) return false;
       end(call, reply);
       return true;
     },
-    isWaitingFor(deviceId) {
-      return byDevice.has(deviceId);
-    },
-    endOf(deviceId, why) {
+    /** Whether any call waits for the device. */
+    isWaitingFor: (deviceId: string): boolean => byDevice.has(deviceId),
+    /** Ends the calls of a device that is gone. */
+    endOf(deviceId: string, why: "offline" | "deleted"): void {
       for (const call of [...(byDevice.get(deviceId) ?? [])]) end(call, { kind: why });
     },
-    endAll() {
+    /** Ends all calls, and each further one at once, because this process stops. */
+    endAll(): void {
       stopping = true;
       for (const call of [...byId.values()]) end(call, { kind: "restarting" });
     },
-    get size() {
+    get size(): number {
       return byId.size;
     },
   };
