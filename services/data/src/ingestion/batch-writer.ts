@@ -17,34 +17,25 @@ export interface BatchWriterOptions {
 }
 
 /** Writes messages of devices into the store. */
-export interface BatchWriter {
-  /**
-   * Stores what can be stored of a batch, drops and counts the rest; then the batch may be acknowledged.
-   * @throws StoreUnavailable when the whole batch is to be tried again
-   */
-  write(batch: readonly IncomingMessage[]): Promise<void>;
-  /** Counts messages that were dropped before {@link write}. */
-  drop(reason: DropReason, messages: number): void;
-  /** @throws StoreUnavailable while the store takes nothing. */
-  checkStore(): Promise<void>;
-}
+export type BatchWriter = ReturnType<typeof createBatchWriter>;
 
 /** Drops of one reason for each line in the log. */
 const dropsPerLogLine = 1_000;
 
 /**
  * Failed batches are retried within this time, in milliseconds, which shows whether the store works. Only then
- * {@link BatchWriter.checkStore} writes itself: a small write may succeed where a batch does not.
+ * `checkStore` writes itself: a small write may succeed where a batch does not.
  */
 const retriedWithinMs = 30_000;
 
 /** Writes one batch at a time. */
-export function createBatchWriter({ store, metrics, log, clock, feed }: BatchWriterOptions): BatchWriter {
+export function createBatchWriter({ store, metrics, log, clock, feed }: BatchWriterOptions) {
   const drops = new Map<DropReason, number>();
   /** When the store last failed, in monotonic milliseconds; null after a success. */
   let failedAt: number | null = null;
   let last: Promise<unknown> = Promise.resolve();
 
+  /** Counts messages that are dropped, also before they are written. */
   function drop(reason: DropReason, messages: number, detail: object = {}): void {
     if (messages === 0) return;
     metrics.dropped.inc({ reason }, messages);
@@ -101,13 +92,18 @@ export function createBatchWriter({ store, metrics, log, clock, feed }: BatchWri
   }
 
   return {
-    write(batch) {
+    /**
+     * Stores what can be stored of a batch, drops and counts the rest; then the batch may be acknowledged.
+     * @throws StoreUnavailable when the whole batch is to be tried again
+     */
+    write(batch: readonly IncomingMessage[]): Promise<void> {
       const written = last.then(() => write(batch));
       last = written.catch(() => undefined);
       return written;
     },
     drop,
-    async checkStore() {
+    /** @throws StoreUnavailable while the store takes nothing. */
+    async checkStore(): Promise<void> {
       if (failedAt === null) return;
       if (clock.monotonicMs() - failedAt < retriedWithinMs)
         throw new StoreUnavailable("the store took no messages");

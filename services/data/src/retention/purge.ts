@@ -5,15 +5,7 @@ import type { DataMetrics } from "../data-metrics.ts";
 import type { DataStore } from "../store/data-store.ts";
 
 /** Deletes all records of a device, in steps short enough for ingestion to go on between them. */
-export interface Purges {
-  /**
-   * Refuses the device's messages at once and resolves when none of its records is left. A second call joins the first.
-   * @throws StoreUnavailable when it was interrupted; {@link resume} continues it
-   */
-  purge(deviceId: string): Promise<void>;
-  /** Continues purges that a crash or a failure interrupted. */
-  resume(): Promise<void>;
-}
+export type Purges = ReturnType<typeof createPurges>;
 
 /** What purges need. */
 export interface PurgesOptions {
@@ -27,7 +19,7 @@ export interface PurgesOptions {
 const recordsPerStep = 500;
 
 /** A purge goes on after the call that started it has ended. */
-export function createPurges({ store, metrics, log, signal }: PurgesOptions): Purges {
+export function createPurges({ store, metrics, log, signal }: PurgesOptions) {
   const underWay = new Map<string, Promise<void>>();
 
   async function deleteAll(deviceId: string): Promise<void> {
@@ -55,11 +47,17 @@ export function createPurges({ store, metrics, log, signal }: PurgesOptions): Pu
   }
 
   return {
-    async purge(deviceId) {
+    /**
+     * Refuses the device's messages at once and resolves when none of its records is left. A second call joins the
+     * first.
+     * @throws StoreUnavailable when it was interrupted; `resume` continues it
+     */
+    async purge(deviceId: string): Promise<void> {
       await store.refuseDevice(deviceId);
       await proceed(deviceId);
     },
-    async resume() {
+    /** Continues purges that a crash or a failure interrupted. */
+    async resume(): Promise<void> {
       for (const deviceId of await store.unfinishedPurges()) await proceed(deviceId);
     },
   };

@@ -7,21 +7,16 @@ const allowedRequestHeaders =
   "Authorization, Content-Type, If-Match, Last-Event-ID, X-Request-Id, traceparent";
 
 /** CORS; off unless `CORS_ORIGINS` names origins. */
-export interface CrossOrigin {
-  readonly enabled: boolean;
-  /** Adds the headers that let a page of an allowed origin read the answer. */
-  allow(exchange: Exchange): void;
-  /** Answers a preflight for a path with these methods. */
-  preflight(methods: string): Reply;
-}
+export type CrossOrigin = ReturnType<typeof createCrossOrigin>;
 
 /** `*` allows all origins. Keys are sent by the page itself, so credentials of the browser are never allowed. */
-export function createCrossOrigin(origins: readonly string[]): CrossOrigin {
+export function createCrossOrigin(origins: readonly string[]) {
   const any = origins.includes("*");
   const enabled = origins.length > 0;
   return {
     enabled,
-    allow({ request, headers }) {
+    /** Adds the headers that let a page of an allowed origin read the answer. */
+    allow({ request, headers }: Exchange): void {
       if (!enabled) return;
       if (!any) headers.Vary = "Origin";
       const { origin } = request.headers;
@@ -29,7 +24,8 @@ export function createCrossOrigin(origins: readonly string[]): CrossOrigin {
       headers["Access-Control-Allow-Origin"] = any ? "*" : origin;
       headers["Access-Control-Expose-Headers"] = exposedHeaders;
     },
-    preflight: (methods) => ({
+    /** Answers a preflight for a path with these methods. */
+    preflight: (methods: string): Reply => ({
       status: 204,
       headers: {
         Allow: methods,

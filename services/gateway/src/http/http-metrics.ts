@@ -1,6 +1,5 @@
 import type { PrincipalKind } from "@devmesh/contracts/principal";
 import { type Metrics, metricsOn } from "@devmesh/service-kit/metrics";
-import type { EndpointStats } from "@devmesh/service-kit/serve";
 
 export interface EndedRequest {
   /** Pattern of the path; the path itself is never a label. */
@@ -14,15 +13,10 @@ export interface EndedRequest {
   readonly isStream: boolean;
 }
 
-export interface HttpMetrics {
-  began(): void;
-  ended(request: EndedRequest): void;
-  /** Totals without streams, for discovery; errors are answers of 5xx. */
-  readonly answered: EndpointStats;
-}
+export type HttpMetrics = ReturnType<typeof createHttpMetrics>;
 
 /** Registers the metrics of requests. */
-export function createHttpMetrics({ registry }: Metrics): HttpMetrics {
+export function createHttpMetrics({ registry }: Metrics) {
   const { gauge, histogram } = metricsOn(registry);
   const seconds = histogram(
     "devmesh_http_request_duration_seconds",
@@ -33,6 +27,7 @@ export function createHttpMetrics({ registry }: Metrics): HttpMetrics {
     "key",
   );
   const running = gauge("devmesh_http_requests_running", "Requests being answered.");
+  /** Totals without streams, for discovery; errors are answers of 5xx. */
   const answered = {
     name: "http",
     subject: "http",
@@ -47,7 +42,7 @@ export function createHttpMetrics({ registry }: Metrics): HttpMetrics {
   return {
     began: () => running.inc(),
     answered,
-    ended({ route, method, status, keyKind, ms, isStream }) {
+    ended({ route, method, status, keyKind, ms, isStream }: EndedRequest): void {
       running.dec();
       if (!isStream) {
         answered.requests++;

@@ -8,14 +8,6 @@ export interface BackOffLimits {
   readonly healthyAfterMs: number;
 }
 
-/** Waits between restarts of one process, which grow until it was up for long enough. */
-export interface BackOff {
-  /** The process is up, at this time in milliseconds of any monotonic clock. */
-  up(atMs: number): void;
-  /** The wait before the next start, in milliseconds, after an end or a failed start at this time. */
-  next(atMs: number): number;
-}
-
 /** 1 s, doubling to 30 s; reset once the process was up for a minute. */
 export const serviceBackOff: BackOffLimits = {
   afterHealthMs: 1_000,
@@ -32,15 +24,17 @@ export const brokerBackOff: BackOffLimits = {
   healthyAfterMs: 10_000,
 };
 
-/** Makes the back-off of one process; it begins as after health. */
-export function backOff({ afterHealthMs, firstMs, longestMs, healthyAfterMs }: BackOffLimits): BackOff {
+/** Waits between restarts of one process, which grow until it was up for long enough; begins as after health. */
+export function backOff({ afterHealthMs, firstMs, longestMs, healthyAfterMs }: BackOffLimits) {
   let wait = afterHealthMs;
   let upSince: number | null = null;
   return {
-    up(atMs) {
+    /** The process is up, at this time in milliseconds of any monotonic clock. */
+    up(atMs: number): void {
       upSince = atMs;
     },
-    next(atMs) {
+    /** The wait before the next start, in milliseconds, after an end or a failed start at this time. */
+    next(atMs: number): number {
       if (upSince !== null && atMs - upSince >= healthyAfterMs) wait = afterHealthMs;
       upSince = null;
       const now = wait;

@@ -3,15 +3,8 @@ import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
 /** Size in bytes at which a log file is renamed to `<file>.1` and a new one begins. */
 const MAX_BYTES = 10 * 1024 * 1024;
 
-/** A log file that cannot fill the disk. */
-export interface BoundedLog {
-  /** Appends. A line that cannot be written is lost. */
-  write(text: string): void;
-  close(): void;
-}
-
-/** Opens the file (mode 0600) for appending. */
-export function boundedLog(file: string, maxBytes: number = MAX_BYTES): BoundedLog {
+/** Opens a log file (mode 0600) for appending, which cannot fill the disk. */
+export function boundedLog(file: string, maxBytes: number = MAX_BYTES) {
   let descriptor: number | null = null;
   let size = 0;
   const open = () => {
@@ -24,7 +17,8 @@ export function boundedLog(file: string, maxBytes: number = MAX_BYTES): BoundedL
   };
   open();
   return {
-    write(text) {
+    /** Appends. A line that cannot be written is lost. */
+    write(text: string): void {
       try {
         if (size >= maxBytes) {
           close();

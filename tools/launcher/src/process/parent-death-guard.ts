@@ -1,20 +1,17 @@
 import { spawn } from "node:child_process";
 import { Socket } from "node:net";
 
-/** Ends a child process when this process is killed. */
-export interface ParentDeathGuard {
-  /** Stops watching: the child has ended. */
-  release(): void;
-}
+/** Stops the guard of a child that has ended. */
+export type ParentDeathGuard = ReturnType<typeof guardAgainstOwnDeath>;
 
 /** Grace, in seconds, between SIGTERM and SIGKILL. */
 const GRACE_SECONDS = 10;
 
 /**
- * Guards a child that cannot notice the end of its parent (nats-server). A shell reads from a pipe that only this
+ * Ends a child that cannot notice the end of its parent (nats-server) when this process is killed. A shell reads from a pipe that only this
  * process holds open: end of file without the word `released` means that this process was killed.
  */
-export function guardAgainstOwnDeath(pid: number): ParentDeathGuard {
+export function guardAgainstOwnDeath(pid: number) {
   const script =
     'read -r word && [ "$word" = released ] && exit 0; kill -TERM "$1" 2>/dev/null || exit 0; ' +
     `waited=0; while kill -0 "$1" 2>/dev/null; do waited=$((waited + 1)); [ "$waited" -gt ${GRACE_SECONDS} ] && kill -KILL "$1"; sleep 1; done`;
@@ -28,7 +25,8 @@ export function guardAgainstOwnDeath(pid: number): ParentDeathGuard {
   guard.stdin.on("error", () => {});
   if (guard.stdin instanceof Socket) guard.stdin.unref();
   return {
-    release() {
+    /** Stops watching: the child has ended. */
+    release(): void {
       guard.stdin.end("released\n");
     },
   };

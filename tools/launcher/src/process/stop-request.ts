@@ -1,17 +1,13 @@
+import { once } from "node:events";
+
 /** A Ctrl-C can arrive twice, from the terminal and from npm: a second one within this time, in ms, is ignored. */
 const SAME_REQUEST_MS = 500;
 
-/** The first request to stop this process. */
-export interface StopRequest {
-  readonly signal: AbortSignal;
-  readonly requested: Promise<void>;
-}
-
 /**
- * Listens to SIGINT, SIGTERM, SIGHUP and the end of the channel to the parent. A second signal calls `onSecond`, which
- * ends the process by default.
+ * The first request to stop this process, as a signal and as a promise: SIGINT, SIGTERM, SIGHUP or the end of the
+ * channel to the parent. A second signal calls `onSecond`, which ends the process by default.
  */
-export function stopRequest(onSecond: () => void = endInterrupted): StopRequest {
+export function stopRequest(onSecond: () => void = endInterrupted) {
   const abort = new AbortController();
   let first: number | null = null;
   const request = () => {
@@ -21,10 +17,7 @@ export function stopRequest(onSecond: () => void = endInterrupted): StopRequest 
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, request);
   if (process.connected) process.once("disconnect", () => abort.abort());
-  const requested = new Promise<void>((resolve) => {
-    abort.signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-  return { signal: abort.signal, requested };
+  return { signal: abort.signal, requested: once(abort.signal, "abort") };
 }
 
 /** With a shell's exit code for SIGINT. */
