@@ -14,15 +14,7 @@ import { rpcBridge } from "../rpc-bridge.ts";
 import { apiPrefix, defineRoutes, get, post, QueryBoolean, queryInteger } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
 
-const auth = ["master"] as const;
-const tagged = {
-  Devices: { tag: "Devices", auth },
-  RPC: { tag: "RPC", auth },
-  Keys: { tag: "Keys", auth },
-  Customers: { tag: "Customers", auth },
-  Mail: { tag: "Mail", auth },
-  Mesh: { tag: "Mesh", auth },
-} as const;
+const tagged = (tag: string) => ({ tag, auth: ["master"] }) as const;
 const ofDevice = { params: z.object({ id: DeviceId }), absent: { id: "device_not_found" } } as const;
 const ofFunction = {
   params: z.object({ id: DeviceId, func: FunctionName }),
@@ -36,7 +28,7 @@ const etag = { ETag: "Covers name, acl and shadow as stored." } as const;
 export const masterKey = defineRoutes({
   listDevices: {
     ...get("/devices"),
-    ...tagged.Devices,
+    ...tagged("Devices"),
     summary: "List devices, oldest first",
     description: "All of them, streamed, unless `limit` is given; then `Link` with rel=next leads on.",
     query: z.object({
@@ -56,7 +48,7 @@ export const masterKey = defineRoutes({
   },
   createDevice: {
     ...post("/devices"),
-    ...tagged.Devices,
+    ...tagged("Devices"),
     summary: "Create a device",
     body: { schema: NewDevice, optional: true, checkBesides: checkShadowOf },
     answers: {
@@ -70,7 +62,7 @@ export const masterKey = defineRoutes({
   },
   readDevice: {
     ...get("/devices/:id"),
-    ...tagged.Devices,
+    ...tagged("Devices"),
     summary: "Read a device",
     ...ofDevice,
     answers: { 200: { description: "The device.", json: Device, headers: etag } },
@@ -78,7 +70,7 @@ export const masterKey = defineRoutes({
   },
   patchDevice: {
     ...post("/devices/:id"),
-    ...tagged.Devices,
+    ...tagged("Devices"),
     summary: "Change name, ACL or shadow",
     description:
       "The shadow is merged (RFC 7396). `shadow.version` and `If-Match` make the write conditional.",
@@ -95,7 +87,7 @@ export const masterKey = defineRoutes({
   deleteDevice: {
     method: "delete",
     path: `${apiPrefix}/devices/:id`,
-    ...tagged.Devices,
+    ...tagged("Devices"),
     summary: "Delete a device and all that is its own",
     ...ofDevice,
     answers: { 204: nothing },
@@ -103,7 +95,7 @@ export const masterKey = defineRoutes({
   },
   readCredentials: {
     ...get("/devices/:id/credentials"),
-    ...tagged.Devices,
+    ...tagged("Devices"),
     summary: "Read a device's MQTT password and public key",
     ...ofDevice,
     answers: { 200: { description: "The secrets.", json: DeviceCredentials } },
@@ -111,7 +103,7 @@ export const masterKey = defineRoutes({
   },
   rotateToken: {
     ...post("/devices/:id/token"),
-    ...tagged.Devices,
+    ...tagged("Devices"),
     summary: "Give a device a new MQTT password",
     description: "The old one is dead within a second and its sessions are closed.",
     ...ofDevice,
@@ -120,7 +112,7 @@ export const masterKey = defineRoutes({
   },
   rotatePublicKey: {
     ...post("/devices/:id/public_key"),
-    ...tagged.Devices,
+    ...tagged("Devices"),
     summary: "Give a device a new public key",
     ...ofDevice,
     answers: { 200: { description: "The new one.", json: DeviceCredentials.pick({ public_key: true }) } },
@@ -128,7 +120,7 @@ export const masterKey = defineRoutes({
   },
   callFunction: {
     ...post("/devices/:id/rpc/:func"),
-    ...tagged.RPC,
+    ...tagged("RPC"),
     summary: "Call a function of a device with parameters",
     ...ofFunction,
     query: RpcQuery,
@@ -138,7 +130,7 @@ export const masterKey = defineRoutes({
   },
   callFunctionWithoutParams: {
     ...get("/devices/:id/rpc/:func"),
-    ...tagged.RPC,
+    ...tagged("RPC"),
     summary: "Call a function of a device without parameters",
     ...ofFunction,
     query: RpcQuery,
@@ -147,14 +139,14 @@ export const masterKey = defineRoutes({
   },
   listKeys: {
     ...get("/keys"),
-    ...tagged.Keys,
+    ...tagged("Keys"),
     summary: "List master and device keys",
     answers: { 200: { description: "The keys.", json: z.array(ApiKey) } },
     calls: [{ contract: keys, methods: ["listKeys"] }],
   },
   createKey: {
     ...post("/keys"),
-    ...tagged.Keys,
+    ...tagged("Keys"),
     summary: "Create a key",
     description: "No body makes a master key; `device_id` makes a device key.",
     body: { schema: NewApiKey, optional: true },
@@ -164,7 +156,7 @@ export const masterKey = defineRoutes({
   deleteKey: {
     method: "delete",
     path: `${apiPrefix}/keys/:id`,
-    ...tagged.Keys,
+    ...tagged("Keys"),
     summary: "Delete a key",
     description: "It stops working everywhere within a second. The last master key cannot be deleted.",
     params: identified,
@@ -174,7 +166,7 @@ export const masterKey = defineRoutes({
   },
   listCustomers: {
     ...get("/customers"),
-    ...tagged.Customers,
+    ...tagged("Customers"),
     summary: "List customers",
     answers: { 200: { description: "The customers, without their tokens.", json: z.array(ListedCustomer) } },
     calls: [{ contract: keys, methods: ["listCustomers"] }],
@@ -182,7 +174,7 @@ export const masterKey = defineRoutes({
   deleteCustomer: {
     method: "delete",
     path: `${apiPrefix}/customers/:id`,
-    ...tagged.Customers,
+    ...tagged("Customers"),
     summary: "Delete a customer",
     params: identified,
     absent: { id: "customer_not_found" },
@@ -191,14 +183,14 @@ export const masterKey = defineRoutes({
   },
   listDeadMail: {
     ...get("/mail/dead"),
-    ...tagged.Mail,
+    ...tagged("Mail"),
     summary: "List mail that was given up",
     answers: { 200: { description: "The mail.", json: z.array(DeadMail) } },
     calls: [{ contract: mailer, methods: ["listDeadMail"] }],
   },
   retryDeadMail: {
     ...post("/mail/dead/:id/retry"),
-    ...tagged.Mail,
+    ...tagged("Mail"),
     summary: "Queue a given-up mail again",
     params: identified,
     absent: { id: "mail_not_found" },
@@ -207,7 +199,7 @@ export const masterKey = defineRoutes({
   },
   readMqttAddress: {
     ...get("/mqtt"),
-    ...tagged.Devices,
+    ...tagged("Devices"),
     summary: "See where devices connect by MQTT",
     answers: {
       200: { description: "The broker's address; `host` is null for that of the API.", json: MqttAddress },
@@ -216,7 +208,7 @@ export const masterKey = defineRoutes({
   },
   readMesh: {
     ...get("/mesh"),
-    ...tagged.Mesh,
+    ...tagged("Mesh"),
     summary: "See which services run and what waits in their queues",
     description: `With \`Accept: text/event-stream\` it is told anew every 2 s, each event's \`data\` being what the JSON would be, until the
 client leaves, the key ends or the gateway stops; a comment stands for what could not be read.`,

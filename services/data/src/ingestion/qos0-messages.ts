@@ -29,19 +29,11 @@ interface DeviceShare {
   bytes: number;
 }
 
-/** Messages at QoS 0, which the broker does not keep, in bounded memory. */
-export interface Qos0Messages {
-  /** Never waits and never throws. */
-  add(message: IncomingMessage): void;
-  /** Stores what waits, and takes no more. */
-  stop(): Promise<void>;
-}
-
 /** Delay before a failed batch is retried, in milliseconds. */
 const retryMs = 1_000;
 
-/** Writes messages in batches, one at a time. */
-export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
+/** Keeps messages at QoS 0, which the broker does not, in bounded memory; writes them in batches, one at a time. */
+export function gatherQos0Messages(options: Qos0Options) {
   const {
     writer,
     clock,
@@ -169,7 +161,8 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
   }
 
   return {
-    add(message) {
+    /** Never waits and never throws. */
+    add(message: IncomingMessage): void {
       if (stopped || !makeRoomFor(message)) {
         writer.drop("overload", 1);
         return;
@@ -184,7 +177,8 @@ export function gatherQos0Messages(options: Qos0Options): Qos0Messages {
       if (isFull && !failing && cancelTimer !== null && writing === null) writeBatch();
       else schedule(waitMs);
     },
-    async stop() {
+    /** Stores what waits, and takes no more. */
+    async stop(): Promise<void> {
       stopped = true;
       cancelTimer?.();
       cancelTimer = null;

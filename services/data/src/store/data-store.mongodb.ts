@@ -4,7 +4,7 @@ import type { MongoUrl } from "@devmesh/store/store-url";
 import { createFairQueue } from "../query/fair-queue.ts";
 import type { DataStore } from "./data-store.ts";
 import { collectionDeclarations, collectionsOf, recordIndexes } from "./mongodb/collections.ts";
-import { createRecordPages } from "./mongodb/record-pages.ts";
+import { createPageReader } from "./mongodb/record-pages.ts";
 import { createRecordRemoval } from "./mongodb/record-removal.ts";
 import { appendRecords } from "./mongodb/record-writing.ts";
 import { createRefusals } from "./mongodb/refusals.ts";
@@ -36,7 +36,7 @@ export async function openMongoDataStore(
   const segments = createSearchSegments(collections, bounds);
   const refusals = createRefusals(collections, writer);
   const queue = createFairQueue({ limit: commandsAtOnce, perCaller: commandsAtOnce / 2 });
-  const pages = createRecordPages(collections, writer, segments, queue);
+  const readPage = createPageReader(collections, writer, segments, queue);
   const closing = new AbortController();
 
   /** Stored by this process since it last looked for a complete segment; at first, there may be one. */
@@ -81,9 +81,8 @@ export async function openMongoDataStore(
       );
       return last?.sequence ?? null;
     },
-    async readPage(selection, page, givenSignal) {
-      return await pages.read(selection, page, AbortSignal.any([givenSignal, closing.signal]));
-    },
+    readPage: (selection, page, signal) =>
+      readPage(selection, page, AbortSignal.any([signal, closing.signal])),
     async ping() {
       await collections.run(() => store.ping(AbortSignal.timeout(pingTimeoutMs)));
     },

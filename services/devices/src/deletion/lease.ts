@@ -17,14 +17,8 @@ export function renewedLease(clock: Clock) {
   return { claimed_until: clock.now().getTime() + leaseMs };
 }
 
-/** A lease that is renewed in the background. */
-export interface HeldLease {
-  /** Resolves when no renewal is running any more. */
-  release(): Promise<void>;
-}
-
 /** Renews a lease until it is released or lost; a renewal that fails is followed by the next. */
-export function keepLease(clock: Clock, renew: () => Promise<boolean>): HeldLease {
+export function keepLease(clock: Clock, renew: () => Promise<boolean>) {
   const released = new AbortController();
   const renewing = (async () => {
     while (!released.signal.aborted) {
@@ -34,7 +28,8 @@ export function keepLease(clock: Clock, renew: () => Promise<boolean>): HeldLeas
     }
   })();
   return {
-    async release() {
+    /** Resolves when no renewal is running any more. */
+    async release(): Promise<void> {
       released.abort();
       await renewing;
     },

@@ -28,18 +28,7 @@ export interface ShadowMessage {
 }
 
 /** What devices ask about their own shadow (api.md, MQTT). */
-export interface DeviceShadows {
-  /**
-   * Applies an update with the device as principal and answers on `accepted` or `rejected`. Throws only when `signal`
-   * aborts first; the update must then be delivered again, and may be applied twice: the same merge, one version more.
-   * A deleted device gets no answer.
-   */
-  update(message: ShadowMessage, signal: AbortSignal): Promise<void>;
-  /** Answers on `rejected` that the device exceeds its rate. Never throws. */
-  refuse(message: ShadowMessage, signal: AbortSignal): Promise<void>;
-  /** Answers with state, version and timestamp on `ID/shadow`; never tags. A deleted device gets no answer. */
-  read(message: ShadowMessage, signal: AbortSignal): Promise<void>;
-}
+export type DeviceShadows = ReturnType<typeof createDeviceShadows>;
 
 export interface DeviceShadowsOptions {
   readonly devices: Pick<DevicesClient, "patchDevice" | "readDevice">;
@@ -58,7 +47,7 @@ type ShadowView = z.infer<typeof DeviceView>["shadow"];
 const callTimeoutMs = 5_000;
 
 /** Answers devices over `link`, after asking `devices` as the device itself; retries while that is away. */
-export function createDeviceShadows({ devices, link, clock, log }: DeviceShadowsOptions): DeviceShadows {
+export function createDeviceShadows({ devices, link, clock, log }: DeviceShadowsOptions) {
   async function apply(
     { deviceId, timestamp }: ShadowMessage,
     { patch }: ShadowUpdate,
@@ -132,7 +121,12 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
   }
 
   return {
-    async update(message, signal) {
+    /**
+     * Applies an update with the device as principal and answers on `accepted` or `rejected`. Throws only when `signal`
+     * aborts first; the update must then be delivered again, and may be applied twice: the same merge, one version
+     * more. A deleted device gets no answer.
+     */
+    async update(message: ShadowMessage, signal: AbortSignal): Promise<void> {
       const { deviceId, payload } = message;
       const request = parseShadowUpdate(payload);
       if ("code" in request) return reject(deviceId, request, signal);
@@ -149,11 +143,13 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
         await reject(deviceId, { ...rejection, ...token }, signal);
       }
     },
-    async refuse({ deviceId, payload }, signal) {
+    /** Answers on `rejected` that the device exceeds its rate. Never throws. */
+    async refuse({ deviceId, payload }: ShadowMessage, signal: AbortSignal): Promise<void> {
       const rejection = { code: 429, message: "too many updates a second", ...readClientToken(payload) };
       await reject(deviceId, rejection, signal);
     },
-    async read({ deviceId, payload }, signal) {
+    /** Answers with state, version and timestamp on `ID/shadow`; never tags. A deleted device gets no answer. */
+    async read({ deviceId, payload }: ShadowMessage, signal: AbortSignal): Promise<void> {
       const token = readClientToken(payload);
       try {
         const { state, version, timestamp } = await withRetries(

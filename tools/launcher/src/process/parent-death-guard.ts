@@ -8,8 +8,8 @@ export type ParentDeathGuard = ReturnType<typeof guardAgainstOwnDeath>;
 const GRACE_SECONDS = 10;
 
 /**
- * Ends a child that cannot notice the end of its parent (nats-server) when this process is killed. A shell reads from a pipe that only this
- * process holds open: end of file without the word `released` means that this process was killed.
+ * Ends a child that cannot notice the end of its parent (nats-server) when this process is killed. A shell reads from a
+ * pipe that only this process holds open: end of file without the word `released` means that this process was killed.
  */
 export function guardAgainstOwnDeath(pid: number) {
   const script =

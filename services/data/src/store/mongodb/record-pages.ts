@@ -8,7 +8,7 @@ import {
   type SeekPosition,
   startOf,
 } from "../../query/position.ts";
-import type { PageRequest, RecordPage, RecordSelection } from "../data-store.ts";
+import type { DataStore, PageRequest } from "../data-store.ts";
 import type {
   CallOptions,
   Collections,
@@ -19,12 +19,6 @@ import type {
 import { idsOnTopics, planOf, type RecordPlan, sortOf } from "./record-plan.ts";
 import type { IdRange, SearchSegments } from "./search-segments.ts";
 import type { Writer } from "./writer.ts";
-
-/** Reads pages of records. */
-export interface RecordPages {
-  /** As {@link DataStore.readPage}. */
-  read(selection: RecordSelection, page: PageRequest, signal: AbortSignal): Promise<RecordPage>;
-}
 
 /**
  * Sends one command of a search through the queue. It has its own timeout, not the caller's signal: a caller that goes
@@ -46,36 +40,34 @@ interface Part extends IdRange {
 }
 
 /** Reads pages. A page reads only ids that are final at its beginning, so it shows one state. */
-export function createRecordPages(
+export function createPageReader(
   collections: Collections,
   writer: Writer,
   segments: SearchSegments,
   queue: FairQueue,
-): RecordPages {
+): DataStore["readPage"] {
   const { records } = collections;
   /** A moving average of the JSON size of a record, to estimate how many to fetch. */
   let usualBytes = 1_024;
 
-  return {
-    async read(selection, page, signal) {
-      const items: DataRecord[] = [];
-      let position: Position = startOf(page);
-      if (page.limit === 0) return { next: null, items };
-      // No stored text contains half a character.
-      if (selection.filter?.isWellFormed() === false) return { next: null, items };
-      const end = performance.now() + page.searchMs;
-      const inTime = () => performance.now() < end;
-      const plan = planOf(selection);
-      const visible = await writer.visible(signal);
-      const ask: Ask = (command) => queue.run(page.caller, signal, () => collections.run(command));
-      const search = createSearch(plan, selection.order, visible, ask);
-      if (position.kind === "seek") {
-        position = await seek(search, position, inTime);
-        if (position.kind === "seek") return { next: cursorOf(position), items };
-      }
-      const next = await fill(search, position, page, items, inTime);
-      return { next: next === null ? null : cursorOf(next), items };
-    },
+  return async (selection, page, signal) => {
+    const items: DataRecord[] = [];
+    let position: Position = startOf(page);
+    if (page.limit === 0) return { next: null, items };
+    // No stored text contains half a character.
+    if (selection.filter?.isWellFormed() === false) return { next: null, items };
+    const end = performance.now() + page.searchMs;
+    const inTime = () => performance.now() < end;
+    const plan = planOf(selection);
+    const visible = await writer.visible(signal);
+    const ask: Ask = (command) => queue.run(page.caller, signal, () => collections.run(command));
+    const search = createSearch(plan, selection.order, visible, ask);
+    if (position.kind === "seek") {
+      position = await seek(search, position, inTime);
+      if (position.kind === "seek") return { next: cursorOf(position), items };
+    }
+    const next = await fill(search, position, page, items, inTime);
+    return { next: next === null ? null : cursorOf(next), items };
   };
 
   /** Counts back from the end of the order to the record where a negative `skip` begins. */

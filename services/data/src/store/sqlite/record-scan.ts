@@ -30,14 +30,8 @@ export interface ScanResult {
   readonly full: boolean;
 }
 
-/** Searches records segment by segment. */
-export interface RecordScan {
-  /** Reads one consistent state of the store, for about `sliceMs` and at least one segment. */
-  scan(selection: RecordSelection, position: Position, bounds: ScanBounds): ScanResult;
-}
-
-/** Scans on a connection that nothing else uses. */
-export function createRecordScan(db: DatabaseSync): RecordScan {
+/** Searches records segment by segment on a connection that nothing else uses. */
+export function createRecordScan(db: DatabaseSync) {
   const statements = new Map<string, StatementSync>();
   let pattern: TopicPattern | null = null;
   db.function("topic_matches", { deterministic: true }, (topic) => (pattern?.matches(String(topic)) ? 1 : 0));
@@ -52,7 +46,8 @@ export function createRecordScan(db: DatabaseSync): RecordScan {
   }
 
   return {
-    scan(selection, position, bounds) {
+    /** Reads one consistent state of the store, for about `sliceMs` and at least one segment. */
+    scan(selection: RecordSelection, position: Position, bounds: ScanBounds): ScanResult {
       const end = performance.now() + bounds.sliceMs;
       if (selection.filter !== undefined && !selection.filter.isWellFormed()) return nothing;
       db.exec("BEGIN");

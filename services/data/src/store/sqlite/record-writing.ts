@@ -16,25 +16,16 @@ export interface SegmentBounds {
 /** Which records go: `recordsOf` (device, limit), `recordsBefore` (Unix ms, limit). */
 type Selected = "recordsOf" | "recordsBefore";
 
-/** Adds records to segments and deletes them, each in one transaction. Throws what `node:sqlite` throws. */
-export interface RecordWriting {
-  /** See `DataStore.append`. */
-  append(messages: readonly DataMessage[]): AppendOutcome;
-  /** Deletes records and returns how many. */
-  remove(selected: Selected, ...parameters: (string | number)[]): number;
-  /** Deletes the oldest records of the devices that weigh most and returns how many. */
-  removeHeaviest(removal: Removal): number;
-}
-
-/** Writes on the store's only connection for writing. */
-export function createRecordWriting(
-  db: DatabaseSync,
-  { segmentRecords, segmentBytes }: SegmentBounds,
-): RecordWriting {
+/**
+ * Adds records to segments and deletes them, each in one transaction, on the store's only connection for writing.
+ * Throws what `node:sqlite` throws.
+ */
+export function createRecordWriting(db: DatabaseSync, { segmentRecords, segmentBytes }: SegmentBounds) {
   const sql = prepareStatements(db);
   let open = openSegment(db, segmentRecords, segmentBytes);
   let insertText = open === null ? null : prepareSearchInsert(db, open.number);
 
+  /** See `DataStore.append`. */
   function append(messages: readonly DataMessage[]): AppendOutcome {
     let stored = 0;
     let repeated = 0;
@@ -176,8 +167,11 @@ export function createRecordWriting(
 
   return {
     append,
-    remove: (selected, ...parameters) => removing(() => sql[selected].all(...parameters).map(weighed)),
-    removeHeaviest: (removal) => removing(() => chooseHeaviest(removal)),
+    /** Deletes records and returns how many. */
+    remove: (selected: Selected, ...parameters: (string | number)[]) =>
+      removing(() => sql[selected].all(...parameters).map(weighed)),
+    /** Deletes the oldest records of the devices that weigh most and returns how many. */
+    removeHeaviest: (removal: Removal) => removing(() => chooseHeaviest(removal)),
   };
 }
 
