@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
-import { changeDevice } from "../src/features/devices/page/change-device.ts";
 import { equalJson } from "../src/features/devices/page/equal-json.ts";
+import { patchDevice } from "../src/features/devices/shared/patch-device.ts";
 import { deviceOf } from "./devices.ts";
 import { bodyOf, sendJson, startHttpServer } from "./http-server.ts";
 
@@ -45,11 +45,7 @@ describe("a change of a device that somebody looked at", () => {
     ]);
     await using gateway = await server;
     const api = createApiClient({ origin: gateway.origin, key: "mk_1" });
-    const outcome = await changeDevice(api, {
-      id: "one",
-      patch: { name: "new" },
-      isAsRead: ({ name }) => name === "old",
-    });
+    const outcome = await patchDevice(api, "one", ({ name }) => (name === "old" ? { name: "new" } : null));
     expect(outcome).toMatchObject({ kind: "saved", device: { name: "new" } });
     expect(writes).toEqual([{ name: "new" }]);
   });
@@ -63,11 +59,7 @@ describe("a change of a device that somebody looked at", () => {
     ]);
     await using gateway = await server;
     const api = createApiClient({ origin: gateway.origin, key: "mk_1" });
-    const outcome = await changeDevice(api, {
-      id: "one",
-      patch: { name: "mine" },
-      isAsRead: ({ name }) => name === "old",
-    });
+    const outcome = await patchDevice(api, "one", ({ name }) => (name === "old" ? { name: "mine" } : null));
     expect(outcome).toMatchObject({ kind: "conflict", device: { name: "theirs" } });
     expect(writes).toEqual([]);
   });

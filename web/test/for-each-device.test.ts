@@ -2,7 +2,7 @@ import { describe, expect, jest, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
 import { ApiProblem } from "../src/api/api-problem.ts";
 import { forEachDevice, type Outcome } from "../src/features/devices/bulk/for-each-device.ts";
-import { labelDevice } from "../src/features/devices/shared/labels.ts";
+import { labelDevice } from "../src/features/devices/shared/patch-device.ts";
 import { deviceOf } from "./devices.ts";
 import { bodyOf, sendJson, startHttpServer } from "./http-server.ts";
 

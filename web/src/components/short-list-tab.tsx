@@ -93,7 +93,7 @@ export function ShortListTab<T extends { readonly id: string }>(props: ShortList
           (data.length > fewRows || filter !== "") && (
             <Group gap="sm" justify="space-between">
               <FilterInput
-                label={`Filter ${noun}s`}
+                aria-label={`Filter ${noun}s`}
                 placeholder={props.filterPlaceholder}
                 filter={filter}
                 onFilter={(changed) => change({ filter: changed })}

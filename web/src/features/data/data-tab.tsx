@@ -1,8 +1,7 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
-import { Button, Group, Text, TextInput } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
-import { Search } from "lucide-react";
-import { useEffect, useMemo, useState } from "react";
+import { Button, Group, Text } from "@mantine/core";
+import { useMemo, useState } from "react";
+import { FilterInput } from "../../components/filter-input.tsx";
 import { ListTab } from "../../components/list-tab.tsx";
 import { TimeInputs } from "../../components/time-inputs.tsx";
 import { useAddress } from "../../components/use-address.ts";
@@ -12,9 +11,6 @@ import { RecordDialog } from "./record-dialog.tsx";
 import type { RecordSelection } from "./record-selection.ts";
 import { RecordTable } from "./record-table.tsx";
 import { useRecords } from "./use-records.ts";
-
-/** Pause in typing after which the server is asked, in milliseconds. */
-const typingMs = 300;
 
 const all: RecordSelection = { filter: "", device: "", since: "", until: "" };
 const defaults = { ...all, view: "" };
@@ -27,14 +23,6 @@ export function DataTab() {
   const charted = view === "chart";
   const [opened, setOpened] = useState<DataRecord | null>(null);
   const records = useRecords(selection, !paused && !charted);
-  const [typed, setTyped] = useState({ filter, device });
-  const changeSoon = useDebouncedCallback(change, typingMs);
-  const type = (text: Partial<typeof typed>) => {
-    setTyped({ ...typed, ...text });
-    changeSoon({ ...typed, ...text });
-  };
-  // A link, or back and forward, changes the address, too.
-  useEffect(() => setTyped({ filter, device }), [filter, device]);
 
   return (
     <>
@@ -60,22 +48,23 @@ export function DataTab() {
         filters={
           <>
             <Group gap="sm" align="end">
-              <TextInput
+              <FilterInput
                 label="Filter"
                 placeholder="Part of topic or payload"
-                type="search"
-                leftSection={<Search size={16} />}
-                value={typed.filter}
                 maxLength={4096}
-                onChange={(event) => type({ filter: event.currentTarget.value })}
+                w="auto"
+                filter={filter}
+                onFilter={(text) => change({ filter: text })}
               />
-              <TextInput
+              <FilterInput
                 label="Device"
                 placeholder="ID"
-                value={typed.device}
-                maxLength={256}
+                type="text"
+                leftSection={null}
                 spellCheck={false}
-                onChange={(event) => type({ device: event.currentTarget.value.trim() })}
+                w="auto"
+                filter={device}
+                onFilter={(text) => change({ device: text.trim() })}
               />
               <TimeInputs range={selection} onChange={change} />
               {!charted && (

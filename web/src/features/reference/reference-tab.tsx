@@ -87,7 +87,7 @@ function Reference({ document: spec, chosen }: ReferenceProps) {
   return (
     <>
       <FilterInput
-        label="Find an operation"
+        aria-label="Find an operation"
         placeholder="Part of its path or title"
         filter={filter}
         onFilter={setFilter}

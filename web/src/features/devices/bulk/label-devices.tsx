@@ -1,7 +1,7 @@
 import { TagsInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useApi } from "../../../api/api-context.tsx";
-import { labelDevice } from "../shared/labels.ts";
+import { labelDevice } from "../shared/patch-device.ts";
 import { type DevicesDialogProps, inWords, WorkDialog } from "./work-dialog.tsx";
 
 /** Adds labels to devices and removes others. */

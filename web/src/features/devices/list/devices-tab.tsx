@@ -61,7 +61,7 @@ export function DevicesTab() {
           <>
             <Group gap="sm" align="end">
               <FilterInput
-                label="Filter devices"
+                aria-label="Filter devices"
                 placeholder="ID, name or label"
                 filter={filter}
                 onFilter={(changed) => change({ filter: changed })}

@@ -12,7 +12,7 @@ import { Failure } from "../../../components/failure.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { DeleteDevices } from "../bulk/delete-devices.tsx";
 import { labelsOf, rowOf } from "../shared/device-row.ts";
-import { labelDevice } from "../shared/labels.ts";
+import { labelDevice } from "../shared/patch-device.ts";
 import type { SectionProps } from "./section.ts";
 
 /** Properties and state of a device; its name and labels can be edited. */

@@ -7,8 +7,8 @@ import { type ReactNode, useEffect, useState } from "react";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
 import { Failure } from "../../../components/failure.tsx";
+import { patchDevice } from "../shared/patch-device.ts";
 import { ChangeConflict } from "./change-conflict.tsx";
-import { changeDevice } from "./change-device.ts";
 import { equalJson } from "./equal-json.ts";
 import { leafChanges } from "./leaf-changes.ts";
 
@@ -73,11 +73,7 @@ export function useDeviceDraft<T, V extends Record<string, unknown>>(
 
   const saving = useMutation({
     mutationFn: ({ from, to }: { readonly from: T; readonly to: T }) =>
-      changeDevice(api, {
-        id: device.id,
-        patch: patch(from, to),
-        isAsRead: (latest) => same(read(latest), from),
-      }),
+      patchDevice(api, device.id, (latest) => (same(read(latest), from) ? patch(from, to) : null)),
     onSuccess: ({ kind, device: changed }) => {
       if (kind === "saved") begin(read(changed));
       queries.setQueryData(queryKeys.device(device.id), changed);

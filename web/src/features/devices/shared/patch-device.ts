@@ -1,0 +1,61 @@
+import type { Device, DevicePatch } from "@devmesh/contracts/model/device";
+import type { ApiClient } from "../../../api/api-client.ts";
+import { ApiProblem } from "../../../api/api-problem.ts";
+import { labelsOf } from "./device-row.ts";
+
+/** Maximum of attempts while others write the same device. */
+const attempts = 8;
+
+/** The current device; `conflict` if it was left as it is. */
+interface PatchOutcome {
+  readonly kind: "saved" | "conflict";
+  readonly device: Device;
+}
+
+/**
+ * Reads a device and changes it by the patch made from what was read; null leaves it. The `ETag` covers the whole
+ * device, so a write of others in between, such as the device's own report, causes a retry.
+ */
+export async function patchDevice(
+  api: ApiClient,
+  id: string,
+  patchOf: (device: Device) => DevicePatch | null,
+  signal?: AbortSignal,
+): Promise<PatchOutcome> {
+  const options = { params: { id }, ...(signal && { signal }) };
+  for (let attempt = 1; ; attempt += 1) {
+    const read = await api.exchange("readDevice", options);
+    const body = patchOf(read.body);
+    if (body === null) return { kind: "conflict", device: read.body };
+    const headers = { "If-Match": read.headers.get("ETag") ?? "*" };
+    try {
+      return { kind: "saved", device: await api.call("patchDevice", { ...options, body, headers }) };
+    } catch (error) {
+      if (attempt === attempts || !(error instanceof ApiProblem) || error.status !== 412) throw error;
+    }
+  }
+}
+
+/** Changes of labels. */
+interface Labelling {
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+}
+
+/** Changes the labels of a device, and keeps concurrent changes of others. Returns its labels. */
+export async function labelDevice(
+  api: ApiClient,
+  id: string,
+  { add, remove }: Labelling,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  let labels: string[] = [];
+  const relabel = ({ shadow }: Device) => {
+    const before = labelsOf(shadow.tags);
+    labels = [...new Set([...before, ...add])].filter((label) => !remove.includes(label));
+    const same = labels.length === before.length && labels.every((label, at) => label === before[at]);
+    return same ? null : { shadow: { tags: { labels } } };
+  };
+  await patchDevice(api, id, relabel, signal);
+  return labels;
+}
