@@ -1,9 +1,9 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { describe, expect, test } from "@jest/globals";
 import { ApiProblem, Unreachable } from "../src/api/api-problem.ts";
+import { visibleDevice } from "../src/features/devices/page/access-section.tsx";
 import { failedCall } from "../src/features/devices/page/call-outcome.ts";
 import { emptyLog, maxLogEntries, withFrames } from "../src/features/devices/page/event-log.ts";
-import { visibleDevice } from "../src/features/devices/page/visible-parts.ts";
 import { deviceOf } from "./devices.ts";
 
 function frameOf(seq: number, id: string | null, name = "online"): Notification {

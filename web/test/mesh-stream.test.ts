@@ -3,8 +3,8 @@ import type { ServerResponse } from "node:http";
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
 import { describe, expect, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
+import { retryMail } from "../src/features/mesh/dead-mail.tsx";
 import { followMesh } from "../src/features/mesh/mesh-stream.ts";
-import { retryMail } from "../src/features/mesh/retry-mail.ts";
 import type { StreamState } from "../src/live/lasting-stream.ts";
 import { sendJson, startHttpServer } from "./http-server.ts";
 

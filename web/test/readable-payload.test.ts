@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { readablePayload } from "../src/features/data/readable-payload.ts";
+import { readablePayload } from "../src/features/data/record-dialog.tsx";
 
 describe("a payload", () => {
   test("of JSON is shown in lines", () => {

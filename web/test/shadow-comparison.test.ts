@@ -1,7 +1,6 @@
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import { describe, expect, test } from "@jest/globals";
-import { leafChanges } from "../src/features/devices/page/leaf-changes.ts";
-import { mergePatchBetween } from "../src/features/devices/page/merge-patch.ts";
+import { leafChanges, mergePatchBetween } from "../src/features/devices/page/json-changes.ts";
 import {
   compareShadow,
   countDifferences,

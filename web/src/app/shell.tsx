@@ -1,4 +1,5 @@
 import {
+  Anchor,
   AppShell,
   Burger,
   Group,
@@ -10,12 +11,13 @@ import {
 import { useDisclosure } from "@mantine/hooks";
 import { LogOut, Moon, Sun, Waypoints } from "lucide-react";
 import { Suspense, useEffect } from "react";
-import { Redirect, Route, Switch, useLocation } from "wouter";
+import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 import { IconButton } from "../components/icon-button.tsx";
+import { Page } from "../components/page.tsx";
 import { ViewLink } from "../components/view-link.tsx";
 import { Waiting } from "../components/waiting.tsx";
-import { ConnectionState } from "./connection-state.tsx";
-import { NotFound } from "./not-found.tsx";
+import type { StreamState } from "../live/lasting-stream.ts";
+import { useStreamState } from "../live/live-updates.tsx";
 import { useSession } from "./session.tsx";
 import { innerViews, tabs } from "./tabs.ts";
 import { ViewBoundary } from "./view-boundary.tsx";
@@ -113,5 +115,43 @@ function ThemeSwitch() {
     <IconButton label={`Use the ${other} theme`} size="lg" onClick={() => setColorScheme(other)}>
       {scheme === "dark" ? <Sun size={18} /> : <Moon size={18} />}
     </IconButton>
+  );
+}
+
+const streamStates: Readonly<Record<StreamState, { readonly text: string; readonly color: string }>> = {
+  connecting: { text: "Connecting", color: "var(--mantine-color-gray-5)" },
+  live: { text: "Live", color: "var(--mantine-color-teal-6)" },
+  reconnecting: { text: "Reconnecting", color: "var(--mantine-color-yellow-6)" },
+  unavailable: { text: "Live updates are not available", color: "var(--mantine-color-orange-6)" },
+};
+
+/** State of the live updates; screen readers announce its changes. */
+function ConnectionState() {
+  const { text, color } = streamStates[useStreamState()];
+  return (
+    <Group gap={6} wrap="nowrap" role="status" aria-live="polite">
+      <span
+        aria-hidden="true"
+        style={{ width: 8, height: 8, borderRadius: 4, background: color, flex: "none" }}
+      />
+      <Text size="sm" c="dimmed" component="span" lineClamp={1}>
+        {text}
+      </Text>
+    </Group>
+  );
+}
+
+/** The page for an unknown path. */
+function NotFound() {
+  return (
+    <Page title="There is no such page">
+      <Text>
+        Go on to the{" "}
+        <Anchor component={Link} href="/devices" underline="always">
+          devices
+        </Anchor>
+        .
+      </Text>
+    </Page>
   );
 }

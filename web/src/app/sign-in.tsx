@@ -27,7 +27,7 @@ export function SignIn() {
               <Waypoints size={22} /> Devmesh
             </Title>
             {notice !== null && (
-              <Alert color="yellow" variant="light" role="alert">
+              <Alert color="yellow" role="alert">
                 {notice}
               </Alert>
             )}

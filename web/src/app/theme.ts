@@ -22,7 +22,13 @@ export const theme = createTheme({
   defaultRadius: "sm",
   fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
   fontFamilyMonospace: "ui-monospace, SFMono-Regular, Menlo, Consolas, 'Liberation Mono', monospace",
-  headings: { fontWeight: "600", sizes: { h1: { fontSize: "1.375rem", lineHeight: "1.3" } } },
+  headings: {
+    fontWeight: "600",
+    sizes: {
+      h1: { fontSize: "1.375rem", lineHeight: "1.3" },
+      h2: { fontSize: "1.125rem", lineHeight: "1.45" },
+    },
+  },
   respectReducedMotion: true,
   components: {
     Button: { defaultProps: { size: "sm" } },

@@ -1,8 +1,7 @@
-import { Button, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Dialog } from "./dialog.tsx";
-import { DialogActions } from "./dialog-actions.tsx";
 import { Failure } from "./failure.tsx";
 
 /** Properties of {@link Confirmation}. */
@@ -25,15 +24,15 @@ export function Confirmation({ title, children, action, run, onClose }: Confirma
     <Dialog onClose={onClose} title={title}>
       <Stack>
         <Text size="sm">{children}</Text>
-        {running.error !== null && <Failure error={running.error} title="That did not work" />}
-        <DialogActions>
+        <Failure error={running.error} title="That did not work" />
+        <Group justify="flex-end">
           <Button variant="default" onClick={onClose} data-autofocus>
             Cancel
           </Button>
           <Button color="red" loading={running.isPending} onClick={() => running.mutate()}>
             {action}
           </Button>
-        </DialogActions>
+        </Group>
       </Stack>
     </Dialog>
   );

@@ -3,17 +3,19 @@ import { ApiProblem } from "../api/api-problem.ts";
 
 /** Properties of {@link Failure}. */
 interface FailureProps {
+  /** Null or undefined for none. */
   readonly error: unknown;
   /** The heading: what failed. */
   readonly title: string;
   readonly onRetry?: (() => void) | undefined;
 }
 
-/** Shows what failed, the reason, and the id of the request. */
+/** Shows what failed, the reason, and the id of the request; nothing without an error. */
 export function Failure({ error, title, onRetry }: FailureProps) {
+  if (error == null) return null;
   const problem = error instanceof ApiProblem ? error : null;
   return (
-    <Alert color="red" variant="light" title={title} role="alert">
+    <Alert color="red" title={title} role="alert">
       <Text size="sm">{error instanceof Error ? error.message : String(error)}</Text>
       {problem?.errors.map(({ pointer, detail }) => (
         <Text size="sm" key={pointer}>

@@ -1,8 +1,8 @@
-import { Alert, Button, type MantineSize, Stack } from "@mantine/core";
+import { Alert, Button, Group, type MantineSize, Stack } from "@mantine/core";
 import type { FormEvent, ReactNode } from "react";
 import { Dialog } from "./dialog.tsx";
-import { DialogActions, SubmitOrCancel } from "./dialog-actions.tsx";
 import { Failure } from "./failure.tsx";
+import { SubmitOrCancel } from "./submit-or-cancel.tsx";
 
 /** Properties of {@link FormDialog}. */
 interface FormDialogProps {
@@ -48,7 +48,7 @@ export function FormDialog(props: FormDialogProps) {
         <form onSubmit={onSubmit} noValidate={noValidate}>
           <Stack>
             {children}
-            {work.error !== null && <Failure error={work.error} title={failure} />}
+            <Failure error={work.error} title={failure} />
             <SubmitOrCancel action={action} running={work.isPending} onCancel={onClose} />
           </Stack>
         </form>
@@ -58,12 +58,12 @@ export function FormDialog(props: FormDialogProps) {
             {result.message}
           </Alert>
           {result.details}
-          <DialogActions>
+          <Group justify="flex-end">
             {result.next}
             <Button onClick={onClose} data-autofocus>
               Done
             </Button>
-          </DialogActions>
+          </Group>
         </Stack>
       )}
     </Dialog>

@@ -23,7 +23,7 @@ export function ListTab(props: ListTabProps) {
   return (
     <Page {...page}>
       {filters}
-      {error != null && <Failure error={error} title={failure} onRetry={onRetry} />}
+      <Failure error={error} title={failure} onRetry={onRetry} />
       {isPending ? (
         <Waiting />
       ) : empty === null ? (

@@ -1,4 +1,5 @@
 import { createParser } from "eventsource-parser";
+import type { ZodType } from "zod";
 
 /** One message of a `text/event-stream`. */
 export interface ServerEvent {
@@ -35,5 +36,14 @@ export async function* readEventStream(
     }
   } finally {
     await reader.cancel().catch(() => {});
+  }
+}
+
+/** The JSON of an event by a schema; null for other data: a later release may send more than this one knows. */
+export function parsedEvent<T>(schema: ZodType<T>, data: string): T | null {
+  try {
+    return schema.parse(JSON.parse(data));
+  } catch {
+    return null;
   }
 }

@@ -1,5 +1,6 @@
 import { Notification } from "@devmesh/contracts/model/notification";
 import type { ApiClient } from "../api/api-client.ts";
+import { parsedEvent } from "./event-stream.ts";
 import { followEventStream, type StreamState, type StreamTimeouts } from "./lasting-stream.ts";
 
 /** Options of {@link followNotifications}. The server sends a heartbeat every 20 s. */
@@ -42,20 +43,11 @@ export async function followNotifications(options: NotificationStreamOptions): P
       else if (after === null) onGap();
     },
     onEvent(event) {
-      const frame = event?.event === "message" ? parsedFrame(event.data) : null;
+      const frame = event?.event === "message" ? parsedEvent(Notification, event.data) : null;
       if (frame === null) return;
       after = frame.seq;
       if (frame.name === "gap") onGap();
       onFrame(frame);
     },
   });
-}
-
-/** Null for other data: a later release may send frames that this one does not know. */
-function parsedFrame(text: string): Notification | null {
-  try {
-    return Notification.parse(JSON.parse(text));
-  } catch {
-    return null;
-  }
 }

@@ -55,7 +55,7 @@ export function ExportButtons({ selection }: { readonly selection: RecordSelecti
           {Math.round(limit / 1e6)} MB
         </Text>
       )}
-      {work.error !== null && <Failure error={work.error} title="The export failed" />}
+      <Failure error={work.error} title="The export failed" />
     </>
   );
 }

@@ -36,7 +36,7 @@ export function RecordChart({ selection, live }: RecordChartProps) {
   const shown = numbers?.topics.get(topic);
   return (
     <Stack gap="sm">
-      {error !== null && <Failure error={error} title="The records could not be read" onRetry={readAgain} />}
+      <Failure error={error} title="The records could not be read" onRetry={readAgain} />
       {numbers === null && error === null && <Waiting />}
       {numbers !== null && shown === undefined && !isReading && (
         <Text c="dimmed" py="md">

@@ -3,7 +3,6 @@ import { Anchor, Stack, Text } from "@mantine/core";
 import { Link } from "wouter";
 import { Dialog } from "../../components/dialog.tsx";
 import { Snippet } from "../../components/snippet.tsx";
-import { readablePayload } from "./readable-payload.ts";
 
 /** One record with the whole of its payload. */
 export function RecordDialog({
@@ -32,4 +31,16 @@ export function RecordDialog({
       </Stack>
     </Dialog>
   );
+}
+
+/** A payload for display: JSON objects and arrays indented, other text unchanged. */
+export function readablePayload(message: string): string {
+  if (!/^\s*[[{]/.test(message)) return message;
+  try {
+    // Numbers that the page could not hold exactly are not to be changed by being shown.
+    const lines = JSON.stringify(JSON.parse(message), null, 2);
+    return lines.replace(/\s/g, "") === message.replace(/\s/g, "") ? lines : message;
+  } catch {
+    return message;
+  }
 }

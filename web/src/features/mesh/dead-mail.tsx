@@ -2,14 +2,15 @@ import type { MeshState } from "@devmesh/contracts/model/mesh-state";
 import { Button, Group, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
+import type { ApiClient } from "../../api/api-client.ts";
 import { useApi } from "../../api/api-context.tsx";
+import { ApiProblem } from "../../api/api-problem.ts";
 import { queryKeys } from "../../api/query-keys.ts";
 import type { CallResult } from "../../api/route-types.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { countText } from "./figures.ts";
-import { retryMail } from "./retry-mail.ts";
 
 type GivenUpMail = CallResult<"listDeadMail">[number];
 
@@ -79,9 +80,7 @@ export function DeadMail({ queues }: DeadMailProps) {
   return (
     <Stack gap="sm">
       <Group justify="space-between">
-        <Title order={2} size="h4">
-          Mail given up
-        </Title>
+        <Title order={2}>Mail given up</Title>
         {mails !== undefined && mails.length > 1 && (
           <Button
             size="xs"
@@ -93,14 +92,12 @@ export function DeadMail({ queues }: DeadMailProps) {
           </Button>
         )}
       </Group>
-      {error !== null && (
-        <Failure
-          error={error}
-          title="The mail that was given up could not be read"
-          onRetry={() => void refetch()}
-        />
-      )}
-      {retry.error !== null && <Failure error={retry.error} title="Not all mail could be queued again" />}
+      <Failure
+        error={error}
+        title="The mail that was given up could not be read"
+        onRetry={() => void refetch()}
+      />
+      <Failure error={retry.error} title="Not all mail could be queued again" />
       <Text size="sm" c="dimmed" role="status">
         {retry.data !== undefined &&
           `${retry.data === 1 ? "1 mail is" : `${countText(retry.data)} mails are`} queued again. `}
@@ -122,4 +119,22 @@ export function DeadMail({ queues }: DeadMailProps) {
       )}
     </Stack>
   );
+}
+
+/**
+ * Queues given-up mail again, one after the other, and returns how many; mail that another user queued meanwhile
+ * counts, too. After all were tried, rejects with the first failure.
+ */
+export async function retryMail(api: ApiClient, ids: readonly string[]): Promise<number> {
+  const failures: unknown[] = [];
+  for (const id of ids) {
+    try {
+      await api.call("retryDeadMail", { params: { id } });
+    } catch (error) {
+      const gone = error instanceof ApiProblem && error.reason === "mail_not_found";
+      if (!gone) failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return ids.length;
 }

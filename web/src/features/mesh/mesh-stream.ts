@@ -1,6 +1,7 @@
 import { MeshState } from "@devmesh/contracts/model/mesh-state";
 import { api as routes } from "@devmesh/contracts/rest/api";
 import type { ApiClient } from "../../api/api-client.ts";
+import { parsedEvent } from "../../live/event-stream.ts";
 import { followEventStream, type StreamState, type StreamTimeouts } from "../../live/lasting-stream.ts";
 
 /** Options of {@link followMesh}. The server sends an event every 2 to 5 s. */
@@ -22,19 +23,10 @@ export async function followMesh({ onReading, ...stream }: MeshStreamOptions): P
     address: () => routes.readMesh.path,
     onEvent(event) {
       if (event === null) return onReading(null);
-      const state = parsedState(event.data);
+      const state = parsedEvent(MeshState, event.data);
       if (event.event !== "message" || state === null) return;
       // Without any service, not even the gateway, the bus did not respond.
       onReading(state.services.length === 0 ? null : state);
     },
   });
-}
-
-/** Null for invalid data. */
-function parsedState(text: string): MeshState | null {
-  try {
-    return MeshState.parse(JSON.parse(text));
-  } catch {
-    return null;
-  }
 }

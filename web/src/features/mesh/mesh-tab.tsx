@@ -24,7 +24,7 @@ export function MeshTab() {
     >
       <div role="status">
         {wrong !== null && (
-          <Alert color="yellow" variant="light" title={wrong}>
+          <Alert color="yellow" title={wrong}>
             {observation === null
               ? "It is retried until it succeeds."
               : `The shown data is of ${timeOfDay(observation.at)}. It is retried until it succeeds.`}
@@ -34,13 +34,9 @@ export function MeshTab() {
       {observation === null && wrong === null && <Waiting />}
       {observation !== null && (
         <>
-          <Title order={2} size="h4">
-            Services
-          </Title>
+          <Title order={2}>Services</Title>
           <ServiceTable services={observation.services} />
-          <Title order={2} size="h4">
-            Queues
-          </Title>
+          <Title order={2}>Queues</Title>
           <QueueFacts queues={observation.queues} />
         </>
       )}

@@ -1,11 +1,11 @@
-import { ScrollArea, Table, Text, UnstyledButton } from "@mantine/core";
+import { ScrollArea, Table, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { ChevronRight } from "lucide-react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { Tag } from "../../components/tag.tsx";
-import { ActivityCells } from "./activity-cells.tsx";
-import { EndpointTable } from "./endpoint-table.tsx";
-import type { ObservedReplica, ObservedService } from "./observation.ts";
+import type { Activity } from "./activity.ts";
+import { countText, durationText, rateText } from "./figures.ts";
+import type { ObservedEndpoint, ObservedReplica, ObservedService } from "./observation.ts";
 
 /** The services with their replicas; each opens to show its endpoints. */
 export function ServiceTable({ services }: { readonly services: readonly ObservedService[] }) {
@@ -103,5 +103,74 @@ function ReplicaRow({ replica }: { readonly replica: ObservedReplica }) {
         <RelativeTime at={started} />
       </Table.Td>
     </Table.Tr>
+  );
+}
+
+/** The endpoints of a service, its replicas that answer together: just now, and since they were started. */
+function EndpointTable({
+  service,
+  endpoints,
+}: {
+  readonly service: string;
+  readonly endpoints: readonly ObservedEndpoint[];
+}) {
+  return (
+    <Table aria-label={`Endpoints of ${service}`} withRowBorders={false} tabularNums verticalSpacing={2}>
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>Endpoint</Table.Th>
+          <Table.Th ta="end">Requests/s</Table.Th>
+          <Table.Th ta="end">Errors/s</Table.Th>
+          <Table.Th ta="end">Mean time</Table.Th>
+          <Table.Th ta="end">Requests in all</Table.Th>
+          <Table.Th ta="end">Errors in all</Table.Th>
+          <Table.Th ta="end">Mean of all</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {endpoints.map(({ name, activity, counters: { requests, errors, total_ms } }) => (
+          <Table.Tr key={name}>
+            <Table.Th scope="row" fw={400}>
+              {name}
+            </Table.Th>
+            <ActivityCells activity={activity} />
+            <Figure>{countText(requests)}</Figure>
+            <Figure>{countText(errors)}</Figure>
+            <Figure>{requests > 0 && durationText(total_ms / requests)}</Figure>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
+
+/** The cells with a load: requests and errors per second, mean time. */
+function ActivityCells({ activity }: { readonly activity: Activity | null }) {
+  const failing = activity !== null && activity.errorsPerSecond > 0;
+  const mean = activity?.meanMs ?? null;
+  return (
+    <>
+      <Figure>{activity && rateText(activity.requestsPerSecond)}</Figure>
+      <Figure failing={failing}>{activity && rateText(activity.errorsPerSecond)}</Figure>
+      <Figure>{mean !== null && durationText(mean)}</Figure>
+    </>
+  );
+}
+
+/** A cell with a number, or a dash for none. */
+function Figure({ failing = false, children }: { readonly failing?: boolean; readonly children: ReactNode }) {
+  return (
+    <Table.Td
+      ta="end"
+      style={{ whiteSpace: "nowrap" }}
+      {...(failing && { c: "var(--mantine-color-error)", fw: 600 })}
+    >
+      {children || (
+        <>
+          <span aria-hidden="true">–</span>
+          <VisuallyHidden>no data</VisuallyHidden>
+        </>
+      )}
+    </Table.Td>
   );
 }

@@ -25,9 +25,7 @@ export function ReferenceTab() {
   const operation = data && findOperation(data, chosen);
   return (
     <Page title="API" part={operation?.summary}>
-      {error !== null && (
-        <Failure error={error} title="The reference could not be read" onRetry={() => void refetch()} />
-      )}
+      <Failure error={error} title="The reference could not be read" onRetry={() => void refetch()} />
       {isPending && <Waiting />}
       {data !== undefined && chosen !== undefined && operation === undefined && (
         <Text role="alert">There is no operation {chosen}.</Text>

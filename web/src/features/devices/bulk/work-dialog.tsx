@@ -3,7 +3,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type FormEvent, type ReactNode, useMemo, useRef } from "react";
 import { ApiProblem } from "../../../api/api-problem.ts";
 import { Dialog } from "../../../components/dialog.tsx";
-import { DialogActions, SubmitOrCancel } from "../../../components/dialog-actions.tsx";
+import { SubmitOrCancel } from "../../../components/submit-or-cancel.tsx";
 import type { Outcome } from "./for-each-device.ts";
 import { type DeviceWork, useDeviceWork } from "./use-device-work.ts";
 
@@ -56,7 +56,7 @@ export function WorkDialog(props: WorkDialogProps) {
               done={done}
               isCancelled={state === "cancelled"}
             />
-            <DialogActions>
+            <Group justify="flex-end">
               {state === "running" ? (
                 <Button variant="default" onClick={cancel}>
                   Cancel the rest
@@ -66,7 +66,7 @@ export function WorkDialog(props: WorkDialogProps) {
                   Close
                 </Button>
               )}
-            </DialogActions>
+            </Group>
           </Stack>
         )}
       </form>

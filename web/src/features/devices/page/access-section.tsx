@@ -1,4 +1,7 @@
 import { Acl, FunctionName, ShadowPointer } from "@devmesh/contracts/model/acl";
+import type { Device } from "@devmesh/contracts/model/device";
+import { isJsonObject, JsonObject } from "@devmesh/contracts/model/json";
+import { cutToPointers, pointerTree } from "@devmesh/contracts/model/pointer-tree";
 import { Group, SimpleGrid, Stack, TagsInput, Text } from "@mantine/core";
 import type { ZodType } from "zod";
 import { CodeBlock } from "../../../components/code-block.tsx";
@@ -7,7 +10,6 @@ import { JsonEditor } from "../../../components/json-editor.tsx";
 import { describeFault, parseJson } from "../../../components/parse-json.ts";
 import type { SectionProps } from "./section.ts";
 import { useDeviceDraft } from "./use-device-draft.tsx";
-import { visibleDevice } from "./visible-parts.ts";
 
 /** The ACL in the form: its queries as text. */
 type AclValues = Pick<Acl, "read" | "write" | "rpc"> & { queries: string };
@@ -93,4 +95,14 @@ function firstWrong(schema: ZodType<string>, values: readonly string[]): string 
     if (wrong !== null) return `${value} ${wrong}`;
   }
   return null;
+}
+
+/**
+ * What `GET /m/device` answers the holder of the device's public key under an ACL (api.md, Device public key and the
+ * ACL).
+ */
+export function visibleDevice(device: Device, { read }: Pick<Acl, "read">): JsonObject {
+  const cut = cutToPointers(JsonObject.parse(device.shadow), pointerTree(read));
+  const shadow = isJsonObject(cut) ? cut : {};
+  return { id: device.id, shadow: { ...shadow, state: shadow.state ?? {} } };
 }

@@ -66,7 +66,7 @@ export function DataSection({ device: { id } }: SectionProps) {
           </Anchor>
         </Text>
       </Group>
-      {error !== null && <Failure error={error} title="The records could not be read" onRetry={readAgain} />}
+      <Failure error={error} title="The records could not be read" onRetry={readAgain} />
       {numbers === null && error === null && <Waiting />}
       {numbers !== null && topics.length === 0 && !isReading && (
         <NoNumbers id={id} records={numbers.records} />

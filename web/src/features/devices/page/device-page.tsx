@@ -1,6 +1,6 @@
 import { Anchor, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ComponentType, useState } from "react";
 import { Link, useParams } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { ApiProblem } from "../../../api/api-problem.ts";
@@ -10,7 +10,35 @@ import { Page } from "../../../components/page.tsx";
 import { Tag } from "../../../components/tag.tsx";
 import { ViewLink } from "../../../components/view-link.tsx";
 import { Waiting } from "../../../components/waiting.tsx";
-import { sections } from "./sections.ts";
+import { AccessSection } from "./access-section.tsx";
+import { CredentialsSection } from "./credentials-section.tsx";
+import { DataSection } from "./data-section.tsx";
+import { LogSection } from "./log-section.tsx";
+import { OverviewSection } from "./overview-section.tsx";
+import { RpcSection } from "./rpc-section.tsx";
+import type { SectionProps } from "./section.ts";
+import { ShadowSection } from "./shadow-section.tsx";
+
+/** One part of a device's page, with an address of its own. */
+interface Section {
+  /** Below `/devices/:id/`. */
+  readonly path: string;
+  readonly label: string;
+  /** It has a form: once opened it stays mounted while other sections are shown. */
+  readonly keeps?: true;
+  readonly View: ComponentType<SectionProps>;
+}
+
+/** The sections of a device's page, in the order in which they are offered; the first has no path of its own. */
+const sections: readonly [Section, ...Section[]] = [
+  { path: "", label: "Overview", View: OverviewSection },
+  { path: "shadow", label: "Shadow", keeps: true, View: ShadowSection },
+  { path: "rpc", label: "RPC", keeps: true, View: RpcSection },
+  { path: "data", label: "Data", View: DataSection },
+  { path: "log", label: "Log", View: LogSection },
+  { path: "access", label: "Access", keeps: true, View: AccessSection },
+  { path: "credentials", label: "Credentials", View: CredentialsSection },
+];
 
 /** One device, in sections that can be linked to. */
 export function DevicePage() {

@@ -98,7 +98,7 @@ function NameForm({ device }: SectionProps) {
           Save the name
         </Button>
       </Group>
-      {naming.error !== null && <Failure error={naming.error} title="The name was not changed" />}
+      <Failure error={naming.error} title="The name was not changed" />
     </form>
   );
 }
@@ -140,7 +140,7 @@ function LabelsForm({ device }: SectionProps) {
           Save the labels
         </Button>
       </Group>
-      {labelling.error !== null && <Failure error={labelling.error} title="The labels were not changed" />}
+      <Failure error={labelling.error} title="The labels were not changed" />
     </form>
   );
 }

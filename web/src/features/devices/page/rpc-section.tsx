@@ -48,11 +48,7 @@ export function RpcSection({ device }: SectionProps) {
 
   return (
     <Stack>
-      {!online && (
-        <Alert color="yellow" variant="light">
-          The device is offline: calls fail at once.
-        </Alert>
-      )}
+      {!online && <Alert color="yellow">The device is offline: calls fail at once.</Alert>}
       <form
         onSubmit={form.onSubmit((call) => {
           if (ready && !calling.isPending) calling.mutate(call);
@@ -71,9 +67,7 @@ export function RpcSection({ device }: SectionProps) {
         </Stack>
       </form>
       <Group justify="space-between">
-        <Title order={2} size="h4">
-          Calls of this session
-        </Title>
+        <Title order={2}>Calls of this session</Title>
         {calls.length > 0 && (
           <Button size="xs" variant="default" onClick={() => updateCalls(() => noCalls)}>
             Clear

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
-import { equalJson } from "./equal-json.ts";
+import { equalJson } from "./json-changes.ts";
 
 /**
  * Comparison of a reported line with the desired state: `unasked` is not desired, `missing` desired but not reported,

@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject } from "@devmesh/contracts/model/json";
 import { Button, Group, SimpleGrid, Stack, Switch, Text, VisuallyHidden } from "@mantine/core";
-import { useMemo, useState } from "react";
+import { type CSSProperties, useMemo, useState } from "react";
 import { CodeBlock } from "../../../components/code-block.tsx";
 import { JsonEditor } from "../../../components/json-editor.tsx";
 import { describeFault, parseJson } from "../../../components/parse-json.ts";
-import { mergePatchBetween } from "./merge-patch.ts";
+import { mergePatchBetween } from "./json-changes.ts";
 import type { SectionProps } from "./section.ts";
 import {
   type ComparisonLine,
@@ -12,7 +12,6 @@ import {
   countDifferences,
   onlyDifferences,
 } from "./shadow-comparison.ts";
-import styles from "./shadow-section.module.css";
 import { useDeviceDraft } from "./use-device-draft.tsx";
 
 /** Edits the desired state beside the reported one. */
@@ -86,10 +85,20 @@ export function ShadowSection({ device }: SectionProps) {
   );
 }
 
+const looks: Readonly<Record<ComparisonLine["status"], CSSProperties>> = {
+  same: {},
+  unasked: { color: "var(--mantine-color-dimmed)" },
+  differs: {
+    background: "var(--mantine-color-yellow-light)",
+    color: "var(--mantine-color-yellow-light-color)",
+  },
+  missing: { background: "var(--mantine-color-red-light)", color: "var(--mantine-color-red-light-color)" },
+};
+
 function Line({ line: { indent, text, status, desired } }: { readonly line: ComparisonLine }) {
   const mark = status === "differs" ? "≠" : status === "missing" ? "+" : " ";
   return (
-    <span className={styles.line} data-status={status}>
+    <span style={{ display: "block", whiteSpace: "pre", ...looks[status] }}>
       <span aria-hidden="true">{` ${mark} `}</span>
       {"  ".repeat(indent)}
       {text}

@@ -9,8 +9,7 @@ import { queryKeys } from "../../../api/query-keys.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { patchDevice } from "../shared/patch-device.ts";
 import { ChangeConflict } from "./change-conflict.tsx";
-import { equalJson } from "./equal-json.ts";
-import { leafChanges } from "./leaf-changes.ts";
+import { equalJson, leafChanges } from "./json-changes.ts";
 
 /** Options of {@link useDeviceDraft}: the value T of a device, edited as the values V of a form. */
 interface DraftOptions<T, V extends Record<string, unknown>> {
@@ -109,9 +108,7 @@ export function useDeviceDraft<T, V extends Record<string, unknown>>(
             onOverwrite={value === null ? null : () => saveOver(current)}
           />
         )}
-        {saving.error !== null && (
-          <Failure error={saving.error} title={`${what.replace("the", "The")} was not saved`} />
-        )}
+        <Failure error={saving.error} title={`${what.replace("the", "The")} was not saved`} />
       </>
     ),
   };

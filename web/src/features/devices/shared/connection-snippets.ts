@@ -13,18 +13,14 @@ export interface DeviceConnection {
 /** A command that connects as the device, shows what it is sent, calls of its functions among them. */
 export function mqttSnippet(connection: DeviceConnection): string {
   const { id } = connection;
-  return [`mosquitto_sub ${loginOf(connection, id)} \\`, `  -t ${id}/rpc -t ${id}/shadow/delta -v`].join(
-    "\n",
-  );
+  return `mosquitto_sub ${loginOf(connection, id)} \\\n  -t ${id}/rpc -t ${id}/shadow/delta -v`;
 }
 
 /** A command that stores a value as the device. */
 export function mqttPublishSnippet(connection: DeviceConnection): string {
   const { id } = connection;
-  return [
-    `mosquitto_pub ${loginOf(connection, `${id}:sensor`)} \\`,
-    `  -t db/${id}/temperature -q 1 -m '{"celsius":21.5}'`,
-  ].join("\n");
+  const login = loginOf(connection, `${id}:sensor`);
+  return `mosquitto_pub ${login} \\\n  -t db/${id}/temperature -q 1 -m '{"celsius":21.5}'`;
 }
 
 /** A command that reads the device over the REST API, with the key in `$KEY`. */

@@ -1,6 +1,35 @@
-import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
+import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
 import { pointerToken } from "@devmesh/contracts/model/json-pointer";
-import { equalJson } from "./equal-json.ts";
+
+/** Whether two JSON values are the same; the order of members means nothing. */
+export function equalJson(one: Json, other: Json): boolean {
+  if (one === other) return true;
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((item, at) => equalJson(item, other[at] as Json));
+  }
+  if (!isJsonObject(one) || !isJsonObject(other)) return false;
+  const names = Object.keys(one);
+  return (
+    names.length === Object.keys(other).length &&
+    names.every((name) => Object.hasOwn(other, name) && equalJson(one[name] as Json, other[name] as Json))
+  );
+}
+
+/**
+ * The RFC 7396 merge patch that makes `after` out of `before`; `{}` when they are the same. What such a patch cannot
+ * express is a member that is null: it comes out as absent.
+ */
+export function mergePatchBetween(before: JsonObject, after: JsonObject): JsonObject {
+  const patch: [string, Json][] = [];
+  for (const name of Object.keys(before)) if (!Object.hasOwn(after, name)) patch.push([name, null]);
+  for (const [name, value] of Object.entries(after)) {
+    const held: Json | undefined = Object.hasOwn(before, name) ? before[name] : undefined;
+    if (held !== undefined && equalJson(held, value)) continue;
+    patch.push([name, isJsonObject(held) && isJsonObject(value) ? mergePatchBetween(held, value) : value]);
+  }
+  // Keeps a member named `__proto__`, so that the server refuses it instead of it being lost here.
+  return Object.fromEntries(patch);
+}
 
 /** A leaf with different values from two writers. Values are compact JSON, null for none. */
 export interface LeafChange {

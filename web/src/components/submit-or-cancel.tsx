@@ -1,10 +1,4 @@
 import { Button, Group } from "@mantine/core";
-import type { ReactNode } from "react";
-
-/** The buttons at the end of a dialog. */
-export function DialogActions({ children }: { readonly children: ReactNode }) {
-  return <Group justify="flex-end">{children}</Group>;
-}
 
 /** Properties of {@link SubmitOrCancel}. */
 interface SubmitOrCancelProps {
@@ -21,13 +15,13 @@ interface SubmitOrCancelProps {
 export function SubmitOrCancel(props: SubmitOrCancelProps) {
   const { action, running = false, disabled = false, destructive = false, onCancel } = props;
   return (
-    <DialogActions>
+    <Group justify="flex-end">
       <Button variant="default" onClick={onCancel}>
         Cancel
       </Button>
       <Button type="submit" loading={running} disabled={disabled} {...(destructive && { color: "red" })}>
         {action}
       </Button>
-    </DialogActions>
+    </Group>
   );
 }
