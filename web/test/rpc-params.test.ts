@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { paramsIn } from "../src/features/devices/shared/call-params.ts";
+import { paramsIn } from "../src/features/devices/shared/call-form.tsx";
 
 describe("parameters of a call", () => {
   test("may be left out", () => {

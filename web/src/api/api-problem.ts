@@ -17,15 +17,13 @@ export class ApiProblem extends Error {
   /** The delay before a retry that the gateway asks for, in milliseconds; null for none. */
   readonly retryAfterMs: number | null;
 
-  constructor(problem: {
-    readonly status: number;
-    readonly reason: string;
-    readonly detail: string;
-    readonly requestId: string | null;
-    readonly errors?: readonly Violation[] | undefined;
-    readonly code: number;
-    readonly retryAfterMs?: number | null;
-  }) {
+  constructor(
+    problem: Pick<ApiProblem, "status" | "reason" | "requestId" | "code"> & {
+      readonly detail: string;
+      readonly errors?: readonly Violation[] | undefined;
+      readonly retryAfterMs?: number | null;
+    },
+  ) {
     super(problem.detail);
     this.status = problem.status;
     this.reason = problem.reason;

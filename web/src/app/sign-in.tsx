@@ -1,9 +1,11 @@
+import { keyPrefixes } from "@devmesh/contracts/model/api-key";
 import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Text, Title } from "@mantine/core";
 import { isNotEmpty, useForm } from "@mantine/form";
 import { useMutation } from "@tanstack/react-query";
 import { Waypoints } from "lucide-react";
 import { useEffect } from "react";
-import { checkKey } from "./check-key.ts";
+import { createApiClient } from "../api/api-client.ts";
+import { ApiProblem } from "../api/api-problem.ts";
 import { useSession } from "./session.tsx";
 
 /** Signs in with a master key after checking it with a request. */
@@ -11,7 +13,7 @@ export function SignIn() {
   const { notice, signIn } = useSession();
   const form = useForm({ initialValues: { key: "" }, validate: { key: isNotEmpty("Enter a key.") } });
   const checking = useMutation({
-    mutationFn: (key: string) => checkKey(key, ""),
+    mutationFn: (key: string) => checkKey(key),
     onSuccess: (wrong, key) => (wrong === null ? signIn(key) : form.setFieldError("key", wrong)),
   });
   useEffect(() => {
@@ -60,4 +62,31 @@ export function SignIn() {
       </Paper>
     </Center>
   );
+}
+
+/** Names of other kinds of key, by their prefix. */
+const otherKinds: Readonly<Record<string, string>> = {
+  [keyPrefixes.device_key]: "a device key",
+  [keyPrefixes.customer]: "a customer key",
+  [keyPrefixes.public_key]: "a device's public key",
+  [keyPrefixes.device]: "a device's MQTT token",
+};
+
+/** Checks with the gateway that a key is a valid master key. Returns the error; null for none. */
+async function checkKey(key: string): Promise<string | null> {
+  const kind = otherKinds[key.split("_", 1)[0] ?? ""];
+  if (kind !== undefined)
+    return `This is ${kind}. The dashboard needs a master key; those begin with ${keyPrefixes.master}_.`;
+  // A header can carry no other characters.
+  if (!/^[\x21-\x7e]+$/.test(key)) return "This is no key: keys hold letters, digits and _ only.";
+  try {
+    const api = createApiClient({ origin: "", key });
+    await api.call("listDevices", { query: { limit: 1 } });
+    return null;
+  } catch (error) {
+    if (!(error instanceof ApiProblem)) return error instanceof Error ? error.message : String(error);
+    if (error.status === 401) return "This key is not known, or it was deleted or has expired.";
+    if (error.status === 403) return "This key is of another kind. The dashboard needs a master key.";
+    return error.message;
+  }
 }

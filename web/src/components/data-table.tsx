@@ -41,17 +41,14 @@ export function DataTable<T>({ label, minWidth, columns, rows, keyOf, ...table }
         <Table.Tbody>
           {rows.map((row) => (
             <Table.Tr key={keyOf(row)}>
-              {columns.map(({ heading, namesRow, cell, style }) =>
-                namesRow ? (
-                  <Table.Th key={heading} scope="row">
+              {columns.map(({ heading, namesRow, cell, style }) => {
+                const Cell = namesRow ? Table.Th : Table.Td;
+                return (
+                  <Cell key={heading} {...(namesRow && { scope: "row" })} {...style}>
                     {cell(row)}
-                  </Table.Th>
-                ) : (
-                  <Table.Td key={heading} {...style}>
-                    {cell(row)}
-                  </Table.Td>
-                ),
-              )}
+                  </Cell>
+                );
+              })}
             </Table.Tr>
           ))}
         </Table.Tbody>

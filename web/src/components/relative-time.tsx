@@ -23,16 +23,10 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The age of a time, kept current; its title has the exact local time. */
-export function RelativeTime({
-  at,
-  never = "never",
-}: {
-  readonly at: string | null;
-  readonly never?: string;
-}) {
+/** The age of a time, kept current, or "never"; its title has the exact local time. */
+export function RelativeTime({ at }: { readonly at: string | null }) {
   useSyncExternalStore(subscribe, () => ticks);
-  if (at === null) return never;
+  if (at === null) return "never";
   const time = Date.parse(at);
   return (
     <time dateTime={at} title={new Date(time).toLocaleString()} style={{ whiteSpace: "nowrap" }}>

@@ -1,5 +1,6 @@
 import { Button, Group, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import type { UseQueryResult } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import { Confirmation } from "./confirmation.tsx";
@@ -35,12 +36,7 @@ interface ShortListTabProps<T> {
   readonly title: string;
   /** What a row is, as in "key". */
   readonly noun: string;
-  readonly query: {
-    readonly data: readonly T[] | undefined;
-    readonly error: unknown;
-    readonly isPending: boolean;
-    readonly refetch: () => Promise<unknown>;
-  };
+  readonly query: UseQueryResult<readonly T[]>;
   readonly filterPlaceholder: string;
   /** The texts of a row that the filter searches. A constant function. */
   readonly textsOf: (row: T) => readonly (string | null)[];

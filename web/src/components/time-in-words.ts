@@ -6,6 +6,9 @@ const units = [
   ["minute", 60_000],
 ] as const;
 
+/** The units of a stretch, from the day on. */
+const spanUnits = [...units.slice(2), ["second", 1_000], ["millisecond", 1]] as const;
+
 const inWords = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
 
 /** How far a time lies from another, both Unix ms, in words: "2 hr. ago", "in 3 days", "just now" below a minute. */
@@ -17,18 +20,9 @@ export function relativeTime(time: number, now: number): string {
   return away > 1_000 ? "in a moment" : "just now";
 }
 
-const spanUnits = [
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
-  ["minute", 60_000],
-  ["second", 1_000],
-  ["millisecond", 1],
-] as const;
-
 /** A stretch of time in its largest unit, rounded up: "18 min", "3 hr". */
 export function timeSpan(ms: number): string {
   const [unit, length] = spanUnits.find(([, each]) => ms >= each) ?? ["millisecond", 1];
-  return new Intl.NumberFormat("en", { style: "unit", unit, unitDisplay: "short" }).format(
-    Math.ceil(ms / length),
-  );
+  const format = new Intl.NumberFormat("en", { style: "unit", unit, unitDisplay: "short" });
+  return format.format(Math.ceil(ms / length));
 }

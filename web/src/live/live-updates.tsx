@@ -5,10 +5,9 @@ import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
 import type { ApiClient } from "../api/api-client.ts";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
-import { gatherFrames } from "./frame-batches.ts";
 import { applyAroundReads } from "./frames-and-reads.ts";
 import type { StreamState } from "./lasting-stream.ts";
-import { followNotifications } from "./notification-stream.ts";
+import { followNotifications, gatherFrames } from "./notification-stream.ts";
 import { pageVisibility } from "./page-visibility.ts";
 import { useStreamed } from "./use-streamed.ts";
 

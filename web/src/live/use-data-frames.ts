@@ -1,9 +1,8 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { useEffect, useEffectEvent, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
-import { gatherFrames } from "./frame-batches.ts";
 import type { StreamState } from "./lasting-stream.ts";
-import { followNotifications } from "./notification-stream.ts";
+import { followNotifications, gatherFrames } from "./notification-stream.ts";
 import { pageVisibility } from "./page-visibility.ts";
 
 /** Options of {@link useDataFrames}. */

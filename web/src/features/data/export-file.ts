@@ -43,7 +43,7 @@ export async function openExportFile(format: ExportFormat): Promise<ExportFile |
       suggestedName: name,
       types: [{ description: label, accept: { [type]: [`.${format}`] } }],
     });
-    return { target: await writableOf(handle), finish: () => {} };
+    return { target: await handle.createWritable(), finish: () => {} };
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") return null;
     throw error;
@@ -71,7 +71,7 @@ async function openStoredFile(name: string): Promise<ExportFile | null> {
     await removeOldFiles(folder);
     const handle = await folder.getFileHandle(name, { create: true });
     return {
-      target: await writableOf(handle),
+      target: await handle.createWritable(),
       finish: async () => {
         download(await handle.getFile(), name);
         // After a page is closed, the next export removes its file.
@@ -97,10 +97,6 @@ function openMemory(name: string, type: string): ExportFile {
     target: target as WritableStream<Uint8Array>,
     finish: () => download(new Blob([...parts], { type }), name),
   };
-}
-
-async function writableOf(handle: FileSystemFileHandle): Promise<WritableStream<Uint8Array>> {
-  return (await handle.createWritable()) as WritableStream<Uint8Array>;
 }
 
 function download(blob: Blob, name: string): void {

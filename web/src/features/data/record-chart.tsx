@@ -2,9 +2,8 @@ import { NativeSelect, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { Failure } from "../../components/failure.tsx";
 import { Waiting } from "../../components/waiting.tsx";
-import { chartNotes } from "./chart-notes.ts";
 import type { RecordSelection } from "./record-selection.ts";
-import { TopicChart } from "./topic-chart.tsx";
+import { chartNotes, TopicChart } from "./topic-chart.tsx";
 import { useChartedNumbers } from "./use-charted-numbers.ts";
 
 /** Maximum of records in the chart of an open range. */

@@ -1,4 +1,5 @@
-import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { DataRecord } from "@devmesh/contracts/model/data-record";
+import type { Notification } from "@devmesh/contracts/model/notification";
 
 /** Which records a list, a chart or an export holds. */
 export interface RecordSelection {
@@ -30,4 +31,12 @@ export function queryOf({ filter, device, since, until }: RecordSelection) {
     ...(since !== "" && { since }),
     ...(until !== "" && { until }),
   };
+}
+
+/** The records in frames of the stream. */
+export function recordsIn(frames: readonly Notification[]): DataRecord[] {
+  return frames.flatMap(({ name, data }) => {
+    const record = name === "data" ? DataRecord.safeParse(data) : null;
+    return record?.success ? [record.data] : [];
+  });
 }

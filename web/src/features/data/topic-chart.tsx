@@ -4,7 +4,8 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { lazyView } from "../../components/lazy-view.ts";
 import { timeSpan } from "../../components/time-in-words.ts";
 import { Waiting } from "../../components/waiting.tsx";
-import { mostSeries, type TopicNumbers } from "./topic-numbers.ts";
+import type { ChartedNumbers } from "./charted-records.ts";
+import { mostSeries, mostTopics, type TopicNumbers } from "./topic-numbers.ts";
 
 const Plot = lazyView(async () => (await import("./plot.tsx")).Plot);
 
@@ -63,4 +64,21 @@ function rangeOf(times: readonly number[], from: number | null, to: number | nul
 
 function inShort(value: number): string {
   return value.toLocaleString("en", { maximumSignificantDigits: 6 });
+}
+
+/** Notes on a chart: how many records it is made of, and which are left out. */
+export function chartNotes(numbers: ChartedNumbers | null, isReading: boolean, isLive: boolean): string {
+  if (numbers === null) return "";
+  const { records, isCut, hasMoreTopics } = numbers;
+  const count = records === 1 ? "1 record" : `${records.toLocaleString("en")} records`;
+  const notes = [
+    isReading
+      ? `${count} read, reading on.`
+      : isCut
+        ? `Of the newest ${count}: there are earlier ones in this range, which a narrower one shows.`
+        : `${count} read.`,
+    isLive ? "Live." : "",
+    hasMoreTopics ? `No more than ${mostTopics} topics are held.` : "",
+  ];
+  return notes.filter((note) => note !== "").join(" ");
 }

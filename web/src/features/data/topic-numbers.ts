@@ -46,12 +46,16 @@ export interface TopicNumbers {
 interface Step {
   readonly count: number;
   readonly sum: number;
-  readonly least: number;
-  readonly leastAt: number;
-  readonly most: number;
-  readonly mostAt: number;
-  readonly latest: number;
-  readonly latestId: number;
+  readonly least: NumberOfRecord;
+  readonly most: NumberOfRecord;
+  readonly latest: NumberOfRecord;
+}
+
+/** One number, and the time (Unix ms) and id of its record. */
+interface NumberOfRecord {
+  readonly value: number;
+  readonly at: number;
+  readonly id: number;
 }
 
 /** Numbers of records by their topics, in memory that is bounded however many records there are. */
@@ -122,16 +126,8 @@ class TopicSteps {
         if (this.#names.size >= mostSeries) continue;
         this.#names.add(name);
       }
-      merge(step, name, {
-        count: 1,
-        sum: value,
-        least: value,
-        leastAt: at,
-        most: value,
-        mostAt: at,
-        latest: value,
-        latestId: id,
-      });
+      const only = { value, at, id };
+      merge(step, name, { count: 1, sum: value, least: only, most: only, latest: only });
     }
     this.#numbers = null;
     while (this.#steps.size > mostSteps) this.#lengthen();
@@ -184,10 +180,10 @@ class TopicSteps {
     };
     let thinned = false;
     for (const step of steps) {
-      for (const [name, { count, least, leastAt, most, mostAt }] of step) {
+      for (const [name, { count, least, most }] of step) {
         thinned ||= count > 2;
-        put(leastAt, name, least);
-        put(mostAt, name, most);
+        put(least.at, name, least.value);
+        put(most.at, name, most.value);
       }
     }
     const times = [...marks.keys()].sort((one, other) => one - other);
@@ -210,22 +206,16 @@ function merge(into: Map<string, Step>, name: string, more: Readonly<Step>): voi
 }
 
 function together(one: Step, other: Step): Step {
-  const least = other.least < one.least ? other : one;
-  const most = other.most > one.most ? other : one;
-  const latest = other.latestId > one.latestId ? other : one;
   return {
     count: one.count + other.count,
     sum: one.sum + other.sum,
-    least: least.least,
-    leastAt: least.leastAt,
-    most: most.most,
-    mostAt: most.mostAt,
-    latest: latest.latest,
-    latestId: latest.latestId,
+    least: other.least.value < one.least.value ? other.least : one.least,
+    most: other.most.value > one.most.value ? other.most : one.most,
+    latest: other.latest.id > one.latest.id ? other.latest : one.latest,
   };
 }
 
 function summaryOf(steps: readonly Step[]): SeriesSummary {
   const { count, sum, latest, least, most } = steps.reduce(together);
-  return { count, latest, least, most, mean: sum / count };
+  return { count, latest: latest.value, least: least.value, most: most.value, mean: sum / count };
 }

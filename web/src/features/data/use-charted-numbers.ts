@@ -5,8 +5,7 @@ import { queryKeys } from "../../api/query-keys.ts";
 import type { StreamState } from "../../live/lasting-stream.ts";
 import { useDataFrames } from "../../live/use-data-frames.ts";
 import { type ChartedNumbers, chartRecords, type RecordChart } from "./charted-records.ts";
-import { recordsIn } from "./record-frames.ts";
-import type { RecordSelection } from "./record-selection.ts";
+import { type RecordSelection, recordsIn } from "./record-selection.ts";
 
 /** Interval at which a range that ends now moves on, in milliseconds. */
 const moveMs = 2_000;

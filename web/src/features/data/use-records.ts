@@ -4,10 +4,9 @@ import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
 import type { StreamState } from "../../live/lasting-stream.ts";
 import { useDataFrames } from "../../live/use-data-frames.ts";
-import { recordsIn } from "./record-frames.ts";
 import { emptyList, type RecordList, withRecords } from "./record-list.ts";
 import { readEarlier, readLater } from "./record-pages.ts";
-import { type RecordSelection, selects } from "./record-selection.ts";
+import { type RecordSelection, recordsIn, selects } from "./record-selection.ts";
 
 /** The records of a selection read so far. */
 interface Records extends RecordList {

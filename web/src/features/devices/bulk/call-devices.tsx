@@ -1,7 +1,6 @@
 import { Text } from "@mantine/core";
 import { useApi } from "../../../api/api-context.tsx";
-import { CallFields, useCallForm } from "../shared/call-form.tsx";
-import { paramsIn } from "../shared/call-params.ts";
+import { CallFields, paramsIn, useCallForm } from "../shared/call-form.tsx";
 import { type DevicesDialogProps, inWords, WorkDialog } from "./work-dialog.tsx";
 
 /** Calls the same function of each device. */

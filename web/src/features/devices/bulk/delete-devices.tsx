@@ -1,7 +1,7 @@
 import { Text } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useApi } from "../../../api/api-context.tsx";
-import { forgetDevices } from "../shared/device-lists.ts";
+import { applyToLists } from "../shared/device-lists.ts";
 import { type DevicesDialogProps, inWords, WorkDialog } from "./work-dialog.tsx";
 
 /** Properties of {@link DeleteDevices}. */
@@ -23,12 +23,14 @@ export function DeleteDevices({ ids, onClose, onDeleted }: DeleteDevicesProps) {
       ready
       done="deleted"
       act={(id, signal) => api.call("deleteDevice", { params: { id }, signal })}
-      onEnd={(outcomes) =>
-        forgetDevices(
+      onEnd={(outcomes) => {
+        // The lists need not wait for the frames.
+        const deleted = outcomes.filter(({ kind }) => kind === "done");
+        applyToLists(
           queries,
-          outcomes.filter(({ kind }) => kind === "done").map(({ id }) => id),
-        )
-      }
+          deleted.map(({ id }) => ({ kind: "deleted", id })),
+        );
+      }}
       onClose={(started) => {
         if (started) onDeleted();
         onClose();

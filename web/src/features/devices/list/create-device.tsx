@@ -8,8 +8,7 @@ import type { CallResult } from "../../../api/route-types.ts";
 import { FormDialog } from "../../../components/form-dialog.tsx";
 import { issueOf } from "../../../components/issue-of.ts";
 import { Snippet } from "../../../components/snippet.tsx";
-import { curlSnippet, mqttPublishSnippet, mqttSnippet } from "../shared/connection-snippets.ts";
-import { useBroker } from "../shared/use-broker.ts";
+import { curlSnippet, mqttPublishSnippet, mqttSnippet, useBroker } from "../shared/connection-snippets.ts";
 
 /** Creates a device and shows how it connects. */
 export function CreateDevice({ onClose }: { readonly onClose: () => void }) {

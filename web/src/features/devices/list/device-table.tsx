@@ -61,20 +61,26 @@ export function DeviceTable(props: DeviceTableProps) {
               onChange={(event) => onSelectAll(event.currentTarget.checked)}
             />
           </th>
-          {columns.map(({ label, sort, number }) => (
-            <th
-              key={label}
-              scope="col"
-              className={number && styles.number}
-              {...(sort !== null && { "aria-sort": sortOf(sort, order) })}
-            >
-              {sort === null ? (
-                label
-              ) : (
-                <SortButton label={label} column={sort} order={order} onSort={onSort} />
-              )}
-            </th>
-          ))}
+          {columns.map(({ label, sort, number }) => {
+            const direction =
+              sort === order.column ? (order.descending ? "descending" : "ascending") : "none";
+            return sort === null ? (
+              <th key={label} scope="col">
+                {label}
+              </th>
+            ) : (
+              <th key={label} scope="col" className={number && styles.number} aria-sort={direction}>
+                <UnstyledButton
+                  fz="inherit"
+                  fw="inherit"
+                  onClick={() => onSort({ column: sort, descending: direction === "ascending" })}
+                >
+                  {label} {direction === "ascending" && <ArrowUp size={13} />}
+                  {direction === "descending" && <ArrowDown size={13} />}
+                </UnstyledButton>
+              </th>
+            );
+          })}
         </>
       }
       rowAt={(index, slot) => {
@@ -84,31 +90,6 @@ export function DeviceTable(props: DeviceTableProps) {
         );
       }}
     />
-  );
-}
-
-function sortOf(column: SortableColumn, order: DeviceOrder): "ascending" | "descending" | "none" {
-  if (column !== order.column) return "none";
-  return order.descending ? "descending" : "ascending";
-}
-
-interface SortButtonProps {
-  readonly label: string;
-  readonly column: SortableColumn;
-  readonly order: DeviceOrder;
-  readonly onSort: (order: DeviceOrder) => void;
-}
-
-function SortButton({ label, column, order, onSort }: SortButtonProps) {
-  const active = column === order.column;
-  return (
-    <UnstyledButton
-      fz="inherit"
-      fw="inherit"
-      onClick={() => onSort({ column, descending: active && !order.descending })}
-    >
-      {label} {active && (order.descending ? <ArrowDown size={13} /> : <ArrowUp size={13} />)}
-    </UnstyledButton>
   );
 }
 

@@ -8,31 +8,32 @@ import { Failure } from "../../../components/failure.tsx";
 import { Secret } from "../../../components/secret.tsx";
 import { Snippet } from "../../../components/snippet.tsx";
 import { Waiting } from "../../../components/waiting.tsx";
-import { curlSnippet, mqttPublishSnippet, mqttSnippet } from "../shared/connection-snippets.ts";
-import { useBroker } from "../shared/use-broker.ts";
+import { curlSnippet, mqttPublishSnippet, mqttSnippet, useBroker } from "../shared/connection-snippets.ts";
 import type { SectionProps } from "./section.ts";
 
-/** The secrets of a device, with the consequences of their rotation. */
-const rotations = {
-  rotateToken: {
-    title: "Replace the token?",
-    action: "Replace the token",
+/** The secrets of a device, and the consequences of their replacement. */
+const secrets = [
+  {
+    member: "token",
+    rotate: "rotateToken",
+    what: "the token",
+    label: "Token, its MQTT password",
     consequence:
       "The device's connections end within a second, and it cannot come back before it has the new token.",
   },
-  rotatePublicKey: {
-    title: "Replace the public key?",
-    action: "Replace the public key",
+  {
+    member: "public_key",
+    rotate: "rotatePublicKey",
+    what: "the public key",
+    label: "Public key, for who uses the device",
     consequence: "Whoever uses the present key is locked out within a second, until given the new one.",
   },
-} as const;
-
-type Rotation = keyof typeof rotations;
+] as const;
 
 /** Token and public key of the device: copied, replaced, and put into commands that are ready to run. */
 export function CredentialsSection({ device: { id } }: SectionProps) {
   const api = useApi();
-  const [asked, setAsked] = useState<Rotation | null>(null);
+  const [replaced, setReplaced] = useState<(typeof secrets)[number] | null>(null);
   const [ready, setReady] = useState(false);
   const { data, error, isPending, refetch } = useQuery({
     queryKey: [...queryKeys.device(id), "credentials"],
@@ -51,18 +52,19 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
   const { origin } = window.location;
   return (
     <Stack>
-      <Credential
-        label="Token, its MQTT password"
-        what="the token"
-        secret={data.token}
-        onReplace={() => setAsked("rotateToken")}
-      />
-      <Credential
-        label="Public key, for who uses the device"
-        what="the public key"
-        secret={data.public_key}
-        onReplace={() => setAsked("rotatePublicKey")}
-      />
+      {secrets.map((secret) => (
+        <Stack key={secret.member} gap={2}>
+          <Text size="sm" fw={500}>
+            {secret.label}
+          </Text>
+          <Group gap="xs">
+            <Secret secret={data[secret.member]} what={secret.what} />
+            <Button size="xs" variant="default" onClick={() => setReplaced(secret)}>
+              Replace {secret.what}
+            </Button>
+          </Group>
+        </Stack>
+      ))}
       <Switch
         label="Put the secrets into the commands below"
         checked={ready}
@@ -75,42 +77,19 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
         label="Read it by REST, with its public key"
         text={`curl -s -H "Authorization: Bearer ${publicKey}" ${origin}/api/v2/m/device`}
       />
-      {asked !== null && (
+      {replaced !== null && (
         <Confirmation
-          title={rotations[asked].title}
-          action={rotations[asked].action}
+          title={`Replace ${replaced.what}?`}
+          action={`Replace ${replaced.what}`}
           run={async () => {
-            await api.call(asked, { params: { id } });
+            await api.call(replaced.rotate, { params: { id } });
             await refetch();
           }}
-          onClose={() => setAsked(null)}
+          onClose={() => setReplaced(null)}
         >
-          {rotations[asked].consequence}
+          {replaced.consequence}
         </Confirmation>
       )}
-    </Stack>
-  );
-}
-
-interface CredentialProps {
-  readonly label: string;
-  readonly what: string;
-  readonly secret: string;
-  readonly onReplace: () => void;
-}
-
-function Credential({ label, what, secret, onReplace }: CredentialProps) {
-  return (
-    <Stack gap={2}>
-      <Text size="sm" fw={500}>
-        {label}
-      </Text>
-      <Group gap="xs">
-        <Secret secret={secret} what={what} />
-        <Button size="xs" variant="default" onClick={onReplace}>
-          Replace {what}
-        </Button>
-      </Group>
     </Stack>
   );
 }

@@ -6,11 +6,9 @@ import { Snippet } from "../../../components/snippet.tsx";
 import { TimeInputs } from "../../../components/time-inputs.tsx";
 import { useAddress } from "../../../components/use-address.ts";
 import { Waiting } from "../../../components/waiting.tsx";
-import { chartNotes } from "../../data/chart-notes.ts";
-import { TopicChart } from "../../data/topic-chart.tsx";
+import { chartNotes, TopicChart } from "../../data/topic-chart.tsx";
 import { useChartedNumbers } from "../../data/use-charted-numbers.ts";
-import { mqttPublishSnippet } from "../shared/connection-snippets.ts";
-import { useBroker } from "../shared/use-broker.ts";
+import { mqttPublishSnippet, useBroker } from "../shared/connection-snippets.ts";
 import type { SectionProps } from "./section.ts";
 import { asBetween, isLastRange, lastRanges, rangeDefaults, rangeIn, valuesOf } from "./time-range.ts";
 

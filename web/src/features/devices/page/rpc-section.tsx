@@ -8,8 +8,7 @@ import { CodeBlock } from "../../../components/code-block.tsx";
 import { CopyButton } from "../../../components/copy-button.tsx";
 import { Tag } from "../../../components/tag.tsx";
 import { useStreamed } from "../../../live/use-streamed.ts";
-import { CallFields, type TypedCall, useCallForm } from "../shared/call-form.tsx";
-import { paramsIn } from "../shared/call-params.ts";
+import { CallFields, paramsIn, type TypedCall, useCallForm } from "../shared/call-form.tsx";
 import { type CallOutcome, failedCall } from "./call-outcome.ts";
 import type { SectionProps } from "./section.ts";
 

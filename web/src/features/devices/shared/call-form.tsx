@@ -1,11 +1,12 @@
 import { FunctionName } from "@devmesh/contracts/model/acl";
+import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
 import { rpcTimeout } from "@devmesh/contracts/rpc-bridge";
 import { Autocomplete, Group, NumberInput } from "@mantine/core";
 import { type UseFormReturnType, useForm } from "@mantine/form";
 import { type ReactNode, useState } from "react";
 import { issueOf } from "../../../components/issue-of.ts";
 import { JsonEditor } from "../../../components/json-editor.tsx";
-import { paramsIn } from "./call-params.ts";
+import { describeFault, parseJson } from "../../../components/parse-json.ts";
 
 /** A call of a device's function as it is typed. */
 export interface TypedCall {
@@ -96,4 +97,22 @@ function TimeoutInput({ value, onChange }: TimeoutInputProps) {
       w={180}
     />
   );
+}
+
+/**
+ * The parameters of a call in a text field: what is sent (undefined for none), and the error in the text (null for
+ * none).
+ */
+interface TypedParams {
+  readonly value: JsonObject | Json[] | undefined;
+  readonly error: string | null;
+}
+
+/** Reads the parameters of a call; a blank text has none. */
+export function paramsIn(text: string): TypedParams {
+  if (text.trim() === "") return { value: undefined, error: null };
+  const parsed = parseJson(text);
+  if (parsed.kind === "fault") return { value: undefined, error: describeFault(parsed.fault) };
+  if (isJsonObject(parsed.value) || Array.isArray(parsed.value)) return { value: parsed.value, error: null };
+  return { value: undefined, error: "Parameters are a JSON object or array." };
 }

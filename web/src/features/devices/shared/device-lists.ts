@@ -95,14 +95,6 @@ function belongs(row: DeviceRow, { filter, online }: DeviceSelection): boolean {
   return (online === null || row.online === online) && (filter === "" || matchesFilter(row, filter));
 }
 
-/** Removes deleted devices from all lists, without waiting for their frames. */
-export function forgetDevices(queries: QueryClient, ids: readonly string[]): void {
-  applyToLists(
-    queries,
-    ids.map((id) => ({ kind: "deleted", id })),
-  );
-}
-
 /** Applies changes to all lists in the cache. Returns the ids of devices to be read. */
 export function applyToLists(queries: QueryClient, changes: readonly DeviceChange[]): ReadonlySet<string> {
   const unknown = new Set<string>();
