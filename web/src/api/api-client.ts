@@ -23,7 +23,6 @@ interface Answered<T> {
 /** Calls the public API by operation id; the routes of the contract type the input and check the responses. */
 export interface ApiClient {
   readonly key: string;
-  readonly origin: string;
   /**
    * Returns the parsed body of a success. Rejects with an {@link ApiProblem}, {@link Unreachable} or {@link
    * UnexpectedAnswer}; an abort rejects with the signal's reason.
@@ -74,7 +73,6 @@ export function createApiClient({ origin, key, onRefusedKey }: ApiClientOptions)
 
   return {
     key,
-    origin,
     open,
     exchange,
     call: async (operation, input) => (await exchange(operation, input)).body,

@@ -54,10 +54,8 @@ export function applyFrames(queries: QueryClient, frames: readonly Notification[
         void queries.invalidateQueries({ queryKey: queryKeys.device(id) });
         break;
       case "keys":
-        void queries.invalidateQueries({ queryKey: queryKeys.keys });
-        break;
       case "customers":
-        void queries.invalidateQueries({ queryKey: queryKeys.customers });
+        void queries.invalidateQueries({ queryKey: queryKeys[name] });
         break;
     }
   }

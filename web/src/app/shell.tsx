@@ -89,8 +89,8 @@ export function Shell() {
                 <Route path="/">
                   <Redirect to="/devices" replace />
                 </Route>
-                {[...tabs, ...innerViews].map(({ pattern, View }) => (
-                  <Route key={pattern} path={pattern}>
+                {[...tabs, ...innerViews].map(({ path, below = "", View }) => (
+                  <Route key={path} path={path + below}>
                     <View />
                   </Route>
                 ))}

@@ -1,5 +1,6 @@
-import { Code } from "@mantine/core";
+import { Code, Group, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
+import { CopyButton } from "./copy-button.tsx";
 
 /** Properties of {@link CodeBlock}. */
 interface CodeBlockProps {
@@ -23,5 +24,20 @@ export function CodeBlock({ label, maxHeight = "none", children }: CodeBlockProp
     >
       {children}
     </Code>
+  );
+}
+
+/** A text to be copied, such as a command or a key. */
+export function Snippet({ label, text }: { readonly label: string; readonly text: string }) {
+  return (
+    <Stack gap={2}>
+      <Group justify="space-between" gap="xs">
+        <Text size="sm" fw={500}>
+          {label}
+        </Text>
+        <CopyButton text={text} what={label} />
+      </Group>
+      <CodeBlock label={label}>{text}</CodeBlock>
+    </Stack>
   );
 }

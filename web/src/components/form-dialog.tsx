@@ -2,7 +2,6 @@ import { Alert, Button, Group, type MantineSize, Stack } from "@mantine/core";
 import type { FormEvent, ReactNode } from "react";
 import { Dialog } from "./dialog.tsx";
 import { Failure } from "./failure.tsx";
-import { SubmitOrCancel } from "./submit-or-cancel.tsx";
 
 /** Properties of {@link FormDialog}. */
 interface FormDialogProps {
@@ -67,5 +66,31 @@ export function FormDialog(props: FormDialogProps) {
         </Stack>
       )}
     </Dialog>
+  );
+}
+
+/** Properties of {@link SubmitOrCancel}. */
+interface SubmitOrCancelProps {
+  /** Label of the button that submits the form. */
+  readonly action: string;
+  readonly running?: boolean;
+  /** The form is not complete or not valid. */
+  readonly disabled?: boolean;
+  readonly destructive?: boolean;
+  readonly onCancel: () => void;
+}
+
+/** The buttons at the end of a form in a dialog. */
+export function SubmitOrCancel(props: SubmitOrCancelProps) {
+  const { action, running = false, disabled = false, destructive = false, onCancel } = props;
+  return (
+    <Group justify="flex-end">
+      <Button variant="default" onClick={onCancel}>
+        Cancel
+      </Button>
+      <Button type="submit" loading={running} disabled={disabled} {...(destructive && { color: "red" })}>
+        {action}
+      </Button>
+    </Group>
   );
 }

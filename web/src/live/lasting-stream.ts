@@ -1,5 +1,5 @@
 import type { ApiClient } from "../api/api-client.ts";
-import { ApiProblem } from "../api/api-problem.ts";
+import { ApiProblem, UnexpectedAnswer } from "../api/api-problem.ts";
 import { pause } from "../api/pause.ts";
 import { readEventStream, type ServerEvent } from "./event-stream.ts";
 import type { Visibility } from "./page-visibility.ts";
@@ -61,12 +61,9 @@ export async function followEventStream(options: LastingStreamOptions): Promise<
       if (signal.aborted) return;
       // A page that becomes visible again reconnects at once, and its state does not change before.
       if (hidden.aborted) continue;
-      if (error instanceof ApiProblem) {
-        if (error.status === 401) return;
-        onState("unavailable");
-      } else {
-        onState(wasLive ? "reconnecting" : "connecting");
-      }
+      if (error instanceof ApiProblem && error.status === 401) return;
+      const isRefused = error instanceof ApiProblem || error instanceof UnexpectedAnswer;
+      onState(isRefused ? "unavailable" : wasLive ? "reconnecting" : "connecting");
     } finally {
       watching.abort();
     }
@@ -94,13 +91,7 @@ async function followConnection(
     const type = response.headers.get("Content-Type") ?? "";
     if (response.body === null || !type.startsWith("text/event-stream")) {
       await response.body?.cancel();
-      throw new ApiProblem({
-        status: 406,
-        reason: "unreadable",
-        detail: "The server has no such stream.",
-        requestId: response.headers.get("X-Request-Id"),
-        code: 406,
-      });
+      throw new UnexpectedAnswer(address(), type);
     }
     opened();
     for await (const event of readEventStream(response.body)) {

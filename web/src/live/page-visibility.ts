@@ -35,14 +35,11 @@ export function pageVisibility(page: VisiblePage = document, linger: number = li
       let timer: ReturnType<typeof setTimeout> | undefined;
       const check = () => {
         clearTimeout(timer);
-        if (isHidden()) timer = setTimeout(() => ending.abort(new Error("the page is hidden")), linger);
+        if (!isHidden() || signal.aborted) return;
+        timer = setTimeout(() => ending.abort(new Error("the page is hidden")), linger);
       };
-      const end = () => {
-        clearTimeout(timer);
-        page.removeEventListener("visibilitychange", check);
-      };
-      page.addEventListener("visibilitychange", check);
-      signal.addEventListener("abort", end, { once: true });
+      page.addEventListener("visibilitychange", check, { signal });
+      signal.addEventListener("abort", check, { once: true });
       check();
       return ending.signal;
     },

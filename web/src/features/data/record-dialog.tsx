@@ -1,8 +1,8 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { Anchor, Stack, Text } from "@mantine/core";
 import { Link } from "wouter";
+import { Snippet } from "../../components/code-block.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { Snippet } from "../../components/snippet.tsx";
 
 /** One record with the whole of its payload. */
 export function RecordDialog({

@@ -4,8 +4,8 @@ import { useForm } from "@mantine/form";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { Snippet } from "../../components/code-block.tsx";
 import { FormDialog } from "../../components/form-dialog.tsx";
-import { Snippet } from "../../components/snippet.tsx";
 
 /** Creates a key and shows it. */
 export function CreateKey({ onClose }: { readonly onClose: () => void }) {

@@ -5,7 +5,7 @@ import { RelativeTime } from "../../components/relative-time.tsx";
 import { Tag } from "../../components/tag.tsx";
 import type { Activity } from "./activity.ts";
 import { countText, durationText, rateText } from "./figures.ts";
-import type { ObservedEndpoint, ObservedReplica, ObservedService } from "./observation.ts";
+import type { ObservedReplica, ObservedService } from "./observation.ts";
 
 /** The services with their replicas; each opens to show its endpoints. */
 export function ServiceTable({ services }: { readonly services: readonly ObservedService[] }) {
@@ -68,7 +68,7 @@ function ServiceRows({ service }: { readonly service: ObservedService }) {
         <Table.Tr>
           <Table.Td colSpan={6} id={endpointsId} pl="1.5rem">
             {endpoints.length > 0 ? (
-              <EndpointTable service={name} endpoints={endpoints} />
+              <EndpointTable service={service} />
             ) : (
               <Text size="sm" c="dimmed">
                 {answering === 0 ? "None answers." : "It has none on the bus: it calls others."}
@@ -107,13 +107,7 @@ function ReplicaRow({ replica }: { readonly replica: ObservedReplica }) {
 }
 
 /** The endpoints of a service, its replicas that answer together: just now, and since they were started. */
-function EndpointTable({
-  service,
-  endpoints,
-}: {
-  readonly service: string;
-  readonly endpoints: readonly ObservedEndpoint[];
-}) {
+function EndpointTable({ service: { name: service, endpoints } }: { readonly service: ObservedService }) {
   return (
     <Table aria-label={`Endpoints of ${service}`} withRowBorders={false} tabularNums verticalSpacing={2}>
       <Table.Thead>

@@ -3,7 +3,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type FormEvent, type ReactNode, useMemo, useRef } from "react";
 import { ApiProblem } from "../../../api/api-problem.ts";
 import { Dialog } from "../../../components/dialog.tsx";
-import { SubmitOrCancel } from "../../../components/submit-or-cancel.tsx";
+import { SubmitOrCancel } from "../../../components/form-dialog.tsx";
 import type { Outcome } from "./for-each-device.ts";
 import { type DeviceWork, useDeviceWork } from "./use-device-work.ts";
 

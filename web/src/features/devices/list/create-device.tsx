@@ -5,9 +5,9 @@ import { useMutation } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import type { CallResult } from "../../../api/route-types.ts";
+import { Snippet } from "../../../components/code-block.tsx";
 import { FormDialog } from "../../../components/form-dialog.tsx";
 import { issueOf } from "../../../components/issue-of.ts";
-import { Snippet } from "../../../components/snippet.tsx";
 import { curlSnippet, mqttPublishSnippet, mqttSnippet, useBroker } from "../shared/connection-snippets.ts";
 
 /** Creates a device and shows how it connects. */

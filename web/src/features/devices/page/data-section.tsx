@@ -1,8 +1,8 @@
 import { Anchor, Button, Group, SegmentedControl, Stack, Text, Title } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
+import { Snippet } from "../../../components/code-block.tsx";
 import { Failure } from "../../../components/failure.tsx";
-import { Snippet } from "../../../components/snippet.tsx";
 import { TimeInputs } from "../../../components/time-inputs.tsx";
 import { useAddress } from "../../../components/use-address.ts";
 import { Waiting } from "../../../components/waiting.tsx";

@@ -65,12 +65,10 @@ function compareMembers(
       lines.push({ indent, text: `${label}{`, status, desired: null });
       compareMembers(wanted ?? null, value, indent + 1, lines);
       lines.push({ indent, text: "}", status, desired: null });
-    } else if (wanted === undefined) {
-      lines.push({ indent, text: label + compact(value), status: "unasked", desired: null });
-    } else if (equalJson(wanted, value)) {
-      lines.push({ indent, text: label + compact(value), status: "same", desired: null });
     } else {
-      lines.push({ indent, text: label + compact(value), status: "differs", desired: compact(wanted) });
+      const status = wanted === undefined ? "unasked" : equalJson(wanted, value) ? "same" : "differs";
+      const desired = status === "differs" ? JSON.stringify(wanted) : null;
+      lines.push({ indent, text: label + JSON.stringify(value), status, desired });
     }
   }
   for (const [name, wanted] of Object.entries(desired ?? {})) {
@@ -82,7 +80,8 @@ function compareMembers(
 function addMissing(name: string, wanted: Json, indent: number, lines: ComparisonLine[]): void {
   const label = `${JSON.stringify(name)}: `;
   if (!isJsonObject(wanted)) {
-    lines.push({ indent, text: label + compact(wanted), status: "missing", desired: compact(wanted) });
+    const desired = JSON.stringify(wanted);
+    lines.push({ indent, text: label + desired, status: "missing", desired });
     return;
   }
   const below: ComparisonLine[] = [];
@@ -90,8 +89,4 @@ function addMissing(name: string, wanted: Json, indent: number, lines: Compariso
   if (below.length === 0) return;
   lines.push({ indent, text: `${label}{`, status: "same", desired: null }, ...below);
   lines.push({ indent, text: "}", status: "same", desired: null });
-}
-
-function compact(value: Json): string {
-  return JSON.stringify(value);
 }
