@@ -6,8 +6,8 @@ import { noteServerTime } from "./server-clock.ts";
 
 /** Options of {@link createApiClient}. */
 export interface ApiClientOptions {
-  /** Origin of the gateway; empty for the page's own. */
-  readonly origin: string;
+  /** Origin of the gateway, if not the page's own. */
+  readonly origin?: string;
   /** The key in the `Authorization` of each request. */
   readonly key: string;
   /** Called when the key is refused (401). */
@@ -35,7 +35,7 @@ export interface ApiClient {
 }
 
 /** Creates a client for one key. */
-export function createApiClient({ origin, key, onRefusedKey }: ApiClientOptions): ApiClient {
+export function createApiClient({ origin = "", key, onRefusedKey }: ApiClientOptions): ApiClient {
   async function open(pathAndQuery: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
     headers.set("Authorization", `Bearer ${key}`);

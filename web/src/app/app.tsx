@@ -39,7 +39,6 @@ function SignedIn({ apiKey }: { readonly apiKey: string }) {
   const api = useMemo(
     () =>
       createApiClient({
-        origin: "",
         key: apiKey,
         onRefusedKey: () =>
           signOut("The key is no longer accepted: it was deleted or has expired. Sign in again."),

@@ -80,7 +80,7 @@ async function checkKey(key: string): Promise<string | null> {
   // A header can carry no other characters.
   if (!/^[\x21-\x7e]+$/.test(key)) return "This is no key: keys hold letters, digits and _ only.";
   try {
-    const api = createApiClient({ origin: "", key });
+    const api = createApiClient({ key });
     await api.call("listDevices", { query: { limit: 1 } });
     return null;
   } catch (error) {

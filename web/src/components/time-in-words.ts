@@ -6,7 +6,7 @@ const units = [
   ["minute", 60_000],
 ] as const;
 
-/** The units of a stretch, from the day on. */
+/** Units of {@link timeSpan}, from the day down. */
 const spanUnits = [...units.slice(2), ["second", 1_000], ["millisecond", 1]] as const;
 
 const inWords = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });

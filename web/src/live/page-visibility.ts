@@ -35,11 +35,14 @@ export function pageVisibility(page: VisiblePage = document, linger: number = li
       let timer: ReturnType<typeof setTimeout> | undefined;
       const check = () => {
         clearTimeout(timer);
-        if (!isHidden() || signal.aborted) return;
-        timer = setTimeout(() => ending.abort(new Error("the page is hidden")), linger);
+        if (isHidden()) timer = setTimeout(() => ending.abort(new Error("the page is hidden")), linger);
       };
-      page.addEventListener("visibilitychange", check, { signal });
-      signal.addEventListener("abort", check, { once: true });
+      const end = () => {
+        clearTimeout(timer);
+        page.removeEventListener("visibilitychange", check);
+      };
+      page.addEventListener("visibilitychange", check);
+      signal.addEventListener("abort", end, { once: true });
       check();
       return ending.signal;
     },

@@ -9,7 +9,7 @@ import type { RecordSelection } from "./record-selection.ts";
 
 const formats = ["csv", "ndjson"] as const;
 
-/** Told before an export begins, as it would end there. */
+/** Shown before an export begins, as it would end there. */
 const limit = exportLimit();
 
 /** Writes all records of the selection to a file, also those that are not shown. */

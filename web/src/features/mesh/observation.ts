@@ -8,7 +8,7 @@ import {
 } from "./activity.ts";
 
 /** An endpoint of one replica, or of all replicas of a service. */
-export interface ObservedEndpoint {
+interface ObservedEndpoint {
   readonly name: string;
   /** Since the replicas were started. */
   readonly counters: Counters;

@@ -129,7 +129,6 @@ function LabelsForm({ device }: SectionProps) {
           value={labels}
           onChange={(changed) => form.setFieldValue("edited", { before, labels: changed })}
           w={{ base: "100%", xs: 320 }}
-          acceptValueOnBlur
         />
         <Button
           type="submit"
