@@ -1,19 +1,25 @@
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { afterAll, beforeAll } from "@jest/globals";
+import { clients } from "./one-mesh/clients.suite.ts";
+import { customers } from "./one-mesh/customers.suite.ts";
 import { deletion } from "./one-mesh/deletion.suite.ts";
+import { discovery } from "./one-mesh/discovery.suite.ts";
 import { presence } from "./one-mesh/presence.suite.ts";
 import { rpc } from "./one-mesh/rpc.suite.ts";
 import { shadow } from "./one-mesh/shadow.suite.ts";
+import { specTables } from "./one-mesh/spec-tables.suite.ts";
 import { topicIsolation } from "./one-mesh/topic-isolation.suite.ts";
 
 /*
- * Suites that need devices of their own and no settings share a mesh, whose start takes seconds. They run one after the
- * other; those that kill parts of the mesh come last.
+ * Suites that need devices of their own share a mesh, whose start takes seconds. They run one after the
+ * other; the first need an empty mesh, and those that kill parts of it come last.
  */
 let mesh: TestMesh;
 beforeAll(async () => {
-  mesh = await startMesh();
+  // All customers register from one address.
+  mesh = await startMesh({ env: { MAIL_PER_NETWORK_HOUR: "100" } });
 }, 120_000);
 afterAll(async () => await mesh?.stop(), 60_000);
 
-for (const suite of [topicIsolation, rpc, deletion, shadow, presence]) suite(() => mesh);
+const suites = [discovery, specTables, customers, clients, topicIsolation, rpc, deletion, shadow, presence];
+for (const suite of suites) suite(() => mesh);

@@ -14,8 +14,8 @@ export interface DeviceSender {
 }
 
 /**
- * Publishes on a connection in account DEVICES. `onNoSubscriber` gets the id of a device that does not subscribe to what
- * was sent to it, at once; it must not throw.
+ * Publishes on a connection in account DEVICES. `onNoSubscriber` gets the id of a device that does not subscribe to
+ * what was sent to it, at once; it must not throw.
  */
 export function createDeviceSender(bus: Bus, onNoSubscriber: (deviceId: string) => void): DeviceSender {
   const { connection } = bus;

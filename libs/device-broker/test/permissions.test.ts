@@ -13,7 +13,7 @@ import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/gr
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { PermissionViolationError } from "@nats-io/nats-core";
 import { brokerUsers } from "../src/broker-config.ts";
-import { sendToDevice, subscribeBounded } from "../src/device-link.ts";
+import { createDeviceSender, subscribeBounded } from "../src/device-link.ts";
 import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
 import { listRetainedTopics } from "../src/retained-messages.ts";
 
@@ -134,7 +134,9 @@ describe("the user of a service", () => {
     const replies = subscribeBounded(as("rpc-bridge.devices"), subjects, 2, (payload) => {
       answers.push(Buffer.from(payload).toString());
     });
-    expect(sendToDevice(as("rpc-bridge.devices"), "pump-1.rpc", Buffer.from("call"))).toBe(true);
+    expect(
+      createDeviceSender(as("rpc-bridge.devices"), () => {}).send("pump-1.rpc", Buffer.from("call")),
+    ).toBe(true);
     await pump.awaitMessage("pump-1/rpc");
     for (const n of [1, 2, 3]) await pump.publish("pump-1/r/a/rpc", `answer ${n}`, 1);
     await pump.publish("pump-1/r/rpc", "another", 1);

@@ -2,7 +2,7 @@ import { errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/na
 import { isReason } from "./errors.ts";
 
 /** One request on the bus. */
-export interface RequestOptions {
+interface RequestOptions {
   /** Rejects with `TimeoutError` after it. */
   readonly timeoutMs: number;
   readonly headers?: MsgHdrs;

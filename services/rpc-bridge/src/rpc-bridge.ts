@@ -16,8 +16,8 @@ type Bridge = Implementation<typeof rpcBridge>;
 type CallMethod = Context<typeof rpcBridge, "call">;
 
 /**
- * Devices that are online as far as this process knows: `devices` has confirmed it, and no event since says otherwise. A
- * call to one that has just left has no subscriber, which the broker reports, and is then confirmed again.
+ * Devices that are online as far as this process knows: `devices` has confirmed it, and no event since says otherwise.
+ * A call to one that has just left has no subscriber, which the broker reports; then `devices` is asked again.
  */
 export type OnlineDevices = Pick<Set<string>, "has" | "add" | "delete">;
 

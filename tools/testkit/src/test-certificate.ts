@@ -8,3 +8,13 @@ export const testCertificate = { cert: pem("localhost.crt"), key: pem("localhost
 
 /** A certificate for `mqtt.example.com` alone, of an unknown authority, with its key. */
 export const foreignCertificate = { cert: pem("foreign.crt"), key: pem("foreign.key") };
+
+/**
+ * A certificate for `localhost`, 127.0.0.1 and Kubernetes' API server (`kubernetes.default.svc`), with its key and the
+ * certificate of its authority, whose key is lost.
+ */
+export const authorisedCertificate = {
+  authority: pem("authorised.authority.crt"),
+  cert: pem("authorised.crt"),
+  key: pem("authorised.key"),
+};

@@ -10,7 +10,7 @@ import { deviceTopics, replyTopics, subjectOf } from "../device-topics.ts";
 export interface DeviceLink {
   /** False when there is no connection; nothing is kept for later. */
   send(topic: string, payload: Buffer): boolean;
-  /** The same for a call; {@link DeviceLinkOptions.onNoSubscriber} gets the device if none of its clients subscribes. */
+  /** The same for a call; `onNoSubscriber` gets the device if none of its clients subscribes. */
   sendCall(deviceId: string, payload: Buffer): boolean;
   /** Subscribes to the replies of one device until the result is disposed. Calls to one device share a subscription. */
   awaitReplies(deviceId: string): Disposable;

@@ -1,0 +1,53 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { MeshState } from "@devmesh/contracts/model/mesh-state";
+import { eventually } from "@devmesh/testkit/eventually";
+import type { TestMesh } from "@devmesh/testkit/mesh";
+import { connectNats } from "@devmesh/testkit/nats-connection";
+import { describe, expect, test } from "@jest/globals";
+
+/** What an operator sees of the mesh. It comes first: no request has failed yet. */
+export function discovery(shared: () => TestMesh): void {
+  describe("discovery", () => {
+    test("the broker's user operator sees every service by the NATS service protocol, and can do nothing else; GET /mesh shows the same", async () => {
+      const mesh = shared();
+      const { passwords } = JSON.parse(await readFile(join(mesh.dataDir, "installation.json"), "utf8"));
+      await using operator = await connectNats({
+        port: mesh.ports.nats,
+        user: "operator.mesh",
+        password: passwords.operator,
+      });
+      const answers: { name: string; type: string }[] = [];
+      await operator.subscribe("_INBOX.discovery", ({ payload }) => answers.push(JSON.parse(payload)));
+      operator.publish("$SRV.PING", "", "_INBOX.discovery");
+      await eventually(() => answers.length >= 6);
+      expect(answers.map(({ name }) => name).sort()).toEqual([
+        "data",
+        "devices",
+        "gateway",
+        "keys",
+        "mailer",
+        "rpc-bridge",
+      ]);
+      expect(new Set(answers.map(({ type }) => type))).toEqual(new Set(["io.nats.micro.v1.ping_response"]));
+      const { status, json } = await mesh.http("/api/v2/mesh");
+      expect(status).toBe(200);
+      const { services, queues } = MeshState.parse(json);
+      expect(services.map(({ name, replicas }) => `${replicas.length} ${name}`)).toEqual([
+        "1 data",
+        "1 devices",
+        "1 gateway",
+        "1 keys",
+        "1 mailer",
+        "1 rpc-bridge",
+      ]);
+      const gateway = services.find(({ name }) => name === "gateway")?.replicas[0]?.endpoints;
+      expect(gateway).toMatchObject([{ name: "http", errors: 0 }]);
+      expect(queues).toEqual({ data: 0, rpc_bridge: 0, mail: 0, dead_mail: 0 });
+      await expect(operator.tryPublish("mesh.keys.v1.listKeys", "{}")).rejects.toThrow(
+        /permissions violation/i,
+      );
+      await expect(operator.subscribe("_INBOX_keys.>", () => {})).rejects.toThrow(/permissions violation/i);
+    }, 90_000);
+  });
+}
