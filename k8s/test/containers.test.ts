@@ -227,8 +227,10 @@ withContainers("the mesh of compose.yaml with compose.tls.yaml", () => {
         return true;
       });
 
-      for (const [service, container] of [...mesh.containers].reverse()) {
-        await run("stop", "--time", "60", container);
+      const servers = [...mesh.containers].filter(([name]) => !services.some((service) => service === name));
+      await run("stop", "--time", "60", ...services.map((service) => mesh.containers.get(service) ?? ""));
+      await run("stop", "--time", "60", ...servers.map(([, container]) => container));
+      for (const [service, container] of mesh.containers) {
         const code = await run("inspect", "--format", "{{.State.ExitCode}}", container);
         expect({ service, code, log: code === "0" ? "" : await run("logs", container) }).toEqual({
           service,
@@ -265,7 +267,7 @@ async function startMesh(ports: Readonly<Record<string, number>>): Promise<Mesh>
   const args = ["--project-name", project, ...files.flatMap((file) => ["--file", file])];
   await using undo = new AsyncDisposableStack();
   undo.defer(async () => {
-    await compose([...args, "down", "--volumes"], variables);
+    await compose([...args, "down", "--volumes", "--timeout", "1"], variables);
   });
   await compose([...args, "up", "--detach", "--no-build"], variables);
   const containers = new Map<string, string>();
