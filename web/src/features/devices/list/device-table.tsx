@@ -73,6 +73,7 @@ export function DeviceTable(props: DeviceTableProps) {
                 <UnstyledButton
                   fz="inherit"
                   fw="inherit"
+                  maw="100%"
                   onClick={() => onSort({ column: sort, descending: direction === "ascending" })}
                 >
                   {label} {direction === "ascending" && <ArrowUp size={13} />}
