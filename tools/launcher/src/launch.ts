@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { inspect } from "node:util";
-import { buildDashboard } from "./dashboard-build.ts";
+import { buildDashboard } from "./build/dashboard-build.ts";
+import { bundleServices } from "./build/service-bundles.ts";
 import { type Demo, startDemo } from "./demo-process.ts";
 import { type LauncherOptions, launcherArguments, usage } from "./launcher-arguments.ts";
 import { type Mesh, startMesh } from "./mesh/mesh.ts";
@@ -30,13 +31,15 @@ async function launch(options: LauncherOptions): Promise<void> {
   try {
     const settings = meshSettings(process.env);
     const firstStart = (await masterKeyOf(settings)) === null;
-    if (!options.without.has("gateway")) {
-      await buildDashboard({ repository, children, terminal }, stop.signal);
-    }
+    const build = { repository, children, terminal };
+    const [bundles] = await Promise.all([
+      bundleServices(build, stop.signal),
+      options.without.has("gateway") ? undefined : buildDashboard(build, stop.signal),
+    ]);
     // Files of the mesh are private to their owner, and its parts inherit this; the dashboard's are not.
     process.umask(0o077);
     mesh = await startMesh(
-      { settings, env: process.env, repository, without: options.without, children, terminal },
+      { settings, env: process.env, repository, bundles, without: options.without, children, terminal },
       stop.signal,
     );
     const masterKey = await masterKeyOf(settings);

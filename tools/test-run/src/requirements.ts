@@ -1,4 +1,5 @@
-import { buildDashboard } from "@devmesh/launcher/dashboard-build";
+import { buildDashboard } from "@devmesh/launcher/build/dashboard-build";
+import { bundleServices } from "@devmesh/launcher/build/service-bundles";
 import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
 import { childRegistry } from "@devmesh/launcher/process/child-registry";
 import { findChromium, withoutChromium } from "@devmesh/testkit/find-chromium";
@@ -62,15 +63,16 @@ export async function provideMongodb(run: TestRun): Promise<MongodbContainer | n
   }
 }
 
-/** Builds the dashboard if it is stale, so that the meshes of the tests find it. */
-export async function buildDashboardOnce(run: TestRun): Promise<void> {
+/** Builds the dashboard and bundles the services if they are stale, so that the meshes of the tests find them. */
+export async function buildOnce(run: TestRun): Promise<void> {
   const { repository, print } = run;
   const failures: string[] = [];
   const terminal = { log: print, warn: (line: string) => void failures.push(line) };
   const build = { repository, children: childRegistry(), terminal };
-  await buildDashboard(build, new AbortController().signal);
+  const { signal } = new AbortController();
+  await Promise.all([buildDashboard(build, signal), bundleServices(build, signal)]);
   const ok = failures.length === 0;
-  print(`${ok ? "ok     " : "FAILED "} dashboard`);
+  print(`${ok ? "ok     " : "FAILED "} dashboard and bundles`);
   if (ok) run.pass();
-  else run.fail(`dashboard: ${failures.join(" | ")}`);
+  else run.fail(`dashboard and bundles: ${failures.join(" | ")}`);
 }

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { runClusterSuites } from "./cluster-suites.ts";
 import { runPackageSuites } from "./package-suites.ts";
-import { buildDashboardOnce, findBrowser, provideMongodb, provideNatsServer } from "./requirements.ts";
+import { buildOnce, findBrowser, provideMongodb, provideNatsServer } from "./requirements.ts";
 import { runStaticChecks } from "./static-checks.ts";
 import { runUnderLoad } from "./stress.ts";
 import { TestRun } from "./test-run.ts";
@@ -42,7 +42,7 @@ const run = new TestRun({
 if (await provideNatsServer(run)) {
   await findBrowser(run);
   const mongodb = await provideMongodb(run);
-  await buildDashboardOnce(run);
+  await buildOnce(run);
   await runStaticChecks(run);
   const endToEnd = await runPackageSuites(run);
   // Alone: three servers and MongoDB beside other suites leave calls no time within their deadlines.

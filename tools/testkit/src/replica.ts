@@ -46,7 +46,7 @@ export async function startReplica(
     service,
     environment,
     log,
-    { repository, dataDir, children, log: () => {} },
+    { repository, bundles: null, dataDir, children, log: () => {} },
     new AbortController().signal,
   );
   void ended.then(() => log.close());

@@ -21,7 +21,7 @@ import { type MeshFile, meshFileWriter, readMeshFile } from "./mesh-file.ts";
 import { checkPorts, type WantedPort } from "./ports.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 import { brokerLog, type PartLog, serviceLog, withoutRepeats } from "./service-log.ts";
-import { type ServiceProcess, serviceEntry, startService } from "./service-process.ts";
+import { type ServiceProcess, startService } from "./service-process.ts";
 import { httpUrl, type MeshSettings } from "./settings.ts";
 
 /** Time, in milliseconds, that a service has to close its store once the running calls are done. */
@@ -35,6 +35,8 @@ export interface MeshOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Root of the repository, where `services/` is. */
   readonly repository: string;
+  /** Folder of the services' bundles; null: they run from their sources. */
+  readonly bundles: string | null;
   /** Services that the user runs beside this mesh. */
   readonly without: ReadonlySet<ServiceName>;
   readonly children: ChildRegistry;
@@ -144,11 +146,9 @@ function wantedPorts(settings: MeshSettings, without: ReadonlySet<ServiceName>):
 /** Ends processes that a killed launcher has left, and returns whether there were any. */
 async function endLeftovers(folder: DataFolder): Promise<boolean> {
   const before = await readMeshFile(folder.meshFile);
-  const services = Object.entries(before?.services ?? {}) as [ServiceName, { pid: number }][];
+  const services = Object.values(before?.services ?? {});
   const ended = await Promise.all([
-    ...services.map(([service, { pid }]) =>
-      endByCommandLine(pid, [serviceEntry(service), `--mesh=${folder.path}`], CLOSING_MS),
-    ),
+    ...services.map(({ pid }) => endByCommandLine(pid, [`--mesh=${folder.path}`], CLOSING_MS)),
     endLeftoverBroker(folder),
   ]);
   return ended.some(Boolean);
@@ -198,7 +198,7 @@ async function bringUpServices(
   warn: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { settings, env, repository, without, children, folder, installation, addresses } = mesh;
+  const { settings, env, repository, bundles, without, children, folder, installation, addresses } = mesh;
   const oneFailed = new AbortController();
   const either = AbortSignal.any([signal, oneFailed.signal]);
   const bringUp = async (service: ServiceName) => {
@@ -217,7 +217,7 @@ async function bringUpServices(
       mqttTlsCert: settings.mqttTls?.certFile,
       inherited: env,
     });
-    const options = { repository, dataDir: folder.path, children, log: mesh.report.log };
+    const options = { repository, bundles, dataDir: folder.path, children, log: mesh.report.log };
     const part = {
       name: service,
       start: (stop: AbortSignal) => startService(service, serviceEnv, partLog, options, stop),

@@ -27,6 +27,8 @@ export interface ServiceProcess extends RunningProcess {
 /** How service processes are started. */
 export interface ServiceProcessOptions {
   readonly repository: string;
+  /** Folder of the services' bundles; null: they run from their sources. */
+  readonly bundles: string | null;
   /** Part of the command line, by which a later start of the same mesh recognises a leftover process. */
   readonly dataDir: string;
   readonly children: ChildRegistry;
@@ -37,7 +39,7 @@ export interface ServiceProcessOptions {
 /** Root of the repository. */
 export const repository = resolve(import.meta.dirname, "../../../..");
 
-/** The path of a service's entry below the repository, as in its command line. */
+/** The path of a service's entry below the repository. */
 export function serviceEntry(service: ServiceName): string {
   return join("services", service, "src", "main.ts");
 }
@@ -54,9 +56,11 @@ export async function startService(
   signal: AbortSignal,
 ): Promise<ServiceProcess> {
   signal.throwIfAborted();
+  const { bundles } = options;
+  const entry = bundles === null ? serviceEntry(service) : join(bundles, service, "main.js");
   const child = options.children.spawn(
     process.execPath,
-    ["--disable-warning=ExperimentalWarning", serviceEntry(service), `--mesh=${options.dataDir}`],
+    ["--disable-warning=ExperimentalWarning", entry, `--mesh=${options.dataDir}`],
     { cwd: options.repository, env, stdio: ["ignore", "pipe", "pipe", "ipc"], guarded: false },
   );
   if (child.process.stdout) log.follow(child.process.stdout);

@@ -59,6 +59,7 @@ function start(env: NodeJS.ProcessEnv, without: ServiceName[] = [], signal = nev
       settings: meshSettings(env),
       env,
       repository,
+      bundles: null,
       without: new Set(without),
       children,
       terminal: { log: (sentence) => logged.push(sentence), warn: (line) => warned.push(line) },

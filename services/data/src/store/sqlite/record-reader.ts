@@ -1,3 +1,4 @@
+import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { Position } from "../../query/position.ts";
@@ -26,6 +27,9 @@ export interface RecordReader {
   close(): Promise<void>;
 }
 
+/** Beside this module, and like it TypeScript or part of a bundle. */
+const workerUrl = new URL(`./record-reader.worker${extname(import.meta.url)}`, import.meta.url);
+
 /** Starts the threads. One that dies fails its scan, and the next scan starts another. */
 export function openRecordReader(path: string, threads: number): RecordReader {
   const busy = new Map<Worker, PromiseWithResolvers<ScanResult>>();
@@ -33,7 +37,7 @@ export function openRecordReader(path: string, threads: number): RecordReader {
   let closed = false;
 
   function start(): Worker {
-    const worker = new Worker(new URL("./record-reader.worker.ts", import.meta.url), { workerData: path });
+    const worker = new Worker(workerUrl, { workerData: path });
     let cause: unknown;
     worker.unref();
     worker.on("message", (message: ReaderReply | object) => {

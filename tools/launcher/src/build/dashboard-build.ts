@@ -1,10 +1,8 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import type { ChildRegistry } from "./process/child-registry.ts";
-import type { Terminal } from "./process/command.ts";
-import { messageOf } from "./process/errors.ts";
-import { readLines } from "./process/line-reader.ts";
+import { messageOf } from "../process/errors.ts";
+import { type BuildOptions, runBuild } from "./run-build.ts";
 
 /** The files and folders that the build depends on. */
 const sources = [
@@ -18,22 +16,12 @@ const sources = [
   "package-lock.json",
 ];
 
-/** What a build needs. */
-interface DashboardBuildOptions {
-  /** Root of the repository, where `web/` is. */
-  readonly repository: string;
-  readonly children: ChildRegistry;
-  readonly terminal: Terminal;
-}
-
 /**
  * Builds the dashboard into `web/dist` when that is missing or older than its sources. Never rejects: a mesh runs
  * without it, so a failure is only printed. Stops when `signal` fires.
  */
-export async function buildDashboard(
-  { repository, children, terminal }: DashboardBuildOptions,
-  signal: AbortSignal,
-): Promise<void> {
+export async function buildDashboard(options: BuildOptions, signal: AbortSignal): Promise<void> {
+  const { repository, terminal } = options;
   const web = join(repository, "web");
   const dist = join(web, "dist");
   // Not in place: another mesh may be reading the present build.
@@ -43,26 +31,14 @@ export async function buildDashboard(
     terminal.log("Building the dashboard (web/dist), as it is missing or older than its sources.");
     const begun = new Date();
     const vite = join(repository, "node_modules", "vite", "bin", "vite.js");
-    const child = children.spawn(
-      process.execPath,
+    const { ok, ended } = await runBuild(
+      options,
+      web,
       [vite, "build", "--outDir", fresh, "--emptyOutDir", "--logLevel", "error"],
-      {
-        cwd: web,
-        // Any other value builds React for development, larger and slower.
-        env: { ...process.env, NODE_ENV: "production", NO_COLOR: "1", FORCE_COLOR: "0" },
-        stdio: ["ignore", "ignore", "pipe"],
-        guarded: false,
-      },
+      signal,
     );
-    const lines: string[] = [];
-    if (child.process.stderr) readLines(child.process.stderr, (line) => lines.push(line));
-    const give = () => child.process.kill("SIGTERM");
-    signal.addEventListener("abort", give, { once: true });
-    const ended = await child.ended;
-    signal.removeEventListener("abort", give);
     if (signal.aborted) return;
-    if (child.process.exitCode !== 0) {
-      for (const line of lines.slice(-20)) terminal.warn(line);
+    if (!ok) {
       terminal.warn(`The dashboard was not built: vite ${ended}. ${fallback(dist)}`);
       return;
     }

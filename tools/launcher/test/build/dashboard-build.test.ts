@@ -2,8 +2,8 @@ import { mkdir, readFile, stat, symlink, utimes, writeFile } from "node:fs/promi
 import { dirname, join } from "node:path";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, describe, expect, test } from "@jest/globals";
-import { buildDashboard } from "../src/dashboard-build.ts";
-import { childRegistry } from "../src/process/child-registry.ts";
+import { buildDashboard } from "../../src/build/dashboard-build.ts";
+import { childRegistry } from "../../src/process/child-registry.ts";
 
 const children = childRegistry();
 afterAll(() => children.killAll());

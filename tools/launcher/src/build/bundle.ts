@@ -1,0 +1,34 @@
+import { globSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { mesh } from "@devmesh/contracts/mesh";
+import { rolldown } from "rolldown";
+
+/*
+ * Bundles each service into a folder of its name below the folder of the first argument: `main.js`, one file for each
+ * worker thread, and one for each part that is loaded on demand, such as the driver of MongoDB.
+ */
+const [out = ""] = process.argv.slice(2);
+const repository = resolve(import.meta.dirname, "../../../..");
+await Promise.all(Object.keys(mesh).map(bundle));
+
+async function bundle(service: string): Promise<void> {
+  const src = join(repository, "services", service, "src");
+  const workers = globSync("**/*.worker.ts", { cwd: src });
+  const build = await rolldown({
+    input: {
+      main: join(src, "main.ts"),
+      ...Object.fromEntries(workers.map((path) => [basename(path, ".ts"), join(src, path)])),
+    },
+    platform: "node",
+    // Its files are served, not run.
+    external: [/^swagger-ui-dist/],
+    logLevel: "warn",
+  });
+  await build.write({
+    dir: join(out, service),
+    format: "esm",
+    entryFileNames: "[name].js",
+    chunkFileNames: "[name]-[hash].js",
+  });
+  await build.close();
+}
