@@ -4,7 +4,7 @@ import { mesh } from "@devmesh/contracts/mesh";
 import { rolldown } from "rolldown";
 
 /*
- * Bundles each service into a folder of its name below the folder of the first argument: `main.js`, one file for each
+ * Bundles each service into a folder `services/NAME` below the first argument: `main.js`, one file for each
  * worker thread, and one for each part that is loaded on demand, such as the driver of MongoDB.
  */
 const [out = ""] = process.argv.slice(2);
@@ -25,7 +25,7 @@ async function bundle(service: string): Promise<void> {
     logLevel: "warn",
   });
   await build.write({
-    dir: join(out, service),
+    dir: join(out, "services", service),
     format: "esm",
     entryFileNames: "[name].js",
     chunkFileNames: "[name]-[hash].js",

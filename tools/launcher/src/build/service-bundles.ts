@@ -8,7 +8,7 @@ import { type BuildOptions, runBuild } from "./run-build.ts";
 /** What the bundles depend on beside the sources of libraries and services. */
 const others = ["package-lock.json", "tools/launcher/src/build/bundle.ts"];
 
-/** Age, in milliseconds, at which bundles of other sources are removed: a mesh that runs may still load parts of them. */
+/** Age, in milliseconds, at which bundles of other sources are removed: a running mesh may still load parts of them. */
 const removedAfterMs = 7 * 24 * 3_600_000;
 
 /**
@@ -18,13 +18,13 @@ const removedAfterMs = 7 * 24 * 3_600_000;
  */
 export async function bundleServices(options: BuildOptions, signal: AbortSignal): Promise<string | null> {
   const { repository, terminal } = options;
-  const bundles = join(repository, "dist", "services");
+  const bundles = join(repository, "dist");
   let fresh: string | null = null;
   try {
     signal.throwIfAborted();
     const folder = join(bundles, digestOf(repository));
     if (existsSync(folder)) return folder;
-    terminal.log("Bundling the services (dist/services), as there is no bundle of these sources.");
+    terminal.log("Bundling the services (dist), as there is no bundle of these sources.");
     fresh = `${folder}.${process.pid}`;
     const program = join(repository, "tools", "launcher", "src", "build", "bundle.ts");
     const { ok, ended } = await runBuild(

@@ -57,7 +57,7 @@ export async function startService(
 ): Promise<ServiceProcess> {
   signal.throwIfAborted();
   const { bundles } = options;
-  const entry = bundles === null ? serviceEntry(service) : join(bundles, service, "main.js");
+  const entry = bundles === null ? serviceEntry(service) : join(bundles, "services", service, "main.js");
   const child = options.children.spawn(
     process.execPath,
     ["--disable-warning=ExperimentalWarning", entry, `--mesh=${options.dataDir}`],

@@ -37,7 +37,7 @@ async function repository() {
   return {
     said,
     write,
-    bundles: join(folder.path, "dist", "services"),
+    bundles: join(folder.path, "dist"),
     build: (signal = new AbortController().signal) => bundleServices(options, signal),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
@@ -51,9 +51,7 @@ describe("the launcher", () => {
     const first = await code.build();
     expect(await bundleIn(first)).toBe("first");
     expect(await code.build()).toBe(first);
-    expect(code.said).toEqual([
-      "Bundling the services (dist/services), as there is no bundle of these sources.",
-    ]);
+    expect(code.said).toEqual(["Bundling the services (dist), as there is no bundle of these sources."]);
   });
 
   test.each(["services/keys/src/main.ts", "libs/contracts/src/mesh.ts", "package-lock.json"])(
