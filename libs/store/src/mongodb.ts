@@ -50,7 +50,7 @@ export interface MongoStore {
  */
 const serverSelectionMs = 1_500;
 
-/** Between two attempts to connect anew, in milliseconds. */
+/** Between two attempts to reconnect, in milliseconds. */
 const reconnectEveryMs = 500;
 
 /** Server errors that do not depend on the request, by MongoDB's names (`error_codes.yml`). */

@@ -210,7 +210,7 @@ export const masterKey = defineRoutes({
     ...get("/mesh"),
     ...tagged("Mesh"),
     summary: "See which services run and what waits in their queues",
-    description: `With \`Accept: text/event-stream\` it is told anew every 2 s, each event's \`data\` being what the JSON would be, until the
+    description: `With \`Accept: text/event-stream\` it is sent again every 2 s, each event's \`data\` being what the JSON would be, until the
 client leaves, the key ends or the gateway stops; a comment stands for what could not be read.`,
     answers: {
       200: {
