@@ -97,7 +97,10 @@ test.each([
       await eventually(() => JSON.stringify(events.frames).includes('"phase":"new"'));
       events.leave();
       const log = await readFile(join(dataDir, "logs", "data.log"), "utf8");
-      expect(log.match(/ends before what is stored of it/g)).toHaveLength(1);
+      // Once for each connection to the broker, never for each batch.
+      const reports = log.match(/ends before what is stored of it/g) ?? [];
+      expect(reports.length).toBeGreaterThanOrEqual(1);
+      expect(reports.length).toBeLessThan(5);
     } finally {
       await third.stop();
     }

@@ -16,7 +16,7 @@ try {
   const env = await environmentBeside(dataDir, service, process.env);
   const child = spawn(
     process.execPath,
-    ["--watch", "--disable-warning=ExperimentalWarning", serviceEntry(service)],
+    ["--watch", "--disable-warning=ExperimentalWarning", serviceEntry(service, null)],
     {
       cwd: repository,
       env,

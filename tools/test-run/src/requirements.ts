@@ -70,7 +70,8 @@ export async function buildOnce(run: TestRun): Promise<void> {
   const terminal = { log: print, warn: (line: string) => void failures.push(line) };
   const build = { repository, children: childRegistry(), terminal };
   const { signal } = new AbortController();
-  await Promise.all([buildDashboard(build, signal), bundleServices(build, signal)]);
+  const [bundles] = await Promise.all([bundleServices(build, signal), buildDashboard(build, signal)]);
+  run.env.SERVICE_BUNDLES = bundles ?? undefined;
   const ok = failures.length === 0;
   print(`${ok ? "ok     " : "FAILED "} dashboard and bundles`);
   if (ok) run.pass();

@@ -5,6 +5,7 @@ import { serviceLog } from "@devmesh/launcher/mesh/service-log";
 import { repository, startService } from "@devmesh/launcher/mesh/service-process";
 import { childRegistry } from "@devmesh/launcher/process/child-registry";
 import { freePort } from "./free-port.ts";
+import { bundles } from "./service-process.ts";
 
 /** Longest wait for an orderly stop, in milliseconds: more than the service allows itself. */
 const STOP_MS = 50_000;
@@ -46,7 +47,7 @@ export async function startReplica(
     service,
     environment,
     log,
-    { repository, bundles: null, dataDir, children, log: () => {} },
+    { repository, bundles, dataDir, children, log: () => {} },
     new AbortController().signal,
   );
   void ended.then(() => log.close());

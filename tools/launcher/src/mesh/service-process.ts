@@ -39,9 +39,11 @@ export interface ServiceProcessOptions {
 /** Root of the repository. */
 export const repository = resolve(import.meta.dirname, "../../../..");
 
-/** The path of a service's entry below the repository. */
-export function serviceEntry(service: ServiceName): string {
-  return join("services", service, "src", "main.ts");
+/** The path of a service's entry, in a folder of bundles, or below the repository. */
+export function serviceEntry(service: ServiceName, bundles: string | null): string {
+  return bundles === null
+    ? join("services", service, "src", "main.ts")
+    : join(bundles, "services", service, "main.js");
 }
 
 /**
@@ -56,11 +58,13 @@ export async function startService(
   signal: AbortSignal,
 ): Promise<ServiceProcess> {
   signal.throwIfAborted();
-  const { bundles } = options;
-  const entry = bundles === null ? serviceEntry(service) : join(bundles, "services", service, "main.js");
   const child = options.children.spawn(
     process.execPath,
-    ["--disable-warning=ExperimentalWarning", entry, `--mesh=${options.dataDir}`],
+    [
+      "--disable-warning=ExperimentalWarning",
+      serviceEntry(service, options.bundles),
+      `--mesh=${options.dataDir}`,
+    ],
     { cwd: options.repository, env, stdio: ["ignore", "pipe", "pipe", "ipc"], guarded: false },
   );
   if (child.process.stdout) log.follow(child.process.stdout);
