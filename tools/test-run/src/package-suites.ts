@@ -16,6 +16,11 @@ const DryRun = z.object({
 /** The package whose suites take longest. */
 export const endToEnd = "@devmesh/e2e";
 
+/** The packages that take longest beside it, the longest first: started late, one would run alone at the end. */
+const longest = ["launcher", "rpc-bridge", "gateway", "keys", "data", "device-broker"].map(
+  (name) => `@devmesh/${name}`,
+);
+
 /** A package with suites. */
 interface Package {
   readonly name: string;
@@ -35,8 +40,8 @@ export interface EndToEndRun {
 }
 
 /**
- * Runs the suites of all packages and reports each package as it ends. Suites wait more than they compute: four jest
- * workers run on two cores, two for `e2e`, and two packages with one each. Returns null if `e2e` was not among them.
+ * Runs the suites of all packages and reports each package as it ends. Suites wait more than they compute: five jest
+ * workers run on two cores, two for `e2e`, and three packages with one each. Returns null if `e2e` was not among them.
  */
 export async function runPackageSuites(run: TestRun): Promise<EndToEndRun | null> {
   const packages = await packagesWithTests(run);
@@ -45,7 +50,8 @@ export async function runPackageSuites(run: TestRun): Promise<EndToEndRun | null
   if (!run.all) run.print(`        without --all these files are left out: ${slow.join(", ")}`);
   const leftOut = run.all ? [] : slow;
   const long = packages.find(({ name }) => name === endToEnd);
-  const queue = packages.filter((one) => one !== long);
+  const rank = ({ name }: Package) => longest.indexOf(name) + 1 || longest.length + 1;
+  const queue = packages.filter((one) => one !== long).sort((one, other) => rank(one) - rank(other));
   const work = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift())
       await runSuites(run, next, { workers: 1, leftOut });
@@ -55,7 +61,7 @@ export async function runPackageSuites(run: TestRun): Promise<EndToEndRun | null
     await Promise.all([work(), work()]);
     return ran;
   };
-  const [ran] = await Promise.all([first(), work(), work()]);
+  const [ran] = await Promise.all([first(), work(), work(), work()]);
   return long === undefined || ran === null ? null : { directory: long.directory, ran };
 }
 
