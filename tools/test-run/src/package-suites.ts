@@ -40,8 +40,8 @@ export interface EndToEndRun {
 }
 
 /**
- * Runs the suites of all packages and reports each package as it ends. Suites wait more than they compute: five jest
- * workers run on two cores, two for `e2e`, and three packages with one each. Returns null if `e2e` was not among them.
+ * Runs the suites of all packages and reports each package as it ends. Suites wait more than they compute: four jest
+ * workers run on two cores, two for `e2e`, and two packages with one each. Returns null if `e2e` was not among them.
  */
 export async function runPackageSuites(run: TestRun): Promise<EndToEndRun | null> {
   const packages = await packagesWithTests(run);
@@ -61,7 +61,7 @@ export async function runPackageSuites(run: TestRun): Promise<EndToEndRun | null
     await Promise.all([work(), work()]);
     return ran;
   };
-  const [ran] = await Promise.all([first(), work(), work(), work()]);
+  const [ran] = await Promise.all([first(), work(), work()]);
   return long === undefined || ran === null ? null : { directory: long.directory, ran };
 }
 

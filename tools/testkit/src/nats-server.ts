@@ -71,6 +71,7 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
   let guard: ParentDeathGuard | null = null;
 
   async function start() {
+    guard = guardAgainstOwnDeath();
     const server = spawn(found.kind === "binary" ? found.path : "", ["--config", configFile], {
       stdio: ["ignore", "ignore", "pipe"],
       detached: true,
@@ -79,7 +80,7 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
     server.stderr.setEncoding("utf8").on("data", (text: string) => {
       log += text;
     });
-    if (server.pid !== undefined) guard = guardAgainstOwnDeath(server.pid);
+    if (server.pid !== undefined) guard.watch(server.pid);
     await eventually(
       async () => {
         if (hasEnded(server)) return "ended";

@@ -28,9 +28,10 @@ export function childRegistry(): ChildRegistry {
   process.once("exit", killAll);
   return {
     spawn(command, args, { guarded, ...options }) {
+      const guard = guarded ? guardAgainstOwnDeath() : null;
       const child = spawn(command, args, { ...options, detached: true });
+      if (child.pid !== undefined) guard?.watch(child.pid);
       running.add(child);
-      const guard = guarded && child.pid !== undefined ? guardAgainstOwnDeath(child.pid) : null;
       const ended = new Promise<string>((resolve) => {
         const end = (how: string) => {
           running.delete(child);

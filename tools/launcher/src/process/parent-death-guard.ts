@@ -1,8 +1,13 @@
 import { spawn } from "node:child_process";
 import { Socket } from "node:net";
 
-/** Stops the guard of a child that has ended. */
-export type ParentDeathGuard = ReturnType<typeof guardAgainstOwnDeath>;
+/** Ends a child when this process is killed. */
+export interface ParentDeathGuard {
+  /** Guards the child with that process id. */
+  watch(pid: number): void;
+  /** Stops watching: the child has ended, or was never started. */
+  release(): void;
+}
 
 /** Grace, in seconds, between SIGTERM and SIGKILL. */
 const GRACE_SECONDS = 10;
@@ -10,12 +15,14 @@ const GRACE_SECONDS = 10;
 /**
  * Ends a child that cannot notice the end of its parent (nats-server) when this process is killed. A shell reads from a
  * pipe that only this process holds open: end of file without the word `released` means that this process was killed.
+ * Start it before the child: a child that is started first has no guard for the milliseconds that a shell takes.
  */
-export function guardAgainstOwnDeath(pid: number) {
+export function guardAgainstOwnDeath(): ParentDeathGuard {
   const script =
-    'read -r word && [ "$word" = released ] && exit 0; kill -TERM "$1" 2>/dev/null || exit 0; ' +
-    `waited=0; while kill -0 "$1" 2>/dev/null; do waited=$((waited + 1)); [ "$waited" -gt ${GRACE_SECONDS} ] && kill -KILL "$1"; sleep 1; done`;
-  const guard = spawn("/bin/sh", ["-c", script, "devmesh-guard", String(pid)], {
+    'read -r pid && [ "$pid" != released ] || exit 0; read -r word && [ "$word" = released ] && exit 0; ' +
+    'kill -TERM "$pid" 2>/dev/null || exit 0; waited=0; while kill -0 "$pid" 2>/dev/null; do ' +
+    `waited=$((waited + 1)); [ "$waited" -gt ${GRACE_SECONDS} ] && kill -KILL "$pid"; sleep 1; done`;
+  const guard = spawn("/bin/sh", ["-c", script, "devmesh-guard"], {
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,
   });
@@ -25,9 +32,7 @@ export function guardAgainstOwnDeath(pid: number) {
   guard.stdin.on("error", () => {});
   if (guard.stdin instanceof Socket) guard.stdin.unref();
   return {
-    /** Stops watching: the child has ended. */
-    release(): void {
-      guard.stdin.end("released\n");
-    },
+    watch: (pid) => void guard.stdin.write(`${pid}\n`),
+    release: () => void guard.stdin.end("released\n"),
   };
 }

@@ -39,8 +39,9 @@ describe("a child of the launcher", () => {
     const script = `
       import { spawn } from "node:child_process";
       import { guardAgainstOwnDeath } from ${JSON.stringify(guard)};
+      const guard = guardAgainstOwnDeath();
       const child = spawn("sleep", ["300"], { detached: true, stdio: "ignore" });
-      guardAgainstOwnDeath(child.pid);
+      guard.watch(child.pid);
       console.log(child.pid);
       setInterval(() => {}, 1000);`;
     const parent = spawn(process.execPath, ["--input-type=module", "-e", script], {
@@ -56,7 +57,8 @@ describe("a child of the launcher", () => {
   test("that is released from its guard lives on", async () => {
     const child = spawn("sleep", ["300"], { stdio: "ignore" });
     const pid = child.pid ?? 0;
-    const guard = guardAgainstOwnDeath(pid);
+    const guard = guardAgainstOwnDeath();
+    guard.watch(pid);
     guard.release();
     await sleep(200);
     expect(await commandLineOf(pid)).toBe("sleep 300");
