@@ -7,13 +7,12 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startChild } from "./child.ts";
-import { median } from "./measure.ts";
+import { reportFigures } from "./measure.ts";
 import { type Credentials, createDevices } from "./mesh-tenant.ts";
 
 const attackMs = Number(process.argv[2] ?? 10) * 1000;
 const quietMs = attackMs / 2;
 const chosen = process.argv[3] ?? "";
-const goal = 5;
 
 interface Attack {
   readonly name: string;
@@ -150,12 +149,21 @@ for (const [nth, attack] of attacks.entries()) {
   console.log(`${attack.name}: ${report}`);
   for (const kind of ["publish", "call", "read"] as const) {
     const [before, after] = [quiet[kind], beside[kind]];
-    const ratio = p99(after.ms) / p99(before.ms);
-    console.log(
-      `  ${kind}: lost ${before.lost} quiet, ${after.lost} attacked of ${after.ms.length + after.lost}; ` +
-        `p50 ${median(before.ms).toFixed(1)} → ${median(after.ms).toFixed(1)} ms, ` +
-        `p99 ${p99(before.ms).toFixed(1)} → ${p99(after.ms).toFixed(1)} ms, ratio ${ratio.toFixed(1)} (goal: at most ${goal})`,
-    );
+    reportFigures([
+      {
+        name: `${kind}, p99, ms`,
+        ours: { name: attack.name, values: [p99(after.ms)] },
+        peer: { name: "quiet", values: [p99(before.ms)] },
+        goal: { ratio: 5 },
+        digits: 1,
+      },
+      {
+        name: `${kind}, lost`,
+        ours: { name: attack.name, values: [after.lost] },
+        peer: { name: "quiet", values: [before.lost] },
+        goal: { value: 0 },
+      },
+    ]);
     for (const reason of new Set([...before.reasons, ...after.reasons])) console.log(`    ${reason}`);
   }
 }

@@ -10,7 +10,7 @@ import { tempFolder } from "@devmesh/testkit/temp-folder";
 import type { Page } from "playwright-core";
 import { frameTimesOf } from "./dashboard/frames.ts";
 import { seedDevices } from "./dashboard/seeded-devices.ts";
-import { inTurns, spread } from "./measure.ts";
+import { type Goal, inTurns, reportFigures } from "./measure.ts";
 import { numbers } from "./mesh-tenant.ts";
 
 const count = Number(process.argv[2] ?? 50_000);
@@ -73,7 +73,8 @@ const actions: Readonly<Record<string, (visit: Visit, mesh: TestMesh) => Promise
   },
 };
 
-const frame = (action: string) => `${action}, longest frame`;
+const longestFrame = "longest frame";
+const frame = (action: string) => `${action}, ${longestFrame}`;
 const task = (action: string) => `${action}, processor time of the longest task`;
 
 async function measureDashboard(): Promise<Record<string, number>> {
@@ -109,13 +110,17 @@ function workInEachFrame(page: Page, work: { readonly frames: number; readonly m
 
 try {
   const measured = await inTurns(rounds, { dashboard: measureDashboard, empty: measureEmptyPage });
-  console.log(
-    `ms, of ${count} devices; median (min–max) of ${rounds} rounds, ratio to the limit of ${limitMs} ms`,
-  );
-  for (const [figure, values] of Object.entries({ ...measured.dashboard, ...measured.empty })) {
-    const shares = values.map((ms) => ms / limitMs);
-    console.log(`  ${figure}: ${spread(values)}; ${spread(shares, 2)}`);
-  }
+  console.log(`ms, of ${count} devices; median (min–max) of ${rounds} rounds`);
+  const figuresOf = (name: string, figures: Readonly<Record<string, readonly number[]>>, goal?: Goal) =>
+    Object.entries(figures).map(([figure, values]) => ({
+      name: `${figure}, ms`,
+      ours: { name, values },
+      ...(goal && figure.endsWith(longestFrame) && { goal }),
+    }));
+  reportFigures([
+    ...figuresOf("dashboard", measured.dashboard, { value: limitMs }),
+    ...figuresOf("empty page", measured.empty),
+  ]);
 } finally {
   await browser.close();
 }

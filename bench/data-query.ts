@@ -9,7 +9,7 @@ import { openSqliteDataStore } from "@devmesh/data/src/store/data-store.sqlite.t
 import type { PageRequest, RecordSelection } from "@devmesh/data/src/store/data-store.ts";
 import { openSqliteReader } from "@devmesh/store/sqlite";
 import { batchOf } from "./data-records.ts";
-import { spread } from "./measure.ts";
+import { reportFigures } from "./measure.ts";
 
 const records = Number(process.argv[2] ?? 1_000_000);
 const folder = mkdtempSync(join(tmpdir(), "devmesh-bench-"));
@@ -33,41 +33,43 @@ async function timesOf(work: () => unknown): Promise<number[]> {
   return times;
 }
 
-async function report(what: string, work: () => Promise<number>): Promise<void> {
-  const found = await work();
-  console.log(`${what}: ${spread(await timesOf(work), 1)} ms, ${found} records`);
-}
+const rare = `"seq":${Math.floor(records / 2)},`;
+const device = { deviceId: "pump-7" };
+const queries: Readonly<Record<string, () => Promise<number>>> = {
+  "last 100 (skip -100)": () => query({}, { skip: -100 }),
+  "last 100 of a device": () => query(device, { skip: -100 }),
+  "last 100, descending": () => query({ order: "desc" }, {}),
+  "100 after the middle (skip)": () => query({}, { skip: Math.floor(records / 2) }),
+  "rare filter": () => query({ filter: rare }, {}),
+  "rare filter of a device": () =>
+    query({ ...device, filter: `"seq":${records - (records % 500) - 493},` }, {}),
+  "filter that matches nothing": () => query({ filter: "no such thing" }, {}),
+  "filter that all match": () => query({ filter: "temperature" }, {}),
+  "topic temperature/# of a device": () => query({ ...device, topic: "telemetry/#" }, { skip: -100 }),
+  "two characters that match nothing": () => query({ filter: "~~" }, {}),
+};
 
 try {
   for (let first = 1; first <= records; first += 1_000) await store.append(batchOf(first, 1_000));
   console.log(`${records} records, ${((await store.size()).bytes / 1e6).toFixed(0)} MB`);
-  const rare = `"seq":${Math.floor(records / 2)},`;
-  const device = { deviceId: "pump-7" };
-
-  await report("last 100 (skip -100)", () => query({}, { skip: -100 }));
-  await report("last 100 of a device", () => query(device, { skip: -100 }));
-  await report("last 100, descending", () => query({ order: "desc" }, {}));
-  await report("100 after the middle (skip)", () => query({}, { skip: Math.floor(records / 2) }));
-  await report("rare filter", () => query({ filter: rare }, {}));
-  await report("rare filter of a device", () =>
-    query({ ...device, filter: `"seq":${records - (records % 500) - 493},` }, {}),
-  );
-  await report("filter that matches nothing", () => query({ filter: "no such thing" }, {}));
-  await report("filter that all match", () => query({ filter: "temperature" }, {}));
-  await report("topic temperature/# of a device", () =>
-    query({ ...device, topic: "telemetry/#" }, { skip: -100 }),
-  );
-  await report("two characters that match nothing", () => query({ filter: "~~" }, {}));
-
   const reader = openSqliteReader(path);
   const scan = reader.prepare(
     "SELECT count(*) AS n FROM records WHERE instr(payload, ?) > 0 OR instr(topic, ?) > 0",
   );
   const scanned = await timesOf(() => scan.get(Buffer.from(rare), rare));
   reader.close();
-  console.log(`plain scan for the rare filter: ${spread(scanned, 1)} ms`);
+  for (const [name, work] of Object.entries(queries)) {
+    const found = await work();
+    reportFigures([
+      {
+        name: `${name}, ms (${found} records)`,
+        ours: { name: "query", values: await timesOf(work) },
+        peer: { name: "reading through the table", values: scanned },
+        digits: 1,
+      },
+    ]);
+  }
 
-  const idle = await timesOf(() => store.append(batchOf(records + 1, 0)));
   let next = records + 1;
   const append = async () => {
     await store.append(batchOf(next, 1_000));
@@ -77,9 +79,14 @@ try {
   const scans = Array.from({ length: 8 }, () => query({ filter: "~~" }, {}));
   const beside = await timesOf(append);
   await Promise.all(scans);
-  console.log(
-    `a batch of 1,000: ${spread(alone, 1)} ms alone, ${spread(beside, 1)} ms beside long scans (an empty one ${spread(idle, 2)} ms)`,
-  );
+  reportFigures([
+    {
+      name: "a batch of 1,000, ms",
+      ours: { name: "beside eight long scans", values: beside },
+      peer: { name: "alone", values: alone },
+      digits: 1,
+    },
+  ]);
 
   const lastHundred = () => query({}, { skip: -100 });
   const quiet = await timesOf(lastHundred);
@@ -88,9 +95,14 @@ try {
   );
   const attacked = await timesOf(lastHundred);
   await Promise.all(greedy);
-  console.log(
-    `last 100 of a key: ${spread(quiet, 1)} ms quiet, ${spread(attacked, 1)} ms beside 50 long searches of another key`,
-  );
+  reportFigures([
+    {
+      name: "last 100 of a key, ms",
+      ours: { name: "beside 50 long searches of another key", values: attacked },
+      peer: { name: "quiet", values: quiet },
+      digits: 1,
+    },
+  ]);
 } finally {
   await store.close();
   rmSync(folder, { recursive: true });

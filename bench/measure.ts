@@ -37,27 +37,106 @@ export function median(values: readonly number[]): number {
 }
 
 /** `median (min–max)`. */
-export function spread(values: readonly number[], digits = 0): string {
+function spread(values: readonly number[], digits = 0): string {
   const [middle, low, high] = [median(values), Math.min(...values), Math.max(...values)];
   return `${middle.toFixed(digits)} (${low.toFixed(digits)}–${high.toFixed(digits)})`;
 }
 
-/** {@link spread} of ours by the peer's, round by round. */
-function ratio(ours: readonly number[], peers: readonly number[]): string {
-  return spread(
-    ours.map((value, round) => value / (peers[round] ?? Number.NaN)),
-    2,
-  );
+/** What the median of a figure must reach: at least, or at most where lower is better ({@link higherIsBetter}). */
+export type Goal =
+  | {
+      /** Of ours to the peer. */
+      readonly ratio: number;
+    }
+  | {
+      /** Of ours alone, in the unit of the figure. */
+      readonly value: number;
+    };
+
+/** Values of one contender, one each round. */
+interface Series {
+  readonly name: string;
+  readonly values: readonly number[];
 }
 
-/** Prints each figure of both contenders, and the ratio of `ours` to `peer`. */
+/** One line of the table of `npm run bench`. */
+export interface Figure {
+  /** What is counted, and its unit; with the names of the contenders unique in its benchmark. */
+  readonly name: string;
+  readonly ours: Series;
+  /** What took turns with ours. */
+  readonly peer?: Series;
+  readonly goal?: Goal;
+  /** Digits of values after the point. Default: none. */
+  readonly digits?: number;
+}
+
+/** Whether a figure is a rate, by its name: of times and sizes, less is better. */
+function higherIsBetter({ name }: Pick<Figure, "name">): boolean {
+  return /\/s\b|\bper CPU second\b/.test(name);
+}
+
+/** Ours by the peer, round by round; without a peer by the value of the goal; null without either. */
+function ratiosOf({ ours, peer, goal }: Figure): readonly number[] | null {
+  if (peer) return ours.values.map((value, round) => value / (peer.values[round] ?? Number.NaN));
+  return goal && "value" in goal && goal.value > 0 ? ours.values.map((value) => value / goal.value) : null;
+}
+
+/** Whether the goal is met; null without one. */
+function meetsGoal(figure: Figure): boolean | null {
+  const { goal, ours } = figure;
+  if (!goal) return null;
+  const [reached, asked] =
+    "value" in goal ? [median(ours.values), goal.value] : [median(ratiosOf(figure) ?? []), goal.ratio];
+  return higherIsBetter(figure) ? reached >= asked : reached <= asked;
+}
+
+/** A goal as the table shows it; empty without one. */
+function goalText(figure: Figure): string {
+  const { goal } = figure;
+  if (!goal) return "";
+  const asked = "value" in goal ? String(goal.value) : `ratio ${goal.ratio}`;
+  return `${higherIsBetter(figure) ? "≥" : "≤"} ${asked}`;
+}
+
+/** Prints figures, and sends them to `npm run bench` when that runs the benchmark. */
+export function reportFigures(figures: readonly Figure[]): void {
+  for (const figure of figures) {
+    const { name, ours, peer, digits } = figure;
+    console.log(name);
+    for (const series of peer ? [ours, peer] : [ours])
+      console.log(`  ${series.name}: ${spread(series.values, digits)}`);
+    const ratios = ratiosOf(figure);
+    if (ratios) console.log(`  ratio: ${spread(ratios, 2)}`);
+    const met = meetsGoal(figure);
+    if (met !== null) console.log(`  goal: ${goalText(figure)}, ${met ? "met" : "not met"}`);
+  }
+  process.send?.(figures);
+}
+
+/** Whose rounds are compared, and what they must reach. */
+interface Comparison<N extends string, F extends string> {
+  readonly ours: N;
+  readonly peer: N;
+  readonly goals?: Partial<Record<F, Goal>>;
+  readonly digits?: number;
+}
+
+/** {@link reportFigures} of each figure of `ours` beside that of `peer`. */
 export function report<N extends string, F extends string>(
   measured: Rounds<N, F>,
-  { ours, peer, digits = 0 }: { readonly ours: N; readonly peer: N; readonly digits?: number },
+  { ours, peer, goals = {}, digits = 0 }: Comparison<N, F>,
 ): void {
-  for (const figure of Object.keys(measured[ours]) as F[]) {
-    console.log(figure);
-    for (const name of [ours, peer]) console.log(`  ${name}: ${spread(measured[name][figure], digits)}`);
-    console.log(`  ratio: ${ratio(measured[ours][figure], measured[peer][figure])}`);
-  }
+  reportFigures(
+    (Object.keys(measured[ours]) as F[]).map((name) => {
+      const goal = goals[name];
+      return {
+        name,
+        ours: { name: ours, values: measured[ours][name] },
+        peer: { name: peer, values: measured[peer][name] },
+        ...(goal && { goal }),
+        digits,
+      };
+    }),
+  );
 }
