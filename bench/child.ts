@@ -9,12 +9,16 @@ export interface Child extends AsyncDisposable {
   readonly ready: Promise<unknown>;
 }
 
-/** Runs the module at a `file:` URL as a process. Its standard output is discarded. */
-export function startChild(url: string, env: NodeJS.ProcessEnv = {}): Child {
+/** Runs the module at a `file:` URL as a process. Its standard output goes to a file descriptor, or is discarded. */
+export function startChild(
+  url: string,
+  env: NodeJS.ProcessEnv = {},
+  output: number | "ignore" = "ignore",
+): Child {
   const child = fork(fileURLToPath(url), [], {
     env: { ...process.env, ...env },
     execArgv: ["--disable-warning=ExperimentalWarning"],
-    stdio: ["ignore", "ignore", "inherit", "ipc"],
+    stdio: ["ignore", output, "inherit", "ipc"],
   });
   const ended = once(child, "exit");
   const message = once(child, "message").then(([first]: unknown[]) => first);
