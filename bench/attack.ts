@@ -7,7 +7,7 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startChild } from "./child.ts";
-import { reportFigures } from "./measure.ts";
+import { p99, reportFigures } from "./measure.ts";
 import { type Credentials, createDevices } from "./mesh-tenant.ts";
 
 const attackMs = Number(process.argv[2] ?? 10) * 1000;
@@ -127,9 +127,6 @@ async function missing(phase: string, count: number): Promise<number> {
   );
   return count - (await storedIn(phase));
 }
-
-const p99 = (ms: readonly number[]) =>
-  ms.toSorted((a, b) => a - b)[Math.ceil(ms.length * 0.99) - 1] ?? Number.NaN;
 
 // Compiles the code.
 await work("warm-up", 5_000);

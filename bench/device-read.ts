@@ -4,12 +4,13 @@
  */
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { startMesh } from "@devmesh/testkit/mesh";
+import { type MeshOptions, startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { type Child, startChild } from "./child.ts";
 import { loadHttp } from "./http-load.ts";
 import { inTurns, median, report } from "./measure.ts";
+import { startMeshBefore } from "./mesh-before.ts";
 import { installPeers } from "./peers/install.ts";
 import { digestOf } from "./peers/key-check.ts";
 import { createPeerStore } from "./peers/store.ts";
@@ -21,22 +22,26 @@ const connections = 100;
 
 await installPeers();
 await using folder = await tempFolder();
-await using mesh = await startMesh({ store: "sqlite", broker: "own", env: { RATE_MASTER: "1000000" } });
+const options: MeshOptions = { store: "sqlite", broker: "own", env: { RATE_MASTER: "1000000" } };
+await using mesh = await startMesh(options);
+const startBefore = await startMeshBefore();
+await using meshBefore = (await startBefore?.(options)) ?? null;
 const path = "/api/v2/devices/pump";
-const created = await mesh.http("/api/v2/devices", {
-  body: {
-    id: "pump",
-    name: "Pump 7, hall 2",
-    shadow: {
-      state: {
-        desired: {
-          app: { target: 21.5, schedule: "weekdays 06:00-22:00", note: "serviced on the first. ".repeat(8) },
-        },
+const device = {
+  id: "pump",
+  name: "Pump 7, hall 2",
+  shadow: {
+    state: {
+      desired: {
+        app: { target: 21.5, schedule: "weekdays 06:00-22:00", note: "serviced on the first. ".repeat(8) },
       },
     },
   },
-});
-if (created.status !== 201) throw new Error(`creating the device: ${created.status} ${created.text}`);
+};
+for (const { http } of [mesh, ...(meshBefore ? [meshBefore] : [])]) {
+  const { status, text } = await http("/api/v2/devices", { body: device });
+  if (status !== 201) throw new Error(`creating the device: ${status} ${text}`);
+}
 const { text: document } = await mesh.http(path);
 console.log(`${Buffer.byteLength(document)} bytes a device`);
 
@@ -64,21 +69,19 @@ await using nestOnExpress = start("nest-gateway", { BENCH_PLATFORM: "express" })
 await using nestOnFastify = start("nest-gateway", { BENCH_PLATFORM: "fastify" });
 await using moleculer = start("moleculer-gateway");
 
-const headers = { Authorization: `Bearer ${mesh.masterKey}` };
-
 /** Loads one chain of processes. */
-async function load(url: string, pids: readonly number[]) {
+async function load(url: string, pids: readonly number[], key = mesh.masterKey) {
   const before = await cpuSeconds(pids);
   const { requestsPerSecond, latenciesMs } = await loadHttp({
     url: `${url}${path}`,
     method: "GET",
-    headers,
+    headers: { Authorization: `Bearer ${key}` },
     connections,
     forMs,
   });
   return {
     "requests/s": requestsPerSecond,
-    "requests per CPU second of all processes": latenciesMs.length / ((await cpuSeconds(pids)) - before),
+    [perCpuSecond]: latenciesMs.length / ((await cpuSeconds(pids)) - before),
     "p50, ms": median(latenciesMs),
   };
 }
@@ -86,38 +89,42 @@ async function load(url: string, pids: readonly number[]) {
 /** A gateway and a service of a peer, which must answer the same bytes and refuse another key. */
 async function peer(gateway: Child, service: Child) {
   const url = `http://127.0.0.1:${await gateway.ready}`;
-  const answer = await fetch(`${url}${path}`, { headers });
+  const answer = await fetch(`${url}${path}`, {
+    headers: { Authorization: `Bearer ${mesh.masterKey}` },
+  });
   if ((await answer.text()) !== document) throw new Error(`another answer: ${answer.status}`);
   const refused = await fetch(`${url}${path}`, { headers: { Authorization: "Bearer wrong" } });
   if (refused.status !== 401) throw new Error(`a wrong key: ${refused.status}`);
   return () => load(url, [gateway.pid, service.pid, broker.pid]);
 }
 
+async function wholeMesh(mesh: TestMesh) {
+  const pids = Object.values(await meshProcesses(mesh));
+  return () => load(mesh.url, pids, mesh.masterKey);
+}
+
 const ours = "mesh";
-const frameworks = {
+const before = "mesh before";
+const perCpuSecond = "requests per CPU second of all processes";
+/** What the mesh must reach of each peer. */
+const goals = {
+  Moleculer: 1.2,
+  "NestJS on Express": 1.2,
+  "NestJS on Fastify": 1.2,
+  "Fastify and NATS": undefined,
+  "Express and NATS": 0.75,
+};
+const contenders: Record<string, () => Promise<Record<string, number>>> = {
+  [ours]: await wholeMesh(mesh),
+  ...(meshBefore && { [before]: await wholeMesh(meshBefore) }),
   Moleculer: await peer(moleculer, moleculerService),
   "NestJS on Express": await peer(nestOnExpress, nestService),
   "NestJS on Fastify": await peer(nestOnFastify, nestService),
-};
-const raw = {
   "Fastify and NATS": await peer(fastify, natsService),
   "Express and NATS": await peer(express, natsService),
 };
-const measured = await inTurns(rounds, {
-  [ours]: async () => load(mesh.url, Object.values(await meshProcesses(mesh))),
-  ...frameworks,
-  ...raw,
-});
+const measured = await inTurns(rounds, contenders);
 console.log(`${connections} connections, median (min–max) of ${rounds} rounds of ${forMs / 1000} s`);
-for (const name of Object.keys(frameworks) as (keyof typeof frameworks)[])
-  report(measured, {
-    ours,
-    peer: name,
-    goals: { "requests per CPU second of all processes": { ratio: 1.2 } },
-  });
-for (const name of Object.keys(raw) as (keyof typeof raw)[])
-  report(measured, {
-    ours,
-    peer: name,
-    goals: { "requests per CPU second of all processes": { ratio: 0.75 } },
-  });
+if (meshBefore) report(measured, { ours, peer: before });
+for (const [name, ratio] of Object.entries(goals))
+  report(measured, { ours, peer: name, goals: ratio === undefined ? {} : { [perCpuSecond]: { ratio } } });

@@ -36,6 +36,11 @@ export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
+/** The value that 99 of 100 do not exceed; NaN of none. */
+export function p99(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN;
+}
+
 /** `median (min–max)`. */
 function spread(values: readonly number[], digits = 0): string {
   const [middle, low, high] = [median(values), Math.min(...values), Math.max(...values)];
@@ -122,13 +127,13 @@ interface Comparison<N extends string, F extends string> {
   readonly digits?: number;
 }
 
-/** {@link reportFigures} of each figure of `ours` beside that of `peer`. */
+/** {@link reportFigures} of each figure of `peer` beside that of `ours`, which may have more. */
 export function report<N extends string, F extends string>(
   measured: Rounds<N, F>,
   { ours, peer, goals = {}, digits = 0 }: Comparison<N, F>,
 ): void {
   reportFigures(
-    (Object.keys(measured[ours]) as F[]).map((name) => {
+    (Object.keys(measured[peer]) as F[]).map((name) => {
       const goal = goals[name];
       return {
         name,

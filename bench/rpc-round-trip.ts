@@ -1,101 +1,186 @@
 /**
- * A call of a device's function over HTTP through the mesh, against MQTT.js calling the same device over the same
- * broker. `node bench/rpc-round-trip.ts [seconds]`
+ * A call of a device's function over HTTP through the mesh, against Express with MQTT.js, which does the same over the
+ * same broker, and MQTT.js alone, without HTTP. `node bench/rpc-round-trip.ts [seconds]`
  */
-import { startMesh } from "@devmesh/testkit/mesh";
-import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { connectDevice } from "@devmesh/simulator/device-connection";
+import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { startChild } from "./child.ts";
 import { loadHttp } from "./http-load.ts";
-import { inTurns, median, report } from "./measure.ts";
+import { inTurns, median, p99, report, reportFigures } from "./measure.ts";
+import { startMeshBefore } from "./mesh-before.ts";
 import { brokerPassword, createDevices } from "./mesh-tenant.ts";
+import { installPeers } from "./peers/install.ts";
+import { digestOf } from "./peers/key-check.ts";
+import { createPeerStore } from "./peers/store.ts";
 import { cpuSeconds, meshProcesses } from "./process-usage.ts";
 
 const forMs = Number(process.argv[2] ?? 3) * 1000;
 const rounds = 5;
-const params = { pin: 12, state: true };
+const crowd = 100;
+const params = JSON.stringify({ pin: 12, state: true });
 /** The only user of the broker that may publish to devices and receive their replies. */
 const bridgeUser = "rpc-bridge.devices";
+const alone = "p50 alone, ms";
+const crowded = { p50: `p50 of ${crowd} in flight, ms`, p99: `p99 of ${crowd} in flight, ms` };
+const callsPerSecond = `calls/s, ${crowd} in flight`;
+const callsPerCpuSecond = "calls per CPU second of all processes";
 
-await using mesh = await startMesh({ env: { RATE_MASTER: "1000000" } });
-const [device] = await createDevices(mesh, 1);
-if (device === undefined) throw new Error("there is no device");
+await installPeers();
+await using folder = await tempFolder();
+await using stack = new AsyncDisposableStack();
+
+/** Starts a mesh with a device `bench-0` that answers. */
+async function startCalledMesh(start: typeof startMesh): Promise<TestMesh> {
+  const mesh = stack.use(await start({ store: "sqlite", broker: "own", env: { RATE_MASTER: "1000000" } }));
+  const [device] = await createDevices(mesh, 1);
+  const echo = startChild(import.meta.resolve("./rpc-round-trip/echo-device.ts"), {
+    BENCH_MQTT_URL: mesh.mqttUrl,
+    BENCH_DEVICE_ID: device?.id,
+    BENCH_DEVICE_TOKEN: device?.token,
+  });
+  await stack.use(echo).ready;
+  return mesh;
+}
+
+const mesh = await startCalledMesh(startMesh);
 const bridgePassword = await brokerPassword(mesh, bridgeUser);
+const brokerPid = await mesh.pidOf("nats-server");
 
-await using echo = startChild(import.meta.resolve("./rpc-round-trip/echo-device.ts"), {
-  BENCH_MQTT_URL: mesh.mqttUrl,
-  BENCH_DEVICE_ID: device.id,
-  BENCH_DEVICE_TOKEN: device.token,
-});
-await echo.ready;
-await using asker = await connectMqttDevice({
-  url: mesh.mqttUrl,
-  id: bridgeUser,
-  token: bridgePassword,
-  clientId: "_bench",
-});
+const storePath = join(folder.path, "peer.db");
+createPeerStore(storePath, { id: "bench-0" }, digestOf(mesh.masterKey));
+await using log = await open(join(folder.path, "access.log"), "a");
+await using express = startChild(
+  import.meta.resolve("./peers/express-mqtt.ts"),
+  {
+    NODE_ENV: "production",
+    BENCH_STORE: storePath,
+    BENCH_MQTT_URL: mesh.mqttUrl,
+    BENCH_MQTT_USER: bridgeUser,
+    BENCH_MQTT_PASSWORD: bridgePassword,
+  },
+  log.fd,
+);
+const expressUrl = `http://127.0.0.1:${await express.ready}`;
+
 const waiting = new Map<number, () => void>();
-asker.client.on("message", (_topic, payload) => {
-  const { id } = JSON.parse(payload.toString("utf8"));
-  waiting.get(id)?.();
-});
-await asker.subscribe("+/r/bench/rpc");
+const asker = await connectDevice(
+  { url: mesh.mqttUrl, id: bridgeUser, token: bridgePassword, clientId: "_bench" },
+  (_topic, payload) => waiting.get(JSON.parse(payload.toString("utf8")).id)?.(),
+);
+stack.defer(() => asker.endAsync());
+await asker.subscribeAsync("+/r/bench/rpc");
 let lastId = 0;
 
-function askDirectly(deviceId: string): Promise<void> {
+function askDirectly(): Promise<void> {
   const id = ++lastId;
-  const frame = JSON.stringify({ id, src: `${deviceId}/r/bench`, method: "Echo", params });
+  const frame = `{"id":${id},"src":"bench-0/r/bench","method":"Echo","params":${params}}`;
   return new Promise((resolve) => {
     waiting.set(id, () => {
       waiting.delete(id);
       resolve();
     });
-    asker.client.publish(`${deviceId}/rpc`, frame);
+    asker.publish("bench-0/rpc", frame);
   });
 }
 
-/** Rates and latencies, with one call in flight and with 100. */
-async function measure(side: (inFlight: number) => Promise<readonly number[]>) {
-  const alone = await side(1);
-  const pids = Object.values(await meshProcesses(mesh));
-  const before = await cpuSeconds(pids);
+/** Latencies of MQTT.js alone. */
+async function loadDirectly(inFlight: number): Promise<readonly number[]> {
+  const latencies: number[] = [];
+  const end = performance.now() + forMs;
+  const work = async () => {
+    while (performance.now() < end) {
+      const begin = performance.now();
+      await askDirectly();
+      latencies.push(performance.now() - begin);
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, work));
+  return latencies;
+}
+
+/** Latencies of calls over HTTP, all of which must be answered with the parameters. */
+async function loadOverHttp(url: string, { masterKey }: TestMesh) {
+  const path = `${url}/api/v2/devices/bench-0/rpc/Echo`;
+  const headers = { Authorization: `Bearer ${masterKey}` };
+  const answer = await fetch(path, {
+    method: "POST",
+    headers: { ...headers, "Content-Type": "application/json" },
+    body: params,
+  });
+  if ((await answer.text()) !== params) throw new Error(`another answer: ${answer.status}`);
+  return async (connections: number) =>
+    (await loadHttp({ url: path, method: "POST", headers, body: params, connections, forMs })).latenciesMs;
+}
+
+type Figures = Readonly<Record<string, number>>;
+
+/** Rates and latencies, with one call in flight and with many; the processor time that `pids` take for these. */
+async function measure(
+  load: (inFlight: number) => Promise<readonly number[]>,
+  pids: readonly number[] | null,
+): Promise<Figures> {
+  const single = await load(1);
+  const cpuBefore = pids && (await cpuSeconds(pids));
   const begin = performance.now();
-  const crowded = await side(100);
+  const many = await load(crowd);
   const seconds = (performance.now() - begin) / 1000;
   return {
-    "p50 alone, ms": median(alone),
-    "p50 with 100 in flight, ms": median(crowded),
-    "calls/s with 100 in flight": crowded.length / seconds,
-    "calls per CPU second of the mesh": crowded.length / ((await cpuSeconds(pids)) - before),
+    [alone]: median(single),
+    [crowded.p50]: median(many),
+    [crowded.p99]: p99(many),
+    [callsPerSecond]: many.length / seconds,
+    ...(pids && { [callsPerCpuSecond]: many.length / ((await cpuSeconds(pids)) - (cpuBefore ?? 0)) }),
   };
 }
 
-const measured = await inTurns(rounds, {
-  "HTTP to device and back": () =>
-    measure(async (connections) => {
-      const { latenciesMs } = await loadHttp({
-        url: `${mesh.url}/api/v2/devices/${device.id}/rpc/Echo`,
-        method: "POST",
-        headers: { Authorization: `Bearer ${mesh.masterKey}` },
-        body: JSON.stringify(params),
-        connections,
-        forMs,
-      });
-      return latenciesMs;
-    }),
-  "MQTT.js to device and back": () =>
-    measure(async (inFlight) => {
-      const latencies: number[] = [];
-      const end = performance.now() + forMs;
-      const work = async () => {
-        while (performance.now() < end) {
-          const begin = performance.now();
-          await askDirectly(device.id);
-          latencies.push(performance.now() - begin);
-        }
-      };
-      await Promise.all(Array.from({ length: inFlight }, work));
-      return latencies;
-    }),
-});
+async function overHttp(
+  url: string,
+  mesh: TestMesh,
+  pids: readonly number[],
+): Promise<() => Promise<Figures>> {
+  const load = await loadOverHttp(url, mesh);
+  return () => measure(load, pids);
+}
+
+const throughMesh = async (mesh: TestMesh) =>
+  await overHttp(mesh.url, mesh, Object.values(await meshProcesses(mesh)));
+
+const ours = "mesh";
+const before = "mesh before";
+const overExpress = "Express and MQTT.js";
+const directly = "MQTT.js alone";
+const startBefore = await startMeshBefore();
+const contenders: Record<string, () => Promise<Figures>> = {
+  [ours]: await throughMesh(mesh),
+  ...(startBefore && { [before]: await throughMesh(await startCalledMesh(startBefore)) }),
+  [overExpress]: await overHttp(expressUrl, mesh, [express.pid, brokerPid]),
+  // The caller is this process, whose time nobody counts.
+  [directly]: () => measure(loadDirectly, null),
+};
+const measured = await inTurns(rounds, contenders);
+const valuesOf = (contender: string, figure: string) => measured[contender]?.[figure] ?? [];
+
 console.log(`median (min–max) of ${rounds} rounds of ${forMs / 1000} s`);
-report(measured, { ours: "HTTP to device and back", peer: "MQTT.js to device and back", digits: 2 });
+if (startBefore)
+  report(measured, { ours, peer: before, goals: { [callsPerCpuSecond]: { ratio: 2.5 } }, digits: 2 });
+report(measured, { ours, peer: overExpress, digits: 2 });
+report(measured, { ours, peer: directly, goals: { [callsPerSecond]: { ratio: 0.3 } }, digits: 2 });
+const [bare, p50] = [valuesOf(directly, alone), valuesOf(ours, crowded.p50)];
+reportFigures([
+  {
+    name: `${alone}, beyond ${directly}`,
+    ours: { name: ours, values: valuesOf(ours, alone).map((ms, round) => ms - (bare[round] ?? Number.NaN)) },
+    goal: { value: 1 },
+    digits: 2,
+  },
+  {
+    name: crowded.p99,
+    ours: { name: ours, values: valuesOf(ours, crowded.p99) },
+    peer: { name: crowded.p50, values: p50 },
+    goal: { ratio: 3 },
+    digits: 2,
+  },
+]);

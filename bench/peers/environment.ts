@@ -3,4 +3,6 @@ export const environment = {
   natsUrl: process.env.NATS_URL ?? "",
   storePath: process.env.BENCH_STORE ?? "",
   mqttUrl: process.env.BENCH_MQTT_URL ?? "",
+  mqttUser: process.env.BENCH_MQTT_USER ?? "",
+  mqttPassword: process.env.BENCH_MQTT_PASSWORD ?? "",
 };

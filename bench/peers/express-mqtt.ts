@@ -1,0 +1,99 @@
+/**
+ * Calls of devices by Express 5 and MQTT.js directly: HTTP, a publication, the reply of the device, HTTP. Keys are in a
+ * store of its own.
+ */
+
+import type { AddressInfo } from "node:net";
+import { Socket } from "node:net";
+import express from "express";
+import { connectAsync } from "mqtt";
+import { z } from "zod";
+import { reportReady } from "../child.ts";
+import { logRequest } from "./access-log.ts";
+import { deviceIdPattern } from "./contract.ts";
+import { environment } from "./environment.ts";
+import { createKeyCheck } from "./key-check.ts";
+import { openPeerStore } from "./store.ts";
+
+const timeoutMs = 10_000;
+const Params = z.object({
+  id: z.string().regex(deviceIdPattern),
+  method: z.string().regex(/^[\w.]{1,128}$/),
+});
+const Reply = z.object({ id: z.number(), result: z.unknown() });
+
+const store = openPeerStore(environment.storePath);
+const checkKey = createKeyCheck(async (digest) => store.readKey(digest));
+const mqtt = await connectAsync(environment.mqttUrl, {
+  protocolVersion: 4,
+  clientId: "_bench-express",
+  username: environment.mqttUser,
+  password: environment.mqttPassword,
+});
+// Nagle's algorithm would delay each publication.
+if (mqtt.stream instanceof Socket) mqtt.stream.setNoDelay(true);
+
+const waiting = new Map<number, (result: unknown) => void>();
+let lastId = 0;
+mqtt.on("message", (_topic, payload) => {
+  const reply = Reply.safeParse(JSON.parse(payload.toString("utf8")));
+  if (reply.success) waiting.get(reply.data.id)?.(reply.data.result);
+});
+await mqtt.subscribeAsync("+/r/bench-express/rpc");
+
+/** The device's result; rejects when it does not answer in time. */
+function call(deviceId: string, method: string, params: unknown): Promise<unknown> {
+  const id = ++lastId;
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      waiting.delete(id);
+    };
+    const timer = setTimeout(() => {
+      end();
+      reject(new Error("the device did not answer"));
+    }, timeoutMs);
+    waiting.set(id, (result) => {
+      end();
+      resolve(result);
+    });
+    mqtt.publish(
+      `${deviceId}/rpc`,
+      JSON.stringify({ id, src: `${deviceId}/r/bench-express`, method, params }),
+    );
+  });
+}
+
+const app = express();
+app.disable("x-powered-by");
+app.disable("etag");
+app.use((request, response, next) => {
+  const startedAtMs = performance.now();
+  response.once("finish", () =>
+    logRequest(request.method, request.route?.path ?? request.path, response.statusCode, startedAtMs),
+  );
+  next();
+});
+app.use(async (request, response, next) => {
+  const caller = await checkKey(request.headers.authorization);
+  if (caller === null) {
+    response.sendStatus(401);
+    return;
+  }
+  response.locals.caller = caller;
+  next();
+});
+app.post("/api/v2/devices/:id/rpc/:method", express.json(), async (request, response) => {
+  const params = Params.safeParse(request.params);
+  if (!params.success) {
+    response.status(400).json({ issues: params.error.issues });
+    return;
+  }
+  const { id, method } = params.data;
+  try {
+    response.json(await call(id, method, request.body));
+  } catch {
+    response.sendStatus(504);
+  }
+});
+const server = app.listen(0, "127.0.0.1", () => reportReady((server.address() as AddressInfo).port));
