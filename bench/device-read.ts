@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { type MeshOptions, startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
-import { type Child, startChild } from "./child.ts";
+import type { Child } from "./child.ts";
 import { loadHttp } from "./http-load.ts";
 import { inTurns, median, report } from "./measure.ts";
 import { startMeshBefore } from "./mesh-before.ts";
-import { installPeers } from "./peers/install.ts";
+import { installPeers, startPeer } from "./peer.ts";
 import { digestOf } from "./peers/key-check.ts";
 import { createPeerStore } from "./peers/store.ts";
 import { cpuSeconds, meshProcesses } from "./process-usage.ts";
@@ -50,14 +50,12 @@ createPeerStore(storePath, JSON.parse(document), digestOf(mesh.masterKey));
 await using broker = await startNatsServer();
 await using logs = await open(join(folder.path, "gateways.log"), "a");
 const env = {
-  NODE_ENV: "production",
   NATS_URL: broker.url,
   NATS_USER: undefined,
   NATS_PASSWORD: undefined,
   BENCH_STORE: storePath,
 };
-const start = (name: string, more: NodeJS.ProcessEnv = {}) =>
-  startChild(import.meta.resolve(`./peers/${name}.ts`), { ...env, ...more }, logs.fd);
+const start = (name: string, more: NodeJS.ProcessEnv = {}) => startPeer(name, { ...env, ...more }, logs.fd);
 
 await using natsService = start("nats-service");
 await using nestService = start("nest-service");

@@ -42,7 +42,7 @@ export function p99(values: readonly number[]): number {
 }
 
 /** `median (min–max)`. */
-function spread(values: readonly number[], digits = 0): string {
+export function spread(values: readonly number[], digits = 0): string {
   const [middle, low, high] = [median(values), Math.min(...values), Math.max(...values)];
   return `${middle.toFixed(digits)} (${low.toFixed(digits)}–${high.toFixed(digits)})`;
 }
@@ -77,18 +77,18 @@ export interface Figure {
 }
 
 /** Whether a figure is a rate, by its name: of times and sizes, less is better. */
-function higherIsBetter({ name }: Pick<Figure, "name">): boolean {
+export function higherIsBetter({ name }: Pick<Figure, "name">): boolean {
   return /\/s\b|\bper CPU second\b/.test(name);
 }
 
 /** Ours by the peer, round by round; without a peer by the value of the goal; null without either. */
-function ratiosOf({ ours, peer, goal }: Figure): readonly number[] | null {
+export function ratiosOf({ ours, peer, goal }: Figure): readonly number[] | null {
   if (peer) return ours.values.map((value, round) => value / (peer.values[round] ?? Number.NaN));
   return goal && "value" in goal && goal.value > 0 ? ours.values.map((value) => value / goal.value) : null;
 }
 
 /** Whether the goal is met; null without one. */
-function meetsGoal(figure: Figure): boolean | null {
+export function meetsGoal(figure: Figure): boolean | null {
   const { goal, ours } = figure;
   if (!goal) return null;
   const [reached, asked] =
@@ -97,7 +97,7 @@ function meetsGoal(figure: Figure): boolean | null {
 }
 
 /** A goal as the table shows it; empty without one. */
-function goalText(figure: Figure): string {
+export function goalText(figure: Figure): string {
   const { goal } = figure;
   if (!goal) return "";
   const asked = "value" in goal ? String(goal.value) : `ratio ${goal.ratio}`;

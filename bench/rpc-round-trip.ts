@@ -4,6 +4,7 @@
  */
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { connectDevice } from "@devmesh/simulator/device-connection";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
@@ -12,7 +13,7 @@ import { loadHttp } from "./http-load.ts";
 import { inTurns, median, p99, report, reportFigures } from "./measure.ts";
 import { startMeshBefore } from "./mesh-before.ts";
 import { brokerPassword, createDevices } from "./mesh-tenant.ts";
-import { installPeers } from "./peers/install.ts";
+import { installPeers, startPeer } from "./peer.ts";
 import { digestOf } from "./peers/key-check.ts";
 import { createPeerStore } from "./peers/store.ts";
 import { cpuSeconds, meshProcesses } from "./process-usage.ts";
@@ -34,7 +35,9 @@ await using stack = new AsyncDisposableStack();
 
 /** Starts a mesh with a device `bench-0` that answers. */
 async function startCalledMesh(start: typeof startMesh): Promise<TestMesh> {
-  const mesh = stack.use(await start({ store: "sqlite", broker: "own", env: { RATE_MASTER: "1000000" } }));
+  // One key makes all calls, and one device answers them.
+  const env = { RATE_MASTER: "1000000", DEVICE_RATE_MESSAGES: "1000000", DEVICE_RATE_BYTES: "1000000000" };
+  const mesh = stack.use(await start({ store: "sqlite", broker: "own", env }));
   const [device] = await createDevices(mesh, 1);
   const echo = startChild(import.meta.resolve("./rpc-round-trip/echo-device.ts"), {
     BENCH_MQTT_URL: mesh.mqttUrl,
@@ -52,10 +55,9 @@ const brokerPid = await mesh.pidOf("nats-server");
 const storePath = join(folder.path, "peer.db");
 createPeerStore(storePath, { id: "bench-0" }, digestOf(mesh.masterKey));
 await using log = await open(join(folder.path, "access.log"), "a");
-await using express = startChild(
-  import.meta.resolve("./peers/express-mqtt.ts"),
+await using express = startPeer(
+  "express-mqtt",
   {
-    NODE_ENV: "production",
     BENCH_STORE: storePath,
     BENCH_MQTT_URL: mesh.mqttUrl,
     BENCH_MQTT_USER: bridgeUser,
@@ -97,7 +99,10 @@ async function loadDirectly(inFlight: number): Promise<readonly number[]> {
       latencies.push(performance.now() - begin);
     }
   };
-  await Promise.all(Array.from({ length: inFlight }, work));
+  const late = sleep(2 * forMs + 5_000, undefined, { ref: false }).then(() => {
+    throw new Error("the device does not answer");
+  });
+  await Promise.race([Promise.all(Array.from({ length: inFlight }, work)), late]);
   return latencies;
 }
 

@@ -10,6 +10,7 @@ const programs = {
   device: { path: "tools/simulator/src/device.ts", ownSession: false },
   fleet: { path: "tools/simulator/src/fleet.ts", ownSession: false },
   test: { path: "tools/test-run/src/run-tests.ts", ownSession: false },
+  bench: { path: "bench/run.ts", ownSession: false },
 };
 
 const [name, ...args] = process.argv.slice(2);

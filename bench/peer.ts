@@ -2,10 +2,16 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type Child, startChild } from "./child.ts";
 
-const folder = import.meta.dirname;
+const folder = join(import.meta.dirname, "peers");
 
-/** Runs `npm ci` in this folder unless it holds what its lock file names: the root installs no peers. */
+/** Runs a module of `bench/peers` in production, with its log in the file of a descriptor. */
+export function startPeer(name: string, env: NodeJS.ProcessEnv, log: number): Child {
+  return startChild(import.meta.resolve(`./peers/${name}.ts`), { NODE_ENV: "production", ...env }, log);
+}
+
+/** Runs `npm ci` in `bench/peers` unless it holds what its lock file names: the root installs no peers. */
 export async function installPeers(): Promise<void> {
   if (await isInstalled()) return;
   console.log("Installing the peers (npm ci in bench/peers, once).");

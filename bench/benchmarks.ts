@@ -1,0 +1,36 @@
+import type { Requirement } from "./requirements.ts";
+
+/** A benchmark as `npm run bench` runs it. */
+export interface Benchmark {
+  /** Of its module in this folder. */
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly needs?: Requirement;
+  /** Why it runs only when it is named. */
+  readonly byHand?: string;
+}
+
+/** All benchmarks, in the order in which they run. Together they take less than 15 minutes. */
+export const benchmarks: readonly Benchmark[] = [
+  { name: "device-read", args: ["1.5"], needs: "peers" },
+  { name: "rpc-round-trip", args: ["1.5"], needs: "peers" },
+  { name: "gateway-replicas", args: ["2"] },
+  { name: "mqtt-logins", args: [] },
+  { name: "memory", args: [] },
+  { name: "broker-sync", args: [] },
+  { name: "data-ingest", args: ["100000"] },
+  { name: "data-query", args: ["200000"] },
+  {
+    name: "dashboard",
+    args: [],
+    needs: "chromium",
+    byHand: "any other work on the machine shows in its frames",
+  },
+  { name: "attack", args: [], byHand: "five attacks and the quiet phases between them take ten minutes" },
+  {
+    name: "data-stores",
+    args: [],
+    needs: "mongodb",
+    byHand: "a million records in two stores take ten minutes",
+  },
+];
