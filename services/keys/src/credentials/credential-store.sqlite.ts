@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import { GroupCommit } from "@devmesh/store/group-commit";
-import { inTransaction, unlessAborted } from "@devmesh/store/sqlite";
+import { unlessAborted } from "@devmesh/store/sqlite";
 import type { CredentialStore, SeenClient, StoredCredentials } from "./credential-store.ts";
 
 interface Row {
@@ -13,9 +13,9 @@ interface Row {
   readonly public_key_sealed: Uint8Array;
 }
 
-/** Writes the client ids of concurrent logins in one commit (ADR 13). */
+/** Concurrent writes share a commit and keep their order (ADR 13). */
 export interface SqliteCredentialStore extends CredentialStore {
-  /** Writes the client ids that wait. */
+  /** Commits the writes that wait. */
   flush(): void;
 }
 
@@ -62,28 +62,29 @@ export function createSqliteCredentialStore(db: DatabaseSync): SqliteCredentialS
 
   return {
     flush: () => commits.flush(),
-    issue: unlessAborted(({ deviceId, epoch, token, publicKey }) => {
-      insert.run(deviceId, epoch, token.digest, token.sealed, publicKey.digest, publicKey.sealed);
-      return credentialsOf(find.get(deviceId)) ?? "revoked";
-    }),
+    issue: ({ deviceId, epoch, token, publicKey }, signal) =>
+      commits.run(() => {
+        insert.run(deviceId, epoch, token.digest, token.sealed, publicKey.digest, publicKey.sealed);
+        return credentialsOf(find.get(deviceId)) ?? "revoked";
+      }, signal),
     find: unlessAborted((deviceId) => credentialsOf(find.get(deviceId))),
     findByPublicKey: unlessAborted((digest) => {
       const row = findByPublicKey.get(digest);
       return row === undefined ? null : { deviceId: row.device_id as string };
     }),
     isKnown: unlessAborted((deviceId) => find.get(deviceId) !== undefined),
-    replace: unlessAborted((deviceId, epoch, secrets) => {
-      const [statement, { digest, sealed }] =
-        "token" in secrets ? [replaceToken, secrets.token] : [replacePublicKey, secrets.publicKey];
-      return statement.run(digest, sealed, deviceId, epoch).changes === 1;
-    }),
-    revoke: unlessAborted((deviceId) =>
-      inTransaction(db, () => {
+    replace: (deviceId, epoch, secrets, signal) =>
+      commits.run(() => {
+        const [statement, { digest, sealed }] =
+          "token" in secrets ? [replaceToken, secrets.token] : [replacePublicKey, secrets.publicKey];
+        return statement.run(digest, sealed, deviceId, epoch).changes === 1;
+      }, signal),
+    revoke: (deviceId, signal) =>
+      commits.run(() => {
         revoke.run(deviceId);
         return clientIds.all(deviceId).map(({ client_id }) => client_id as string);
-      }),
-    ),
-    forget: unlessAborted((deviceId) => void forget.run(deviceId)),
+      }, signal),
+    forget: (deviceId, signal) => commits.run(() => void forget.run(deviceId), signal),
     findLogin: unlessAborted((deviceId, clientId) => {
       const row = findLogin.get(clientId, deviceId);
       if (row === undefined) return null;

@@ -22,15 +22,18 @@ export function createDeviceCredentials({
     /** Two calls at a time, or one repeated after a lost answer, get the same secrets. */
     async issueCredentials({ device_id }, context) {
       const issue = { deviceId: device_id, epoch: randomUUID() };
+      const token = createSecret("device");
+      const public_key = createSecret("public_key");
       const issued = await store.credentials.issue(
         {
           ...issue,
-          token: encrypted(issue, "token", createSecret("device")),
-          publicKey: encrypted(issue, "public_key", createSecret("public_key")),
+          token: encrypted(issue, "token", token),
+          publicKey: encrypted(issue, "public_key", public_key),
         },
         context.signal,
       );
-      return issued === "revoked" ? context.fail("credentials_revoked") : open(issued);
+      if (issued === "revoked") return context.fail("credentials_revoked");
+      return issued.epoch === issue.epoch ? { token, public_key } : open(issued);
     },
 
     async readCredentials({ device_id }, context) {

@@ -2,6 +2,7 @@ import {
   createCipheriv,
   createDecipheriv,
   createHmac,
+  createSecretKey,
   hkdfSync,
   randomBytes,
   timingSafeEqual,
@@ -34,7 +35,8 @@ export function createEncryption(encryptionKey: Uint8Array): Encryption {
   if (encryptionKey.length !== 32) throw new RangeError("an encryption key has 32 bytes");
   const derive = (purpose: string, bytes: number) =>
     Buffer.from(hkdfSync("sha256", encryptionKey, "", `devmesh keys ${purpose}`, bytes));
-  const secretKey = derive("sealing", 32);
+  // As a key object: `node:crypto` would make one of the bytes at each use.
+  const secretKey = createSecretKey(derive("sealing", 32));
   const keyId = derive("key id", keyIdBytes);
   const confirmationKey = derive("confirmation", 32);
 
