@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { expect, test } from "@jest/globals";
@@ -21,5 +22,22 @@ test("a second replica on the same SQLite store is refused", async () => {
   await using folder = await tempFolder();
   const store = openSqliteKeyStore(join(folder.path, "keys.db"));
   expect(() => openSqliteKeyStore(join(folder.path, "keys.db"))).toThrow(/one replica/);
+  await store.close();
+});
+
+test("credentials revoked right after a call that issues them are gone", async () => {
+  await using folder = await tempFolder();
+  const store = openSqliteKeyStore(join(folder.path, "keys.db"));
+  const { credentials } = store;
+  const { signal } = new AbortController();
+  const secret = () => ({ digest: Buffer.from(randomUUID()), sealed: Buffer.from(randomUUID()) });
+  const issued = { deviceId: "pump-1", epoch: randomUUID(), token: secret(), publicKey: secret() };
+  await Promise.all([
+    credentials.issue(issued, signal),
+    credentials.revoke("pump-1", signal),
+    credentials.forget("pump-1", signal),
+  ]);
+  expect(await credentials.find("pump-1", signal)).toBeNull();
+  expect(await credentials.isKnown("pump-1", signal)).toBe(false);
   await store.close();
 });
