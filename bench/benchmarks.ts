@@ -14,7 +14,8 @@ export interface Benchmark {
 export const benchmarks: readonly Benchmark[] = [
   { name: "device-read", args: ["1.5"], needs: "peers" },
   { name: "rpc-round-trip", args: ["1.5"], needs: "peers" },
-  { name: "gateway-replicas", args: ["2"] },
+  { name: "replicas", args: ["1"] },
+  { name: "mesh-start", args: ["3"] },
   { name: "mqtt-logins", args: [] },
   { name: "memory", args: [] },
   { name: "broker-sync", args: [] },
