@@ -11,6 +11,7 @@ import type { Child } from "./child.ts";
 import { loadHttp } from "./http-load.ts";
 import { inTurns, median, report } from "./measure.ts";
 import { startMeshBefore } from "./mesh-before.ts";
+import { withoutRateLimits } from "./mesh-tenant.ts";
 import { installPeers, startPeer } from "./peer.ts";
 import { digestOf } from "./peers/key-check.ts";
 import { createPeerStore } from "./peers/store.ts";
@@ -22,7 +23,7 @@ const connections = 100;
 
 await installPeers();
 await using folder = await tempFolder();
-const options: MeshOptions = { store: "sqlite", broker: "own", env: { RATE_MASTER: "1000000" } };
+const options: MeshOptions = { store: "sqlite", broker: "own", env: withoutRateLimits };
 await using mesh = await startMesh(options);
 const startBefore = await startMeshBefore();
 await using meshBefore = (await startBefore?.(options)) ?? null;

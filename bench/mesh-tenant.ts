@@ -1,6 +1,14 @@
 import { dataFolder } from "@devmesh/launcher/mesh/data-folder";
 import { readInstallation } from "@devmesh/launcher/mesh/installation";
 import type { TestMesh } from "@devmesh/testkit/mesh";
+import { type Child, startChild } from "./child.ts";
+
+/** Settings of a mesh in which one key makes all requests and one device answers all calls. */
+export const withoutRateLimits = {
+  RATE_MASTER: "1000000",
+  DEVICE_RATE_MESSAGES: "1000000",
+  DEVICE_RATE_BYTES: "1000000000",
+};
 
 /** What a device logs in with. */
 export interface Credentials {
@@ -22,6 +30,18 @@ export async function createDevices(mesh: TestMesh, count: number): Promise<Cred
   };
   await Promise.all(Array.from({ length: 10 }, work));
   return created;
+}
+
+/** Creates a device `bench-0`, which answers each call with its parameters in a process of its own. */
+export async function startEchoDevice(mesh: TestMesh): Promise<Child> {
+  const [device] = await createDevices(mesh, 1);
+  const child = startChild(import.meta.resolve("./rpc-round-trip/echo-device.ts"), {
+    BENCH_MQTT_URL: mesh.mqttUrl,
+    BENCH_DEVICE_ID: device?.id,
+    BENCH_DEVICE_TOKEN: device?.token,
+  });
+  await child.ready;
+  return child;
 }
 
 /** A sequence that several iterators share. */

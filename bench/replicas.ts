@@ -5,17 +5,14 @@
 import type { ServiceName } from "@devmesh/contracts/mesh";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { type Replica, startReplica } from "@devmesh/testkit/replica";
-import { startChild } from "./child.ts";
 import { type HttpLoadOptions, loadHttp } from "./http-load.ts";
 import { inTurns, report } from "./measure.ts";
-import { createDevices } from "./mesh-tenant.ts";
+import { startEchoDevice, withoutRateLimits } from "./mesh-tenant.ts";
 import { cpuSeconds, meshProcesses } from "./process-usage.ts";
 
 const forMs = Number(process.argv[2] ?? 4) * 1000;
 const rounds = 3;
 const connections = 50;
-// One key makes all requests, and one device answers all calls.
-const env = { RATE_MASTER: "1000000", DEVICE_RATE_MESSAGES: "1000000", DEVICE_RATE_BYTES: "1000000000" };
 
 const path = "/api/v2/devices/bench-0";
 const read = { unit: "requests", path, method: "GET" } as const;
@@ -24,20 +21,14 @@ type Work = typeof read | typeof call;
 
 /** What two replicas of a service do, and what one does. */
 async function compare(service: ServiceName, work: Work, store: "sqlite" | "mongodb"): Promise<void> {
-  await using mesh = await startMesh({ store, broker: "own", env });
-  const [device] = await createDevices(mesh, 1);
-  await using echo = startChild(import.meta.resolve("./rpc-round-trip/echo-device.ts"), {
-    BENCH_MQTT_URL: mesh.mqttUrl,
-    BENCH_DEVICE_ID: device?.id,
-    BENCH_DEVICE_TOKEN: device?.token,
-  });
-  await echo.ready;
+  await using mesh = await startMesh({ store, broker: "own", env: withoutRateLimits });
+  await using _echo = await startEchoDevice(mesh);
   const [ours, peer] = [`two ${service}`, `one ${service}`];
   const measured = await inTurns(rounds, {
     [ours]: async () => {
       const { storeUrl } = mesh;
       await using replica = await startReplica(mesh.dataDir, service, {
-        ...env,
+        ...withoutRateLimits,
         ...(storeUrl && { STORE_URL: storeUrl }),
       });
       return await load(mesh, work, replica);

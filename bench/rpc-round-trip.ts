@@ -8,11 +8,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connectDevice } from "@devmesh/simulator/device-connection";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
-import { startChild } from "./child.ts";
 import { loadHttp } from "./http-load.ts";
 import { inTurns, median, p99, report, reportFigures } from "./measure.ts";
 import { startMeshBefore } from "./mesh-before.ts";
-import { brokerPassword, createDevices } from "./mesh-tenant.ts";
+import { brokerPassword, startEchoDevice, withoutRateLimits } from "./mesh-tenant.ts";
 import { installPeers, startPeer } from "./peer.ts";
 import { digestOf } from "./peers/key-check.ts";
 import { createPeerStore } from "./peers/store.ts";
@@ -35,16 +34,8 @@ await using stack = new AsyncDisposableStack();
 
 /** Starts a mesh with a device `bench-0` that answers. */
 async function startCalledMesh(start: typeof startMesh): Promise<TestMesh> {
-  // One key makes all calls, and one device answers them.
-  const env = { RATE_MASTER: "1000000", DEVICE_RATE_MESSAGES: "1000000", DEVICE_RATE_BYTES: "1000000000" };
-  const mesh = stack.use(await start({ store: "sqlite", broker: "own", env }));
-  const [device] = await createDevices(mesh, 1);
-  const echo = startChild(import.meta.resolve("./rpc-round-trip/echo-device.ts"), {
-    BENCH_MQTT_URL: mesh.mqttUrl,
-    BENCH_DEVICE_ID: device?.id,
-    BENCH_DEVICE_TOKEN: device?.token,
-  });
-  await stack.use(echo).ready;
+  const mesh = stack.use(await start({ store: "sqlite", broker: "own", env: withoutRateLimits }));
+  stack.use(await startEchoDevice(mesh));
   return mesh;
 }
 
@@ -162,7 +153,7 @@ const contenders: Record<string, () => Promise<Figures>> = {
   [ours]: await throughMesh(mesh),
   ...(startBefore && { [before]: await throughMesh(await startCalledMesh(startBefore)) }),
   [overExpress]: await overHttp(expressUrl, mesh, [express.pid, brokerPid]),
-  // The caller is this process, whose time nobody counts.
+  // The caller is this process, which also generates the load: its time is not counted.
   [directly]: () => measure(loadDirectly, null),
 };
 const measured = await inTurns(rounds, contenders);

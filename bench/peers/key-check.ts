@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 
-/** Whom a key belongs to, as far as a peer must know. */
+/** The owner of a key. */
 export interface Caller {
   readonly keyId: string;
 }
