@@ -27,7 +27,7 @@ export const benchmarks: readonly Benchmark[] = [
     needs: "chromium",
     byHand: "any other work on the machine shows in its frames",
   },
-  { name: "attack", args: [], byHand: "five attacks and the quiet phases between them take ten minutes" },
+  { name: "attack", args: ["20"], byHand: "five attacks and the quiet phases between them take ten minutes" },
   {
     name: "data-stores",
     args: [],
