@@ -1,9 +1,7 @@
 import type { Bus } from "@devmesh/service-kit/bus";
+import { isNoResponders } from "@devmesh/service-kit/requests";
 import { subjectToken } from "@devmesh/service-kit/subjects";
 import { createInbox } from "@nats-io/nats-core";
-
-/** Status of the message with which the broker answers a publication without a subscriber. */
-const noResponders = 503;
 
 /** Publishes to devices at QoS 0. */
 export interface DeviceSender {
@@ -23,7 +21,7 @@ export function createDeviceSender(bus: Bus, onNoSubscriber: (deviceId: string) 
   connection.subscribe(`${inbox}*`, {
     callback: (error, msg) => {
       if (error !== null) bus.log.error({ err: error }, "missing subscribers cannot be detected");
-      else if (msg.headers?.code === noResponders) onNoSubscriber(msg.subject.slice(inbox.length));
+      else if (isNoResponders(msg)) onNoSubscriber(msg.subject.slice(inbox.length));
     },
   });
 

@@ -46,6 +46,26 @@ export function createLogger({ service, level, replica, destination }: LoggerOpt
     serializers: { err: describeError },
     redact: { paths: redactedPaths, censor: "[redacted]" },
   };
-  // Synchronous: buffered lines would block the exit of a process whose reader is gone.
-  return pino(options, destination ?? pino.destination({ dest: 1, sync: true }));
+  return pino(options, destination ?? stdoutByTurns());
+}
+
+/**
+ * Writes the lines of one turn of the event loop together. The write is synchronous: buffered lines would block the exit
+ * of a process whose reader is gone.
+ */
+function stdoutByTurns(): { write(line: string): void } {
+  const stdout = pino.destination({ dest: 1, sync: true });
+  let lines = "";
+  const flush = () => {
+    const batch = lines;
+    lines = "";
+    if (batch !== "") stdout.write(batch);
+  };
+  process.on("exit", flush);
+  return {
+    write(line) {
+      if (lines === "") setImmediate(flush);
+      lines += line;
+    },
+  };
 }

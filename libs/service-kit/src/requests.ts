@@ -1,4 +1,4 @@
-import { errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/nats-core";
+import { createInbox, errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/nats-core";
 import { isReason } from "./errors.ts";
 
 /** One request on the bus. */
@@ -28,24 +28,35 @@ interface PendingRequest {
   settle(reply: Msg | null, error?: unknown): void;
 }
 
-const noResponders = 503;
+/** Whether a message is the broker's answer to a publication on a subject without a subscriber. */
+export function isNoResponders(msg: Msg): boolean {
+  return msg.data.length === 0 && msg.headers?.code === 503;
+}
 
 /**
  * Requests over one inbox of the connection. The client's own `request` builds an error with its stack for each reply
  * that arrives, and several promises for each request: 3 % of the gateway's time and 7 % of the bridge's.
+ * It also writes each request by itself, which takes half of the broker's time; here all of one turn of the event loop
+ * leave together.
  */
 export function createRequests(connection: NatsConnection, inboxPrefix: string) {
   const pending = new Map<string, PendingRequest>();
-  const inbox = `${inboxPrefix}.${crypto.randomUUID().replaceAll("-", "")}.`;
+  const inbox = `${createInbox(inboxPrefix)}.`;
   let lastToken = 0;
+  let unsent: (() => void)[] = [];
+
+  function sendTogether(): void {
+    const publications = unsent;
+    unsent = [];
+    for (const publish of publications) publish();
+  }
 
   connection.subscribe(`${inbox}*`, {
     callback: (error, msg) => {
       if (error !== null) return failAll(error);
       const request = pending.get(msg.subject.slice(inbox.length));
       if (request === undefined) return;
-      if (msg.data.length === 0 && msg.headers?.code === noResponders)
-        request.settle(null, new errors.NoRespondersError(request.subject));
+      if (isNoResponders(msg)) request.settle(null, new errors.NoRespondersError(request.subject));
       else request.settle(msg);
     },
   });
@@ -71,11 +82,15 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
       };
       pending.set(token, { subject, settle });
       signal?.addEventListener("abort", onAbort);
-      try {
-        connection.publish(subject, body, { reply: inbox + token, ...(headers && { headers }) });
-      } catch (error) {
-        settle(null, error);
-      }
+      const publish = () => {
+        if (!pending.has(token)) return;
+        try {
+          connection.publish(subject, body, { reply: inbox + token, ...(headers && { headers }) });
+        } catch (error) {
+          settle(null, error);
+        }
+      };
+      if (unsent.push(publish) === 1) setImmediate(sendTogether);
     });
 
   return {

@@ -29,6 +29,25 @@ async function bundle(service: string): Promise<void> {
     format: "esm",
     entryFileNames: "[name].js",
     chunkFileNames: "[name]-[hash].js",
+    plugins: [{ name: "built-in modules", renderChunk: withoutFacades }],
   });
   await build.close();
+}
+
+/**
+ * Imports built-in modules without their ES facade, for which Node reads each member of them: `node:http` then loads
+ * undici, which takes 14 MB of each process.
+ */
+function withoutFacades(code: string): string {
+  return code.replaceAll(
+    /^import (?:([\w$]+),? )?(?:\{ (.+) \} )?from "(node:[\w/]+)";$/gm,
+    (_, whole?: string, members?: string, module?: string) => {
+      const builtin = `process.getBuiltinModule("${module}")`;
+      const names = members?.replaceAll(" as ", ": ");
+      return [
+        ...(whole === undefined ? [] : [`const ${whole} = ${builtin};`]),
+        ...(names === undefined ? [] : [`const { ${names} } = ${builtin};`]),
+      ].join(" ");
+    },
+  );
 }
