@@ -38,7 +38,7 @@ export function createChecks(route: RouteDeclaration, options: CheckOptions): Ch
     const { request } = exchange;
     const parameters = parseQuery(queryStringOf(request.url));
     await checkCaller(exchange, parameters);
-    if (params !== undefined) exchange.params = checkParams(route, params, request.params);
+    if (params !== undefined) exchange.params = checkParams(route, params, exchange.pathParams);
     const violations: Violation[] = [];
     if (query !== undefined) exchange.query = parsed(query, parameters, "/query", violations);
     if (body !== undefined) {
@@ -68,12 +68,7 @@ function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) 
       addressRate.take(exchange.address, exchange.headers);
       throw new RequestRefused("key_missing");
     }
-    const attempt = {
-      address: exchange.address,
-      trace: exchange.trace,
-      requestId: exchange.requestId,
-    };
-    const found = authenticate(key, attempt);
+    const found = authenticate(key, exchange);
     const { principal, keyId, expiresAtMs } = found instanceof Promise ? await found : found;
     exchange.keyKind = principal.kind;
     const rate = principal.kind === "master" ? masterRate : keyRate;
@@ -88,7 +83,8 @@ function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) 
     exchange.keyId = keyId;
     if (!stream) return;
     // Failed attempts of others at the same address must not keep the stream of a revoked key open.
-    const again = { ...attempt, address: `listener ${keyId}` };
+    const { trace, requestId } = exchange;
+    const again = { address: `listener ${keyId}`, trace, requestId };
     exchange.caller = { keyId, expiresAtMs, verifyAgain: () => authenticate(key, again) };
   };
 }

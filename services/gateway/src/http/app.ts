@@ -1,7 +1,8 @@
+import { IncomingMessage, type ServerResponse } from "node:http";
 import { api, type Operation } from "@devmesh/contracts/rest/api";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from "express";
+import express, { type ErrorRequestHandler, type Request } from "express";
 import { createAuthentication } from "../auth/authenticate.ts";
 import type { KeyCache } from "../auth/key-cache.ts";
 import type { PermissionCache } from "../auth/permission-cache.ts";
@@ -25,9 +26,10 @@ import { createEndpoints } from "./endpoint.ts";
 import { RequestRefused } from "./gateway-errors.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
 import type { HttpMetrics } from "./http-metrics.ts";
-import { mount, mountPublic, type RouteHandler } from "./mount.ts";
+import { type AddPath, mount, mountPublic, type PathHandler, type RouteHandler } from "./mount.ts";
 import { plainPageSecurity } from "./page-security.ts";
 import { maxBodyBytes } from "./request-body.ts";
+import { RouteTable } from "./route-table.ts";
 import { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** Most rate limit buckets of each kind. */
@@ -51,7 +53,17 @@ export interface AppOptions {
   readonly stopping: () => boolean;
 }
 
-/** The public API as an Express application. */
+/** What answers the requests of a server. */
+export interface App {
+  /** The class of its requests: Express would exchange the prototype of each. */
+  readonly IncomingMessage: typeof IncomingMessage;
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+}
+
+/**
+ * The public API and the pages. Paths of the API are found in a table; Express routes the pages, the reference and the
+ * dashboard.
+ */
 export function createApp({
   settings,
   clients,
@@ -64,7 +76,7 @@ export function createApp({
   readMesh,
   meshListeners,
   stopping,
-}: AppOptions): Express {
+}: AppOptions): App {
   const rate = (name: string, perSecond: number) => new RateLimit({ name, perSecond, maxBuckets, clock });
   const addressRate = rate("address", settings.RATE_ANONYMOUS);
   const crossOrigin = createCrossOrigin(settings.CORS_ORIGINS);
@@ -98,10 +110,14 @@ export function createApp({
   app.set("trust proxy", settings.TRUST_PROXY);
   app.set("query parser", false);
 
-  app.use(requireHost);
+  const table = new RouteTable<PathHandler>();
+  const add: AddPath = (path, handler) => {
+    if (path.startsWith("/api/")) table.add(path, handler);
+    else app.all(path, (request, response) => handler(request, response));
+  };
   app.use(api.confirmCustomer.path, plainPageSecurity());
   // The checks of a route turn an exchange into the request that its handler is typed for.
-  mount(app, api, handlers as unknown as Readonly<Record<Operation, RouteHandler>>, {
+  mount(add, api, handlers as unknown as Readonly<Record<Operation, RouteHandler>>, {
     endpoint,
     checks: {
       authenticate: createAuthentication({
@@ -118,35 +134,47 @@ export function createApp({
     crossOrigin,
     present: presentationOf,
   });
-  mountReference(app, { endpoint, crossOrigin, publicUrl: settings.PUBLIC_URL });
+  mountReference(app, add, { endpoint, crossOrigin, publicUrl: settings.PUBLIC_URL });
   mountDashboard(app, followDashboard(settings.WEB_DIR, clock), endpoint);
-  mountPublic(app, "/", () => ({ status: 302, headers: { Location: "/docs" } }), { endpoint, crossOrigin });
-  app.use(
-    endpoint("(unknown)", () => {
-      throw new RequestRefused("route_not_found");
-    }),
-  );
-  app.use(afterExpress(endpoint));
-  return app;
+  mountPublic(add, "/", () => ({ status: 302, headers: { Location: "/docs" } }), {
+    endpoint,
+    crossOrigin,
+  });
+  const unknown = endpoint("(unknown)", () => {
+    throw new RequestRefused("route_not_found");
+  });
+  app.use((request, response) => unknown(request, response));
+  const refuse = (error: unknown, request: Request, response: ServerResponse) =>
+    void endpoint("(unreadable)", () => {
+      throw error;
+    })(request, response);
+  const afterExpress: ErrorRequestHandler = (error, request, response, next) =>
+    response.headersSent ? next(error) : refuse(error, request, response);
+  app.use(afterExpress);
+
+  class ExpressRequest extends IncomingMessage {}
+  Object.setPrototypeOf(ExpressRequest.prototype, app.request);
+  return {
+    IncomingMessage: ExpressRequest,
+    handle(incoming, response) {
+      const request = incoming as Request;
+      let found: ReturnType<typeof table.find>;
+      try {
+        assertHost(request);
+        found = table.find(request.url);
+      } catch (error) {
+        return refuse(error, request, response);
+      }
+      if (found === undefined) app(request, response);
+      else found.value(request, response, found.params);
+    },
+  };
 }
 
 /** HTTP/1.1 needs exactly one `Host` header (RFC 9112, 3.2). */
-const requireHost: RequestHandler = ({ rawHeaders, httpVersion }, _response, next) => {
-  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host");
-  const refused = hosts.length > 1 || (hosts.length === 0 && httpVersion === "1.1");
-  next(
-    refused ? new RequestRefused("request_malformed", { detail: "One `Host` header is needed." }) : undefined,
-  );
-};
-
-/** Answers errors before any route: no host, or a path that cannot be decoded. */
-function afterExpress(endpoint: ReturnType<typeof createEndpoints>): ErrorRequestHandler {
-  return (error: unknown, request, response, next) => {
-    if (response.headersSent) return next(error);
-    const refusal =
-      error instanceof URIError ? new RequestRefused("path_malformed", { cause: error }) : error;
-    void endpoint("(unreadable)", () => {
-      throw refusal;
-    })(request, response);
-  };
+function assertHost({ rawHeaders, httpVersion }: IncomingMessage): void {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === "host") hosts++;
+  if (hosts > 1 || (hosts === 0 && httpVersion === "1.1"))
+    throw new RequestRefused("request_malformed", { detail: "One `Host` header is needed." });
 }

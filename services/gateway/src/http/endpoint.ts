@@ -1,6 +1,7 @@
+import type { ServerResponse } from "node:http";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
-import type { Request, Response } from "express";
+import type { Request } from "express";
 import type { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { CrossOrigin } from "./cross-origin.ts";
 import { Exchange } from "./exchange.ts";
@@ -9,6 +10,7 @@ import type { HttpMetrics } from "./http-metrics.ts";
 import { type ProblemAnswer, problemOf } from "./problem.ts";
 import type { Reply } from "./reply.ts";
 import { ClientGone } from "./request-body.ts";
+import type { PathParams } from "./route-table.ts";
 import { isStreamed, writeReply } from "./write-reply.ts";
 
 /** Bytes beyond which an answer is large. */
@@ -29,10 +31,10 @@ export interface EndpointOptions {
 
 export type PresentProblem = (exchange: Exchange, answer: ProblemAnswer) => Reply;
 
-export type Endpoint = (request: Request, response: Response) => Promise<void>;
+export type Endpoint = (request: Request, response: ServerResponse, params?: PathParams) => Promise<void>;
 
 /**
- * Makes Express handlers of functions that answer an exchange: errors become problems; each request is logged and
+ * Makes handlers of functions that answer an exchange: errors become problems; each request is logged and
  * measured once, under its route's pattern. Path and query are never logged.
  */
 export function createEndpoints(options: EndpointOptions) {
@@ -46,8 +48,8 @@ export function createEndpoints(options: EndpointOptions) {
     answer: (exchange: Exchange) => Reply | Promise<Reply>,
     present: PresentProblem = presentJson,
   ): Endpoint {
-    return async (request, response) => {
-      const exchange = new Exchange(request, response, exchangeOptions);
+    return async (request, response, params = {}) => {
+      const exchange = new Exchange(request, response, params, exchangeOptions);
       metrics.began();
       let failure: unknown;
       let release: (() => void) | undefined;

@@ -1,13 +1,15 @@
+import type { ServerResponse } from "node:http";
 import type { Json } from "@devmesh/contracts/model/json";
 import type { Principal, PrincipalKind } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { type CallContext, createCallContext, type OpenCallContext } from "@devmesh/service-kit/context";
 import { continueTrace, type TraceContext, traceHeader } from "@devmesh/service-kit/trace";
-import type { Request, Response } from "express";
+import type { Request } from "express";
 import type { VerifiedKey } from "../auth/key-cache.ts";
 import { type Charge, rateAddress } from "../auth/rate-limit.ts";
 import type { Within } from "./handlers.ts";
 import { ClientGone } from "./request-body.ts";
+import type { PathParams } from "./route-table.ts";
 
 const wellFormedRequestId = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -26,7 +28,9 @@ export interface Caller extends Pick<VerifiedKey, "keyId" | "expiresAtMs"> {
 /** One request and its answer. The checks of a route fill it in; handlers receive it as `ApiRequest`. */
 export class Exchange {
   readonly request: Request;
-  readonly response: Response;
+  readonly response: ServerResponse;
+  /** As in the path; `params` is what the route's schema makes of them. */
+  readonly pathParams: PathParams;
   readonly startedAtMs: number;
   readonly trace: TraceContext;
   /** Taken from `X-Request-Id` when that is well-formed, else the trace's id. */
@@ -55,9 +59,10 @@ export class Exchange {
     return rateAddress(this.request.ip);
   }
 
-  constructor(request: Request, response: Response, options: ExchangeOptions) {
+  constructor(request: Request, response: ServerResponse, pathParams: PathParams, options: ExchangeOptions) {
     this.request = request;
     this.response = response;
+    this.pathParams = pathParams;
     this.#options = options;
     this.startedAtMs = options.clock.monotonicMs();
     const { headers } = request;

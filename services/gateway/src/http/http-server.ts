@@ -4,12 +4,12 @@ import type { Duplex } from "node:stream";
 import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
 import { listen } from "@devmesh/service-kit/listen";
 import type { Logger } from "@devmesh/service-kit/logger";
-import type { Express } from "express";
+import type { App } from "./app.ts";
 import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
 import { problemOf } from "./problem.ts";
 
 export interface HttpServerOptions {
-  readonly app: Express;
+  readonly app: App;
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
@@ -41,18 +41,22 @@ const limits = {
 /** Starts to listen; rejects when the address is taken. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { app, host, port, socketTimeoutMs, clock, log } = options;
-  const server = createServer({ ...limits, shouldUpgradeCallback: asksForWebSocket }, app);
+  const { IncomingMessage, handle } = app;
+  const server = createServer(
+    { ...limits, IncomingMessage, shouldUpgradeCallback: asksForWebSocket },
+    handle,
+  );
   server.timeout = socketTimeoutMs;
   // The reader of the body sends `100 Continue`.
-  server.on("checkContinue", app);
+  server.on("checkContinue", handle);
   // An unknown expectation may be ignored (RFC 9110, 10.1.1).
-  server.on("checkExpectation", app);
+  server.on("checkExpectation", handle);
   server.on("clientError", refuseUnreadable);
   const upgraded = new Set<Duplex>();
   server.on("upgrade", (request, socket, head) => {
     upgraded.add(socket);
     socket.once("close", () => upgraded.delete(socket));
-    answerUpgrade(app, request, socket, head);
+    answerUpgrade(handle, request, socket, head);
   });
   const url = await listen(server, port, host);
   log.info({ url }, "listening");
@@ -97,7 +101,7 @@ export function upgradeOf(request: IncomingMessage): Upgrade | undefined {
  * Passes a request for a WebSocket to the application, for the same checks as any other. A stream takes the connection
  * over; any other answer ends it.
  */
-function answerUpgrade(app: Express, request: IncomingMessage, duplex: Duplex, head: Buffer): void {
+function answerUpgrade(handle: App["handle"], request: IncomingMessage, duplex: Duplex, head: Buffer): void {
   // The type says less than Node documents: upgrades come with the socket of the connection.
   const socket = duplex as Socket;
   const response = new ServerResponse(request);
@@ -107,7 +111,7 @@ function answerUpgrade(app: Express, request: IncomingMessage, duplex: Duplex, h
   // A client that does not end its side must not keep the connection.
   response.once("finish", () => socket.destroySoon());
   upgrades.set(request, { socket, head });
-  app(request, response);
+  handle(request, response);
 }
 
 const unreadable: Readonly<Record<string, GatewayReason>> = {

@@ -1,14 +1,22 @@
+import type { ServerResponse } from "node:http";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
-import type { Express } from "express";
+import type { Request } from "express";
 import { type CheckOptions, createChecks } from "../auth/checks.ts";
 import type { CrossOrigin } from "./cross-origin.ts";
 import type { createEndpoints, Endpoint, PresentProblem } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
 import { RequestRefused } from "./gateway-errors.ts";
 import type { Reply } from "./reply.ts";
+import type { PathParams } from "./route-table.ts";
 
 /** Answers an exchange that has passed the checks of its route. */
 export type RouteHandler = (exchange: Exchange) => Promise<Reply>;
+
+/** Serves all methods of a path. */
+export type PathHandler = (request: Request, response: ServerResponse, params?: PathParams) => void;
+
+/** Puts a path into a router. */
+export type AddPath = (path: string, handler: PathHandler) => void;
 
 export interface MountOptions {
   readonly endpoint: ReturnType<typeof createEndpoints>;
@@ -20,7 +28,7 @@ export interface MountOptions {
 
 /** Mounts declared routes: each path once, with a table of its methods. Other methods are `method_not_allowed`. */
 export function mount(
-  app: Express,
+  add: AddPath,
   routes: Readonly<Record<string, RouteDeclaration>>,
   handlers: Readonly<Record<string, RouteHandler>>,
   { endpoint, checks, crossOrigin, present }: MountOptions,
@@ -39,23 +47,23 @@ export function mount(
       table[route.method.toUpperCase()] = serve;
       if (route.method === "get") table.HEAD = serve;
     }
-    mountPath(app, path, table, { endpoint, crossOrigin });
+    mountPath(add, path, table, { endpoint, crossOrigin });
   }
 }
 
 /** Mounts a public page or file, with HEAD, CORS and 405 as for a declared route. */
 export function mountPublic(
-  app: Express,
+  add: AddPath,
   path: string,
   answer: () => Reply,
   { endpoint, crossOrigin }: Pick<MountOptions, "endpoint" | "crossOrigin">,
 ): void {
   const serve = endpoint(path, answer);
-  mountPath(app, path, { GET: serve, HEAD: serve }, { endpoint, crossOrigin });
+  mountPath(add, path, { GET: serve, HEAD: serve }, { endpoint, crossOrigin });
 }
 
 function mountPath(
-  app: Express,
+  add: AddPath,
   path: string,
   served: Readonly<Record<string, Endpoint>>,
   { endpoint, crossOrigin }: Pick<MountOptions, "endpoint" | "crossOrigin">,
@@ -70,7 +78,7 @@ function mountPath(
   const refuse = endpoint(path, () => {
     throw new RequestRefused("method_not_allowed", { headers: { Allow: methods } });
   });
-  app.all(path, (request, response) => (table.get(request.method) ?? refuse)(request, response));
+  add(path, (request, response, params) => (table.get(request.method) ?? refuse)(request, response, params));
 }
 
 /** Operations by path, aliases included, in the order of their declaration. */

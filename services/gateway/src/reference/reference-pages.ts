@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { Express } from "express";
-import { type MountOptions, mountPublic } from "../http/mount.ts";
+import { type AddPath, type MountOptions, mountPublic } from "../http/mount.ts";
 import { plainPageSecurity, referenceSecurity } from "../http/page-security.ts";
 import { errorReferencePath } from "../http/problem.ts";
 import { json, page, type Reply } from "../http/reply.ts";
@@ -54,11 +54,15 @@ interface ReferenceOptions extends Pick<MountOptions, "endpoint" | "crossOrigin"
 }
 
 /** Mounts the OpenAPI document, the reference and the list of error reasons; all are public (api.md, Operations). */
-export function mountReference(app: Express, { endpoint, crossOrigin, publicUrl }: ReferenceOptions): void {
+export function mountReference(
+  app: Express,
+  add: AddPath,
+  { endpoint, crossOrigin, publicUrl }: ReferenceOptions,
+): void {
   const document = Buffer.from(JSON.stringify(describeApi(publicUrl)));
   const errorsPage = htmlPage("Errors of the Devmesh API", errorsTable());
   const mountReply = (path: string, reply: Reply) =>
-    mountPublic(app, path, () => reply, { endpoint, crossOrigin });
+    mountPublic(add, path, () => reply, { endpoint, crossOrigin });
 
   app.use(errorReferencePath, plainPageSecurity());
   app.use("/docs", (request, response, next) => {
