@@ -84,7 +84,7 @@ export async function pullDeviceMessages(
       const pulledFrom = streamCreated;
       const connection = connections;
       const wasPinned = puller.isPinned;
-      const pulled = await pullBatch(puller, { batch, maxBytes, maxWaitMs }, signal);
+      const pulled = await pullBatch(bus, puller, { batch, maxBytes, maxWaitMs }, signal);
       const held = [...pulled.messages];
       using _ = keepHolding(puller, held);
       if (held.length > 0 && !wasPinned) {
@@ -147,8 +147,12 @@ async function reportLostTail(
   }
 }
 
-/** Takes what is there, or the first that comes; then fills the batch for `maxWaitMs`. */
+/**
+ * Takes what is there, or the first that comes; then, unless the batch is full, what came within `maxWaitMs`. That is
+ * pulled at once: delivered one by one, each message would cost broker and service a write and a read of the socket.
+ */
 async function pullBatch(
+  bus: Bus,
   puller: Puller,
   { batch, maxBytes, maxWaitMs }: { batch: number; maxBytes: number; maxWaitMs: number },
   signal: AbortSignal,
@@ -158,7 +162,8 @@ async function pullBatch(
   const bytesLeft = maxBytes - first.messages.reduce((sum, { payload }) => sum + payload.length, 0);
   const isFull = missing === 0 || bytesLeft < largestMessageBytes;
   if (first.messages.length === 0 || isFull || maxWaitMs === 0 || first.failure !== null) return first;
-  const rest = await puller.pull({ batch: missing, maxBytes: bytesLeft, expiresMs: maxWaitMs }, signal);
+  await pause(bus, maxWaitMs, signal);
+  const rest = await puller.pull({ batch: missing, maxBytes: bytesLeft, expiresMs: 0 }, signal);
   return { messages: [...first.messages, ...rest.messages], failure: rest.failure };
 }
 

@@ -46,6 +46,7 @@ export interface PullerOptions {
 /** How many messages to ask for, and how long to wait for the last of them. */
 export interface PullRequest {
   readonly batch: number;
+  /** 0: takes only what is there. */
   readonly expiresMs: number;
   /** Ends as soon as there was anything, instead of waiting for the batch to fill. */
   readonly untilAny?: boolean;
@@ -89,11 +90,13 @@ export function createPuller(
   const subscription = bus.connection.subscribe(`${inbox}.*`, {
     callback: (error, msg) => {
       if (error !== null) return;
-      if (isDelivery(msg)) pin = msg.headers?.get(pinHeader) || undefined;
-      else if (msg.headers?.code === pinMismatch) pin = undefined;
+      if (!isDelivery(msg) && msg.headers?.code === pinMismatch) pin = undefined;
       if (current !== null) current.take(msg);
-      // Of an abandoned request: redelivered at once.
-      else if (isDelivery(msg)) say(msg, "-NAK");
+      else if (isDelivery(msg)) {
+        // Of an abandoned request: redelivered at once.
+        pin = pinOf(msg);
+        say(msg, "-NAK");
+      }
     },
   });
 
@@ -105,7 +108,7 @@ export function createPuller(
         const deliver = onMessage ?? ((message: PulledMessage) => void messages.push(message));
         let delivered = 0;
         const replyTo = `${inbox}.${nuid.next()}`;
-        const waits = group === undefined || pin !== undefined;
+        const waits = expiresMs > 0 && (group === undefined || pin !== undefined);
         const heartbeats = waits && expiresMs > 2 * heartbeatMs;
         /** How many messages will come, once a status has said so. */
         let expected = batch;
@@ -131,6 +134,8 @@ export function createPuller(
           replyTo,
           take(msg) {
             if (isDelivery(msg)) {
+              // One request has one pin, and decoding the headers of each message would be most of the work here.
+              if (group !== undefined && delivered === 0) pin = pinOf(msg);
               delivered++;
               deliver(pulled(msg));
               if (delivered >= expected) finish(outcome);
@@ -184,7 +189,6 @@ export function createPuller(
   };
 }
 
-/** Names, on a message, the pin of the puller that it was given to. */
 const pinHeader = "Nats-Pin-Id";
 /** Status for a pin that holds no more. */
 const pinMismatch = 423;
@@ -199,6 +203,13 @@ const silenceMs = 2_500;
 const followWithinMs = 2_000;
 
 const ackPrefix = "$JS.ACK.";
+/** Encoded once, and not for each message. */
+const done = new TextEncoder().encode("+ACK");
+
+/** The pin of the puller that a message was given to. */
+function pinOf(msg: Msg): string | undefined {
+  return msg.headers?.get(pinHeader) || undefined;
+}
 
 function isDelivery(msg: Msg): boolean {
   return msg.reply?.startsWith(ackPrefix) === true;
@@ -214,13 +225,17 @@ function pulled(msg: Msg): PulledMessage {
   return {
     subject: msg.subject,
     payload: msg.data,
-    headers: msg.headers,
+    // Decoded by those who read them.
+    get headers() {
+      return msg.headers;
+    },
     deliveries: Number(tokens[at + 2]),
     sequence: Number(tokens[at + 3]),
     deliverySequence: Number(tokens[at + 4]),
-    storedAt: new Date(Number(BigInt(tokens[at + 5] ?? "0") / 1_000_000n)),
+    // Nanoseconds, without the last six digits.
+    storedAt: new Date(Number(tokens[at + 5]?.slice(0, -6))),
     pending: Number(tokens[at + 6]),
-    acknowledge: () => say(msg, "+ACK"),
+    acknowledge: () => say(msg, done),
     // A delay of nothing is a delay all the same: newer messages would come before.
     reject: (delayMs) => say(msg, delayMs > 0 ? `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}` : "-NAK"),
     extend: () => say(msg, "+WPI"),
@@ -235,7 +250,7 @@ function undelivered(msg: Msg, batch: number): number {
 }
 
 /** Unsaid on a closed connection: the broker delivers the message again, as it does when the words are lost. */
-function say(msg: Msg, word: string): void {
+function say(msg: Msg, word: string | Uint8Array): void {
   try {
     msg.respond(word);
   } catch {
