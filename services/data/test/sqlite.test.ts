@@ -4,7 +4,11 @@ import { openSqlite } from "@devmesh/store/sqlite";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
-import { openSqliteDataStore, type SqliteDataStoreOptions } from "../src/store/data-store.sqlite.ts";
+import {
+  openSqliteDataStore,
+  type SqliteDataStore,
+  type SqliteDataStoreOptions,
+} from "../src/store/data-store.sqlite.ts";
 import type { RecordSelection } from "../src/store/data-store.ts";
 import { createSearchTable, migrations } from "../src/store/sqlite/schema.ts";
 import { describeDataStore } from "./data-store.suite.ts";
@@ -31,7 +35,7 @@ async function open(options: SqliteDataStoreOptions) {
 describeDataStore("SQLite", () => open({ readers: 1 }));
 // Small segments, so that each query crosses many of them.
 describeDataStore("SQLite in small segments", () =>
-  open({ readers: 2, segmentRecords: 7, segmentBytes: 100_000 }),
+  open({ readers: 2, segmentRecords: 7, segmentBytes: 100_000, tailRecords: 3 }),
 );
 
 test("a message stored by the first layout is a repeat after the upgrade, and its sequence is free for another", async () => {
@@ -115,6 +119,38 @@ test("a few records of light devices do not keep the search index of a flood in 
     };
     expect((await found({ deviceId: "flood" })).items.length).toBeGreaterThan(5);
     expect((await found({ filter: "quiet " })).items).toHaveLength(8);
+  } finally {
+    await under.dispose();
+  }
+});
+
+test("records that were not indexed before a restart are found, and weigh, after it", async () => {
+  const under = await open({ readers: 1, tailRecords: 4 });
+  try {
+    const message = (deviceId: string, text: string) =>
+      ({
+        delivery: null,
+        timestamp: 0,
+        deviceId,
+        topic: `db/${deviceId}/x`,
+        payload: Buffer.from(text),
+        encoding: "text",
+      }) as const;
+    const found = async (store: SqliteDataStore) => {
+      const page = { caller: "test", skip: 0, limit: null, maxBytes: 500_000, searchMs: 10_000 };
+      const selection = { order: "asc", filter: "needle" } as const;
+      return (await store.readPage(selection, page, new AbortController().signal)).items.map(({ id }) => id);
+    };
+    await under.store.append(["one", "two", "three", "four"].map((text) => message("ab", `needle ${text}`)));
+    await under.store.append([message("cd", "needle five"), message("cd", `needle ${"x".repeat(5_000)}`)]);
+    const store = await under.reopen();
+    expect(await found(store)).toEqual([1, 2, 3, 4, 5, 6]);
+    await store.append([message("ab", "needle seven")]);
+    expect(await found(store)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect(await store.deleteHeaviest(1, 0)).toBe(1);
+    expect(await found(store)).toEqual([1, 2, 3, 4, 6, 7]);
+    await store.append([message("ab", "needle eight"), message("ab", "needle nine")]);
+    expect(await found(store)).toEqual([1, 2, 3, 4, 6, 7, 8, 9]);
   } finally {
     await under.dispose();
   }

@@ -10,7 +10,7 @@ import { migrations, tuneForAppending } from "./sqlite/schema.ts";
 
 /** The layout of a {@link SqliteDataStore}. */
 export interface SqliteDataStoreOptions extends Partial<SegmentBounds> {
-  /** Threads that read; one caller gets all but one of them. */
+  /** The most threads that read; one caller gets all but one of them. */
   readonly readers?: number;
   /** How long one scan keeps a thread before another query gets it, in milliseconds; at least one segment's time. */
   readonly sliceMs?: number;
@@ -24,6 +24,7 @@ export interface SqliteDataStore extends DataStore {
 const defaults: Required<SqliteDataStoreOptions> = {
   segmentRecords: 65_536,
   segmentBytes: 32 * 1024 * 1024,
+  tailRecords: 4_096,
   readers: 3,
   sliceMs: 100,
 };
@@ -45,7 +46,7 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
   const { db } = store;
   tuneForAppending(db);
   const sql = prepareStatements(db);
-  const reader = openRecordReader(path, readers);
+  const reader = openRecordReader(path);
   const queue = createFairQueue({ limit: readers, perCaller: Math.max(1, readers - 1) });
   const records = createRecordWriting(db, segmentBounds);
 

@@ -18,7 +18,7 @@ export type ReaderReply = { readonly result: ScanResult } | { readonly failure: 
 /** Threads that read a SQLite store beside its writer. */
 export interface RecordReader {
   /**
-   * Scans on an idle thread; the caller asks for no more scans at a time than there are threads.
+   * Scans on an idle thread. The caller bounds how many scans, and so threads, there are at a time.
    * @throws StoreUnavailable when the thread died or the reader is closed
    */
   scan(request: ReaderRequest): Promise<ScanResult>;
@@ -30,10 +30,13 @@ export interface RecordReader {
 /** Beside this module, and like it TypeScript or part of a bundle. */
 const workerUrl = new URL(`./record-reader.worker${extname(import.meta.url)}`, import.meta.url);
 
-/** Starts the threads. One that dies fails its scan, and the next scan starts another. */
-export function openRecordReader(path: string, threads: number): RecordReader {
+/**
+ * Starts one thread, and another for a scan that finds none idle: a thread takes some megabytes. One that dies fails
+ * its scan.
+ */
+export function openRecordReader(path: string): RecordReader {
   const busy = new Map<Worker, PromiseWithResolvers<ScanResult>>();
-  let idle = Array.from({ length: threads }, start);
+  let idle = [start()];
   let closed = false;
 
   function start(): Worker {

@@ -5,12 +5,27 @@ import { weightInSql, weightOf } from "../../retention/record-weight.ts";
 import type { AppendOutcome, DataMessage } from "../data-store.ts";
 import { createSearchTable, readSegments, type Segment, searchTable } from "./schema.ts";
 
-/** When a segment is full. */
+/** How many records are in a segment, and how many at most without a search table. */
 export interface SegmentBounds {
-  /** Records that were added to it. */
+  /** Records that were added to a full segment. */
   readonly segmentRecords: number;
   /** Bytes of topics and payloads that were added to it. */
   readonly segmentBytes: number;
+  /** Records, and a sixteenth of `segmentBytes`, that are added before they are indexed together. */
+  readonly tailRecords: number;
+}
+
+/** The newest segment. Neither the search tables nor `stored_bytes` have its records yet. */
+interface Tail {
+  readonly segment: Segment;
+  /** By device. */
+  readonly weights: ReadonlyMap<string, number>;
+}
+
+/** When a segment is full. */
+interface Fullness {
+  readonly appended: number;
+  readonly bytes: number;
 }
 
 /** Which records go: `recordsOf` (device, limit), `recordsBefore` (Unix ms, limit). */
@@ -20,10 +35,12 @@ type Selected = "recordsOf" | "recordsBefore";
  * Adds records to segments and deletes them, each in one transaction, on the store's only connection for writing.
  * Throws what `node:sqlite` throws.
  */
-export function createRecordWriting(db: DatabaseSync, { segmentRecords, segmentBytes }: SegmentBounds) {
+export function createRecordWriting(db: DatabaseSync, bounds: SegmentBounds) {
+  const { segmentRecords, segmentBytes, tailRecords } = bounds;
+  const full: Fullness = { appended: segmentRecords, bytes: segmentBytes };
+  const fullTail: Fullness = { appended: tailRecords, bytes: segmentBytes / 16 };
   const sql = prepareStatements(db);
-  let open = openSegment(db, segmentRecords, segmentBytes);
-  let insertText = open === null ? null : prepareSearchInsert(db, open.number);
+  let tail = readTail(db);
 
   /** See `DataStore.append`. */
   function append(messages: readonly DataMessage[]): AppendOutcome {
@@ -31,11 +48,10 @@ export function createRecordWriting(db: DatabaseSync, { segmentRecords, segmentB
     let repeated = 0;
     let refused = 0;
     const ids: (number | null)[] = [];
-    let segment = open;
-    let insert = insertText;
+    let segment = tail?.segment ?? null;
+    let weights = new Map(tail?.weights);
     const streams = new Map<string, number>();
     const admissions = new Map<string, number | null>();
-    const weights = new Map<string, number>();
 
     inTransaction(db, () => {
       let lastId = Number(sql.lastId.get()?.id);
@@ -56,15 +72,20 @@ export function createRecordWriting(db: DatabaseSync, { segmentRecords, segmentB
           ids.push(null);
           continue;
         }
-        if (segment === null || insert === null || isFull(segment, segmentRecords, segmentBytes)) {
-          if (segment !== null) save(segment);
-          segment = newSegment(id, timestamp);
-          insert = prepareSearchInsert(db, segment.number);
-        }
-        insert.run(id, topic, isText === 1 ? payload : empty);
         const weight = weightOf(deviceId, topic, payload.length);
-        segment = grown(segment, id, timestamp, topic.length + payload.length, weight);
+        segment = grown(
+          segment ?? newTail(id, timestamp),
+          id,
+          timestamp,
+          topic.length + payload.length,
+          weight,
+        );
         weights.set(deviceId, (weights.get(deviceId) ?? 0) + weight);
+        if (isFull(segment, fullTail)) {
+          settle({ segment, weights });
+          segment = null;
+          weights = new Map();
+        }
         lastId = id;
         ids.push(id);
         stored++;
@@ -72,10 +93,8 @@ export function createRecordWriting(db: DatabaseSync, { segmentRecords, segmentB
       if (stored === 0) return;
       if (segment !== null) save(segment);
       sql.setLastId.run(lastId);
-      for (const [deviceId, weight] of weights) sql.addBytes.run(deviceId, weight);
     });
-    open = segment;
-    insertText = insert;
+    tail = segment && { segment, weights };
     return { stored, repeated, refused, ids };
   }
 
@@ -100,18 +119,37 @@ export function createRecordWriting(db: DatabaseSync, { segmentRecords, segmentB
     return id;
   }
 
-  function newSegment(firstId: number, timestamp: number): Segment {
+  function newTail(firstId: number, timestamp: number): Segment {
     const number = Number(sql.nextSegment.get()?.number);
-    createSearchTable(db, number);
     sql.addSegment.run(number, firstId, firstId - 1, timestamp, timestamp);
     const counts = { records: 0, appended: 0, bytes: 0, given: 0, kept: 0 };
     const bounds = { first_id: firstId, last_id: firstId - 1, earliest: timestamp, latest: timestamp };
-    return { number, ...bounds, ...counts, searchable: true };
+    return { number, ...bounds, ...counts, searchable: false };
+  }
+
+  /**
+   * Indexes and weighs a tail, in the segment before it or, where that is full, as a segment. Thousands of records in
+   * one statement cost the index half of what they cost one by one.
+   */
+  function settle({ segment: ended, weights }: Tail): void {
+    const before = readSegments(db).findLast(({ number }) => number < ended.number);
+    let segment: Segment = { ...ended, given: ended.kept, searchable: true };
+    if (before?.searchable && !isFull(before, full)) {
+      segment = joined(before, segment);
+      sql.dropSegment.run(ended.number);
+    } else createSearchTable(db, segment.number);
+    db.prepare(`
+      INSERT INTO ${searchTable(segment.number)} (rowid, topic, text)
+      SELECT id, topic, iif(is_text = 1, CAST(payload AS TEXT), '') FROM records WHERE id BETWEEN ? AND ?
+    `).run(ended.first_id, ended.last_id);
+    save(segment);
+    for (const [deviceId, weight] of weights) sql.addBytes.run(deviceId, weight);
   }
 
   function save(segment: Segment): void {
     const { number, last_id, records, appended, bytes, earliest, latest, given, kept } = segment;
-    sql.saveSegment.run(last_id, records, appended, bytes, earliest, latest, given, kept, number);
+    const searchable = segment.searchable ? 1 : 0;
+    sql.saveSegment.run(last_id, records, appended, bytes, earliest, latest, given, kept, searchable, number);
   }
 
   /** Deletes the records, updates the counts of devices and segments, and drops empty segments. */
@@ -156,13 +194,12 @@ export function createRecordWriting(db: DatabaseSync, { segmentRecords, segmentB
   }
 
   function removing(choose: () => readonly WeighedRecord[]): number {
-    try {
-      return inTransaction(db, () => remove(choose()));
-    } finally {
-      const known = open?.number;
-      open = openSegment(db, segmentRecords, segmentBytes);
-      if (open?.number !== known) insertText = open === null ? null : prepareSearchInsert(db, open.number);
-    }
+    const removed = inTransaction(db, () => {
+      if (tail !== null) settle(tail);
+      return remove(choose());
+    });
+    tail = null;
+    return removed;
   }
 
   return {
@@ -184,8 +221,6 @@ function weighed(row: Record<string, unknown>): WeighedRecord {
   return { id: Number(row.id), deviceId: String(row.device_id), weight: Number(row.weight) };
 }
 
-const empty = new Uint8Array();
-
 function prepareStatements(db: DatabaseSync) {
   return {
     lastId: db.prepare("SELECT id FROM last_record"),
@@ -196,10 +231,11 @@ function prepareStatements(db: DatabaseSync) {
     addStream: db.prepare("INSERT INTO streams (created) VALUES (?) ON CONFLICT DO NOTHING"),
     streamId: db.prepare("SELECT id FROM streams WHERE created = ?"),
     nextSegment: db.prepare("SELECT ifnull(max(number), 0) + 1 AS number FROM segments"),
-    addSegment: db.prepare("INSERT INTO segments VALUES (?, ?, ?, 0, 0, 0, ?, ?, 0, 0, 1)"),
+    addSegment: db.prepare("INSERT INTO segments VALUES (?, ?, ?, 0, 0, 0, ?, ?, 0, 0, 0)"),
     saveSegment: db.prepare(`
       UPDATE segments
-      SET last_id = ?, records = ?, appended = ?, bytes = ?, earliest = ?, latest = ?, given = ?, kept = ? WHERE number = ?`),
+      SET last_id = ?, records = ?, appended = ?, bytes = ?, earliest = ?, latest = ?, given = ?, kept = ?, searchable = ?
+      WHERE number = ?`),
     lighten: db.prepare("UPDATE segments SET records = ?, kept = ?, searchable = ? WHERE number = ?"),
     dropSegment: db.prepare("DELETE FROM segments WHERE number = ?"),
     refusal: db.prepare("SELECT admitted_at FROM refused_devices WHERE device_id = ?"),
@@ -219,20 +255,33 @@ function prepareStatements(db: DatabaseSync) {
   };
 }
 
-function prepareSearchInsert(db: DatabaseSync, segment: number) {
-  return db.prepare(
-    `INSERT INTO ${searchTable(segment)} (rowid, topic, text) VALUES (?, ?, CAST(? AS TEXT))`,
-  );
+/** The newest segment, unless it has been settled. */
+function readTail(db: DatabaseSync): Tail | null {
+  const segment = readSegments(db).at(-1);
+  if (segment === undefined || segment.given > 0) return null;
+  const rows = db
+    .prepare(`SELECT device_id, sum(${weightInSql}) AS weight FROM records WHERE id >= ? GROUP BY device_id`)
+    .all(segment.first_id);
+  return { segment, weights: new Map(rows.map((row) => [String(row.device_id), Number(row.weight)])) };
 }
 
-/** The newest segment, unless it is full. */
-function openSegment(db: DatabaseSync, maxRecords: number, maxBytes: number): Segment | null {
-  const newest = readSegments(db).at(-1);
-  return newest?.searchable && !isFull(newest, maxRecords, maxBytes) ? newest : null;
+function isFull({ appended, bytes }: Segment, full: Fullness): boolean {
+  return appended >= full.appended || bytes >= full.bytes;
 }
 
-function isFull({ appended, bytes }: Segment, maxRecords: number, maxBytes: number): boolean {
-  return appended >= maxRecords || bytes >= maxBytes;
+/** A segment with what follows it. */
+function joined(segment: Segment, next: Segment): Segment {
+  return {
+    ...segment,
+    last_id: next.last_id,
+    records: segment.records + next.records,
+    appended: segment.appended + next.appended,
+    bytes: segment.bytes + next.bytes,
+    earliest: Math.min(segment.earliest, next.earliest),
+    latest: Math.max(segment.latest, next.latest),
+    given: segment.given + next.given,
+    kept: segment.kept + next.kept,
+  };
 }
 
 function grown(segment: Segment, id: number, timestamp: number, bytes: number, weight: number): Segment {
@@ -244,7 +293,6 @@ function grown(segment: Segment, id: number, timestamp: number, bytes: number, w
     bytes: segment.bytes + bytes,
     earliest: Math.min(segment.earliest, timestamp),
     latest: Math.max(segment.latest, timestamp),
-    given: segment.given + weight,
     kept: segment.kept + weight,
   };
 }

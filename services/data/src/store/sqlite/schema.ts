@@ -73,7 +73,7 @@ export function tuneForAppending(db: DatabaseSync): void {
   db.exec("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192; PRAGMA busy_timeout = 250;");
 }
 
-/** A run of record ids with a search table of its own. */
+/** A run of record ids with a search table of its own, unless it is the newest. */
 export interface Segment {
   readonly number: number;
   readonly first_id: number;
@@ -88,10 +88,10 @@ export interface Segment {
   /** Bounds of its records' timestamps, both inclusive. */
   readonly earliest: number;
   readonly latest: number;
-  /** The weight of all records that were added to it, and of those in it now. */
+  /** The weight of all records that were added to it, 0 before it is indexed; and of those in it now. */
   readonly given: number;
   readonly kept: number;
-  /** Whether it has a search table; it loses it with most of its records. */
+  /** Whether it has a search table: not yet as the newest, and no more once it has lost most of its records. */
   readonly searchable: boolean;
 }
 
