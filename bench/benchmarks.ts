@@ -19,6 +19,7 @@ export const benchmarks: readonly Benchmark[] = [
   { name: "mqtt-logins", args: [] },
   { name: "memory", args: [] },
   { name: "broker-sync", args: [] },
+  { name: "ingestion", args: ["20000"] },
   { name: "data-ingest", args: ["100000"] },
   { name: "data-query", args: ["200000"] },
   {

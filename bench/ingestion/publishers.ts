@@ -1,0 +1,77 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { connectPacket } from "@devmesh/testkit/connect-packet";
+import { generate } from "mqtt-packet";
+import { reportReady } from "../child.ts";
+import type { Publisher, PublishReport } from "./publisher.ts";
+
+/**
+ * Publishes records at QoS 1 from some devices, each with a window of unacknowledged ones. Of the acknowledgements it
+ * only counts bytes, to leave the processors to the mesh.
+ */
+const { BENCH_MQTT_PORT, BENCH_PUBLISHERS = "", BENCH_MESSAGES, BENCH_WINDOW } = process.env;
+const devices = JSON.parse(readFileSync(BENCH_PUBLISHERS, "utf8")) as Publisher[];
+const window = Number(BENCH_WINDOW);
+const each = Math.ceil(Number(BENCH_MESSAGES) / devices.length);
+/** Bytes of a PUBACK. */
+const ackBytes = 4;
+const logInsAtOnce = 20;
+
+const payloadOf = (nth: number) =>
+  JSON.stringify({
+    temperature: (20 + Math.sin(nth) * 10).toFixed(3),
+    humidity: 40 + ((nth * 7919) % 4000) / 100,
+    seq: nth,
+    state: ["ok", "warn", "idle"][nth % 3],
+    mac: ((nth * 2654435761) >>> 0).toString(16),
+  });
+
+async function logIn({ id, token, clientId }: Publisher): Promise<Socket> {
+  const socket = connect({ host: "127.0.0.1", port: Number(BENCH_MQTT_PORT), noDelay: true });
+  socket.write(connectPacket(id, token, clientId));
+  const [connack] = (await once(socket, "data")) as [Buffer];
+  if (connack[3] !== 0) throw new Error(`the broker refused ${id}`);
+  return socket;
+}
+
+/** Resolves with the last acknowledgement. */
+function publish(socket: Socket, packets: readonly Buffer[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let sent = 0;
+    let ackedBytes = 0;
+    const send = () => {
+      const until = Math.min(packets.length, Math.floor(ackedBytes / ackBytes) + window);
+      if (until > sent) socket.write(Buffer.concat(packets.slice(sent, until)));
+      sent = Math.max(sent, until);
+    };
+    socket.on("data", (acks) => {
+      ackedBytes += acks.length;
+      if (ackedBytes === packets.length * ackBytes) resolve();
+      else send();
+    });
+    socket.on("error", reject);
+    socket.on("close", () => reject(new Error("the broker closed the connection")));
+    send();
+  });
+}
+
+const sockets: Socket[] = [];
+for (let first = 0; first < devices.length; first += logInsAtOnce)
+  sockets.push(...(await Promise.all(devices.slice(first, first + logInsAtOnce).map(logIn))));
+const packets = devices.map(({ clientId }, at) =>
+  Array.from({ length: each }, (_, nth) =>
+    generate({
+      cmd: "publish",
+      topic: `db/${clientId}/telemetry/${nth % 3}`,
+      payload: payloadOf(at * each + nth),
+      qos: 1,
+      messageId: (nth % 65_535) + 1,
+      dup: false,
+      retain: false,
+    }),
+  ),
+);
+const began = Date.now();
+await Promise.all(sockets.map((socket, at) => publish(socket, packets[at] ?? [])));
+reportReady({ began, ended: Date.now(), messages: each * devices.length } satisfies PublishReport);
