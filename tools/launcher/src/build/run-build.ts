@@ -38,7 +38,7 @@ export async function runBuild(
     guarded: false,
   });
   const lines: string[] = [];
-  if (child.process.stderr) readLines(child.process.stderr, (line) => lines.push(line));
+  if (child.process.stderr) readLines(child.process.stderr, (more) => lines.push(...more));
   const end = () => child.process.kill("SIGTERM");
   signal.addEventListener("abort", end, { once: true });
   const ended = await child.ended;

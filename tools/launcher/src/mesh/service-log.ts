@@ -75,12 +75,14 @@ function partLog(
   return {
     follow(stream) {
       readLines(stream, (received) => {
-        const line = redact(received);
-        log.write(`${line}\n`);
-        const found = read(line);
-        if (!found) return;
-        problem = found.text;
-        if (found.shown !== null) show(found.shown);
+        const lines = received.map(redact);
+        log.write(`${lines.join("\n")}\n`);
+        for (const line of lines) {
+          const found = read(line);
+          if (!found) continue;
+          problem = found.text;
+          if (found.shown !== null) show(found.shown);
+        }
       });
     },
     lastProblem: () => problem,
@@ -91,7 +93,11 @@ function partLog(
   };
 }
 
+/** A line that need not be parsed: of each request there is one. */
+const harmless = /^\{"level":"(?:trace|debug|info)"/;
+
 function readServiceLine(name: string, line: string): LoggedProblem | null {
+  if (harmless.test(line)) return null;
   const parsed = parseLine(line);
   if (!parsed) {
     // Node's own last words: a stack is indented, the sentence is not.
