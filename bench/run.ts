@@ -54,7 +54,10 @@ for (const [at, benchmark] of chosen.entries()) {
     failed.push(name);
     continue;
   }
-  console.log(`  ${figures.length} figures in ${seconds} s`);
+  const { load, steal } = await conditions();
+  console.log(
+    `  ${figures.length} figures in ${seconds} s; load average ${load}, steal ${steal || "unknown"}`,
+  );
   rows.push(...figures.map((figure) => rowOf(name, figure)));
   const date = new Date().toISOString().slice(0, 10);
   runs.push({

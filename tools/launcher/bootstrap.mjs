@@ -49,6 +49,8 @@ export async function runOnPlatformNode({ path, ownSession }, args) {
       if (ownSession || signal !== "SIGINT") child.kill(signal);
     });
   }
+  // The process that opened a channel to this one has ended.
+  if (process.connected) process.once("disconnect", () => child.kill("SIGTERM"));
   child.on("error", (error) => {
     console.error(`${node} could not be run: ${error.message}`);
     process.exit(1);
