@@ -41,7 +41,7 @@ export function startChild(
 }
 
 /** In a child: reports that it is ready, and ends with the benchmark. */
-export function reportReady(message: string | object = "ready"): void {
+export function reportReady(message: string | number | object = "ready"): void {
   process.once("disconnect", () => process.exit(0));
   process.send?.(message);
 }
