@@ -12,6 +12,12 @@ const READY_MS = 30 * 60_000;
 /** Time, in milliseconds, after which the user is notified that a service still starts. */
 const NOTICE_MS = 60_000;
 
+/**
+ * Options of Node for a service. A young generation of 4 MB in place of 16 keeps less garbage, some 5 MB a service, and
+ * costs at most 2 % of its speed (docs/performance.md).
+ */
+const nodeOptions = ["--disable-warning=ExperimentalWarning", "--max-semi-space-size=4"];
+
 /** What a service sends the launcher. */
 const ServiceMessage = z.discriminatedUnion("type", [
   z.object({ type: z.literal("ready"), ops: z.string().nullable().optional() }),
@@ -60,11 +66,7 @@ export async function startService(
   signal.throwIfAborted();
   const child = options.children.spawn(
     process.execPath,
-    [
-      "--disable-warning=ExperimentalWarning",
-      serviceEntry(service, options.bundles),
-      `--mesh=${options.dataDir}`,
-    ],
+    [...nodeOptions, serviceEntry(service, options.bundles), `--mesh=${options.dataDir}`],
     { cwd: options.repository, env, stdio: ["ignore", "pipe", "pipe", "ipc"], guarded: false },
   );
   if (child.process.stdout) log.follow(child.process.stdout);
