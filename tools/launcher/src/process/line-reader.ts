@@ -4,8 +4,9 @@ import type { Readable } from "node:stream";
 const MAX_LINE = 64 * 1024;
 
 /**
- * Calls `take` with the lines of a stream of UTF-8 text, without line feeds: those of a chunk together. Not `node:readline`: that has no bound,
- * and breaks lines at characters such as U+2028, which a device could use to forge a line of nats-server's log.
+ * Calls `take` with the lines of a stream of UTF-8 text, without line feeds: those of a chunk together. Not
+ * `node:readline`: that has no bound, and breaks lines at characters such as U+2028, which a device could use to forge
+ * a line of nats-server's log.
  */
 export function readLines(stream: Readable, take: (lines: readonly string[]) => void): void {
   let rest = "";
