@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- NAME...]`: benchmarks in turn, one table of their figures, written into docs/performance.md, and what
- * is worse than recorded there.
+ * `npm run bench [-- NAME...]`: benchmarks in turn, one table of their figures, written into docs/performance.md, and
+ * what is worse than recorded there.
  */
 import { endBenchmark, runBenchmark } from "./benchmark-process.ts";
 import { type Benchmark, benchmarks } from "./benchmarks.ts";

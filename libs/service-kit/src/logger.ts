@@ -50,8 +50,8 @@ export function createLogger({ service, level, replica, destination }: LoggerOpt
 }
 
 /**
- * Writes the lines of one turn of the event loop together. The write is synchronous: buffered lines would block the exit
- * of a process whose reader is gone.
+ * Writes the lines of one turn of the event loop together. The write is synchronous: buffered lines would block the
+ * exit of a process whose reader is gone.
  */
 function stdoutByTurns(): { write(line: string): void } {
   const stdout = pino.destination({ dest: 1, sync: true });
