@@ -23,13 +23,13 @@ const COMPILE_CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache
 
 /**
  * Installs what is missing, runs a program (`path` in the repository) with Node 24 and exits with its exit code.
- * `ownSession`: Ctrl-C reaches this process alone, which passes it on, since the program stops its children itself.
+ * `lean`: it needs no package of tests. `ownSession`: Ctrl-C reaches this process alone, which passes it on, since the program stops its children itself.
  */
-export async function runOnPlatformNode({ path, ownSession }, args) {
+export async function runOnPlatformNode({ path, ownSession, lean = true }, args) {
   stopWithNpm();
   let node;
   try {
-    await ensureInstalled(root);
+    await ensureInstalled(root, { lean });
     node = platformNode();
   } catch (error) {
     console.error(error.message);

@@ -6,11 +6,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * Runs `npm ci` when `node_modules` does not match package-lock.json; a second process waits for the first. Throws one
- * sentence when it fails. A signal ends npm first, then this process.
+ * Runs `npm ci` when `node_modules` does not match package-lock.json; a second process waits for the first. `lean`:
+ * without what only tests and checks need, which is two thirds of all packages. Throws one sentence when it fails. A
+ * signal ends npm first, then this process.
  */
-export async function ensureInstalled(root) {
-  if (isInstalled(root)) return;
+export async function ensureInstalled(root, { lean = false } = {}) {
+  if (isInstalled(root, lean)) return;
   const lock = await takeInstallLock(join(root, ".install.lock"));
   let npm = null;
   const leave = (signal) => {
@@ -24,13 +25,15 @@ export async function ensureInstalled(root) {
   };
   for (const signal of ENDING_SIGNALS) process.on(signal, leave);
   try {
-    if (isInstalled(root)) return;
-    console.log("Installing dependencies (npm ci, once).");
-    npm = spawnNpmCi(root);
+    if (isInstalled(root, lean)) return;
+    // `npm ci` begins by deleting what a mesh may be running from.
+    const adds = readText(stampFile(root)) === stampOf(root, true);
+    console.log(adds ? "Installing what tests need (npm, once)." : "Installing dependencies (npm ci, once).");
+    npm = spawnNpm(root, { lean, adds });
     // npm goes on when this process is killed: it then holds the lock.
     if (npm.pid !== undefined) lock.handTo(npm.pid);
     await succeeded(npm);
-    writeStamp(root);
+    writeStamp(root, lean);
   } finally {
     for (const signal of ENDING_SIGNALS) process.off(signal, leave);
     lock.release();
@@ -39,21 +42,22 @@ export async function ensureInstalled(root) {
 
 const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 
-function isInstalled(root) {
+function isInstalled(root, lean) {
   if (!existsSync(join(root, "node_modules"))) return false;
-  if (readText(stampFile(root)) === stampOf(root)) return true;
-  if (!holdsWhatIsLocked(root)) return false;
-  writeStamp(root);
+  const stamp = readText(stampFile(root));
+  if (stamp === stampOf(root, false) || (lean && stamp === stampOf(root, true))) return true;
+  if (!holdsWhatIsLocked(root, lean)) return false;
+  writeStamp(root, lean);
   return true;
 }
 
 /** Whether npm's record of an installation by hand matches the lock file. */
-function holdsWhatIsLocked(root) {
+function holdsWhatIsLocked(root, lean) {
   const installed = packagesOf(join(root, "node_modules", ".package-lock.json"));
   const locked = packagesOf(join(root, "package-lock.json"));
   if (!installed || !locked) return false;
   return Object.entries(locked).every(([path, wanted]) => {
-    if (!path.startsWith("node_modules/")) return true;
+    if (!path.startsWith("node_modules/") || (lean && wanted.dev === true)) return true;
     const found = installed[path];
     if (!found) return wanted.optional === true || wanted.devOptional === true;
     return found.version === wanted.version && found.resolved === (wanted.resolved ?? found.resolved);
@@ -70,29 +74,29 @@ function packagesOf(lockFile) {
 
 const stampFile = (root) => join(root, "node_modules", ".devmesh-stamp");
 
-/** An installation depends on the locked packages and the platform. */
-function stampOf(root) {
+/** An installation depends on the locked packages, the platform, and whether it is lean. */
+function stampOf(root, lean) {
   const locked = createHash("sha256")
     .update(readFileSync(join(root, "package-lock.json")))
     .digest("hex");
-  return `${locked} ${process.platform}-${process.arch}\n`;
+  return `${locked} ${process.platform}-${process.arch}${lean ? " lean" : ""}\n`;
 }
 
-function writeStamp(root) {
+function writeStamp(root, lean) {
   try {
-    writeFileSync(stampFile(root), stampOf(root));
+    writeFileSync(stampFile(root), stampOf(root, lean));
   } catch {
     // A read-only node_modules is checked each time.
   }
 }
 
-function spawnNpmCi(root) {
+function spawnNpm(root, { lean, adds }) {
   const args = [
-    "ci",
+    ...(adds ? ["install", "--no-save"] : ["ci"]),
     "--ignore-scripts",
-    // Whatever NODE_ENV says: the platform's Node is an optional package, Vite one for development.
+    // Whatever NODE_ENV says: the platform's Node is an optional package.
     "--include=optional",
-    "--include=dev",
+    lean ? "--omit=dev" : "--include=dev",
     "--no-audit",
     "--no-fund",
     "--loglevel=error",

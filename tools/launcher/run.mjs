@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import "./node-version.mjs";
 
-/** What npm's scripts run, by name; `ownSession` as in `runOnPlatformNode`. */
+/** What npm's scripts run, by name; `ownSession` and `lean` as in `runOnPlatformNode`. */
 const programs = {
   start: { path: "tools/launcher/src/launch.ts", ownSession: true },
   dev: { path: "tools/launcher/src/dev.ts", ownSession: false },
@@ -9,8 +9,8 @@ const programs = {
   secrets: { path: "tools/launcher/src/deployment/print-secrets.ts", ownSession: false },
   device: { path: "tools/simulator/src/device.ts", ownSession: false },
   fleet: { path: "tools/simulator/src/fleet.ts", ownSession: false },
-  test: { path: "tools/test-run/src/run-tests.ts", ownSession: false },
-  bench: { path: "bench/run.ts", ownSession: false },
+  test: { path: "tools/test-run/src/run-tests.ts", ownSession: false, lean: false },
+  bench: { path: "bench/run.ts", ownSession: false, lean: false },
 };
 
 const [name, ...args] = process.argv.slice(2);

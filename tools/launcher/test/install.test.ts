@@ -15,6 +15,7 @@ const locked = (version: string) =>
     packages: {
       "": {},
       "node_modules/zod": { version, resolved: "z" },
+      "node_modules/jest": { version: "1.0.0", resolved: "j", dev: true },
       "node_modules/node-other-platform": { version: "1.0.0", optional: true },
     },
   });
@@ -39,7 +40,10 @@ async function repository(folder: string) {
      const finish = () => {
        if (process.env.HELD_UNTIL && !fs.existsSync(process.env.HELD_UNTIL)) return setTimeout(finish, 20);
        fs.mkdirSync("node_modules");
-       fs.copyFileSync("package-lock.json", "node_modules/.package-lock.json");
+       const { packages } = JSON.parse(fs.readFileSync("package-lock.json", "utf8"));
+       if (process.argv.includes("--omit=dev"))
+         for (const [path, { dev }] of Object.entries(packages)) if (dev) delete packages[path];
+       fs.writeFileSync("node_modules/.package-lock.json", JSON.stringify({ packages }));
      };
      setTimeout(finish, 300);`,
   );
@@ -50,10 +54,14 @@ async function repository(folder: string) {
     /** What `npm ci` was given last. */
     arguments: async () => (await readFile(join(folder, "arguments"), "utf8")).split("\n"),
     /** Runs the installation in a process of its own; returns its output and exit code. */
-    async install(env: NodeJS.ProcessEnv = {}, started: (child: ChildProcess) => void = () => {}) {
+    async install(
+      env: NodeJS.ProcessEnv = {},
+      started: (child: ChildProcess) => void = () => {},
+      options: { readonly lean?: boolean } = {},
+    ) {
       const script = `
         const { ensureInstalled } = await import(${JSON.stringify(install)});
-        await ensureInstalled(${JSON.stringify(root)}).catch((error) => {
+        await ensureInstalled(${JSON.stringify(root)}, ${JSON.stringify(options)}).catch((error) => {
           console.log(error.message);
           process.exitCode = 1;
         });`;
@@ -108,13 +116,34 @@ describe("dependencies", () => {
     expect(await repo.arguments()).toEqual(expect.arrayContaining(["--include=optional", "--include=dev"]));
   });
 
+  test("of tests are not installed for a start, and added for the tests, below a mesh that runs", async () => {
+    await using folder = await tempFolder();
+    const repo = await repository(folder.path);
+    const installLean = () => repo.install({}, undefined, { lean: true });
+    await installLean();
+    expect(await repo.arguments()).toEqual(
+      expect.arrayContaining(["ci", "--include=optional", "--omit=dev"]),
+    );
+    expect((await installLean()).output).toBe("");
+    expect((await repo.install()).output).toBe("Installing what tests need (npm, once).\n");
+    expect(await repo.arguments()).toEqual(expect.arrayContaining(["install", "--no-save", "--include=dev"]));
+    expect((await installLean()).output).toBe("");
+    expect((await repo.install()).output).toBe("");
+    expect(await repo.runs()).toHaveLength(2);
+  });
+
   test("that somebody has installed by hand are left alone", async () => {
     await using folder = await tempFolder();
     const repo = await repository(folder.path);
     await mkdir(join(repo.root, "node_modules"));
     await writeFile(
       join(repo.root, "node_modules", ".package-lock.json"),
-      JSON.stringify({ packages: { "node_modules/zod": { version: "1.0.0", resolved: "z" } } }),
+      JSON.stringify({
+        packages: {
+          "node_modules/zod": { version: "1.0.0", resolved: "z" },
+          "node_modules/jest": { version: "1.0.0", resolved: "j" },
+        },
+      }),
     );
     expect(await repo.install()).toEqual({ code: 0, output: "" });
     expect(await repo.runs()).toEqual([]);
