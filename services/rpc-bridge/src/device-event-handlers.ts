@@ -1,4 +1,6 @@
 import { deviceEvents } from "@devmesh/contracts/devices";
+import type { Device } from "@devmesh/contracts/model/device";
+import type { ShadowDelta } from "@devmesh/contracts/model/shadow";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
@@ -50,6 +52,12 @@ export function createEndCallsIfGone(options: EndCallsOptions): EndCallsIfGone {
   };
 }
 
+/** The delta of a device without differences; null for others. */
+function emptyDeltaOf({ shadow }: Device): ShadowDelta | null {
+  const { state, version, timestamp } = shadow;
+  return state.delta === undefined ? { state: {}, metadata: {}, version, timestamp } : null;
+}
+
 /** Subscribes to the events of `devices`. */
 export function handleDeviceEvents(options: DeviceEventHandlersOptions): ActiveSubscription {
   const { bus, deltas, endCallsIfGone } = options;
@@ -68,7 +76,7 @@ export function handleDeviceEvents(options: DeviceEventHandlersOptions): ActiveS
     {
       online: ({ id }) => deltas.welcome(id),
       updated: ({ id }) => deltas.refresh(id),
-      created: ({ id }) => deltas.refresh(id),
+      created: ({ id, device }) => deltas.refresh(id, emptyDeltaOf(device)),
     },
     { mode: "one" },
   );

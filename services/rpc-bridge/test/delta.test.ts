@@ -1,4 +1,5 @@
 import { eventually } from "@devmesh/testkit/eventually";
+import { fakeDevice } from "@devmesh/testkit/fakes";
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
 import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
@@ -71,6 +72,30 @@ describe("the delta of a shadow", () => {
     await device.subscribe("fan/shadow/delta");
     await mesh.registry.publishUpdated("fan");
     expect(JSON.parse((await device.awaitMessage("fan/shadow/delta")).payload)).toMatchObject({ state: {} });
+  });
+
+  test("of a created device is published from its event, and then as the registry has it", async () => {
+    mesh.registry.add("crane", { version: 2, timestamp: 2 });
+    const device = await connect("crane");
+    await device.subscribe("crane/shadow/delta");
+    await mesh.registry.events.created({ id: "crane", timestamp: now(), device: fakeDevice("crane") });
+    await eventually(() => bodies(device).length === 2);
+    expect(bodies(device)).toEqual([
+      { state: {}, metadata: {}, version: 0, timestamp: 0 },
+      { state: {}, metadata: {}, version: 2, timestamp: 2 },
+    ]);
+  });
+
+  test("of a created device is never older than what was published before", async () => {
+    mesh.registry.add("hoist", { version: 2, timestamp: 2 });
+    const device = await connect("hoist");
+    await device.subscribe("hoist/shadow/delta");
+    await mesh.registry.publishUpdated("hoist");
+    await mesh.registry.events.created({ id: "hoist", timestamp: now(), device: fakeDevice("hoist") });
+    mesh.registry.add("hoist", { version: 3, timestamp: 3 });
+    await mesh.registry.publishUpdated("hoist");
+    await eventually(() => bodies(device).at(-1)?.version === 3);
+    expect(bodies(device).map(({ version }) => version)).not.toContain(0);
   });
 
   test("is published again when the device connects and the broker's may be out of date", async () => {
