@@ -17,6 +17,8 @@ export const benchmarks: readonly Benchmark[] = [
   { name: "replicas", args: ["1"] },
   { name: "mesh-start", args: ["3"] },
   { name: "mqtt-logins", args: [] },
+  { name: "device-creations", args: ["2"] },
+  { name: "device-list", args: ["20000"] },
   { name: "memory", args: [] },
   { name: "broker-sync", args: [] },
   { name: "ingestion", args: ["20000"] },

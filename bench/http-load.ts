@@ -6,6 +6,8 @@ export interface HttpLoadOptions {
   readonly method: "GET" | "POST";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** Status of every answer. Default 200. */
+  readonly status?: number;
   /** Connections, each with one request in flight. */
   readonly connections: number;
   readonly forMs: number;
@@ -23,13 +25,14 @@ export interface HttpLoad {
 export async function loadHttp(options: HttpLoadOptions): Promise<HttpLoad> {
   const { hostname, port } = new URL(options.url);
   const request = requestBytes(options);
+  const statusLine = `HTTP/1.1 ${options.status ?? 200} `;
   const latenciesMs: number[] = [];
   const begin = performance.now();
   const end = begin + options.forMs;
   await Promise.all(
     Array.from({ length: options.connections }, () => {
       const socket = connect({ host: hostname, port: Number(port), noDelay: true });
-      return repeat(socket, request, end, latenciesMs);
+      return repeat({ socket, request, statusLine, end, latenciesMs });
     }),
   );
   return { requestsPerSecond: (latenciesMs.length / (performance.now() - begin)) * 1000, latenciesMs };
@@ -48,7 +51,18 @@ function requestBytes({ url, method, headers, body }: HttpLoadOptions): Buffer {
   return Buffer.from(`${method} ${pathname}${search} HTTP/1.1\r\n${lines.join("")}\r\n${body ?? ""}`);
 }
 
-function repeat(socket: Socket, request: Buffer, end: number, latenciesMs: number[]): Promise<void> {
+interface Repetition {
+  readonly socket: Socket;
+  readonly request: Buffer;
+  /** How each answer begins. */
+  readonly statusLine: string;
+  /** When no request is sent any more, by `performance.now()`. */
+  readonly end: number;
+  /** Gets the time of each answer. */
+  readonly latenciesMs: number[];
+}
+
+function repeat({ socket, request, statusLine, end, latenciesMs }: Repetition): Promise<void> {
   return new Promise((resolve, reject) => {
     let received = Buffer.alloc(0);
     let sentAt = 0;
@@ -67,7 +81,7 @@ function repeat(socket: Socket, request: Buffer, end: number, latenciesMs: numbe
       received = received.length === 0 ? piece : Buffer.concat([received, piece]);
       let length: number | null;
       try {
-        length = answerLength(received);
+        length = answerLength(received, statusLine);
       } catch (error) {
         return fail(error instanceof Error ? error : new Error(String(error)));
       }
@@ -83,11 +97,11 @@ function repeat(socket: Socket, request: Buffer, end: number, latenciesMs: numbe
 }
 
 /** Length of the answer with its headers; null while these are incomplete. */
-function answerLength(received: Buffer): number | null {
+function answerLength(received: Buffer, statusLine: string): number | null {
   const headEnd = received.indexOf("\r\n\r\n");
   if (headEnd === -1) return null;
   const head = received.toString("latin1", 0, headEnd);
-  if (!head.startsWith("HTTP/1.1 200 ")) throw new Error(`answered: ${received.toString("utf8")}`);
+  if (!head.startsWith(statusLine)) throw new Error(`answered: ${received.toString("utf8")}`);
   const length = /^content-length: (\d+)$/im.exec(head)?.[1];
   if (length === undefined) throw new Error(`an answer without a length: ${head}`);
   return headEnd + 4 + Number(length);

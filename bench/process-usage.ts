@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 
 /** Clock ticks a second in `/proc` (`USER_HZ`). */
@@ -29,6 +29,17 @@ export async function residentMemory(pid: number): Promise<ResidentMemory> {
     return (Number(kilobytes) * 1024) / 1e6;
   };
   return { rss: megabytes("Rss"), pss: megabytes("Pss") };
+}
+
+/** Lets {@link largestResidentMemory} count from now on. */
+export async function resetLargestMemory(pid: number): Promise<void> {
+  await writeFile(`/proc/${pid}/clear_refs`, "5");
+}
+
+/** The most memory that a process had at a time, in MB; a shared page counts as a whole one. */
+export async function largestResidentMemory(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return (Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024) / 1e6;
 }
 
 /** Process ids of the parts of a mesh: `launcher`, `nats-server` and each service. */
