@@ -23,7 +23,8 @@ const COMPILE_CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache
 
 /**
  * Installs what is missing, runs a program (`path` in the repository) with Node 24 and exits with its exit code.
- * `lean`: it needs no package of tests. `ownSession`: Ctrl-C reaches this process alone, which passes it on, since the program stops its children itself.
+ * `lean`: it needs no package of tests. `ownSession`: Ctrl-C reaches this process alone, which passes it on, since the
+ * program stops its children itself.
  */
 export async function runOnPlatformNode({ path, ownSession, lean = true }, args) {
   stopWithNpm();
