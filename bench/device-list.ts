@@ -1,6 +1,6 @@
 /**
- * Memory of gateway and `devices` while clients read whole lists of 50,000 devices, against the same devices in pages of
- * 1,000, and while clients stop reading. `node bench/device-list.ts [devices]`
+ * Memory of gateway and `devices` while clients read whole lists of 50,000 devices, against the same devices in pages
+ * of 1,000, and while clients stop reading. `node bench/device-list.ts [devices]`
  */
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
