@@ -1,21 +1,40 @@
 /**
- * Records stored a second of what devices publish at QoS 1, by one device and by 1,000, against what nats-server alone
- * acknowledges without a consumer, which stores nothing. `node bench/ingestion.ts [messages a round] [devices, …]`
+ * Records stored and shadows updated a second by what devices publish at QoS 1, against what nats-server alone
+ * acknowledges without a consumer, which stores nothing. `node bench/ingestion.ts [records a round] [load]`, part of a
+ * load's name.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { startChild } from "./child.ts";
-import { type Publisher, type PublishReport, writePublishers } from "./ingestion/publisher.ts";
+import {
+  type Published,
+  type Publisher,
+  type PublishReport,
+  writePublishers,
+} from "./ingestion/publisher.ts";
 import { inTurns, report } from "./measure.ts";
 import { startMeshBefore } from "./mesh-before.ts";
 import { createDevices } from "./mesh-tenant.ts";
 import { cpuSeconds, meshProcesses } from "./process-usage.ts";
 
-const messages = Number(process.argv[2] ?? 60_000);
+/** What devices publish in a round. */
+interface Load {
+  readonly name: string;
+  readonly kind: Published;
+  readonly devices: number;
+  readonly messages: number;
+}
+
+const records = Number(process.argv[2] ?? 60_000);
+const allLoads: readonly Load[] = [
+  { name: "records of one device", kind: "records", devices: 1, messages: records },
+  { name: "records of 1,000 devices", kind: "records", devices: 1_000, messages: records },
+  { name: "shadow updates of 1,000 devices", kind: "shadow", devices: 1_000, messages: records / 10 },
+];
+const loads = allLoads.filter(({ name }) => name.includes(process.argv[3] ?? ""));
 const rounds = 3;
-const fleets = (process.argv[3] ?? "1,1000").split(",").map(Number);
 /** Unacknowledged messages of all devices. */
 const inFlight = 1_000;
 /** Rendering metrics costs the service milliseconds. */
@@ -26,42 +45,68 @@ const peer = "nats-server alone";
 
 await using folder = await tempFolder();
 
-/** Runs the publishers to their end. */
-async function publish(port: number, by: readonly Publisher[]): Promise<PublishReport> {
+/** Runs the publishers of a load to their end. */
+async function publish(
+  port: number,
+  { kind, messages }: Load,
+  by: readonly Publisher[],
+): Promise<PublishReport> {
   await using child = startChild(import.meta.resolve("./ingestion/publishers.ts"), {
     BENCH_MQTT_PORT: String(port),
     BENCH_PUBLISHERS: await writePublishers(folder.path, by),
+    BENCH_PUBLISHED: kind,
     BENCH_MESSAGES: String(messages),
     BENCH_WINDOW: String(inFlight / by.length),
   });
   return (await child.ready) as PublishReport;
 }
 
-async function storedBy(mesh: TestMesh): Promise<number> {
+/** The service that handles what is published, and its counter of that. */
+const handlers = {
+  records: { service: "data", counter: /^devmesh_data_records_stored_total\{[^}]*qos="1"[^}]*\} (\d+)/m },
+  shadow: {
+    service: "rpc-bridge",
+    counter: /^devmesh_device_messages_total\{(?=[^}]*consumer="rpc-bridge")[^}]*outcome="ok"[^}]*\} (\d+)/m,
+  },
+} as const;
+
+async function handledBy(mesh: TestMesh, kind: Published): Promise<number> {
+  const { service, counter } = handlers[kind];
   const { services } = await mesh.parts();
-  const metrics = await (await fetch(`${services.data?.ops}/metrics`)).text();
-  return Number(/^devmesh_data_records_stored_total\{[^}]*qos="1"[^}]*\} (\d+)/m.exec(metrics)?.[1] ?? 0);
+  const metrics = await (await fetch(`${services[service]?.ops}/metrics`)).text();
+  return Number(counter.exec(metrics)?.[1] ?? 0);
 }
+
+const figures = ({ name }: Load) => ({
+  handled: `${name}, handled /s`,
+  acknowledged: `${name}, acknowledged /s`,
+  perCpu: `${name} per CPU second of the mesh`,
+  perServiceCpu: `${name} per CPU second of the service`,
+});
 
 async function startPublishedMesh(start: typeof startMesh) {
   const env = { RATE_MASTER: "1000000", DEVICE_RATE_MESSAGES: "1000000", DEVICE_RATE_BYTES: "1000000000" };
   const mesh = await start({ env });
-  const devices = (await createDevices(mesh, Math.max(...fleets))).map((device) => ({
-    ...device,
-    clientId: device.id,
-  }));
+  const most = Math.max(...loads.map(({ devices }) => devices));
+  const devices = (await createDevices(mesh, most)).map((device) => ({ ...device, clientId: device.id }));
   return {
-    async measure(count: number) {
+    async measure(load: Load) {
+      const { kind } = load;
       const processes = await meshProcesses(mesh);
-      const [ofData, ofAll] = [[processes.data ?? Number.NaN], Object.values(processes)];
-      const [data, all, stored] = [await cpuSeconds(ofData), await cpuSeconds(ofAll), await storedBy(mesh)];
-      const sent = await publish(mesh.ports.mqtt, devices.slice(0, count));
-      while ((await storedBy(mesh)) < stored + sent.messages) await sleep(pollMs);
+      const [ofService, ofAll] = [
+        [processes[handlers[kind].service] ?? Number.NaN],
+        Object.values(processes),
+      ];
+      const [service, all] = [await cpuSeconds(ofService), await cpuSeconds(ofAll)];
+      const before = await handledBy(mesh, kind);
+      const { began, ended, messages } = await publish(mesh.ports.mqtt, load, devices.slice(0, load.devices));
+      while ((await handledBy(mesh, kind)) < before + messages) await sleep(pollMs);
+      const { handled, acknowledged, perCpu, perServiceCpu } = figures(load);
       return {
-        "records/s": (sent.messages / (Date.now() - sent.began)) * 1_000,
-        "acknowledged/s": (sent.messages / (sent.ended - sent.began)) * 1_000,
-        "records per CPU second of data": sent.messages / ((await cpuSeconds(ofData)) - data),
-        "records per CPU second of the mesh": sent.messages / ((await cpuSeconds(ofAll)) - all),
+        [handled]: (messages / (Date.now() - began)) * 1_000,
+        [acknowledged]: (messages / (ended - began)) * 1_000,
+        [perServiceCpu]: messages / ((await cpuSeconds(ofService)) - service),
+        [perCpu]: messages / ((await cpuSeconds(ofAll)) - all),
       };
     },
     [Symbol.asyncDispose]: () => mesh.stop(),
@@ -77,28 +122,29 @@ await using bare = await startNatsServer({
     accounts { DEVICES { jetstream: enabled, users: [ { user: bare, password: bare } ] } }`,
 });
 
-async function measureBare(count: number) {
-  const by = Array.from({ length: count }, (_, nth) => ({
+async function measureBare(load: Load) {
+  const by = Array.from({ length: load.devices }, (_, nth) => ({
     id: "bare",
     token: "bare",
     clientId: `bench-${nth}`,
   }));
-  const sent = await publish(bare.mqttPort, by);
-  const rate = (sent.messages / (sent.ended - sent.began)) * 1_000;
-  return { "records/s": rate, "acknowledged/s": rate };
+  const { began, ended, messages } = await publish(bare.mqttPort, load, by);
+  const rate = (messages / (ended - began)) * 1_000;
+  const { handled, acknowledged } = figures(load);
+  return { [handled]: rate, [acknowledged]: rate };
 }
 
 await using mesh = await startPublishedMesh(startMesh);
 const startBefore = await startMeshBefore();
 await using earlier = startBefore && (await startPublishedMesh(startBefore));
-for (const count of fleets) {
-  console.log(`${messages} records, devices: ${count}`);
+for (const load of loads) {
   const contenders: Record<string, () => Promise<Record<string, number>>> = {
-    [ours]: () => mesh.measure(count),
-    ...(earlier && { [before]: () => earlier.measure(count) }),
-    [peer]: () => measureBare(count),
+    [ours]: () => mesh.measure(load),
+    ...(earlier && { [before]: () => earlier.measure(load) }),
+    [peer]: () => measureBare(load),
   };
   const measured = await inTurns(rounds, contenders);
-  report(measured, { ours, peer, goals: { "records/s": { ratio: 0.7 } } });
+  const goals = load.kind === "records" ? { [figures(load).handled]: { ratio: 0.7 } } : {};
+  report(measured, { ours, peer, goals });
   if (earlier) report(measured, { ours, peer: before });
 }

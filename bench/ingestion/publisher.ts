@@ -7,6 +7,9 @@ export interface Publisher extends Credentials {
   readonly clientId: string;
 }
 
+/** What devices publish: records below `db/`, or updates of their own shadow. */
+export type Published = "records" | "shadow";
+
 /** When publishers began, and when the last message was acknowledged; Unix milliseconds. */
 export interface PublishReport {
   readonly began: number;

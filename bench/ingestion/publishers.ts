@@ -7,10 +7,10 @@ import { reportReady } from "../child.ts";
 import type { Publisher, PublishReport } from "./publisher.ts";
 
 /**
- * Publishes records at QoS 1 from some devices, each with a window of unacknowledged ones. Of the acknowledgements it
+ * Publishes at QoS 1 from some devices, each with a window of unacknowledged ones. Of the acknowledgements it
  * only counts bytes, to leave the processors to the mesh.
  */
-const { BENCH_MQTT_PORT, BENCH_PUBLISHERS = "", BENCH_MESSAGES, BENCH_WINDOW } = process.env;
+const { BENCH_MQTT_PORT, BENCH_PUBLISHERS = "", BENCH_PUBLISHED, BENCH_MESSAGES, BENCH_WINDOW } = process.env;
 const devices = JSON.parse(readFileSync(BENCH_PUBLISHERS, "utf8")) as Publisher[];
 const window = Number(BENCH_WINDOW);
 const each = Math.ceil(Number(BENCH_MESSAGES) / devices.length);
@@ -18,14 +18,18 @@ const each = Math.ceil(Number(BENCH_MESSAGES) / devices.length);
 const ackBytes = 4;
 const logInsAtOnce = 20;
 
-const payloadOf = (nth: number) =>
-  JSON.stringify({
+const isShadow = BENCH_PUBLISHED === "shadow";
+
+function payloadOf(nth: number): string {
+  const values = {
     temperature: (20 + Math.sin(nth) * 10).toFixed(3),
     humidity: 40 + ((nth * 7919) % 4000) / 100,
     seq: nth,
     state: ["ok", "warn", "idle"][nth % 3],
     mac: ((nth * 2654435761) >>> 0).toString(16),
-  });
+  };
+  return JSON.stringify(isShadow ? { state: { reported: values } } : values);
+}
 
 async function logIn({ id, token, clientId }: Publisher): Promise<Socket> {
   const socket = connect({ host: "127.0.0.1", port: Number(BENCH_MQTT_PORT), noDelay: true });
@@ -63,7 +67,7 @@ const packets = devices.map(({ clientId }, at) =>
   Array.from({ length: each }, (_, nth) =>
     generate({
       cmd: "publish",
-      topic: `db/${clientId}/telemetry/${nth % 3}`,
+      topic: isShadow ? `${clientId}/shadow/update` : `db/${clientId}/telemetry/${nth % 3}`,
       payload: payloadOf(at * each + nth),
       qos: 1,
       messageId: (nth % 65_535) + 1,
