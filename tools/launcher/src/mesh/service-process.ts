@@ -13,8 +13,8 @@ const READY_MS = 30 * 60_000;
 const NOTICE_MS = 60_000;
 
 /**
- * Options of Node for a service. A young generation of 4 MB in place of 16 keeps less garbage, some 5 MB a service; what
- * it costs in speed is less than the spread of its measurement (docs/performance.md).
+ * Options of Node for a service. A young generation of 4 MB in place of 16 keeps less garbage, some 5 MB a service;
+ * what it costs in speed is less than the spread of its measurement (docs/performance.md).
  */
 const nodeOptions = ["--disable-warning=ExperimentalWarning", "--max-semi-space-size=4"];
 
