@@ -46,20 +46,23 @@ export function createLogger({ service, level, replica, destination }: LoggerOpt
     serializers: { err: describeError },
     redact: { paths: redactedPaths, censor: "[redacted]" },
   };
-  return pino(options, destination ?? stdoutByTurns());
+  return pino(options, destination ?? (stdout ??= stdoutByTurns()));
 }
+
+/** Shared by the loggers of a process, whose lines keep their order. */
+let stdout: ReturnType<typeof stdoutByTurns> | undefined;
 
 /**
  * Writes the lines of one turn of the event loop together. The write is synchronous: buffered lines would block the
  * exit of a process whose reader is gone.
  */
 function stdoutByTurns(): { write(line: string): void } {
-  const stdout = pino.destination({ dest: 1, sync: true });
+  const destination = pino.destination({ dest: 1, sync: true });
   let lines = "";
   const flush = () => {
     const batch = lines;
     lines = "";
-    if (batch !== "") stdout.write(batch);
+    if (batch !== "") destination.write(batch);
   };
   process.on("exit", flush);
   return {
