@@ -3,15 +3,13 @@
  * store of its own.
  */
 
-import type { AddressInfo } from "node:net";
 import { Socket } from "node:net";
 import express from "express";
 import { connectAsync } from "mqtt";
 import { z } from "zod";
-import { reportReady } from "../child.ts";
-import { logRequest } from "./access-log.ts";
 import { deviceIdPattern } from "./contract.ts";
 import { environment } from "./environment.ts";
+import { createApp, listen } from "./express-app.ts";
 import { createKeyCheck } from "./key-check.ts";
 import { openPeerStore } from "./store.ts";
 
@@ -64,25 +62,7 @@ function call(deviceId: string, method: string, params: unknown): Promise<unknow
   });
 }
 
-const app = express();
-app.disable("x-powered-by");
-app.disable("etag");
-app.use((request, response, next) => {
-  const startedAtMs = performance.now();
-  response.once("finish", () =>
-    logRequest(request.method, request.route?.path ?? request.path, response.statusCode, startedAtMs),
-  );
-  next();
-});
-app.use(async (request, response, next) => {
-  const caller = await checkKey(request.headers.authorization);
-  if (caller === null) {
-    response.sendStatus(401);
-    return;
-  }
-  response.locals.caller = caller;
-  next();
-});
+const app = createApp(checkKey);
 app.post("/api/v2/devices/:id/rpc/:method", express.json(), async (request, response) => {
   const params = Params.safeParse(request.params);
   if (!params.success) {
@@ -96,4 +76,4 @@ app.post("/api/v2/devices/:id/rpc/:method", express.json(), async (request, resp
     response.sendStatus(504);
   }
 });
-const server = app.listen(0, "127.0.0.1", () => reportReady((server.address() as AddressInfo).port));
+listen(app);

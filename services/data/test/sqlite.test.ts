@@ -9,7 +9,7 @@ import {
   type SqliteDataStore,
   type SqliteDataStoreOptions,
 } from "../src/store/data-store.sqlite.ts";
-import type { RecordSelection } from "../src/store/data-store.ts";
+import type { DataMessage, RecordSelection } from "../src/store/data-store.ts";
 import { createSearchTable, migrations } from "../src/store/sqlite/schema.ts";
 import { describeDataStore } from "./data-store.suite.ts";
 
@@ -94,18 +94,20 @@ test("what devices store is known of a store of an older layout: the heaviest pa
   }
 });
 
+function message(deviceId: string, text: string): DataMessage {
+  return {
+    delivery: null,
+    timestamp: 0,
+    deviceId,
+    topic: `db/${deviceId}/x`,
+    payload: Buffer.from(text),
+    encoding: "text",
+  };
+}
+
 test("a few records of light devices do not keep the search index of a flood in the file", async () => {
   const under = await open({ readers: 1, segmentBytes: 500_000 });
   try {
-    const message = (deviceId: string, text: string) =>
-      ({
-        delivery: null,
-        timestamp: 0,
-        deviceId,
-        topic: `db/${deviceId}/x`,
-        payload: Buffer.from(text),
-        encoding: "text",
-      }) as const;
     for (let segment = 0; segment < 8; segment++) {
       const flood = Array.from({ length: 5 }, () => message("flood", randomBytes(75_000).toString("base64")));
       await under.store.append([message("quiet", `quiet ${segment}`), ...flood]);
@@ -127,15 +129,6 @@ test("a few records of light devices do not keep the search index of a flood in 
 test("records that were not indexed before a restart are found, and weigh, after it", async () => {
   const under = await open({ readers: 1, tailRecords: 4 });
   try {
-    const message = (deviceId: string, text: string) =>
-      ({
-        delivery: null,
-        timestamp: 0,
-        deviceId,
-        topic: `db/${deviceId}/x`,
-        payload: Buffer.from(text),
-        encoding: "text",
-      }) as const;
     const found = async (store: SqliteDataStore) => {
       const page = { caller: "test", skip: 0, limit: null, maxBytes: 500_000, searchMs: 10_000 };
       const selection = { order: "asc", filter: "needle" } as const;
