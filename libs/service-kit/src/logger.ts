@@ -46,7 +46,8 @@ export function createLogger({ service, level, replica, destination }: LoggerOpt
     serializers: { err: describeError },
     redact: { paths: redactedPaths, censor: "[redacted]" },
   };
-  return pino(options, destination ?? (stdout ??= stdoutByTurns()));
+  if (destination === undefined) stdout ??= stdoutByTurns();
+  return pino(options, destination ?? stdout);
 }
 
 /** Shared by the loggers of a process, whose lines keep their order. */
