@@ -11,6 +11,8 @@ export const queryKeys = {
   mqttAddress: ["mqtt-address"],
   /** State of the notification stream. */
   stream: ["stream"],
+  /** When the notification stream was lost. */
+  outage: ["outage"],
   /** Observation of the mesh, and the state of its stream. */
   mesh: ["mesh"],
   /** Below it: one list for each selection of records. */

@@ -1,4 +1,5 @@
 import {
+  Alert,
   Anchor,
   AppShell,
   Burger,
@@ -17,7 +18,7 @@ import { Page } from "../components/page.tsx";
 import { ViewLink } from "../components/view-link.tsx";
 import { Waiting } from "../components/waiting.tsx";
 import type { StreamState } from "../live/lasting-stream.ts";
-import { useStreamState } from "../live/live-updates.tsx";
+import { useOutage, useStreamState } from "../live/live-updates.tsx";
 import { useSession } from "./session.tsx";
 import { innerViews, tabs } from "./tabs.ts";
 import { ViewBoundary } from "./view-boundary.tsx";
@@ -27,6 +28,7 @@ export function Shell() {
   const [opened, { toggle, close }] = useDisclosure(false);
   const [location] = useLocation();
   const { signOut } = useSession();
+  const outage = useOutage();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu of a phone closes at each navigation
   useEffect(close, [location]);
 
@@ -39,6 +41,7 @@ export function Shell() {
         header={{ height: 52 }}
         navbar={{ width: 190, breakpoint: "sm", collapsed: { mobile: !opened } }}
         padding="md"
+        data-outage={outage !== null || undefined}
       >
         <AppShell.Header>
           <Group h="100%" px="md" justify="space-between" wrap="nowrap">
@@ -83,6 +86,7 @@ export function Shell() {
           </ScrollArea>
         </AppShell.Navbar>
         <AppShell.Main id="content" tabIndex={-1}>
+          <OutageBanner since={outage} />
           <ViewBoundary location={location}>
             <Suspense fallback={<Waiting />}>
               <Switch>
@@ -138,6 +142,25 @@ function ConnectionState() {
         {text}
       </Text>
     </Group>
+  );
+}
+
+/** Says that the shown data may be outdated; screen readers announce it. */
+function OutageBanner({ since }: { readonly since: number | null }) {
+  const isReachable = useStreamState() === "unavailable";
+  return (
+    <div role="status">
+      {since !== null && (
+        <Alert
+          color="yellow"
+          mb="md"
+          title={isReachable ? "The server sends no live updates" : "The server cannot be reached"}
+        >
+          What you see is of {new Date(since).toLocaleTimeString()} and may have changed since. The connection
+          is tried again until it succeeds.
+        </Alert>
+      )}
+    </div>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { createSafeContext } from "@mantine/core";
-import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { type Query, type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
 import type { ApiClient } from "../api/api-client.ts";
 import { useApi } from "../api/api-context.tsx";
@@ -15,6 +15,9 @@ type FrameListener = (frames: readonly Notification[]) => void;
 
 const [FrameListeners, useFrameListeners] =
   createSafeContext<Set<FrameListener>>("frames need <LiveUpdates>");
+
+/** Time after which a lost stream counts as an outage, in milliseconds: a restart of the gateway is shorter. */
+const toleratedMs = 3_000;
 
 interface LiveUpdatesProps {
   /** Writes frames into the query cache. A stable function. */
@@ -32,7 +35,9 @@ export function LiveUpdates({ apply, children }: LiveUpdatesProps) {
   const api = useApi();
   const queries = useQueryClient();
   const [listeners] = useState(() => new Set<FrameListener>());
-  const [, setState] = useStreamed<StreamState>(queryKeys.stream, "connecting");
+  const [state, setState] = useStreamed<StreamState>(queryKeys.stream, "connecting");
+  const [, setOutage] = useStreamed<number | null>(queryKeys.outage, null);
+  const isLost = state === "reconnecting" || state === "unavailable";
 
   useEffect(() => {
     const ending = new AbortController();
@@ -45,7 +50,10 @@ export function LiveUpdates({ apply, children }: LiveUpdatesProps) {
       api,
       account: true,
       onFrame: gatherFrames(deliver, ending.signal),
-      onState: (state) => setState(() => state),
+      onState(changed) {
+        setState(() => changed);
+        if (changed === "live") void queries.refetchQueries({ type: "active", predicate: hasFailed });
+      },
       // A page in the background may have read its data long before the stream starts.
       onBegin: () => void queries.invalidateQueries(),
       onGap: () => void queries.invalidateQueries(),
@@ -57,12 +65,27 @@ export function LiveUpdates({ apply, children }: LiveUpdatesProps) {
       cache.stop();
     };
   }, [api, queries, listeners, apply, setState]);
+
+  useEffect(() => {
+    if (!isLost) return;
+    const since = Date.now();
+    const timer = setTimeout(() => setOutage(() => since), toleratedMs);
+    return () => {
+      clearTimeout(timer);
+      setOutage(() => null);
+    };
+  }, [isLost, setOutage]);
   return <FrameListeners value={listeners}>{children}</FrameListeners>;
 }
 
 /** State of the notification stream. */
 export function useStreamState(): StreamState {
   return useStreamed<StreamState>(queryKeys.stream, "connecting")[0];
+}
+
+/** Since when the page has had no live updates, Unix ms: presence may have changed since. Null while they come. */
+export function useOutage(): number | null {
+  return useStreamed<number | null>(queryKeys.outage, null)[0];
 }
 
 /** Calls `listener` with batches of frames while the component is mounted. */
@@ -74,4 +97,8 @@ export function useFrames(listener: FrameListener): void {
     listeners.add(each);
     return () => void listeners.delete(each);
   }, [listeners]);
+}
+
+function hasFailed({ state }: Query): boolean {
+  return state.status === "error";
 }
