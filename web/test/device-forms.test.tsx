@@ -1,6 +1,6 @@
 /** @jest-environment jest-fixed-jsdom */
 import type { Device, DevicePatch } from "@devmesh/contracts/model/device";
-import { describe, expect, jest, test } from "@jest/globals";
+import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { screen, waitFor, within } from "@testing-library/react";
 import { CallDevices } from "../src/features/devices/bulk/call-devices.tsx";
 import { DeleteDevices } from "../src/features/devices/bulk/delete-devices.tsx";
@@ -21,6 +21,9 @@ function withDesired(desired: Device["shadow"]["state"]["desired"]): Device {
   const device = deviceOf("pump");
   return { ...device, shadow: { ...device.shadow, state: { ...device.shadow.state, desired } } };
 }
+
+// Drafts outlast their forms.
+beforeEach(() => sessionStorage.clear());
 
 /** Types a text in which `{` and `[` mean themselves. */
 const literally = (text: string) => text.replace(/[{[]/g, "$&$&");
@@ -189,6 +192,42 @@ describe("the shadow of a device", () => {
     page.show(<ShadowSection device={theirs} />);
     await page.user.click(await screen.findByRole("button", { name: "Overwrite theirs with mine" }));
     await waitFor(() => expect(patches).toEqual([{ shadow: { state: { desired: { on: 2 } } } }]));
+  });
+});
+
+describe("what is typed into a device's shadow", () => {
+  const before = withDesired({ on: false });
+
+  test("is kept while other pages are shown, until it is saved", async () => {
+    const patch = jest.fn((_body: unknown) => [200, withDesired({ on: true })] as const);
+    await using page = await showPage(<ShadowSection device={before} />, {
+      "GET /api/v2/devices/pump": () => [200, before, { ETag: '"1"' }],
+      "POST /api/v2/devices/pump": patch,
+    });
+    await page.user.clear(screen.getByLabelText("Desired"));
+    await page.user.type(screen.getByLabelText("Desired"), literally('{"on": tru'));
+    page.show(<p>elsewhere</p>);
+    await screen.findByText("elsewhere");
+    page.show(<ShadowSection device={deviceOf("lamp")} key="lamp" />);
+    expect(screen.getByLabelText("Desired")).toHaveProperty("value", "{}");
+    page.show(<ShadowSection device={before} key="pump" />);
+    expect(screen.getByLabelText("Desired")).toHaveProperty("value", '{"on": tru');
+    await screen.findByText(/a value is expected/);
+    await page.user.type(screen.getByLabelText("Desired"), "e}");
+    await page.user.click(screen.getByRole("button", { name: "Save" }));
+    await waitFor(() => expect(patch).toHaveBeenCalledWith({ shadow: { state: { desired: { on: true } } } }));
+    await waitFor(() => expect(sessionStorage.length).toBe(0));
+  });
+
+  test("is kept beside what others save meanwhile", async () => {
+    await using page = await showPage(<ShadowSection device={before} />, {});
+    await page.user.clear(screen.getByLabelText("Desired"));
+    await page.user.type(screen.getByLabelText("Desired"), literally('{"on": 2}'));
+    page.show(<p>elsewhere</p>);
+    await screen.findByText("elsewhere");
+    page.show(<ShadowSection device={withDesired({ on: 3 })} />);
+    await screen.findByRole("alert", { name: /Somebody else changed the desired state/ });
+    expect(screen.getByLabelText("Desired")).toHaveProperty("value", '{"on": 2}');
   });
 });
 

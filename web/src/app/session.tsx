@@ -30,7 +30,9 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
     setState({ key, notice: null });
   }, []);
   const signOut = useCallback((notice?: string) => {
-    sessionStorage.removeItem(storageKey);
+    // Drafts outlast the end of a key, but not the user's own sign-out.
+    if (notice === undefined) sessionStorage.clear();
+    else sessionStorage.removeItem(storageKey);
     setState({ key: null, notice: notice ?? null });
   }, []);
   const session = useMemo(() => ({ ...state, signIn, signOut }), [state, signIn, signOut]);

@@ -48,9 +48,11 @@ export function useDeviceDraft<T, V extends Record<string, unknown>>(
   const api = useApi();
   const queries = useQueryClient();
   const current = read(device);
-  const [base, setBase] = useState(current);
+  const draftKey = draftKeyOf(device.id, what);
+  const [kept] = useState(() => keptDraft<T, V>(draftKey));
+  const [base, setBase] = useState(kept?.base ?? current);
   const form = useForm<V>({
-    initialValues: format(current),
+    initialValues: kept?.values ?? format(current),
     ...(validate !== undefined && { validate }),
     validateInputOnChange: true,
   });
@@ -58,6 +60,14 @@ export function useDeviceDraft<T, V extends Record<string, unknown>>(
   const isDirty = value === null || !same(value, base);
   const isOutdated = !same(current, base);
   const isConflict = isOutdated && isDirty && (value === null || !same(value, current));
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, as text that was typed before may be wrong
+  useEffect(() => {
+    if (kept !== null) form.validate();
+  }, []);
+  useEffect(() => {
+    keepDraft(draftKey, isDirty ? { base, values: form.values } : null);
+  }, [isDirty, draftKey, base, form.values]);
 
   const begin = (from: T) => {
     setBase(from);
@@ -112,6 +122,31 @@ export function useDeviceDraft<T, V extends Record<string, unknown>>(
       </>
     ),
   };
+}
+
+/** What the user edits, and the value that it began with. */
+interface Draft<T, V> {
+  readonly base: T;
+  readonly values: V;
+}
+
+/** Name of a draft in the storage of the browser's tab, where it outlasts a navigation and a reload. */
+function draftKeyOf(id: string, what: string): string {
+  return `devmesh.draft:${id}:${what}`;
+}
+
+function keptDraft<T, V>(key: string): Draft<T, V> | null {
+  return JSON.parse(sessionStorage.getItem(key) ?? "null");
+}
+
+function keepDraft(key: string, draft: Draft<unknown, unknown> | null): void {
+  sessionStorage.removeItem(key);
+  if (draft === null) return;
+  try {
+    sessionStorage.setItem(key, JSON.stringify(draft));
+  } catch {
+    // The storage is full: the draft ends with its form.
+  }
 }
 
 function jsonOf(value: unknown) {
