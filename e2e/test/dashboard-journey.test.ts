@@ -124,6 +124,11 @@ describeInBrowser("a new user of the dashboard", (browser) => {
   test("calls a function that the device tells of, and sees answer, timing and history", async () => {
     await page.getByRole("link", { name: "boiler", exact: true }).click();
     await heading("Boiler room").waitFor();
+    expect(await page.title()).toBe("Boiler room (boiler) · Devmesh");
+    await button("Copy the ID").click();
+    await eventually(async () => (await clipboard()) === "boiler");
+    await button("Copy the name").click();
+    await eventually(async () => (await clipboard()) === "Boiler room");
     await section("RPC").click();
     await page.getByText("The device tells 3 functions by RPC.List.").waitFor();
     await page.getByRole("combobox", { name: "Function" }).click();
@@ -147,6 +152,20 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     expect(await log.getByRole("button", { name: "Use again" }).count()).toBe(2);
     await log.getByRole("button", { name: "Use again" }).last().click();
     expect(await page.getByRole("combobox", { name: "Function" }).inputValue()).toBe("sum");
+  });
+
+  test("finds the way back to the devices, and its edits again after a look elsewhere and a reload", async () => {
+    await section("Shadow").click();
+    await page.getByLabel("Desired").fill('{"app": {"setpoint": 20}}');
+    await page.getByRole("main").getByRole("link", { name: "Devices" }).click();
+    await row("boiler").getByRole("link").click();
+    await section("Shadow").click();
+    expect(await page.getByLabel("Desired").inputValue()).toBe('{"app": {"setpoint": 20}}');
+    await page.reload();
+    await page.getByLabel("Desired").waitFor();
+    expect(await page.getByLabel("Desired").inputValue()).toBe('{"app": {"setpoint": 20}}');
+    await button("Discard").click();
+    expect(await page.getByLabel("Desired").inputValue()).toBe("{}");
   });
 
   test("edits the desired state and sees the device take it over and report", async () => {

@@ -243,6 +243,44 @@ describeInBrowser("the views of the dashboard", (browser) => {
     expect(await overhang(visit.page)).toEqual([]);
   }, 90_000);
 
+  test("fit on a phone, and cards keep their content, with the longest id, name and label", async () => {
+    const id = "w".repeat(64);
+    const name = "M".repeat(256);
+    const labels = ["L".repeat(64)];
+    await asMaster(mesh).post("devices", { id, name, shadow: { tags: { labels } } });
+    await asMaster(mesh).post("keys", { name, device_id: id });
+    const visit = await signedIn({ viewport: phone, isMobile: true, hasTouch: true });
+    const { page } = visit;
+    /** Boxes whose content overflows, the page among them, except in regions that scroll. */
+    const overflowing = () =>
+      page.evaluate(() =>
+        [...document.querySelectorAll("html, main *, [role=dialog] *")]
+          .filter((box) => box.scrollWidth > box.clientWidth && box.clientWidth > 1)
+          .filter((box) => box.localName === "html" || getComputedStyle(box).overflowX === "visible")
+          .filter((box) => box.closest(".mantine-ScrollArea-root") === null)
+          .map((box) => `${box.localName} ${box.className}: ${box.textContent?.slice(0, 30)}`),
+      );
+    const found: Record<string, string[]> = {};
+    const note = async (where: string) => {
+      const boxes = await overflowing();
+      if (boxes.length > 0) found[where] = boxes;
+    };
+    for (const path of ["", "/shadow", "/rpc", "/data", "/log", "/access", "/credentials"]) {
+      await show(visit, `/devices/${id}${path}`, name);
+      await note(path);
+    }
+    await show(visit, `/devices/${id}`, name);
+    await page.getByRole("button", { name: "Delete the device" }).tap();
+    await page.getByRole("dialog").waitFor();
+    await note("the deletion");
+    for (const path of ["/devices", "/keys", `/data?device=${id}`]) {
+      await show(visit, path, views[path] ?? "Data");
+      await note(path);
+    }
+    await asMaster(mesh).delete(`devices/${id}`);
+    expect(found).toEqual({});
+  }, 90_000);
+
   test("met no violation of the page's policy, no error, no request elsewhere and no secret in a URL", () => {
     for (const { pageErrors } of visits) expect(pageErrors).toEqual(noPageErrors);
   });

@@ -1,15 +1,18 @@
 import { Anchor, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { ChevronLeft } from "lucide-react";
 import { type ComponentType, useState } from "react";
 import { Link, useParams } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { ApiProblem } from "../../../api/api-problem.ts";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { CopyButton } from "../../../components/copy-button.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { Page } from "../../../components/page.tsx";
 import { Tag } from "../../../components/tag.tsx";
 import { ViewLink } from "../../../components/view-link.tsx";
 import { Waiting } from "../../../components/waiting.tsx";
+import { useOutage } from "../../../live/live-updates.tsx";
 import { AccessSection } from "./access-section.tsx";
 import { CredentialsSection } from "./credentials-section.tsx";
 import { DataSection } from "./data-section.tsx";
@@ -57,14 +60,29 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
   const [visited, setVisited] = useState<ReadonlySet<string>>(new Set());
   if (!visited.has(section.path)) setVisited(new Set(visited).add(section.path));
   const gone = error instanceof ApiProblem && error.status === 404;
+  const name = data?.name ?? null;
   return (
     <Page
-      title={data?.name ?? id}
-      part={section.path === "" ? undefined : section.label}
-      actions={
-        data !== undefined &&
-        !gone && <Tag look={data.online ? "good" : "plain"}>{data.online ? "online" : "offline"}</Tag>
+      title={name ?? id}
+      documentTitle={name === null ? id : `${name} (${id})`}
+      copyable={name === null ? "the ID" : "the name"}
+      above={
+        <Anchor component={Link} href="/devices" size="sm">
+          <ChevronLeft size={14} /> Devices
+        </Anchor>
       }
+      below={
+        name !== null && (
+          <Group gap={4} wrap="nowrap">
+            <Text size="sm" c="dimmed" ff="monospace">
+              {id}
+            </Text>
+            <CopyButton text={id} what="the ID" />
+          </Group>
+        )
+      }
+      part={section.path === "" ? undefined : section.label}
+      actions={data !== undefined && !gone && <Presence online={data.online} />}
     >
       {gone ? (
         <Text role="alert">
@@ -106,4 +124,11 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
       )}
     </Page>
   );
+}
+
+/** Whether the device is online, or was before the server went away. */
+function Presence({ online }: { readonly online: boolean }) {
+  const isKnown = useOutage() === null;
+  const word = online ? "online" : "offline";
+  return <Tag look={online && isKnown ? "good" : "plain"}>{isKnown ? word : `last known: ${word}`}</Tag>;
 }

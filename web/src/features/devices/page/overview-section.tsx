@@ -7,7 +7,6 @@ import { type ReactNode, useEffect } from "react";
 import { useLocation } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
-import { CopyButton } from "../../../components/copy-button.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { DeleteDevices } from "../bulk/delete-devices.tsx";
@@ -23,11 +22,6 @@ export function OverviewSection({ device }: SectionProps) {
   return (
     <Stack>
       <SimpleGrid cols={{ base: 1, xs: 2, lg: 3 }} component="dl" m={0}>
-        <Fact term="ID">
-          <Group gap={4} component="span">
-            {device.id} <CopyButton text={device.id} what="the ID" />
-          </Group>
-        </Fact>
         <Fact term="Last seen">{device.online ? "online now" : <RelativeTime at={device.last_seen} />}</Fact>
         <Fact term="Version of its firmware">{firmware ?? "not reported"}</Fact>
         <Fact term="Shadow">
