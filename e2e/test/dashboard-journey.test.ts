@@ -130,7 +130,7 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     await button("Copy the name").click();
     await eventually(async () => (await clipboard()) === "Boiler room");
     await section("RPC").click();
-    await page.getByText("The device tells 3 functions by RPC.List.").waitFor();
+    await page.getByText("The device has 3 functions, as listed by RPC.List.").waitFor();
     await page.getByRole("combobox", { name: "Function" }).click();
     const offered = page.getByRole("option");
     await offered.first().waitFor();
@@ -171,9 +171,9 @@ describeInBrowser("a new user of the dashboard", (browser) => {
   test("edits the desired state and sees the device take it over and report", async () => {
     await section("Shadow").click();
     await page.getByLabel("Desired").fill('{"app": {"setpoint": 21}}');
-    await page.getByText("1 value differs from what is desired").waitFor();
+    await page.getByText("Not in sync: 1 value differs").waitFor();
     await button("Save").click();
-    await page.getByText("The device reports all that is desired").waitFor();
+    await page.getByText("In sync", { exact: true }).waitFor();
     await page.getByRole("region", { name: "Reported" }).getByText('"setpoint": 21').waitFor();
     expect(device?.reported).toMatchObject({ app: { setpoint: 21 } });
   });
@@ -182,14 +182,14 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     await page.getByLabel("Desired").fill('{"app": {"setpoint": 22}}');
     const theirs = { shadow: { state: { desired: { app: { setpoint: 25 } } } } };
     expect((await asMaster(mesh).post("devices/boiler", theirs)).status).toBe(200);
-    const conflict = alert("Somebody else changed the desired state meanwhile");
+    const conflict = alert("Someone else changed the desired state meanwhile");
     await conflict.waitFor();
     const cells = conflict.getByRole("row").last().getByRole("cell");
     expect(await cells.allTextContents()).toEqual(["/app/setpoint (both changed it)", "21", "25", "22"]);
     expect(await button("Save").isDisabled()).toBe(true);
     await button("Overwrite theirs with mine").click();
     await conflict.waitFor({ state: "hidden" });
-    await page.getByText("The device reports all that is desired").waitFor();
+    await page.getByText("In sync", { exact: true }).waitFor();
     expect((await asMaster(mesh).get("devices/boiler")).json.shadow.state.reported.app).toEqual({
       setpoint: 22,
     });
@@ -491,14 +491,14 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     await page.getByLabel("Desired").waitFor();
     expect(new URL(page.url()).pathname).toBe("/devices/boiler/shadow");
     await page.goBack();
-    await page.getByText("Version of its firmware").waitFor();
+    await page.getByText("Firmware version").waitFor();
     await page.goBack();
     await row("boiler").waitFor();
     expect(new URL(page.url()).search).toBe("?filter=site-7&online=true");
     await page.goForward();
     await heading("Boiler room").waitFor();
     await visit.open("/no/such/view");
-    await heading("There is no such page").waitFor();
+    await heading("Page not found").waitFor();
   });
 
   test("is signed out by the sign-out, and by the end of the key, which is told", async () => {

@@ -36,7 +36,7 @@ const views: Readonly<Record<string, string>> = {
   "/devices/none": "none",
   "/data?filter=celsius": "Data",
   "/reference/patchDevice": "API",
-  "/no/such/view": "There is no such page",
+  "/no/such/view": "Page not found",
 };
 
 /**

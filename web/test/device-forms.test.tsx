@@ -65,6 +65,7 @@ describe("work on several devices", () => {
     await screen.findByText(/a comma or \] is expected/);
     expect(start).toHaveProperty("disabled", true);
     await page.user.type(screen.getByLabelText("Parameters"), "]");
+    expect(screen.getByLabelText("Timeout (ms)")).toHaveProperty("value", "10000");
     await page.user.click(start);
     await screen.findByText("1 of 2 answered, 1 failed");
     expect(call).toHaveBeenCalledWith([40, 2]);
@@ -165,7 +166,7 @@ describe("the shadow of a device", () => {
     await page.user.clear(desired);
     await page.user.type(desired, literally('{"on":2}'));
     page.show(<ShadowSection device={withDesired({ on: 3 })} />);
-    const conflict = await screen.findByRole("alert", { name: /Somebody else changed the desired state/ });
+    const conflict = await screen.findByRole("alert", { name: /Someone else changed the desired state/ });
     expect(
       within(conflict)
         .getAllByRole("cell")
@@ -226,7 +227,7 @@ describe("what is typed into a device's shadow", () => {
     page.show(<p>elsewhere</p>);
     await screen.findByText("elsewhere");
     page.show(<ShadowSection device={withDesired({ on: 3 })} />);
-    await screen.findByRole("alert", { name: /Somebody else changed the desired state/ });
+    await screen.findByRole("alert", { name: /Someone else changed the desired state/ });
     expect(screen.getByLabelText("Desired")).toHaveProperty("value", '{"on": 2}');
   });
 });
@@ -262,7 +263,7 @@ test("calls of a device are kept, newest first, to be used again, and cleared", 
       return calls === 1 ? [200, 42] : [504, problem("rpc_timeout", 504)];
     },
   });
-  await screen.findByText(/2 functions by RPC.List/);
+  await screen.findByText(/has 2 functions/);
   await page.user.type(screen.getByRole("combobox", { name: "Function" }), "sum");
   await page.user.click(screen.getByRole("button", { name: "Call" }));
   expect((await screen.findByRole("region", { name: "Answer of sum" })).textContent).toBe("42");

@@ -40,7 +40,7 @@ export class ApiProblem extends Error {
     return new ApiProblem({
       status,
       reason: "unreadable",
-      detail: `The server answered ${status} without saying why.`,
+      detail: `The server answered ${status} without a reason.`,
       code: data?.error.code ?? status,
       ...data,
       requestId: data?.request_id ?? headers.get("X-Request-Id"),
@@ -69,7 +69,7 @@ export class UnexpectedAnswer extends Error {
   override readonly name = "UnexpectedAnswer";
 
   constructor(operation: string, cause: unknown) {
-    super(`The answer to ${operation} is not of the form that this dashboard knows; reload the page.`, {
+    super(`The answer to ${operation} has a form that this dashboard does not know: reload the page.`, {
       cause,
     });
   }

@@ -167,7 +167,7 @@ function OutageBanner({ since }: { readonly since: number | null }) {
 /** The page for an unknown path. */
 function NotFound() {
   return (
-    <Page title="There is no such page">
+    <Page title="Page not found">
       <Text>
         Go on to the{" "}
         <Anchor component={Link} href="/devices" underline="always">

@@ -24,7 +24,7 @@ export function Confirmation({ title, children, action, run, onClose }: Confirma
     <Dialog onClose={onClose} title={title}>
       <Stack>
         <Text size="sm">{children}</Text>
-        <Failure error={running.error} title="That did not work" />
+        <Failure error={running.error} title="The action failed" />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose} data-autofocus>
             Cancel

@@ -47,7 +47,7 @@ export function CustomersTab() {
       removal={{
         action: "Remove",
         label: ({ email }) => `Remove ${email}`,
-        consequence: () => "The access token stops working within a second and the metadata are gone.",
+        consequence: () => "The access token stops working within a second, and the metadata is deleted.",
         run: ({ id }) => api.call("deleteCustomer", { params: { id } }),
       }}
       creation="Invite customer"

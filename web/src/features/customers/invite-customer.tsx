@@ -29,7 +29,7 @@ export function InviteCustomer({ onClose }: { readonly onClose: () => void }) {
       action="Invite"
       onSubmit={form.onSubmit(({ email }) => invitation.mutate(email))}
       work={invitation}
-      failure="Nobody was invited"
+      failure="The invitation was not sent"
       result={invitation.isSuccess ? { message } : null}
       onClose={onClose}
     >

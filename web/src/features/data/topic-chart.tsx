@@ -12,8 +12,8 @@ const Plot = lazyView(async () => (await import("./plot.tsx")).Plot);
 const columns: readonly Column<TopicNumbers["series"][number]>[] = [
   { heading: "Series", namesRow: true, cell: ({ name }) => name },
   { heading: "Latest", cell: ({ summary }) => inShort(summary.latest) },
-  { heading: "Least", cell: ({ summary }) => inShort(summary.least) },
-  { heading: "Most", cell: ({ summary }) => inShort(summary.most) },
+  { heading: "Min", cell: ({ summary }) => inShort(summary.least) },
+  { heading: "Max", cell: ({ summary }) => inShort(summary.most) },
   { heading: "Mean", cell: ({ summary }) => inShort(summary.mean) },
   { heading: "Values", cell: ({ summary }) => summary.count.toLocaleString("en") },
 ];
@@ -38,8 +38,8 @@ export function TopicChart({ topic, numbers, from, to }: TopicChartProps) {
       </Suspense>
       {(stepMs !== null || hasMoreSeries) && (
         <Text size="xs" c="dimmed">
-          {stepMs !== null && `Drawn: the least and the most in every ${timeSpan(stepMs)}. `}
-          {hasMoreSeries && `Only ${mostSeries} of its numbers are shown.`}
+          {stepMs !== null && `The chart shows the min and max of every ${timeSpan(stepMs)}. `}
+          {hasMoreSeries && `Only ${mostSeries} series are shown.`}
         </Text>
       )}
       <DataTable
@@ -75,10 +75,10 @@ export function chartNotes(numbers: ChartedNumbers | null, isReading: boolean, i
     isReading
       ? `${count} read, reading on.`
       : isCut
-        ? `Of the newest ${count}: there are earlier ones in this range, which a narrower one shows.`
+        ? `Only the newest ${count} are shown: choose a shorter range to see earlier ones.`
         : `${count} read.`,
     isLive ? "Live." : "",
-    hasMoreTopics ? `No more than ${mostTopics} topics are held.` : "",
+    hasMoreTopics ? `Only ${mostTopics} topics are shown.` : "",
   ];
   return notes.filter((note) => note !== "").join(" ");
 }

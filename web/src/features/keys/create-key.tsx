@@ -47,8 +47,8 @@ export function CreateKey({ onClose }: { readonly onClose: () => void }) {
       />
       <Text size="sm" c="dimmed">
         {access === "full"
-          ? "May do everything that this dashboard does."
-          : "For the customer of one device: sees its data and the app sections of its shadow, changes the latter."}
+          ? "Full access: everything that this dashboard can do."
+          : "Access to one device: reads its data, and reads and changes the app sections of its shadow."}
       </Text>
       {access === "device" && (
         <TextInput label="Device ID" required {...form.getInputProps("deviceId")} autoComplete="off" />
@@ -63,7 +63,7 @@ export function CreateKey({ onClose }: { readonly onClose: () => void }) {
       <TextInput
         type="datetime-local"
         label="Expires"
-        description="Left empty, never."
+        description="Leave it empty for a key that does not expire."
         {...form.getInputProps("expires")}
       />
     </FormDialog>

@@ -57,7 +57,7 @@ export function DeadMail({ queues }: DeadMailProps) {
     { heading: "Mail", cell: ({ id, kind }) => <span title={id}>{kind ?? "of another release"}</span> },
     { heading: "To", cell: (mail) => addressee(mail) ?? "not known" },
     { heading: "Tries", cell: ({ attempts }) => attempts },
-    { heading: "Given up", cell: ({ failed_at }) => <RelativeTime at={failed_at} /> },
+    { heading: "Failed", cell: ({ failed_at }) => <RelativeTime at={failed_at} /> },
     { heading: "Why", cell: ({ last_error }) => last_error, style: { miw: "18rem" } },
     {
       heading: "Actions",
@@ -80,7 +80,7 @@ export function DeadMail({ queues }: DeadMailProps) {
   return (
     <Stack gap="sm">
       <Group justify="space-between">
-        <Title order={2}>Mail given up</Title>
+        <Title order={2}>Undelivered mail</Title>
         {mails !== undefined && mails.length > 1 && (
           <Button
             size="xs"
@@ -92,20 +92,16 @@ export function DeadMail({ queues }: DeadMailProps) {
           </Button>
         )}
       </Group>
-      <Failure
-        error={error}
-        title="The mail that was given up could not be read"
-        onRetry={() => void refetch()}
-      />
+      <Failure error={error} title="The undelivered mail could not be read" onRetry={() => void refetch()} />
       <Failure error={retry.error} title="Not all mail could be queued again" />
       <Text size="sm" c="dimmed" role="status">
         {retry.data !== undefined &&
           `${retry.data === 1 ? "1 mail is" : `${countText(retry.data)} mails are`} queued again. `}
-        {listed === 0 && queues?.dead_mail !== null && "There is none."}
+        {listed === 0 && queues?.dead_mail !== null && "None."}
       </Text>
       {mails !== undefined && mails.length > 0 && (
         <DataTable
-          label="Mail given up"
+          label="Undelivered mail"
           minWidth={640}
           columns={columns}
           rows={mails.slice(0, mostShown)}

@@ -69,7 +69,7 @@ const queues: readonly {
     about: "shadow requests and events that rpc-bridge has not handled yet",
   },
   { name: "mail", term: "Mail to send", about: "first tries and those that wait for another" },
-  { name: "dead_mail", term: "Mail given up", about: "listed below, to be tried again" },
+  { name: "dead_mail", term: "Undelivered mail", about: "listed below, where you can retry it" },
 ];
 
 /** The length of each queue. */

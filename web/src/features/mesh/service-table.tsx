@@ -71,7 +71,7 @@ function ServiceRows({ service }: { readonly service: ObservedService }) {
               <EndpointTable service={service} />
             ) : (
               <Text size="sm" c="dimmed">
-                {answering === 0 ? "None answers." : "It has none on the bus: it calls others."}
+                {answering === 0 ? "No replica answers." : "No endpoints: it only calls other services."}
               </Text>
             )}
           </Table.Td>
@@ -116,9 +116,9 @@ function EndpointTable({ service: { name: service, endpoints } }: { readonly ser
           <Table.Th ta="end">Requests/s</Table.Th>
           <Table.Th ta="end">Errors/s</Table.Th>
           <Table.Th ta="end">Mean time</Table.Th>
-          <Table.Th ta="end">Requests in all</Table.Th>
-          <Table.Th ta="end">Errors in all</Table.Th>
-          <Table.Th ta="end">Mean of all</Table.Th>
+          <Table.Th ta="end">Total requests</Table.Th>
+          <Table.Th ta="end">Total errors</Table.Th>
+          <Table.Th ta="end">Overall mean time</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>

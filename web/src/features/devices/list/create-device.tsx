@@ -41,7 +41,7 @@ export function CreateDevice({ onClose }: { readonly onClose: () => void }) {
     >
       <TextInput
         label="ID"
-        description="Part of its topics; cannot be changed later. Left empty, one is generated."
+        description="Part of its MQTT topics; cannot be changed later. Leave it empty to have one generated."
         {...form.getInputProps("id")}
         onChange={(event) => form.setFieldValue("id", event.currentTarget.value.trim())}
         data-autofocus
@@ -72,7 +72,7 @@ function Connection({ device: { id, token } }: { readonly device: CallResult<"cr
       <Snippet label="Device ID, its MQTT user name" text={id} />
       <Snippet label="Token, its MQTT password" text={token} />
       <Text size="xs" c="dimmed">
-        Lists do not show the token; the credentials of the device do.
+        You can find the token later under Credentials, on the device's page.
       </Text>
       <Snippet label="Connect by MQTT" text={mqttSnippet(connection)} />
       <Snippet label="Publish a value" text={mqttPublishSnippet(connection)} />

@@ -9,13 +9,13 @@ export type CallOutcome =
 
 /** Messages for the reasons in the RPC table (api.md, RPC). */
 const inWords: Readonly<Record<string, string>> = {
-  device_not_found: "There is no such device",
+  device_not_found: "The device does not exist",
   device_offline: "The device is offline",
   rpc_timeout: "The device did not answer in time",
   function_not_found: "The device has no such function",
   device_error: "The device answered with an error",
-  bad_device_reply: "The device answered with something unreadable",
-  bridge_restarting: "The call was lost in a restart of the mesh: try it again",
+  bad_device_reply: "The device sent an invalid answer",
+  bridge_restarting: "The server restarted during the call: try it again",
 };
 
 /** The outcome of a failed call. */

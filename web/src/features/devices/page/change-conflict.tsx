@@ -40,7 +40,7 @@ export function ChangeConflict(props: ChangeConflictProps) {
       color="yellow"
       variant="light"
       role="alert"
-      title={`Somebody else changed ${what} meanwhile`}
+      title={`Someone else changed ${what} meanwhile`}
       // On a phone the table scrolls in it instead of widening it.
       styles={{ body: { minWidth: 0 }, label: { overflow: "visible", whiteSpace: "normal" } }}
     >

@@ -18,15 +18,14 @@ const secrets = [
     rotate: "rotateToken",
     what: "the token",
     label: "Token, its MQTT password",
-    consequence:
-      "The device's connections end within a second, and it cannot come back before it has the new token.",
+    consequence: "The device is disconnected within a second, and can connect again only with the new token.",
   },
   {
     member: "public_key",
     rotate: "rotatePublicKey",
     what: "the public key",
-    label: "Public key, for who uses the device",
-    consequence: "Whoever uses the present key is locked out within a second, until given the new one.",
+    label: "Public key, for the device's users",
+    consequence: "Apps with the current key lose access within a second, until they get the new one.",
   },
 ] as const;
 
@@ -66,7 +65,7 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
         </Stack>
       ))}
       <Switch
-        label="Put the secrets into the commands below"
+        label="Include the secrets in the commands below"
         checked={ready}
         onChange={(event) => setReady(event.currentTarget.checked)}
       />

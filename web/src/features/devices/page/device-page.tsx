@@ -86,7 +86,7 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
     >
       {gone ? (
         <Text role="alert">
-          There is no device {id}, or no longer. Go back to the{" "}
+          The device {id} does not exist or was deleted. Go back to the{" "}
           <Anchor component={Link} href="/devices" underline="always">
             devices
           </Anchor>

@@ -23,12 +23,12 @@ export function OverviewSection({ device }: SectionProps) {
     <Stack>
       <SimpleGrid cols={{ base: 1, xs: 2, lg: 3 }} component="dl" m={0}>
         <Fact term="Last seen">{device.online ? "online now" : <RelativeTime at={device.last_seen} />}</Fact>
-        <Fact term="Version of its firmware">{firmware ?? "not reported"}</Fact>
+        <Fact term="Firmware version">{firmware ?? "not reported"}</Fact>
         <Fact term="Shadow">
           version {device.shadow.version},{" "}
-          {device.shadow.state.delta === undefined ? "nothing to take over" : "changes to take over"}
+          {device.shadow.state.delta === undefined ? "in sync" : "not in sync"}
         </Fact>
-        <Fact term="Shadow written">
+        <Fact term="Shadow changed">
           <RelativeTime at={new Date(device.shadow.timestamp).toISOString()} />
         </Fact>
         <Fact term="Created">

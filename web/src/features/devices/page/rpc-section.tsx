@@ -138,11 +138,11 @@ function describeFunctions(
   functions: readonly string[] | undefined,
   reading: boolean,
 ): string {
-  if (functions !== undefined) return `The device tells ${functions.length} functions by RPC.List.`;
-  if (!online) return "The device is asked for its functions once it is online.";
+  if (functions !== undefined) return `The device has ${functions.length} functions, as listed by RPC.List.`;
+  if (!online) return "Its functions are listed once the device is online.";
   return reading
-    ? "Asking the device for its functions."
-    : "The device does not list its functions: it answers no RPC.List.";
+    ? "Reading the list of functions from the device."
+    : "The device does not list its functions: it does not answer RPC.List.";
 }
 
 async function listFunctions(api: ApiClient, id: string, signal: AbortSignal): Promise<string[]> {

@@ -49,7 +49,7 @@ export function ShadowSection({ device }: SectionProps) {
               Format
             </Button>
             <Text size="xs" c="dimmed">
-              Shadow version {device.shadow.version}. A member that is null is removed.
+              Shadow version {device.shadow.version}. Set a member to null to remove it.
             </Text>
           </Group>
         </Stack>
@@ -60,10 +60,10 @@ export function ShadowSection({ device }: SectionProps) {
             </Text>
             <Text size="xs" c="dimmed" role="status">
               {differences === 0
-                ? "The device reports all that is desired"
+                ? "In sync"
                 : differences === 1
-                  ? "1 value differs from what is desired"
-                  : `${differences} values differ from what is desired`}
+                  ? "Not in sync: 1 value differs"
+                  : `Not in sync: ${differences} values differ`}
             </Text>
           </Group>
           <CodeBlock label="Reported" maxHeight="32rem">
@@ -75,7 +75,7 @@ export function ShadowSection({ device }: SectionProps) {
           <Switch
             size="xs"
             mt={4}
-            label="Only what differs"
+            label="Only differences"
             checked={narrowed}
             onChange={(event) => setNarrowed(event.currentTarget.checked)}
           />

@@ -60,7 +60,7 @@ export function CallFields({ form, description, functions = [], children }: Call
       />
       <JsonEditor
         label="Parameters"
-        description="A JSON object or array; left empty, none."
+        description="A JSON object or array. Optional."
         {...form.getInputProps("params")}
       />
       <Group align="end" justify="space-between">
@@ -81,7 +81,7 @@ function TimeoutInput({ value, onChange }: TimeoutInputProps) {
   const [emptied, setEmptied] = useState(false);
   return (
     <NumberInput
-      label="Time to answer, in ms"
+      label="Timeout (ms)"
       value={emptied ? "" : value}
       min={rpcTimeout.min}
       max={rpcTimeout.max}
