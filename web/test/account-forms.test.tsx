@@ -1,4 +1,5 @@
 /** @jest-environment jest-fixed-jsdom */
+import { readFile } from "node:fs/promises";
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
 import type { ListedCustomer } from "@devmesh/contracts/model/customer";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
@@ -66,6 +67,20 @@ describe("the sign-in", () => {
     await user.click(screen.getByRole("button", { name: "Sign in" }));
     await screen.findByText(/This is a device's public key/);
     expect(window.sessionStorage).toHaveLength(0);
+  });
+
+  test("says where the key is, with the commands of the documentation", async () => {
+    const user = open();
+    await user.click(screen.getByText("Where is the key?"));
+    const docs = await Promise.all(
+      ["README.md", "docs/operations/install.md"].map((path) =>
+        readFile(new URL(`../../${path}`, import.meta.url), "utf8"),
+      ),
+    );
+    const commands = ["Started with npm start", "Docker compose", "Kubernetes"].map(
+      (name) => screen.getByRole("region", { name }).textContent ?? "",
+    );
+    expect(commands.filter((command) => !docs.join().includes(command))).toEqual([]);
   });
 });
 

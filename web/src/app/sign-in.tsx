@@ -1,11 +1,12 @@
 import { keyPrefixes } from "@devmesh/contracts/model/api-key";
-import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Text, Title } from "@mantine/core";
+import { Alert, Anchor, Button, Center, Paper, PasswordInput, Stack, Text, Title } from "@mantine/core";
 import { isNotEmpty, useForm } from "@mantine/form";
 import { useMutation } from "@tanstack/react-query";
 import { Waypoints } from "lucide-react";
 import { useEffect } from "react";
 import { createApiClient } from "../api/api-client.ts";
 import { ApiProblem } from "../api/api-problem.ts";
+import { Snippet } from "../components/code-block.tsx";
 import { useSession } from "./session.tsx";
 
 /** Signs in with a master key after checking it with a request. */
@@ -49,20 +50,42 @@ export function SignIn() {
             <Button type="submit" loading={checking.isPending}>
               Sign in
             </Button>
-            <Text size="xs" c="dimmed">
-              The first master key was printed when the mesh first started and is kept in{" "}
-              <Code>.data/master-key</Code>. The API is described in the{" "}
-              <Anchor href="/docs" size="xs" underline="always">
-                reference
-              </Anchor>
-              .
-            </Text>
           </Stack>
         </form>
+        <details style={{ marginTop: "var(--mantine-spacing-md)" }}>
+          <Text size="sm" component="summary" style={{ cursor: "pointer" }}>
+            Where is the key?
+          </Text>
+          <Stack gap="xs" mt="xs">
+            <Text size="xs" c="dimmed">
+              The first start made it and printed it. Run one of these where Devmesh was installed:
+            </Text>
+            {keyPlaces.map(({ installation, command }) => (
+              <Snippet key={installation} label={installation} text={command} />
+            ))}
+          </Stack>
+        </details>
+        <Text size="xs" c="dimmed" mt="md">
+          The API is described in the{" "}
+          <Anchor href="/docs" size="xs" underline="always">
+            reference
+          </Anchor>
+          .
+        </Text>
       </Paper>
     </Center>
   );
 }
+
+/** Commands that print the first master key, for each way to install Devmesh. */
+const keyPlaces = [
+  { installation: "Started with npm start", command: "cat .data/master-key" },
+  { installation: "Docker compose", command: "grep MASTER_KEY .env" },
+  {
+    installation: "Kubernetes",
+    command: "kubectl get secret master-key -n devmesh -o jsonpath='{.data.MASTER_KEY}' | base64 -d",
+  },
+];
 
 /** Names of other kinds of key, by their prefix. */
 const otherKinds: Readonly<Record<string, string>> = {
