@@ -107,6 +107,80 @@ export function deletion(shared: () => TestMesh): void {
         expect([status, json.reason]).toEqual([404, "device_not_found"]);
     }, 50_000);
 
+    test("of many devices that are deleted at once each call ends, and `deleted` comes, within a second of the answer", async () => {
+      const ids = Array.from({ length: 12 }, (_, index) => `busy-${index}`);
+      const stream = await openEventStream(mesh.url, "/api/v2/notify", { key: mesh.masterKey });
+      const deletedAt = new Map<string, number>();
+      const watching = new AbortController();
+      const watch = eventually(
+        () => {
+          for (const { name, id } of stream.frames)
+            if (name === "deleted" && id !== null && !deletedAt.has(id)) deletedAt.set(id, performance.now());
+          return deletedAt.size === ids.length || watching.signal.aborted;
+        },
+        { everyMs: 5 },
+      );
+      const late = await Promise.all(
+        ids.map(async (id) => {
+          const device = await (await enrolDevice(mesh, id)).connect();
+          await device.answerRpc(() => null);
+          await eventually(async () => (await master.get(`devices/${id}`)).json.online === true);
+          const callTo = async () => {
+            const { status, json } = await master.post(`devices/${id}/rpc/Wait?timeout=60000`, {});
+            return { outcome: `${status} ${json.reason}`, at: performance.now() };
+          };
+          const underWay = callTo();
+          await device.awaitMessage(`${id}/rpc`);
+          const deletion = master.delete(`devices/${id}`);
+          // Calls that begin at any moment of the deletion.
+          const during = await Promise.all(
+            [0, 5, 10, 20, 40, 80, 160].map(async (ms) => {
+              await sleep(ms);
+              return callTo();
+            }),
+          );
+          expect((await deletion).status).toBe(204);
+          const answeredAt = performance.now();
+          return { id, answeredAt, calls: [await underWay, ...during] };
+        }),
+      );
+      await watch.finally(() => watching.abort());
+      for (const { id, answeredAt, calls } of late) {
+        expect(calls.map(({ outcome }) => outcome)).toEqual(calls.map(() => "404 device_not_found"));
+        expect(Math.max(...calls.map(({ at }) => at)) - answeredAt).toBeLessThan(1_000);
+        expect((deletedAt.get(id) ?? Number.POSITIVE_INFINITY) - answeredAt).toBeLessThan(1_000);
+      }
+      stream.leave();
+    }, 90_000);
+
+    test("a session of a new token stays open, however early the device gets to know the token", async () => {
+      const sessions = await Promise.all(
+        Array.from({ length: 6 }, async (_, index) => {
+          const id = `rotated-${index}`;
+          const { token, connect } = await enrolDevice(mesh, id);
+          const old = await connect();
+          const rotation = master.post(`devices/${id}/token`);
+          const next = await eventually(
+            async () => {
+              const { json } = await master.get(`devices/${id}/credentials`);
+              return json.token !== token && json.token;
+            },
+            { everyMs: 1 },
+          );
+          const session = await connectMqttDevice({ url: mesh.mqttUrl, id, token: next });
+          await old.closed();
+          expect((await rotation).json).toEqual({ token: next });
+          return session;
+        }),
+      );
+      let closed = 0;
+      for (const { client } of sessions) client.on("close", () => closed++);
+      // Connections are closed a second time 6 s after the rotation.
+      await sleep(8_000);
+      expect([closed, sessions.filter(({ client }) => client.connected).length]).toEqual([0, 6]);
+      await Promise.all(sessions.map((session) => session.leave()));
+    }, 60_000);
+
     test("a clean-up that a crash cut off is finished after the restart", async () => {
       const gone = await enrolDevice(mesh, "gone");
       const device = await gone.connect();
