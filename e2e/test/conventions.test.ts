@@ -63,6 +63,7 @@ describe("a problem", () => {
     { path: "device", key: "device_key", body: { name: "x" }, status: 403, reason: "not_writable" },
     { path: "devices?limit=1&limit=2", status: 400, reason: "invalid_request" },
     { path: "devices?after=x", status: 400, reason: "cursor_invalid" },
+    { path: "devices?limt=1", status: 400, reason: "invalid_request" },
     { path: "devices", body: "{", status: 400, reason: "body_malformed" },
     { path: "devices", body: { nmae: "x" }, status: 400, reason: "invalid_request" },
     { path: "devices", body: { id: "pump-1" }, status: 409, reason: "device_exists" },
@@ -122,6 +123,17 @@ describe("a problem", () => {
     // Existing clients show `error.message` alone.
     if (problem.errors !== undefined) expect(problem.error.message).toContain(problem.errors[0]?.pointer);
     if (reason === "not_writable") expect(problem.pointers).toEqual(["/name"]);
+    const atFault = {
+      not_writable: "/name",
+      expiry_past: "/expires_at",
+      key_contradictory: "/access",
+      cursor_invalid: "/query/after",
+    };
+    if (Object.hasOwn(atFault, reason))
+      expect(problem.errors?.map(({ pointer }) => pointer)).toEqual([
+        atFault[reason as keyof typeof atFault],
+      ]);
+    expect(problem.service).toBe(reason === "unavailable" ? "data" : undefined);
     for (const [name, value] of Object.entries(headers)) expect(answer.headers.get(name)).toBe(value);
   });
 });

@@ -68,6 +68,28 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => await mesh?.stop(), 60_000);
 
+test("following `Link` finds each record once, from wherever it begins", async () => {
+  const all = (await records("limit=5000")).map(({ id }) => id);
+  all.push(...(await records(`limit=5000&after=${all.at(-1)}`)).map(({ id }) => id));
+  expect(all.length).toBeGreaterThan(6_000);
+  const follow = async (query: string) => {
+    const found: number[] = [];
+    let next: string | undefined = `/api/v2/data?${query}`;
+    while (next !== undefined) {
+      const { status, json, headers } = await master.get(next);
+      expect(status).toBe(200);
+      found.push(...json.map(({ id }: StoredRecord) => id));
+      next = /<(.*)>; rel="next"/.exec(headers.get("link") ?? "")?.[1];
+    }
+    return found;
+  };
+  expect(await follow("limit=2500")).toEqual(all);
+  expect(await follow("limit=1000&skip=3500")).toEqual(all.slice(3500));
+  expect(await follow("limit=900&skip=-2000")).toEqual(all.slice(-2000));
+  expect(await follow(`limit=1000&after=${all[3999]}`)).toEqual(all.slice(4000));
+  expect(await follow("filter=%2311")).toHaveLength((await records("filter=%2311&limit=5000")).length);
+});
+
 describe("skip and limit", () => {
   test("the default is the first 100, oldest first", async () => {
     const first = await records("");

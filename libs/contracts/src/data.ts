@@ -2,7 +2,7 @@ import { z } from "zod";
 import { readBacklog } from "./backlog.ts";
 import { defineContract, defineEvents, defineLiveEvent, done, idempotent, pageOf } from "./contract.ts";
 import { TopicFilter } from "./model/acl.ts";
-import { DataRecord, maxSkip } from "./model/data-record.ts";
+import { DataRecord, maxRecordLimit, maxSkip } from "./model/data-record.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { Timestamp } from "./model/time.ts";
 import { Principal } from "./principal.ts";
@@ -26,7 +26,11 @@ export const data = defineContract({
         /** Id of the caller's key: reading is shared fairly between keys. */
         caller: z.string().max(128).optional(),
         /** Records to skip; negative starts that many before the end. Not together with `after` when negative. */
-        skip: z.int().min(-maxSkip).max(maxSkip).default(0),
+        skip: z
+          .int()
+          .min(-maxSkip)
+          .max(maxSkip + maxRecordLimit)
+          .default(0),
         /** The most the caller still wants; null for all (export). A page may hold fewer. */
         limit: z.int().min(0).nullable(),
         /** Case-sensitive substring of the topic or of the payload text. */

@@ -63,6 +63,8 @@ export const devices = defineContract({
       out: pageOf(Device),
       errors: { cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." } },
     },
+    /** How many devices `listDevices` lists without conditions. */
+    countDevices: { ...idempotent, in: z.object({}), out: z.object({ count: z.int().min(0) }) },
     createDevice: {
       ...notIdempotent,
       deadlineMs: 10_000,

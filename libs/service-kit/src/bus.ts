@@ -99,7 +99,10 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
 /** Throws `unavailable` without a connection. */
 export function assertConnected(bus: Bus): void {
   if (!bus.connected)
-    throw ServiceError.of("unavailable", { cause: new Error("not connected to the broker") });
+    throw ServiceError.of("unavailable", {
+      service: "nats-server",
+      cause: new Error("not connected to the broker"),
+    });
 }
 
 type Identity = Pick<

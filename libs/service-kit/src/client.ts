@@ -38,29 +38,35 @@ export function createClient<const D extends Dependency>(
 }
 
 function remoteCall(bus: Bus, { contract }: Dependency, method: string, declaration: MethodDeclaration) {
+  const { service } = contract;
   const subject = methodSubject(contract, method);
   return async (input: unknown, call: CallContext): Promise<Uint8Array> => {
     const body = encodeInput(declaration, input);
     assertCarried(bus, body);
     for (let attempt = 0; ; attempt++) {
       try {
-        return await send(bus, subject, declaration, body, call);
+        return await send(bus, { service, subject, declaration }, body, call);
       } catch (error) {
         const waitMs = retryAfterMs[attempt];
         if (waitMs === undefined || !declaration.idempotent || !isNobodyThere(error)) throw error;
         const jittered = waitMs * (0.5 + Math.random());
         if (call.deadline.remainingMs() <= jittered) throw error;
-        bus.metrics.callRetries.inc({ service: contract.service, method });
+        bus.metrics.callRetries.inc({ service, method });
         await pause(jittered, call, error);
       }
     }
   };
 }
 
+interface RemoteMethod {
+  readonly service: string;
+  readonly subject: string;
+  readonly declaration: MethodDeclaration;
+}
+
 async function send(
   bus: Bus,
-  subject: string,
-  declaration: MethodDeclaration,
+  { service, subject, declaration }: RemoteMethod,
   body: string,
   call: CallContext,
 ): Promise<Uint8Array> {
@@ -68,7 +74,7 @@ async function send(
   const timeoutMs = Math.floor(Math.min(declaration.deadlineMs, call.deadline.remainingMs()));
   if (timeoutMs <= 0) throw ServiceError.of("deadline_exceeded");
   if (bus.connection.isClosed() || bus.connection.isDraining())
-    throw nobodyThere(new Error("the bus is closed"));
+    throw nobodyThere(service, new Error("the bus is closed"));
   assertConnected(bus);
   let reply: Msg;
   try {
@@ -80,9 +86,10 @@ async function send(
   } catch (error) {
     throw call.signal.aborted && error === call.signal.reason
       ? abandoned(call.signal)
-      : asServiceError(error);
+      : asServiceError(service, error);
   }
-  if (reply.headers?.has(errorCodeHeader) === true) throw decodeError(reply.string(), declaration.errors);
+  if (reply.headers?.has(errorCodeHeader) === true)
+    throw decodeError(reply.string(), service, declaration.errors);
   return reply.data;
 }
 
@@ -146,8 +153,8 @@ function abandoned(signal: AbortSignal): ServiceError {
 /** Errors of calls that no replica received: only those are sent again. */
 const unseen = new WeakSet<ServiceError>();
 
-function nobodyThere(cause: unknown): ServiceError {
-  const error = ServiceError.of("unavailable", { cause });
+function nobodyThere(service: string, cause: unknown): ServiceError {
+  const error = ServiceError.of("unavailable", { service, cause });
   unseen.add(error);
   return error;
 }
@@ -156,12 +163,12 @@ function isNobodyThere(error: unknown): boolean {
   return error instanceof ServiceError && unseen.has(error);
 }
 
-function asServiceError(error: unknown): ServiceError {
+function asServiceError(service: string, error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
-  if (error instanceof errors.NoRespondersError) return nobodyThere(error);
+  if (error instanceof errors.NoRespondersError) return nobodyThere(service, error);
   if (error instanceof errors.TimeoutError) return ServiceError.of("deadline_exceeded", { cause: error });
   if (error instanceof errors.ClosedConnectionError || error instanceof errors.DrainingConnectionError) {
-    return ServiceError.of("unavailable", { cause: error });
+    return ServiceError.of("unavailable", { service, cause: error });
   }
   return ServiceError.of("internal", { cause: error });
 }

@@ -30,6 +30,8 @@ export interface ServiceErrorOptions {
   readonly message?: string;
   /** Travels with declared errors; must match the declaration's schema. */
   readonly details?: unknown;
+  /** For `unavailable`: the service that cannot serve. Travels with the error through all callers. */
+  readonly service?: string;
   /** What led to it: for the log of this process, never sent. */
   readonly cause?: unknown;
 }
@@ -40,18 +42,20 @@ export class ServiceError extends Error {
   readonly code: Code;
   readonly reason: string;
   readonly details?: unknown;
+  readonly service?: string;
 
-  constructor({ code, reason, message, details, cause }: ServiceErrorOptions) {
+  constructor({ code, reason, message, details, service, cause }: ServiceErrorOptions) {
     super(message ?? reason, cause === undefined ? undefined : { cause });
     this.code = code;
     this.reason = reason;
     if (details !== undefined) this.details = details;
+    if (service !== undefined) this.service = service;
   }
 
   /** An error the kit itself raises, with its declared code and sentence. */
   static of(
     reason: KitReason,
-    options: { readonly details?: unknown; readonly cause?: unknown } = {},
+    options: Pick<ServiceErrorOptions, "details" | "service" | "cause"> = {},
   ): ServiceError {
     const { code, when } = kitErrors[reason];
     return new ServiceError({ code, reason, message: when, ...options });
@@ -101,9 +105,9 @@ export function encodeError(error: ServiceError): EncodedError {
   const wire = headers();
   wire.set(errorCodeHeader, String(statusOfCode[error.code]));
   wire.set(errorReasonHeader, error.reason);
-  const { code, reason, details } = error;
+  const { code, reason, details, service } = error;
   const message = error.reason === "internal" ? undefined : error.message;
-  return { headers: wire, body: JSON.stringify({ code, reason, message, details }) };
+  return { headers: wire, body: JSON.stringify({ code, reason, message, details, service }) };
 }
 
 const WireError = z.object({
@@ -111,11 +115,16 @@ const WireError = z.object({
   reason: z.string(),
   message: z.string().optional(),
   details: z.unknown().optional(),
+  service: z.string().optional(),
 });
 
-/** Rebuilds the error of a reply; one that the method does not declare is `internal`, as is an unreadable one. */
+/**
+ * Rebuilds the error of a reply of `service`; one that the method does not declare is `internal`, as is an unreadable
+ * one.
+ */
 export function decodeError(
   body: string,
+  service: string,
   declared: Readonly<Record<string, ErrorDeclaration>>,
 ): ServiceError {
   let wire: z.infer<typeof WireError>;
@@ -137,6 +146,7 @@ export function decodeError(
     reason: wire.reason,
     message: wire.message ?? declaration.when,
     ...(details === undefined ? {} : { details: details.data }),
+    ...(wire.code === "unavailable" && { service: wire.service ?? service }),
   });
 }
 

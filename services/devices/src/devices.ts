@@ -22,6 +22,7 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
 
   return {
     listDevices: createListDevices(options),
+    countDevices: async (_input, { signal }) => ({ count: await store.count(signal) }),
     createDevice: creation.createDevice,
     patchDevice: createPatchDevice(options),
 

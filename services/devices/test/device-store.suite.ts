@@ -187,6 +187,7 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
         expect(await store.replace(newDevice(id), 1, signal)).toBe(false);
       }
       expect(await listIds()).toEqual(["c"]);
+      expect(await store.count(signal)).toBe(1);
       expect(await listIds({ filter: "" })).toEqual(["c"]);
       expect(await store.replace(newDevice("c"), 1, signal)).toBe(true);
     });

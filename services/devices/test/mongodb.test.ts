@@ -55,7 +55,7 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
         { ...deviceQueries.between(1_000, 1_100), ...deviceQueries.matching("x") },
       ],
       told_online: [deviceQueries.online()],
-      marked: [deviceQueries.marked()],
+      marked: [deviceQueries.marked(), deviceQueries.hidden()],
     };
     for (const [index, ofIndex] of Object.entries(queries)) {
       for (const query of ofIndex) {

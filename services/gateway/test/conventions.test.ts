@@ -469,14 +469,23 @@ describe("query parameters", () => {
     ["/newcustomer?email=a@example.com&email=b@example.com", ["/query/email"]],
     ["/api/v2/devices/pump/rpc/F?timeout=99", ["/query/timeout"]],
     ["/api/v2/devices/pump/rpc/F?timeout=60001", ["/query/timeout"]],
+    ["/api/v2/data?filtr=temp&lim/it=1&skip=x", ["/query/filtr", "/query/lim~1it", "/query/skip"]],
+    ["/api/v2/keys?_=1", ["/query/_"]],
+    ["/api/v2/devices/pump?fields=id", ["/query/fields"]],
+    ["/newcustomer?email=ann@example.com&mail=x", ["/query/mail"]],
   ])("%s is 400 and lists what is wrong", async (path, pointers) => {
     const answer = await mesh.fetch(path);
     expect(answer.status).toBe(400);
     expect((await problemOf(answer)).errors?.map(({ pointer }) => pointer).sort()).toEqual(pointers);
   });
 
-  test("that are unknown are ignored", async () => {
-    expect((await mesh.fetch("/api/v2/data?_=1")).status).toBe(200);
+  test("may hold the key on each route, and anything on the link of a mail", async () => {
+    const token = `access_token=${secrets.master}`;
+    for (const path of ["/api/v2/devices", "/api/v2/keys", "/api/v2/devices/pump", "/api/v2/data"])
+      expect((await mesh.fetch(`${path}?${token}`, { key: null })).status).toBe(200);
+    const invitation = `/newcustomer?email=ann@example.com&${token}`;
+    expect((await mesh.fetch(invitation, { key: null })).status).toBe(202);
+    expect((await mesh.fetch("/confirm?token=good&utm_source=mail", { key: null })).status).toBe(200);
   });
 });
 

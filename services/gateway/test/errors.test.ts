@@ -127,6 +127,33 @@ describe("over HTTP", () => {
     expect(Problem.parse(await answer.json()).errors).toEqual(details);
   });
 
+  test.each([
+    ["/api/v2/devices?after=x", "cursor_invalid", "/query/after"],
+    ["/api/v2/data?filter=x", "filter_invalid", "/query/filter"],
+    ["/api/v2/data?device_id=pump", "device_mismatch", "/query/device_id"],
+  ] as const)("%s refused as %s names the parameter", async (path, reason, pointer) => {
+    mesh.fakes.devices.listDevices = async (_, context) => context.fail("cursor_invalid");
+    mesh.fakes.data.queryRecords = async (_, context) => context.fail(reason);
+    const problem = Problem.parse(await (await mesh.fetch(path)).json());
+    expect([problem.reason, problem.errors?.map((error) => error.pointer)]).toEqual([reason, [pointer]]);
+    expect(problem.error.message).toContain(`\`${pointer}\``);
+  });
+
+  test("a service that cannot serve is named, also where another one called it", async () => {
+    const unavailable = async (service?: string) => {
+      mesh.fakes.devices.listDevices = async () => {
+        throw ServiceError.of("unavailable", service === undefined ? {} : { service });
+      };
+      const answer = await mesh.fetch("/api/v2/devices");
+      expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
+      return Problem.parse(await answer.json());
+    };
+    expect((await unavailable()).service).toBe("devices");
+    const problem = await unavailable("keys");
+    expect(problem.service).toBe("keys");
+    expect(problem.error.message).toMatch(/^`keys`: No replica /);
+  });
+
   test("a call lost with its bridge is 503 and worth another try", async () => {
     mesh.fakes.bridge.call = async (_, context) => context.fail("bridge_restarting");
     const { answer, problem } = await call();

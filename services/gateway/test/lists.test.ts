@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "@devmesh/testkit/eventually";
 import { fakeDevice } from "@devmesh/testkit/fakes";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { record } from "./fakes.ts";
+import { record, secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 let mesh: Fixture;
@@ -24,7 +24,7 @@ function listOf<T>(count: number, perPage: number, itemOf: (at: number) => T) {
   const asked: Asked[] = [];
   const page = async (input: Asked) => {
     asked.push(input);
-    const from = input.skip === -1 ? count - 1 : Number(input.after ?? 0);
+    const from = input.skip === -1 ? count - 1 : Number(input.after ?? 0) + Math.max(input.skip ?? 0, 0);
     const upTo = Math.min(count, from + perPage, from + (input.limit ?? count));
     const items = Array.from({ length: Math.max(0, upTo - from) }, (_, at) => itemOf(from + at));
     return { next: upTo < count ? String(upTo) : null, items };
@@ -79,6 +79,20 @@ describe("the list of devices", () => {
     const answer = await mesh.fetch(`${devices}?limit=3`);
     expect(ids(await answer.json())).toHaveLength(3);
     expect(answer.headers.get("link")).toBeNull();
+  });
+
+  test("with a limit says how many devices there are, unless it selects some of them or they cannot be counted", async () => {
+    mesh.fakes.devices.countDevices = async () => ({ count: 25 });
+    const totalOf = async (query: string) =>
+      (await mesh.fetch(`${devices}${query}`)).headers.get("total-count");
+    expect(await totalOf("?limit=5")).toBe("25");
+    expect(await totalOf("?limit=5&after=7")).toBe("25");
+    for (const query of ["", "?limit=5&filter=d", "?limit=5&online=false"])
+      expect(await totalOf(query)).toBeNull();
+    mesh.fakes.devices.countDevices = async () => {
+      throw new Error("an earlier release has no such method");
+    };
+    expect(await totalOf("?limit=5")).toBeNull();
   });
 
   test("whose first page fails is a problem", async () => {
@@ -155,15 +169,63 @@ describe("the list of devices", () => {
   });
 });
 
+describe.each([
+  ["keys", "/api/v2/keys", (page: unknown) => Object.assign(mesh.fakes.keys, { listKeys: page })],
+  [
+    "customers",
+    "/api/v2/customers",
+    (page: unknown) => Object.assign(mesh.fakes.keys, { listCustomers: page }),
+  ],
+  [
+    "dead mail",
+    "/api/v2/mail/dead",
+    (page: unknown) => Object.assign(mesh.fakes.mailer, { listDeadMail: page }),
+  ],
+] as const)("the list of %s", (_, path, serve) => {
+  const itemOf = (at: number) => ({
+    ...{ id: String(at), kind: "invitation", customer_id: "ann", attempts: 1, last_error: "", meta: {} },
+    ...{ key: null, access: "full", device_id: null, name: null, email: "ann@example.com" },
+    ...{
+      created_at: time,
+      updated_at: time,
+      confirmed_at: null,
+      last_used: null,
+      expires_at: null,
+      failed_at: time,
+    },
+  });
+  const time = "2026-01-01T00:00:00.000Z";
+
+  test("is whole without a limit; with one it leads from page to page", async () => {
+    const list = listOf(5, 2, itemOf);
+    serve(list.page);
+    const whole = await mesh.fetch(path);
+    expect(ids(await whole.json())).toEqual(["0", "1", "2", "3", "4"]);
+    expect(whole.headers.get("link")).toBeNull();
+    let next: string | undefined = `${path}?limit=2&access_token=${secrets.master}`;
+    const pages: unknown[][] = [];
+    while (next !== undefined) {
+      const answer = await mesh.fetch(next);
+      pages.push(ids(await answer.json()));
+      const link: string | null = answer.headers.get("link");
+      expect(link ?? "").not.toContain("access_token");
+      next = /<(.*)>; rel="next"/.exec(link ?? "")?.[1];
+    }
+    expect(pages).toEqual([["0", "1"], ["2", "3"], ["4"]]);
+  });
+});
+
 describe("stored data", () => {
   const total = 120;
   const stored = (perPage = 50) => listOf(total, perPage, (at) => record(at + 1));
+  /** The cursor of a `Link` is found by asking for one record. */
+  const isPage = ({ limit }: Asked) => limit !== 1;
 
   test("is the first hundred unless asked otherwise", async () => {
     const list = stored();
     mesh.fakes.data.queryRecords = list.page as never;
     expect(ids(await (await mesh.fetch("/api/v2/data")).json())).toHaveLength(100);
-    expect(list.asked).toEqual([
+    expect(list.asked.filter(isPage)).toEqual([
       { principal: { kind: "master" }, caller: "id-master", skip: 0, limit: 100, order: "asc" },
       { principal: { kind: "master" }, caller: "id-master", skip: 0, limit: 50, order: "asc", after: "50" },
     ]);
@@ -174,10 +236,47 @@ describe("stored data", () => {
     mesh.fakes.data.queryRecords = list.page as never;
     const records = ids(await (await mesh.fetch("/api/v2/data?skip=-7&limit=5000&filter=a%2Bb+c")).json());
     expect(records).toHaveLength(7);
-    expect(list.asked).toMatchObject([
+    expect(list.asked.filter(isPage)).toMatchObject([
       { skip: -7, limit: 7, filter: "a+b c" },
       { skip: 0, limit: 3, after: "4" },
     ]);
+  });
+
+  test("leads to the records that follow, without the position and the key", async () => {
+    const list = listOf(9, 4, (at) => record(at + 1));
+    mesh.fakes.data.queryRecords = list.page as never;
+    const linkOf = async (query: string) => (await mesh.fetch(`/api/v2/data?${query}`)).headers.get("link");
+    expect(await linkOf(`limit=3&filter=a%20b&access_token=${secrets.master}`)).toBe(
+      '</api/v2/data?limit=3&filter=a+b&after=3>; rel="next"',
+    );
+    expect(await linkOf("limit=3&after=3")).toBe('</api/v2/data?limit=3&after=6>; rel="next"');
+    expect(await linkOf("limit=3&after=6")).toBeNull();
+    expect(await linkOf("")).toBeNull();
+    expect(await linkOf("limit=0")).toBeNull();
+  });
+
+  test("of several pages is streamed, with a link to what follows all of them", async () => {
+    const list = stored(4);
+    mesh.fakes.data.queryRecords = list.page as never;
+    const answer = await mesh.fetch("/api/v2/data?skip=5&limit=10");
+    expect(ids(await answer.json())).toEqual([6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+    expect(answer.headers.get("link")).toBe('</api/v2/data?limit=10&after=15>; rel="next"');
+    const rest = await mesh.fetch("/api/v2/data?skip=111&limit=10");
+    expect(ids(await rest.json())).toHaveLength(9);
+    expect(rest.headers.get("link")).toBeNull();
+    const newest = await mesh.fetch("/api/v2/data?skip=-9&limit=6");
+    await newest.text();
+    expect(list.asked.filter((one) => !isPage(one)).map(({ skip }) => skip)).toEqual([14, 120, -4]);
+  });
+
+  test("found by a named query leads on, too", async () => {
+    mesh.fakes.data.queryRecords = listOf(9, 4, (at) => record(at + 1)).page as never;
+    const path = "/api/v2/m/device/data/known";
+    const first = await mesh.fetch(`${path}?limit=2&since=PT24H`, { key: "public_key" });
+    expect(ids(await first.json())).toEqual([1, 2]);
+    expect(first.headers.get("link")).toBe(`<${path}?limit=2&since=PT24H&after=2>; rel="next"`);
+    const second = await mesh.fetch(`${path}?limit=2&since=PT24H&after=2`, { key: "public_key" });
+    expect(ids(await second.json())).toEqual([3, 4]);
   });
 
   test("of limit 0 is empty, after its other parameters were checked", async () => {

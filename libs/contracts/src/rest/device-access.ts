@@ -9,6 +9,7 @@ import { TimestampInput } from "../model/time.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
 import { defineRoutes, get, post, queryInteger } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
+import { recordPaging } from "./stored-data.ts";
 
 const tag = "Device access";
 
@@ -55,8 +56,11 @@ export const deviceAccess = defineRoutes({
         .optional()
         .meta({ description: "Inclusive; a time, or an ISO 8601 duration back from now." }),
       until: TimestampInput.optional().meta({ description: "Exclusive." }),
+      after: recordPaging.after,
     }),
-    answers: { 200: { description: "The records.", json: z.array(DataRecord) } },
+    answers: {
+      200: { description: "The records.", json: z.array(DataRecord), headers: recordPaging.headers },
+    },
     calls: [
       { contract: devices, methods: ["authorize"] },
       { contract: data, methods: ["queryRecords"] },

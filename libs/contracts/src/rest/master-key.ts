@@ -11,7 +11,7 @@ import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
 import { checkShadowOf } from "../model/shadow-structure.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
-import { apiPrefix, defineRoutes, get, post, QueryBoolean, queryInteger } from "./route.ts";
+import { apiPrefix, defineRoutes, get, paging, post, QueryBoolean } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
 
 const tagged = (tag: string) => ({ tag, auth: ["master"] }) as const;
@@ -32,8 +32,7 @@ export const masterKey = defineRoutes({
     summary: "List devices, oldest first",
     description: "All of them, streamed, unless `limit` is given; then `Link` with rel=next leads on.",
     query: z.object({
-      limit: queryInteger({ min: 1, max: 100_000 }).optional(),
-      after: z.string().max(512).optional().meta({ description: "Cursor of a `Link` with rel=next." }),
+      ...paging.query,
       online: QueryBoolean.optional(),
       filter: z.string().max(256).optional().meta({ description: "Substring of id, name or a label." }),
     }),
@@ -41,10 +40,13 @@ export const masterKey = defineRoutes({
       200: {
         description: "The devices.",
         json: z.array(Device),
-        headers: { Link: "The next page, with `limit`." },
+        headers: {
+          ...paging.headers,
+          "Total-Count": "With `limit` and neither `online` nor `filter`: how many devices there are.",
+        },
       },
     },
-    calls: [{ contract: devices, methods: ["listDevices"] }],
+    calls: [{ contract: devices, methods: ["listDevices", "countDevices"] }],
   },
   createDevice: {
     ...post("/devices"),
@@ -140,8 +142,9 @@ export const masterKey = defineRoutes({
   listKeys: {
     ...get("/keys"),
     ...tagged("Keys"),
-    summary: "List master and device keys",
-    answers: { 200: { description: "The keys.", json: z.array(ApiKey) } },
+    summary: "List master and device keys, oldest first",
+    query: z.object(paging.query),
+    answers: { 200: { description: "The keys.", json: z.array(ApiKey), headers: paging.headers } },
     calls: [{ contract: keys, methods: ["listKeys"] }],
   },
   createKey: {
@@ -167,8 +170,15 @@ export const masterKey = defineRoutes({
   listCustomers: {
     ...get("/customers"),
     ...tagged("Customers"),
-    summary: "List customers",
-    answers: { 200: { description: "The customers, without their tokens.", json: z.array(ListedCustomer) } },
+    summary: "List customers, oldest first",
+    query: z.object(paging.query),
+    answers: {
+      200: {
+        description: "The customers, without their tokens.",
+        json: z.array(ListedCustomer),
+        headers: paging.headers,
+      },
+    },
     calls: [{ contract: keys, methods: ["listCustomers"] }],
   },
   deleteCustomer: {
@@ -184,8 +194,9 @@ export const masterKey = defineRoutes({
   listDeadMail: {
     ...get("/mail/dead"),
     ...tagged("Mail"),
-    summary: "List mail that was given up",
-    answers: { 200: { description: "The mail.", json: z.array(DeadMail) } },
+    summary: "List mail that was given up, oldest first",
+    query: z.object(paging.query),
+    answers: { 200: { description: "The mail.", json: z.array(DeadMail), headers: paging.headers } },
     calls: [{ contract: mailer, methods: ["listDeadMail"] }],
   },
   retryDeadMail: {

@@ -20,6 +20,8 @@ export const Problem = z
     errors: z.array(Violation).optional(),
     /** Members of the body that the key may not write. */
     pointers: z.array(z.string()).optional(),
+    /** With 503: the part of the mesh that cannot serve, such as `data`. */
+    service: z.string().optional(),
   })
   .meta({ id: "Problem" });
 export type Problem = z.infer<typeof Problem>;

@@ -31,7 +31,8 @@ export const registration = defineRoutes({
     summary: "Confirm an e-mail address",
     description: "The link of the invitation. Shows a page; following it twice is harmless.",
     auth: null,
-    query: z.object({ token: z.string().min(1).max(512) }),
+    // Mail programs add parameters of their own to a link.
+    query: z.looseObject({ token: z.string().min(1).max(512) }),
     answers: { 200: { description: "A page that says so.", other: { "text/html": z.string() } } },
     calls: [{ contract: keys, methods: ["confirmCustomer"] }],
   },

@@ -39,7 +39,7 @@ export interface RouteDeclaration {
   readonly params?: z.ZodObject;
   /** Reason of the 404 for a value that the schema of a path parameter refuses, from `calls`. Without one: 400. */
   readonly absent?: Readonly<Record<string, string>>;
-  /** Values are strings on the wire. A parameter given twice is refused; unknown ones are ignored. */
+  /** Values are strings on the wire. A parameter given twice or unknown is refused; a loose object takes any. */
   readonly query?: z.ZodObject;
   /** Request headers of its own. They are documented by this; the handler reads and checks them. */
   readonly headers?: z.ZodObject;
@@ -83,6 +83,19 @@ export function queryInteger(bounds: { min: number; max: number; default?: numbe
     .pipe(z.number().min(bounds.min).max(bounds.max))
     .meta(meta);
 }
+
+/** Of a list that is answered in pages: the query, and the header that leads on. */
+export const paging = {
+  query: {
+    limit: queryInteger({
+      min: 1,
+      max: 100_000,
+      description: "Most items in the answer; without it all are streamed.",
+    }).optional(),
+    after: z.string().max(512).optional().meta({ description: "Cursor of the `Link` of the page before." }),
+  },
+  headers: { Link: 'With `limit`: the next page, `rel="next"`; absent on the last page.' },
+} as const;
 
 /** `true` or `false` in a query string. */
 export const QueryBoolean = z

@@ -5,6 +5,14 @@ import { DeviceId } from "../model/device-id.ts";
 import { TimestampInput } from "../model/time.ts";
 import { defineRoutes, get, queryInteger } from "./route.ts";
 
+/** Of both queries of records: leads on, and the cursor that it holds. */
+export const recordPaging = {
+  after: z.string().max(64).optional().meta({
+    description: "Id of the last record seen, or the cursor of a `Link`: what was stored after it.",
+  }),
+  headers: { Link: 'The records that follow, `rel="next"`; absent when there are none yet.' },
+} as const;
+
 /** `GET /data`, for master keys and device keys (api.md, Stored data). */
 export const storedData = defineRoutes({
   queryRecords: {
@@ -35,12 +43,13 @@ export const storedData = defineRoutes({
       since: TimestampInput.optional().meta({ description: "Inclusive." }),
       until: TimestampInput.optional().meta({ description: "Exclusive." }),
       device_id: DeviceId.optional(),
-      after: z.string().max(32).optional().meta({ description: "Id of the record to go on behind." }),
+      after: recordPaging.after,
     }),
     answers: {
       200: {
         description: "The records.",
         json: z.array(DataRecord),
+        headers: recordPaging.headers,
         other: { "application/x-ndjson": z.string(), "text/csv": z.string() },
       },
     },

@@ -63,6 +63,7 @@ export const deviceQueries = {
     return { $or: [{ _id: substring }, { name: substring }, { labels: substring }] };
   },
   online: () => ({ online: true }),
+  hidden: () => ({ "mark.kind": { $in: [...operationKinds] }, hidden: true }),
   marked: () => ({ "mark.kind": { $in: [...operationKinds] } }),
 } as const;
 
@@ -181,6 +182,14 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
         devices.find(deviceQueries.visibleAmong(ids), { signal }).toArray(),
       );
       return rows.map(storedDevice);
+    },
+
+    async count(signal) {
+      const [all, hidden] = await Promise.all([
+        run(signal, () => devices.estimatedDocumentCount()),
+        run(signal, () => devices.countDocuments(deviceQueries.hidden(), { signal })),
+      ]);
+      return all - hidden;
     },
 
     async recordPresence(reports, signal) {

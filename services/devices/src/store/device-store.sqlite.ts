@@ -58,6 +58,9 @@ export const deviceQueries = {
       instr(id, :filter) OR instr(name, :filter)
       OR EXISTS (SELECT 1 FROM json_each(labels) WHERE instr(value, :filter))
     ) ORDER BY position LIMIT :limit`,
+  // Both counts read an index, which takes a fraction of reading the rows.
+  count: `SELECT (SELECT count(*) FROM devices)
+    - (SELECT count(*) FROM devices WHERE mark IS NOT NULL AND hidden = 1) AS visible`,
   recordPresence: `UPDATE devices SET online = :online, last_seen = max(coalesce(last_seen, 0), :seen_at)
     WHERE id = :id`,
   listOnline: "SELECT id FROM devices WHERE online = 1",
@@ -135,6 +138,8 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
           : queries.listFiltered.all({ ...range, filter });
       return rows.map((row): ListedDevice => ({ position: String(row.position), id: row.id as string }));
     }),
+
+    count: unlessAborted(() => queries.count.get()?.visible as number),
 
     findAll: unlessAborted((ids) =>
       ids.flatMap((id) => {

@@ -77,6 +77,8 @@ export interface DeviceStore {
   replace(device: DeviceDocument, revision: number, signal: AbortSignal): Promise<boolean>;
   /** Visible devices in the order of their creation; null when `after` is not a position. */
   list(listing: DeviceListing, signal: AbortSignal): Promise<ListedDevice[] | null>;
+  /** How many devices are visible. */
+  count(signal: AbortSignal): Promise<number>;
   /** The visible devices of these ids, in any order. */
   findAll(ids: readonly string[], signal: AbortSignal): Promise<StoredDevice[]>;
   /** Ignores devices that do not exist. A crash soon after may lose it. */

@@ -7,7 +7,7 @@ import type { z } from "zod";
 import { checkedBodyOf, declaredErrors } from "../http/declaration.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { invalidRequest, RequestRefused } from "../http/gateway-errors.ts";
-import { parseQuery, type QueryParameters, queryStringOf } from "../http/query-string.ts";
+import { parseQuery, type QueryParameters, queryPointer, queryStringOf } from "../http/query-string.ts";
 import { readJsonBody } from "../http/request-body.ts";
 import type { UnfinishedBodies } from "../http/unfinished-bodies.ts";
 import type { Authenticate } from "./authenticate.ts";
@@ -34,12 +34,15 @@ export function createChecks(route: RouteDeclaration, options: CheckOptions): Ch
   const checkCaller = callerCheck(route, options);
   const { params, query } = route;
   const body = checkedBodyOf(route);
+  const isKnown = knownParameters(route);
   return async (exchange) => {
     const { request } = exchange;
     const parameters = parseQuery(queryStringOf(request.url));
     await checkCaller(exchange, parameters);
     if (params !== undefined) exchange.params = checkParams(route, params, exchange.pathParams);
     const violations: Violation[] = [];
+    for (const name in parameters)
+      if (!isKnown(name)) violations.push({ pointer: queryPointer(name), detail: "is not known here" });
     if (query !== undefined) exchange.query = parsed(query, parameters, "/query", violations);
     if (body !== undefined) {
       exchange.receivedBody = await readJsonBody(request, exchange.response, {
@@ -54,6 +57,13 @@ export function createChecks(route: RouteDeclaration, options: CheckOptions): Ch
     }
     if (violations.length > 0) throw invalidRequest(violations);
   };
+}
+
+/** Whether a route takes a parameter; each takes `access_token`, also where no key is needed. */
+function knownParameters({ query }: RouteDeclaration): (name: string) => boolean {
+  if (query?.def.catchall !== undefined) return () => true;
+  const known = new Set(["access_token", ...Object.keys(query?.shape ?? {})]);
+  return (name) => known.has(name);
 }
 
 function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) {

@@ -1,5 +1,6 @@
 import { type Code, statusOfCode } from "@devmesh/contracts/contract";
 import type { mesh } from "@devmesh/contracts/mesh";
+import type { Violation } from "@devmesh/contracts/model/violation";
 
 type Contract = (typeof mesh)["gateway"]["calls"][number]["contract"];
 type ReasonOf<C> = C extends { readonly methods: infer M }
@@ -15,6 +16,21 @@ const statusOfReason: Readonly<Partial<Record<ReasonOf<Contract>, number>>> = {
   device_error: 502,
   bad_device_reply: 502,
 };
+
+/** What is wrong for reasons that are always about the same member or parameter. */
+const violationOfReason: Readonly<Partial<Record<ReasonOf<Contract>, Violation>>> = {
+  cursor_invalid: { pointer: "/query/after", detail: "is not a cursor of this list" },
+  device_mismatch: { pointer: "/query/device_id", detail: "is not the device of the key" },
+  filter_invalid: { pointer: "/query/filter", detail: "must not hold a NUL" },
+  key_contradictory: { pointer: "/access", detail: "contradicts `device_id`" },
+  meta_too_large: { pointer: "/meta", detail: "exceeds 16 KB" },
+};
+
+/** The violations of an error whose owner names none; undefined where no single member or parameter is at fault. */
+export function violationOf(reason: string): Violation[] | undefined {
+  const violation = violationOfReason[reason as ReasonOf<Contract>];
+  return violation && [violation];
+}
 
 /** HTTP status of a service's error (ADR 4). */
 export function httpStatus(code: Code, reason: string): number {

@@ -51,17 +51,56 @@ const opening = Buffer.from("[");
 const separator = Buffer.from(",");
 const closing = Buffer.from("]");
 
-/** All pages as one JSON array, streamed where there are several, holding one page at a time. */
-export async function jsonArray(pages: ListPages): Promise<Reply> {
+/**
+ * All pages as one JSON array, streamed where there are several, holding one page at a time. `headersOf` the first page
+ * are added.
+ */
+export async function jsonArray(
+  pages: ListPages,
+  headersOf: (first: ListPage) => Promise<Reply["headers"]> = async () => ({}),
+): Promise<Reply> {
   const first = await pages.next();
   if (first.done) return json("[]");
   const { items, last } = first.value;
-  if (last) return json(Buffer.concat([opening, items, closing]));
-  return stream("application/json", arrayChunks(items, pages));
+  const headers = await headersOf(first.value);
+  if (last) return json(Buffer.concat([opening, items, closing]), { headers });
+  return stream("application/json", arrayChunks(items, pages), headers);
 }
 
-/** Pages in memory as one JSON array. */
-export function joinPages(pages: readonly ListPage[]): Uint8Array {
+/** A list as a client asked for it. */
+export interface AskedList {
+  readonly path: string;
+  /** What its query selects; repeated in links, but for the position. */
+  readonly query: Readonly<Record<string, unknown>>;
+}
+
+/** The header that leads to what follows a cursor; none at the end. It never holds a key. */
+export function linkHeader({ path, query }: AskedList, cursor: string | null): Reply["headers"] {
+  if (cursor === null) return {};
+  const { after: _after, skip: _skip, ...selection } = query;
+  const following = new URLSearchParams();
+  for (const [name, value] of Object.entries(selection))
+    if (value !== undefined) following.set(name, String(value));
+  following.set("after", cursor);
+  return { Link: `<${path}?${following}>; rel="next"` };
+}
+
+/** Most bytes held for the `Link` of a page; a longer page ends early. */
+const heldBytes = 8 * 1024 * 1024;
+
+/** Pages as one JSON array with a `Link` to what follows. */
+export async function linkedArray(pages: ListPages, asked: AskedList): Promise<Reply> {
+  const held: ListPage[] = [];
+  let bytes = 0;
+  for await (const page of pages) {
+    held.push(page);
+    bytes += page.items.length;
+    if (bytes >= heldBytes) break;
+  }
+  return json(joinPages(held), { headers: linkHeader(asked, held.at(-1)?.next ?? null) });
+}
+
+function joinPages(pages: readonly ListPage[]): Uint8Array {
   const filled = pages.filter(({ items }) => items.length > 0);
   const parts = filled.flatMap(({ items }, at) => (at === 0 ? [items] : [separator, items]));
   return Buffer.concat([opening, ...parts, closing]);

@@ -4,7 +4,7 @@ import type { Problem } from "@devmesh/contracts/rest/problem";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { z } from "zod";
 import { firstOf, gatewayErrors, RequestRefused } from "./gateway-errors.ts";
-import { httpStatus } from "./http-status.ts";
+import { httpStatus, violationOf } from "./http-status.ts";
 
 /** The page that explains the reasons; begins a problem's `type`. */
 export const errorReferencePath = "/docs/errors";
@@ -35,19 +35,27 @@ function refusalProblem(refusal: RequestRefused, requestId: string): ProblemAnsw
 
 function serviceProblem(error: ServiceError, requestId: string): ProblemAnswer {
   const status = httpStatus(error.code, error.reason);
-  const message = error.reason === "internal" ? "The service failed in an unforeseen way." : error.message;
   const refused = NotWritable.safeParse(error.details);
-  const violations = refused.success ? refused.data.pointers.map(notWritable) : violationsIn(error.details);
+  const violations = refused.success
+    ? refused.data.pointers.map(notWritable)
+    : (violationsIn(error.details) ?? violationOf(error.reason));
+  const message = messageOf(error);
   const first = violations === undefined ? undefined : firstOf(violations);
   const detail = first === undefined ? message : `${message} ${first}`;
   const problem = describe(status, error.reason, detail, requestId);
   if (violations !== undefined) problem.errors = violations;
   if (refused.success) problem.pointers = refused.data.pointers;
+  if (error.service !== undefined) problem.service = error.service;
   if (error.reason === "device_error") {
     const said = DeviceError.safeParse(error.details);
     if (said.success) problem.error = said.data;
   }
   return { status, headers: headersOf(status), problem };
+}
+
+function messageOf({ reason, service, message }: ServiceError): string {
+  if (reason === "internal") return "The service failed in an unforeseen way.";
+  return service === undefined ? message : `\`${service}\`: ${message}`;
 }
 
 function violationsIn(details: unknown) {

@@ -32,7 +32,8 @@ export function parseQuery(text: string): QueryParameters {
   return parameters;
 }
 
-function queryPointer(name: string): string {
+/** Pointer to a query parameter in a problem. */
+export function queryPointer(name: string): string {
   return `/query${pointerToken(name)}`;
 }
 

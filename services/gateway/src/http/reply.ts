@@ -21,8 +21,12 @@ export function json(
 
 export const noContent: Reply = { status: 204, headers: {} };
 
-export function stream(contentType: string, body: AsyncIterable<Uint8Array | string>): Reply {
-  return { status: 200, headers: { "Content-Type": contentType }, body };
+export function stream(
+  contentType: string,
+  body: AsyncIterable<Uint8Array | string>,
+  headers: Reply["headers"] = {},
+): Reply {
+  return { status: 200, headers: { "Content-Type": contentType, ...headers }, body };
 }
 
 export function page(html: string, status = 200): Reply {

@@ -1,7 +1,7 @@
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import { narrowQuery } from "@devmesh/contracts/model/narrow-query";
 import type { Principal } from "@devmesh/contracts/principal";
-import type { deviceAccess } from "@devmesh/contracts/rest/device-access";
+import { deviceAccess } from "@devmesh/contracts/rest/device-access";
 import type { deviceKey } from "@devmesh/contracts/rest/device-key";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/context";
@@ -9,10 +9,9 @@ import { ServiceError } from "@devmesh/service-kit/errors";
 import type { PermissionCache } from "../auth/permission-cache.ts";
 import { openEnvelope } from "../http/envelope.ts";
 import type { GatewayClients, Handlers } from "../http/handlers.ts";
-import { jsonArray } from "../http/paged-list.ts";
 import { json } from "../http/reply.ts";
 import { callDevice, condition } from "./device-call.ts";
-import { assertRecordLimit, recordPages } from "./record-pages.ts";
+import { answerRecords, assertRecordLimit } from "./record-pages.ts";
 
 interface OwnDevice {
   readonly principal: Extract<Principal, { readonly kind: "device_key" | "public_key" }>;
@@ -58,9 +57,10 @@ export function deviceHandlers(
       if (query === null)
         throw ServiceError.of("internal", { cause: new Error("`authorize` returned no query") });
       if (query.limit === undefined) assertRecordLimit(narrowing.limit);
-      const { skip, until } = narrowing;
+      const { skip, until, after } = narrowing;
       const narrowed = narrowQuery(query, narrowing, clock.now());
-      return jsonArray(recordPages(data, { principal, caller, ...narrowed, skip, until }, within));
+      const asked = { path: deviceAccess.runNamedQuery.path.replace(":name", name), query: narrowing };
+      return answerRecords(data, { principal, caller, ...narrowed, skip, until, after }, within, asked);
     },
 
     async callOwnFunction({ params: { func }, query, body, principal, call, within }) {

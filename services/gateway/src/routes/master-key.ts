@@ -5,23 +5,13 @@ import type { PermissionCache } from "../auth/permission-cache.ts";
 import { leadingString, openEnvelope } from "../http/envelope.ts";
 import { RequestRefused } from "../http/gateway-errors.ts";
 import type { GatewayClients, Handlers, Within } from "../http/handlers.ts";
-import {
-  joinPages,
-  jsonArray,
-  type ListPage,
-  type ListPages,
-  type PageRequest,
-  pagesOf,
-} from "../http/paged-list.ts";
+import { jsonArray, linkedArray, type PageRequest, pagesOf } from "../http/paged-list.ts";
 import { json, noContent, type Reply } from "../http/reply.ts";
 import { callDevice, condition } from "./device-call.ts";
 import { mqttAddressOf } from "./mqtt-address.ts";
 
 /** Timeout for one page of a list, in milliseconds. */
 const pageMs = 10_000;
-
-/** Most bytes of devices held for the `Link` of a page; a longer page ends early. */
-const heldBytes = 8 * 1024 * 1024;
 
 /** The master key API (api.md), except the state of the mesh. */
 export function masterKeyHandlers(
@@ -33,20 +23,20 @@ export function masterKeyHandlers(
   return {
     readMqttAddress: async () => json(mqttAddress),
 
-    async listDevices({ query, within }) {
-      const { limit, after, online, filter } = query;
+    async listDevices({ query, call, within }) {
+      const { limit, online, filter } = query;
       const selection = { ...(online !== undefined && { online }), ...(filter !== undefined && { filter }) };
-      const pages = pagesOf(
-        (page) => within(pageMs, (call) => devices.bytes.listDevices({ ...selection, ...page }, call)),
-        limit,
-        after,
-      );
-      if (limit === undefined) return jsonArray(pages);
-      return linkedPage(pages, {
-        limit: String(limit),
-        ...(filter !== undefined && { filter }),
-        ...(online !== undefined && { online: String(online) }),
-      });
+      const isCounted = limit !== undefined && Object.keys(selection).length === 0;
+      const [list, total] = await Promise.all([
+        answerList(
+          (page, call) => devices.bytes.listDevices({ ...selection, ...page }, call),
+          masterKey.listDevices.path,
+          { query, within },
+        ),
+        isCounted ? devices.countDevices({}, call).catch(() => undefined) : undefined,
+      ]);
+      if (total === undefined) return list;
+      return { ...list, headers: { ...list.headers, "Total-Count": String(total.count) } };
     },
 
     async createDevice({ body, call }) {
@@ -100,7 +90,7 @@ export function masterKeyHandlers(
         within,
       ),
 
-    listKeys: async ({ within }) => wholeList(keys.bytes.listKeys, within),
+    listKeys: (request) => answerList(keys.bytes.listKeys, masterKey.listKeys.path, request),
 
     createKey: async ({ body, call }) => json(await keys.bytes.createKey(body ?? {}, call), { status: 201 }),
 
@@ -109,14 +99,14 @@ export function masterKeyHandlers(
       return noContent;
     },
 
-    listCustomers: async ({ within }) => wholeList(keys.bytes.listCustomers, within),
+    listCustomers: (request) => answerList(keys.bytes.listCustomers, masterKey.listCustomers.path, request),
 
     async deleteCustomer({ params, call }) {
       await keys.bytes.deleteCustomer({ customer_id: params.id }, call);
       return noContent;
     },
 
-    listDeadMail: async ({ within }) => wholeList(mailer.bytes.listDeadMail, within),
+    listDeadMail: (request) => answerList(mailer.bytes.listDeadMail, masterKey.listDeadMail.path, request),
 
     async retryDeadMail({ params, call }) {
       await mailer.bytes.retryDeadMail({ id: params.id }, call);
@@ -131,25 +121,18 @@ function taggedDevice(bytes: Uint8Array): Reply {
   return json(rest, { headers: { ETag: first } });
 }
 
-function wholeList(
-  list: (page: PageRequest, call: CallContext) => Promise<Uint8Array>,
-  within: Within,
-): Promise<Reply> {
-  return jsonArray(pagesOf((page) => within(pageMs, (call) => list(page, call)), undefined));
+interface ListRequest {
+  readonly query: { readonly limit?: number | undefined; readonly after?: string | undefined };
+  readonly within: Within;
 }
 
-/** A page of the device list with a `Link` to the next one, which repeats the selection but never a key. */
-async function linkedPage(pages: ListPages, selection: Readonly<Record<string, string>>): Promise<Reply> {
-  const held: ListPage[] = [];
-  let bytes = 0;
-  for await (const page of pages) {
-    held.push(page);
-    bytes += page.items.length;
-    if (bytes >= heldBytes) break;
-  }
-  const body = joinPages(held);
-  const next = held.at(-1)?.next ?? null;
-  if (next === null) return json(body);
-  const following = new URLSearchParams({ ...selection, after: next });
-  return json(body, { headers: { Link: `<${masterKey.listDevices.path}?${following}>; rel="next"` } });
+/** A list whole, or with `limit` a page of it that leads on. */
+function answerList(
+  fetch: (page: PageRequest, call: CallContext) => Promise<Uint8Array>,
+  path: string,
+  { query, within }: ListRequest,
+): Promise<Reply> {
+  const { limit, after } = query;
+  const pages = pagesOf((page) => within(pageMs, (call) => fetch(page, call)), limit, after);
+  return limit === undefined ? jsonArray(pages) : linkedArray(pages, { path, query });
 }

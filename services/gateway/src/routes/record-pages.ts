@@ -3,7 +3,8 @@ import { maxRecordLimit } from "@devmesh/contracts/model/data-record";
 import type { CallInput } from "@devmesh/service-kit/implementation";
 import { invalidRequest } from "../http/gateway-errors.ts";
 import type { GatewayClients, Within } from "../http/handlers.ts";
-import { type ListPages, pagesOf } from "../http/paged-list.ts";
+import { type AskedList, jsonArray, type ListPages, linkHeader, pagesOf } from "../http/paged-list.ts";
+import type { Reply } from "../http/reply.ts";
 
 type QueryInput = CallInput<typeof data, "queryRecords">;
 
@@ -41,6 +42,37 @@ export function recordPages(
     most,
     after,
   );
+}
+
+/** The records of a query as one JSON array, with a `Link` to those that follow. */
+export async function answerRecords(
+  client: GatewayClients["data"],
+  query: RecordQuery & { readonly limit: number },
+  within: Within,
+  asked: AskedList,
+): Promise<Reply> {
+  return jsonArray(recordPages(client, query, within), async ({ next, last }) => {
+    if (query.limit === 0) return {};
+    return linkHeader(asked, last ? next : await cursorAfterAll(client, query, within));
+  });
+}
+
+/**
+ * The cursor after the last record of a query whose answer takes several pages: it must be known before they are
+ * streamed. Only that record is read, unless the query goes on from a cursor, which replaces `skip`.
+ */
+async function cursorAfterAll(
+  client: GatewayClients["data"],
+  query: RecordQuery & { readonly limit: number },
+  within: Within,
+): Promise<string | null> {
+  const { skip = 0, limit, after } = query;
+  const most = skip < 0 ? Math.min(limit, -skip) : limit;
+  const takesSkip = after === undefined || /^\d+$/.test(after);
+  const last = takesSkip ? { ...query, skip: skip + most - 1, limit: 1 } : query;
+  let cursor: string | null = null;
+  for await (const { next } of recordPages(client, last, within)) cursor = next;
+  return cursor;
 }
 
 /**

@@ -1,10 +1,9 @@
 import { defaultRecordLimit } from "@devmesh/contracts/model/data-record";
-import type { storedData } from "@devmesh/contracts/rest/stored-data";
+import { storedData } from "@devmesh/contracts/rest/stored-data";
 import type { GatewayClients, Handlers } from "../http/handlers.ts";
-import { jsonArray } from "../http/paged-list.ts";
 import { stream } from "../http/reply.ts";
 import { asCsv, asNdjson } from "./record-export.ts";
-import { assertRecordLimit, pagesOfAllRecords, recordPages } from "./record-pages.ts";
+import { answerRecords, assertRecordLimit, pagesOfAllRecords, recordPages } from "./record-pages.ts";
 
 /** Tokens of a query that scans all records, beyond the one of its request (api.md, Conventions). */
 const scanTokens = 19;
@@ -25,7 +24,8 @@ export function storedDataHandlers({ data }: GatewayClients): Handlers<keyof typ
       if (type === "application/json") {
         const { limit = defaultRecordLimit } = query;
         assertRecordLimit(limit);
-        return jsonArray(recordPages(data, { ...records, limit }, within));
+        const asked = { path: storedData.queryRecords.path, query: { ...query, limit } };
+        return answerRecords(data, { ...records, limit }, within, asked);
       }
       const pages = (query.limit === undefined ? pagesOfAllRecords : recordPages)(data, records, within);
       return type === "text/csv"
