@@ -73,7 +73,7 @@ export const mesh = {
       ]),
     ],
     publishes: rpcEvents,
-    subscribes: [subscribesTo(deviceEvents, ["online", "offline", "updated", "created", "deleted"])],
+    subscribes: [subscribesTo(deviceEvents, ["online", "offline", "updated", "deleted"])],
     rights: ["device_topics"],
   }),
   mailer: defineService({

@@ -1,6 +1,4 @@
 import { deviceEvents } from "@devmesh/contracts/devices";
-import type { Device } from "@devmesh/contracts/model/device";
-import type { ShadowDelta } from "@devmesh/contracts/model/shadow";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
@@ -52,18 +50,12 @@ export function createEndCallsIfGone(options: EndCallsOptions): EndCallsIfGone {
   };
 }
 
-/** The delta of a device without differences; null for others. */
-function emptyDeltaOf({ shadow }: Device): ShadowDelta | null {
-  const { state, version, timestamp } = shadow;
-  return state.delta === undefined ? { state: {}, metadata: {}, version, timestamp } : null;
-}
-
 /** Subscribes to the events of `devices`. */
 export function handleDeviceEvents(options: DeviceEventHandlersOptions): ActiveSubscription {
   const { bus, deltas, endCallsIfGone } = options;
   const endCalls = ({ id }: { readonly id: string }) => endCallsIfGone(id);
 
-  // Each replica ends its own calls; one of them publishes deltas.
+  // Each replica ends its own calls; one of them publishes deltas. A created device gets its first when it connects.
   const gone = subscribe(
     bus,
     { events: deviceEvents, names: ["offline", "deleted"] },
@@ -72,11 +64,10 @@ export function handleDeviceEvents(options: DeviceEventHandlersOptions): ActiveS
   );
   const changed = subscribe(
     bus,
-    { events: deviceEvents, names: ["online", "updated", "created"] },
+    { events: deviceEvents, names: ["online", "updated"] },
     {
       online: ({ id }) => deltas.welcome(id),
       updated: ({ id }) => deltas.refresh(id),
-      created: ({ id, device }) => deltas.refresh(id, emptyDeltaOf(device)),
     },
     { mode: "one" },
   );

@@ -74,28 +74,14 @@ describe("the delta of a shadow", () => {
     expect(JSON.parse((await device.awaitMessage("fan/shadow/delta")).payload)).toMatchObject({ state: {} });
   });
 
-  test("of a created device is published from its event, and then as the registry has it", async () => {
-    mesh.registry.add("crane", { version: 2, timestamp: 2 });
+  test("of a created device is published when it connects first", async () => {
+    mesh.registry.add("crane", { desired: { up: true }, version: 1, timestamp: 1 });
+    await mesh.registry.events.created({ id: "crane", timestamp: now(), device: fakeDevice("crane") });
     const device = await connect("crane");
     await device.subscribe("crane/shadow/delta");
-    await mesh.registry.events.created({ id: "crane", timestamp: now(), device: fakeDevice("crane") });
-    await eventually(() => bodies(device).length === 2);
-    expect(bodies(device)).toEqual([
-      { state: {}, metadata: {}, version: 0, timestamp: 0 },
-      { state: {}, metadata: {}, version: 2, timestamp: 2 },
-    ]);
-  });
-
-  test("of a created device is never older than what was published before", async () => {
-    mesh.registry.add("hoist", { version: 2, timestamp: 2 });
-    const device = await connect("hoist");
-    await device.subscribe("hoist/shadow/delta");
-    await mesh.registry.publishUpdated("hoist");
-    await mesh.registry.events.created({ id: "hoist", timestamp: now(), device: fakeDevice("hoist") });
-    mesh.registry.add("hoist", { version: 3, timestamp: 3 });
-    await mesh.registry.publishUpdated("hoist");
-    await eventually(() => bodies(device).at(-1)?.version === 3);
-    expect(bodies(device).map(({ version }) => version)).not.toContain(0);
+    await mesh.registry.events.online({ id: "crane", timestamp: now() });
+    await eventually(() => bodies(device).length > 0);
+    expect(bodies(device)[0]).toMatchObject({ state: { up: true }, version: 1 });
   });
 
   test("is published again when the device connects and the broker's may be out of date", async () => {

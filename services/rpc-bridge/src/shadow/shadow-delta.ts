@@ -50,18 +50,17 @@ export function createDeltaPublisher(options: DeltaPublisherOptions) {
   const published = new Map<string, Published>();
   /** Devices whose delta is published again if it was published since then, in Unix milliseconds. */
   const unsettled = new Map<string, number>();
-  /** Devices that wait, each with its delta if that is known. */
-  const waiting = new Map<string, ShadowDelta | null>();
+  const waiting = new Set<string>();
   const active = new Set<string>();
   const idlers: (() => void)[] = [];
 
   function startWaiting(): void {
-    for (const [deviceId, known] of waiting) {
+    for (const deviceId of waiting) {
       if (active.size >= maxConcurrent) break;
       if (active.has(deviceId)) continue;
       waiting.delete(deviceId);
       active.add(deviceId);
-      void bringUpToDate(deviceId, known)
+      void bringUpToDate(deviceId)
         .catch((error: unknown) => {
           if (signal.aborted) return;
           log.warn(
@@ -77,11 +76,9 @@ export function createDeltaPublisher(options: DeltaPublisherOptions) {
     }
   }
 
-  async function bringUpToDate(deviceId: string, known: ShadowDelta | null): Promise<void> {
-    // Beside a delta that was published already, the known one may be the older.
-    const first = published.has(deviceId) ? null : known;
+  async function bringUpToDate(deviceId: string): Promise<void> {
     for (let wrote = false; ; wrote = true) {
-      const delta = wrote || first === null ? await readDelta(deviceId) : first;
+      const delta = await readDelta(deviceId);
       const last = published.get(deviceId);
       const since = unsettled.get(deviceId) ?? Number.POSITIVE_INFINITY;
       published.delete(deviceId);
@@ -133,10 +130,10 @@ export function createDeltaPublisher(options: DeltaPublisherOptions) {
     setNewest(published, deviceId, { version, timestamp, at }, maxRemembered);
   }
 
-  /** Publishes the delta if it changed. A `known` delta saves the first reading. Returns at once. */
-  function refresh(deviceId: string, known: ShadowDelta | null = null): void {
+  /** Publishes the delta if it changed. Returns at once. */
+  function refresh(deviceId: string): void {
     if (signal.aborted) return;
-    waiting.set(deviceId, known);
+    waiting.add(deviceId);
     startWaiting();
   }
 
