@@ -11,14 +11,30 @@ export const mailQueue = defineQueue({
 });
 
 /** A mail that was given up; `kind` and `customer_id` are null where another release queued it in a form of its own. */
-export const DeadMail = z.object({
-  id: z.string(),
-  kind: z.literal("invitation").nullable(),
-  customer_id: z.string().nullable(),
-  attempts: z.int(),
-  last_error: z.string(),
-  failed_at: Timestamp,
-});
+export const DeadMail = z
+  .object({
+    id: z.string().describe("Id of the mail."),
+    kind: z
+      .literal("invitation")
+      .nullable()
+      .describe("What it is; null where another release queued it in a form of its own."),
+    customer_id: z.string().nullable().describe("The addressee; null as `kind`."),
+    attempts: z.int().describe("Number of attempts to send it."),
+    last_error: z.string().describe("What the mail server answered last."),
+    failed_at: Timestamp.describe("When it was given up."),
+  })
+  .meta({
+    id: "DeadMail",
+    description: "A mail that was given up.",
+    example: {
+      id: "17",
+      kind: "invitation",
+      customer_id: "0198c2a0b7f1",
+      attempts: 9,
+      last_error: "550 no such mailbox",
+      failed_at: "2026-01-31T12:00:00.000Z",
+    },
+  });
 
 /** The queue of mail and its dead letters. Mail is queued with {@link mailQueue}. */
 export const mailer = defineContract({

@@ -11,8 +11,7 @@ export function describeSchema(schema: z.ZodType, side: "taken" | "given"): Json
     unrepresentable: "any",
     override: ({ zodSchema, jsonSchema }) => {
       // Annotations have no effect on the wire.
-      delete jsonSchema.description;
-      delete jsonSchema.example;
+      for (const annotation of ["description", "example", "outputId"]) delete jsonSchema[annotation];
       nameRules(zodSchema, jsonSchema);
       leaveOpen(zodSchema, jsonSchema);
       markUnknown(zodSchema, jsonSchema);

@@ -13,12 +13,13 @@ export const ShadowPointer = z
 export const FunctionName = z
   .string()
   .regex(/^[A-Za-z0-9_.:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . : -")
-  .meta({ example: "Sys.GetInfo" });
+  .meta({ description: "Name of a function of the device.", example: "Sys.GetInfo" });
 
 /** Name of a query, usable in a URL (api.md, Device public key and the ACL). */
 export const QueryName = z
   .string()
-  .regex(/^[A-Za-z0-9_.:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . : -");
+  .regex(/^[A-Za-z0-9_.:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . : -")
+  .meta({ description: "Name of a query of the device's ACL.", example: "temperatures" });
 
 const isTopicFilter = (filter: string) =>
   filter.split("/").every((level, at, levels) => {
@@ -41,12 +42,24 @@ const duration = /^P(?=\d|T\d)(\d+Y)?(\d+M)?(\d+W)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?
 export const Duration = z.string().regex(duration, "must be an ISO 8601 duration such as PT24H").max(64);
 
 /** A vendor's stored query, run by the holder of a device's public key (api.md, Device public key and the ACL). */
-export const NamedQuery = z.strictObject({
-  topic: TopicFilter,
-  limit: z.int().min(0).max(5000).optional(),
-  order: z.enum(["asc", "desc"]).optional(),
-  since: z.union([Duration, TimestampInput]).optional(),
-});
+export const NamedQuery = z
+  .strictObject({
+    topic: TopicFilter.describe("MQTT topic filter relative to `db/<device id>/`; `temp/#` includes `temp`."),
+    limit: z.int().min(0).max(5000).optional().describe("Most records of an answer."),
+    order: z
+      .enum(["asc", "desc"])
+      .optional()
+      .describe("By time of storing; `asc`, oldest first, by default."),
+    since: z
+      .union([Duration, TimestampInput])
+      .optional()
+      .describe("Inclusive; a time, or an ISO 8601 duration back from now."),
+  })
+  .meta({
+    id: "NewNamedQuery",
+    outputId: "NamedQuery",
+    description: "A query of stored data that the device's public key may run.",
+  });
 export type NamedQuery = z.infer<typeof NamedQuery>;
 
 const hasFewQueries = (queries: object) => Object.keys(queries).length <= 100;
@@ -66,12 +79,24 @@ const Queries = z.preprocess((given: z.input<typeof queriesByName>, context) => 
 /** What the holder of the device's public key may see, change, call and query. A member left out grants nothing. */
 export const Acl = z
   .strictObject({
-    read: z.array(ShadowPointer).max(100).default([]),
-    write: z.array(ShadowPointer).max(100).default([]),
-    rpc: z.array(FunctionName).max(100).default([]),
-    queries: Queries.default({}),
+    read: z
+      .array(ShadowPointer)
+      .max(100)
+      .default([])
+      .describe("JSON pointers into the shadow to what the key may read."),
+    write: z
+      .array(ShadowPointer)
+      .max(100)
+      .default([])
+      .describe("JSON pointers into the shadow to what the key may write."),
+    rpc: z.array(FunctionName).max(100).default([]).describe("Functions that the key may call."),
+    queries: Queries.default({}).describe("Queries of stored data that the key may run, by name."),
   })
-  .meta({ id: "Acl" });
+  .meta({
+    id: "NewAcl",
+    outputId: "Acl",
+    description: "What a device's public key may do; a member left out grants nothing.",
+  });
 export type Acl = z.infer<typeof Acl>;
 
 /** The ACL of a device that was created without one (api.md, Device public key and the ACL). */

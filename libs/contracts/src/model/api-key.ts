@@ -20,27 +20,52 @@ export const secretsInText = /(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}/g;
 /** A master or device key. `id` is no secret and may be part of URLs. */
 export const ApiKey = z
   .object({
-    id: z.string(),
-    /** The secret; null after its creation when keys are revealed once only. */
-    key: z.string().nullable(),
-    access: z.enum(["full", "device"]),
-    device_id: DeviceId.nullable(),
-    name: z.string().nullable(),
-    created_at: Timestamp,
-    /** One-minute resolution. */
-    last_used: Timestamp.nullable(),
-    expires_at: Timestamp.nullable(),
+    id: z.string().describe("Id of the key in URLs; no secret."),
+    key: z
+      .string()
+      .nullable()
+      .describe(
+        "The secret; null after its creation where keys are revealed once only (`KEYS_REVEAL=once`).",
+      ),
+    access: z.enum(["full", "device"]).describe("`full` for a master key, `device` for a device key."),
+    device_id: DeviceId.nullable().describe("The device of a device key; null for a master key."),
+    name: z.string().nullable().describe("What people call the key."),
+    created_at: Timestamp.describe("When it was created."),
+    last_used: Timestamp.nullable().describe("When it was last used, exact to a minute; null before."),
+    expires_at: Timestamp.nullable().describe("When it stops working; null for never."),
   })
-  .meta({ id: "ApiKey" });
+  .meta({
+    id: "ApiKey",
+    description: "A master or device key.",
+    example: {
+      id: "0198c2a0b7f0",
+      key: "dk_4fT9wXq2LmZ8sVb1NcR6yKp3HdGj7uAe",
+      access: "device",
+      device_id: "pump-1",
+      name: "Boiler room tablet",
+      created_at: "2026-01-31T12:00:00.000Z",
+      last_used: null,
+      expires_at: "2027-01-31T12:00:00.000Z",
+    },
+  });
 export type ApiKey = z.infer<typeof ApiKey>;
 
 /** The body of `POST /keys`; none makes a master key, `device_id` a device key. */
 export const NewApiKey = z
   .strictObject({
-    access: z.enum(["full", "device"]).optional(),
-    device_id: DeviceId.optional(),
-    name: z.string().max(256).nullable().optional(),
-    expires_at: TimestampInput.nullable().optional(),
+    access: z
+      .enum(["full", "device"])
+      .optional()
+      .describe("`full` for a master key, `device` for a device key; follows from `device_id` if left out."),
+    device_id: DeviceId.optional().describe("The device of a device key."),
+    name: z.string().max(256).nullable().optional().describe("What people call the key."),
+    expires_at: TimestampInput.nullable()
+      .optional()
+      .describe("When it stops working, in the future; null or left out for never."),
   })
-  .meta({ id: "NewApiKey" });
+  .meta({
+    id: "NewApiKey",
+    description: "A key to create; nothing makes a master key.",
+    example: { device_id: "pump-1", name: "Boiler room tablet", expires_at: "2027-01-31T12:00:00Z" },
+  });
 export type NewApiKey = z.infer<typeof NewApiKey>;

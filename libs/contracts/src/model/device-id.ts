@@ -11,5 +11,5 @@ export const DeviceId = z
     "must be 1 to 64 of A-Z a-z 0-9 _ - and begin with a letter or digit",
   )
   .refine((id) => id.toLowerCase() !== "db", "must not be `db`, the first level of the data topics")
-  .meta({ description: "Device id", example: "pump-1" });
+  .meta({ description: "Id of the device.", example: "pump-1" });
 export type DeviceId = z.infer<typeof DeviceId>;

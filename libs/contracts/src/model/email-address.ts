@@ -30,4 +30,9 @@ export const EmailAddress = z
   .max(254)
   .transform(withAsciiDomain)
   .pipe(z.string().max(254).refine(isEmailAddress, "Invalid email address"))
-  .meta({ type: "string", format: "email", example: "ann@example.com" });
+  .meta({
+    type: "string",
+    format: "email",
+    description: "E-mail address; blanks around it and upper case do not count.",
+    example: "ann@example.com",
+  });

@@ -1,41 +1,74 @@
 import { z } from "zod";
 import { Timestamp } from "./time.ts";
 
+const Endpoint = z
+  .object({
+    name: z.string().describe("Name of the method."),
+    requests: z.int().min(0).describe("Number of requests."),
+    errors: z.int().min(0).describe("Number of requests that failed."),
+    mean_ms: z.number().min(0).describe("Mean time of a request, in milliseconds; 0 before the first."),
+    total_ms: z.number().min(0).describe("Total time of all requests, in milliseconds."),
+  })
+  .meta({ id: "Endpoint", description: "The requests of one method since the start of the replica." });
+
 /** One process of a service, as its `$SRV.STATS` reports it (ADR 5). Counts begin at its start. */
-const Replica = z.object({
-  /** Unique among all replicas of all services. */
-  id: z.string(),
-  /** Semantic version; the first number is the contract's. */
-  version: z.string(),
-  started: z.string().meta({ format: "date-time", example: "2026-01-31T12:00:00.000Z" }),
-  endpoints: z.array(
-    z.object({
-      name: z.string(),
-      requests: z.int().min(0),
-      errors: z.int().min(0),
-      /** Mean time of a request, in milliseconds; 0 before the first. */
-      mean_ms: z.number().min(0),
-      /** Total time of all requests, in milliseconds. */
-      total_ms: z.number().min(0),
-    }),
-  ),
-});
+const Replica = z
+  .object({
+    id: z.string().describe("Unique among all replicas of all services."),
+    version: z.string().describe("Semantic version; the first number is the contract's."),
+    started: z
+      .string()
+      .meta({ format: "date-time", example: "2026-01-31T12:00:00.000Z", description: "When it started." }),
+    endpoints: z.array(Endpoint).describe("What it serves."),
+  })
+  .meta({ id: "Replica", description: "One process of a service." });
+
+const Service = z
+  .object({
+    name: z.string().describe("Name of the service."),
+    replicas: z.array(Replica).describe("Its running processes."),
+  })
+  .meta({ id: "Service", description: "A service that runs." });
 
 /** Length of a queue; null where its owner does not answer. */
-const Waiting = z.int().min(0).nullable();
+const waiting = (what: string) =>
+  z.int().min(0).nullable().describe(`Number of ${what}; null where the owner does not answer.`);
+
+const Queues = z
+  .object({
+    data: waiting("messages of devices that are not stored yet"),
+    rpc_bridge: waiting("shadow requests and events of devices that are not handled yet"),
+    mail: waiting("mails that are not sent yet"),
+    dead_mail: waiting("mails that were given up"),
+  })
+  .meta({ id: "Queues", description: "What waits." });
 
 /** Replicas and queues of the mesh. */
-export const MeshState = z.object({
-  timestamp: Timestamp,
-  /** In alphabetical order; a service without a replica is not listed. */
-  services: z.array(z.object({ name: z.string(), replicas: z.array(Replica) })),
-  queues: z.object({
-    /** Messages of devices that are not stored yet. */
-    data: Waiting,
-    /** Shadow requests and events of devices that are not handled yet. */
-    rpc_bridge: Waiting,
-    mail: Waiting,
-    dead_mail: Waiting,
-  }),
-});
+export const MeshState = z
+  .object({
+    timestamp: Timestamp.describe("When this was asked."),
+    services: z.array(Service).describe("In alphabetical order; a service without a replica is not listed."),
+    queues: Queues.describe("What waits in the queues of the mesh."),
+  })
+  .meta({
+    id: "MeshState",
+    description: "The services that run and what waits in their queues.",
+    example: {
+      timestamp: "2026-01-31T12:00:00.000Z",
+      services: [
+        {
+          name: "mailer",
+          replicas: [
+            {
+              id: "mailer-3f2a",
+              version: "1.0.0",
+              started: "2026-01-31T08:00:00.000Z",
+              endpoints: [{ name: "readQueue", requests: 120, errors: 0, mean_ms: 0.8, total_ms: 96 }],
+            },
+          ],
+        },
+      ],
+      queues: { data: 0, rpc_bridge: 0, mail: 1, dead_mail: null },
+    },
+  });
 export type MeshState = z.infer<typeof MeshState>;

@@ -29,14 +29,34 @@ export const customerChanges = ["invited", "confirmed", "updated", "deleted"] as
  */
 export const Notification = z
   .object({
-    /** Ascends; `after` and `Last-Event-ID` take it. A `data` or `gap` frame carries that of the frame before it. */
-    seq: z.int().min(0),
-    id: z.string().nullable(),
-    name: z.string().meta({ example: "online" }),
-    data: JsonValue,
-    timestamp: Timestamp,
+    seq: z
+      .int()
+      .min(0)
+      .describe(
+        "Ascending sequence number; `after` and `Last-Event-ID` take it. A `data` or `gap` frame carries that of the frame before it.",
+      ),
+    id: z.string().nullable().describe("The device, key or customer that it is about; null for `gap`."),
+    name: z.string().meta({
+      description:
+        "`online`, `offline`, `created`, `updated`, `deleted`, `throttled`, `rpc.in.<function>`, `rpc.out.<name>`, `data`, `keys`, `customers` or `gap`; others may be added.",
+      example: "online",
+    }),
+    data: JsonValue.describe(
+      "`created`, `updated`: the device; `rpc.in`: the parameters; `rpc.out`: what the device published; `data`: the record; `throttled`: `{why, refused_ms}`, in milliseconds; `keys`, `customers`: `{change}`; `gap`: `{names?}`; else `{}`.",
+    ),
+    timestamp: Timestamp.describe("When it happened."),
   })
-  .meta({ id: "Notification" });
+  .meta({
+    id: "Notification",
+    description: "One frame of the notification stream.",
+    example: {
+      seq: 815,
+      id: "pump-1",
+      name: "rpc.out.alarm",
+      data: { celsius: 91 },
+      timestamp: "2026-01-31T12:00:00.000Z",
+    },
+  });
 export type Notification = z.infer<typeof Notification>;
 
 /** `data` of a frame named `keys`. */

@@ -1,11 +1,12 @@
 import { z } from "zod";
 
 /** One thing wrong in the input of a call or in a request. */
-export const Violation = z.object({
-  /** JSON pointer (RFC 6901) into the input; empty for the whole of it. */
-  pointer: z.string(),
-  detail: z.string(),
-});
+export const Violation = z
+  .object({
+    pointer: z.string().describe("JSON pointer (RFC 6901) into the input; empty for the whole of it."),
+    detail: z.string().describe("What is wrong there, in words that may change."),
+  })
+  .meta({ id: "Violation", description: "One thing wrong in a request." });
 export type Violation = z.infer<typeof Violation>;
 
 const maxViolations = 500;

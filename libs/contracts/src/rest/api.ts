@@ -6,6 +6,22 @@ import { notificationStream } from "./notification.ts";
 import { registration } from "./registration.ts";
 import { storedData } from "./stored-data.ts";
 
+/** The groups of routes in the order of their use, with what each is for. */
+export const tags = {
+  Devices: "Devices, their shadows and secrets; with a master key.",
+  RPC: "Functions of connected devices; with a master key.",
+  "Stored data": "What devices published below `db/`.",
+  "Notification stream": "What happens, as it happens.",
+  Keys: "Master and device keys.",
+  "Device key": "One device, the `app` sections of its shadow; with a device key.",
+  "Device access": "One device, as far as its ACL allows; with its public key.",
+  "Customer registration": "Invitations by mail, without a key.",
+  "Customer access": "The customer's own object, with the access token of the mail.",
+  Customers: "All customers; with a master key.",
+  Mail: "Mail that could not be sent; with a master key.",
+  Mesh: "The services and queues behind the API; with a master key.",
+} as const;
+
 /** Every route of the public API, by operation id. */
 export const api = {
   ...registration,

@@ -27,7 +27,15 @@ export const customerAccess = defineRoutes({
       "`meta` replaces the old one whole, at most 16 KB. Other members may be posted back unchanged; a changed one is refused.",
     auth: ["customer"],
     body: {
-      schema: JsonObject.meta({ type: "object", properties: { meta: { type: "object" } } }),
+      schema: JsonObject.meta({
+        id: "CustomerUpdate",
+        type: "object",
+        description: "The new metadata; other members may be posted back unchanged.",
+        properties: {
+          meta: { type: "object", description: "Replaces the old one whole; at most 16 KB of compact JSON." },
+        },
+        example: { meta: { devices: { "pump-1": {} } } },
+      }),
       optional: false,
     },
     answers: { 200: { description: "The customer as it is now.", json: Customer } },

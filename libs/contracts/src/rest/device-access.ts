@@ -14,7 +14,16 @@ import { recordPaging } from "./stored-data.ts";
 const tag = "Device access";
 
 /** The device as its public key sees it: what `acl.read` covers. */
-const VisibleDevice = z.object({ id: DeviceId, shadow: JsonObject }).meta({ id: "VisibleDevice" });
+const VisibleDevice = z
+  .object({
+    id: DeviceId,
+    shadow: JsonObject.describe("As much of the shadow as `acl.read` covers."),
+  })
+  .meta({
+    id: "VisibleDevice",
+    description: "The device as its public key sees it.",
+    example: { id: "pump-1", shadow: { state: { desired: { app: { on: true } } } } },
+  });
 
 /** What a device's public key may do, limited by the device's ACL (api.md, Device public key and the ACL). */
 export const deviceAccess = defineRoutes({
@@ -32,7 +41,14 @@ export const deviceAccess = defineRoutes({
     summary: "Change the shadow as far as the ACL allows",
     description: "A body with any member that the ACL does not cover is refused whole.",
     auth: ["public_key"],
-    body: { schema: JsonObject, optional: false },
+    body: {
+      schema: JsonObject.meta({
+        id: "VisibleDevicePatch",
+        description: "A merge patch (RFC 7396) with members that `acl.write` covers.",
+        example: { shadow: { state: { desired: { app: { on: false } } } } },
+      }),
+      optional: false,
+    },
     answers: { 200: { description: "The device as the key sees it now.", json: VisibleDevice } },
     calls: [{ contract: devices, methods: ["patchDevice"] }],
   },
@@ -45,12 +61,17 @@ export const deviceAccess = defineRoutes({
     params: z.object({ name: QueryName }),
     absent: { name: "query_not_found" },
     query: z.object({
-      skip: queryInteger({ min: -maxSkip, max: maxSkip, default: 0 }).optional(),
+      skip: queryInteger({
+        min: -maxSkip,
+        max: maxSkip,
+        default: 0,
+        description: "Records to skip; negative starts that many before the end.",
+      }),
       limit: queryInteger({
         min: 0,
         max: Number.MAX_SAFE_INTEGER,
         description: `Clamped to the query's own; at most ${maxRecordLimit} where it has none.`,
-      }).optional(),
+      }),
       since: z
         .union([Duration, TimestampInput])
         .optional()

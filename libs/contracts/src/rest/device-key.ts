@@ -7,15 +7,30 @@ import { defineRoutes, get, post } from "./route.ts";
 const tag = "Device key";
 const path = "/device";
 
-/** The device reduced to the `app` sections of its shadow. */
-const AppDevice = z
+const AppSection = z
+  .object({ app: JsonValue.describe("Any JSON; `{}` where there is none.") })
+  .meta({ id: "AppSection", description: "What the key sees of a section." });
+
+const AppState = z
   .object({
-    id: DeviceId,
-    shadow: z.object({
-      state: z.object({ desired: z.object({ app: JsonValue }), reported: z.object({ app: JsonValue }) }),
-    }),
+    desired: AppSection.describe("What the device should be."),
+    reported: AppSection.describe("What the device says that it is."),
   })
-  .meta({ id: "AppDevice" });
+  .meta({ id: "AppState", description: "What the key sees of the state." });
+
+const AppShadow = z
+  .object({ state: AppState.describe("The state, reduced.") })
+  .meta({ id: "AppShadow", description: "What the key sees of the shadow." });
+
+/** The device reduced to the `app` sections of its shadow. */
+const AppDevice = z.object({ id: DeviceId, shadow: AppShadow.describe("The shadow, reduced.") }).meta({
+  id: "AppDevice",
+  description: "The device as its device key sees it: the `app` sections of its shadow.",
+  example: {
+    id: "pump-1",
+    shadow: { state: { desired: { app: { on: true } }, reported: { app: { on: false } } } },
+  },
+});
 
 /** What a device key may do (api.md, Device key). Its `GET /data` is in stored-data.ts. */
 export const deviceKey = defineRoutes({
@@ -33,7 +48,14 @@ export const deviceKey = defineRoutes({
     summary: "Change the `app` sections of the shadow",
     description: "A body with any other member is refused whole.",
     auth: ["device_key"],
-    body: { schema: JsonObject, optional: false },
+    body: {
+      schema: JsonObject.meta({
+        id: "AppDevicePatch",
+        description: "A merge patch (RFC 7396) of the `app` sections of the shadow.",
+        example: { shadow: { state: { desired: { app: { on: false } } } } },
+      }),
+      optional: false,
+    },
     answers: { 200: { description: "The device as it is now, reduced.", json: AppDevice } },
     calls: [{ contract: devices, methods: ["patchDevice"] }],
   },

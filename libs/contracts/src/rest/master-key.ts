@@ -5,7 +5,15 @@ import { DeadMail, mailer } from "../mailer.ts";
 import { FunctionName } from "../model/acl.ts";
 import { ApiKey, NewApiKey } from "../model/api-key.ts";
 import { ListedCustomer } from "../model/customer.ts";
-import { CreatedDevice, Device, DeviceCredentials, DevicePatch, NewDevice } from "../model/device.ts";
+import {
+  CreatedDevice,
+  Device,
+  DeviceCredentials,
+  DevicePatch,
+  NewDevice,
+  RotatedPublicKey,
+  RotatedToken,
+} from "../model/device.ts";
 import { DeviceId } from "../model/device-id.ts";
 import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
@@ -20,7 +28,8 @@ const ofFunction = {
   params: z.object({ id: DeviceId, func: FunctionName }),
   absent: { id: "device_not_found" },
 } as const;
-const identified = z.object({ id: z.string().min(1).max(128) });
+const identified = (what: string) =>
+  z.object({ id: z.string().min(1).max(128).describe(`Id of the ${what}.`) });
 const nothing = { description: "Done." } as const;
 const etag = { ETag: "Covers name, acl and shadow as stored." } as const;
 
@@ -33,7 +42,9 @@ export const masterKey = defineRoutes({
     description: "All of them, streamed, unless `limit` is given; then `Link` with rel=next leads on.",
     query: z.object({
       ...paging.query,
-      online: QueryBoolean.optional(),
+      online: QueryBoolean.optional().meta({
+        description: "Only devices that are connected, or that are not.",
+      }),
       filter: z.string().max(256).optional().meta({ description: "Substring of id, name or a label." }),
     }),
     answers: {
@@ -109,7 +120,7 @@ export const masterKey = defineRoutes({
     summary: "Give a device a new MQTT password",
     description: "The old one is dead within a second and its sessions are closed.",
     ...ofDevice,
-    answers: { 200: { description: "The new one.", json: DeviceCredentials.pick({ token: true }) } },
+    answers: { 200: { description: "The new one.", json: RotatedToken } },
     calls: [{ contract: devices, methods: ["rotateToken"] }],
   },
   rotatePublicKey: {
@@ -117,7 +128,7 @@ export const masterKey = defineRoutes({
     ...tagged("Devices"),
     summary: "Give a device a new public key",
     ...ofDevice,
-    answers: { 200: { description: "The new one.", json: DeviceCredentials.pick({ public_key: true }) } },
+    answers: { 200: { description: "The new one.", json: RotatedPublicKey } },
     calls: [{ contract: devices, methods: ["rotatePublicKey"] }],
   },
   callFunction: {
@@ -162,7 +173,7 @@ export const masterKey = defineRoutes({
     ...tagged("Keys"),
     summary: "Delete a key",
     description: "It stops working everywhere within a second. The last master key cannot be deleted.",
-    params: identified,
+    params: identified("key"),
     absent: { id: "key_not_found" },
     answers: { 204: nothing },
     calls: [{ contract: keys, methods: ["deleteKey"] }],
@@ -186,7 +197,7 @@ export const masterKey = defineRoutes({
     path: `${apiPrefix}/customers/:id`,
     ...tagged("Customers"),
     summary: "Delete a customer",
-    params: identified,
+    params: identified("customer"),
     absent: { id: "customer_not_found" },
     answers: { 204: nothing },
     calls: [{ contract: keys, methods: ["deleteCustomer"] }],
@@ -203,7 +214,7 @@ export const masterKey = defineRoutes({
     ...post("/mail/dead/:id/retry"),
     ...tagged("Mail"),
     summary: "Queue a given-up mail again",
-    params: identified,
+    params: identified("mail"),
     absent: { id: "mail_not_found" },
     answers: { 204: nothing },
     calls: [{ contract: mailer, methods: ["retryDeadMail"] }],

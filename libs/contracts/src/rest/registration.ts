@@ -5,6 +5,17 @@ import { defineRoutes } from "./route.ts";
 
 const tag = "Customer registration";
 
+const Invitation = z.object({ status: z.literal("invited").describe("Always the same.") }).meta({
+  id: "Invitation",
+  description: "The answer to each well-formed address.",
+  example: { status: "invited" },
+});
+
+const Page = z.string().meta({
+  description: "A page for people.",
+  example: "<!doctype html><title>Confirmed</title>",
+});
+
 /** How one becomes a customer, without a key (api.md, Customers). */
 export const registration = defineRoutes({
   registerCustomer: {
@@ -19,7 +30,7 @@ export const registration = defineRoutes({
     answers: {
       202: {
         description: "An invitation is on its way, if the address may get one.",
-        json: z.object({ status: z.literal("invited") }),
+        json: Invitation,
       },
     },
     calls: [{ contract: keys, methods: ["invite"] }],
@@ -32,8 +43,10 @@ export const registration = defineRoutes({
     description: "The link of the invitation. Shows a page; following it twice is harmless.",
     auth: null,
     // Mail programs add parameters of their own to a link.
-    query: z.looseObject({ token: z.string().min(1).max(512) }),
-    answers: { 200: { description: "A page that says so.", other: { "text/html": z.string() } } },
+    query: z.looseObject({
+      token: z.string().min(1).max(512).describe("The secret of the link, no API key."),
+    }),
+    answers: { 200: { description: "A page that says so.", other: { "text/html": Page } } },
     calls: [{ contract: keys, methods: ["confirmCustomer"] }],
   },
 });

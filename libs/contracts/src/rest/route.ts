@@ -31,6 +31,7 @@ export interface RouteDeclaration {
   readonly path: string;
   /** Further paths of the same route, as existing clients call it. Not in OpenAPI. */
   readonly aliases?: readonly string[];
+  /** One of `tags` in api.ts. */
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
@@ -67,20 +68,21 @@ export const get = (path: string) => ({ method: "get", path: apiPrefix + path })
 /** The same for a POST. */
 export const post = (path: string) => ({ method: "post", path: apiPrefix + path }) as const;
 
-/** An integer in a query string: digits with an optional minus sign, nothing else. */
-export function queryInteger(bounds: { min: number; max: number; default?: number; description?: string }) {
+/** An optional integer in a query string: digits with an optional minus sign, nothing else. */
+export function queryInteger(bounds: { min: number; max: number; default?: number; description: string }) {
   const meta = {
     type: "integer" as const,
     minimum: bounds.min,
     maximum: bounds.max,
     ...(bounds.default !== undefined && { default: bounds.default }),
-    ...(bounds.description !== undefined && { description: bounds.description }),
+    description: bounds.description,
   };
   return z
     .string()
     .regex(/^-?\d{1,16}$/, "must be an integer")
     .transform(Number)
     .pipe(z.number().min(bounds.min).max(bounds.max))
+    .optional()
     .meta(meta);
 }
 
@@ -91,7 +93,7 @@ export const paging = {
       min: 1,
       max: 100_000,
       description: "Most items in the answer; without it all are streamed.",
-    }).optional(),
+    }),
     after: z.string().max(512).optional().meta({ description: "Cursor of the `Link` of the page before." }),
   },
   headers: { Link: 'With `limit`: the next page, `rel="next"`; absent on the last page.' },

@@ -28,13 +28,13 @@ export const storedData = defineRoutes({
         max: maxSkip,
         default: 0,
         description: "Records to skip; negative starts that many before the end.",
-      }).optional(),
+      }),
       limit: queryInteger({
         min: 0,
         max: Number.MAX_SAFE_INTEGER,
         default: defaultRecordLimit,
         description: `At most ${maxRecordLimit}, but for exports.`,
-      }).optional(),
+      }),
       filter: z
         .string()
         .max(4096)
@@ -42,7 +42,7 @@ export const storedData = defineRoutes({
         .meta({ description: "Case-sensitive substring of the topic or of the payload." }),
       since: TimestampInput.optional().meta({ description: "Inclusive." }),
       until: TimestampInput.optional().meta({ description: "Exclusive." }),
-      device_id: DeviceId.optional(),
+      device_id: DeviceId.optional().meta({ description: "Only records of this device." }),
       after: recordPaging.after,
     }),
     answers: {
@@ -50,7 +50,18 @@ export const storedData = defineRoutes({
         description: "The records.",
         json: z.array(DataRecord),
         headers: recordPaging.headers,
-        other: { "application/x-ndjson": z.string(), "text/csv": z.string() },
+        other: {
+          "application/x-ndjson": z.string().meta({
+            description: "A record in each line.",
+            example:
+              '{"id":4711,"timestamp":"2026-01-31T12:00:00.000Z","device_id":"pump-1","topic":"db/pump-1/temp","message":"21.5"}\n',
+          }),
+          "text/csv": z.string().meta({
+            description: "RFC 4180, with a line of names.",
+            example:
+              'id,timestamp,device_id,topic,message,encoding\r\n4711,"2026-01-31T12:00:00.000Z","pump-1","db/pump-1/temp","21.5",\r\n',
+          }),
+        },
       },
     },
     calls: [{ contract: data, methods: ["queryRecords"] }],

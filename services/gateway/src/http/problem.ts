@@ -27,7 +27,7 @@ export function problemOf(error: unknown, requestId: string): ProblemAnswer {
 
 function refusalProblem(refusal: RequestRefused, requestId: string): ProblemAnswer {
   const { status } = gatewayErrors[refusal.reason];
-  const problem = describe(status, refusal.reason, refusal.message, requestId);
+  const problem = newProblem({ status, reason: refusal.reason, detail: refusal.message, requestId });
   if (refusal.violations !== undefined)
     problem.errors = refusal.violations.map((violation) => ({ ...violation }));
   return { status, headers: { ...headersOf(status), ...refusal.headers }, problem };
@@ -42,7 +42,7 @@ function serviceProblem(error: ServiceError, requestId: string): ProblemAnswer {
   const message = messageOf(error);
   const first = violations === undefined ? undefined : firstOf(violations);
   const detail = first === undefined ? message : `${message} ${first}`;
-  const problem = describe(status, error.reason, detail, requestId);
+  const problem = newProblem({ status, reason: error.reason, detail, requestId });
   if (violations !== undefined) problem.errors = violations;
   if (refused.success) problem.pointers = refused.data.pointers;
   if (error.service !== undefined) problem.service = error.service;
@@ -67,7 +67,15 @@ function notWritable(pointer: string) {
   return { pointer, detail: "is not writable with this key" };
 }
 
-function describe(status: number, reason: string, detail: string, requestId: string): Problem {
+interface ProblemOptions {
+  readonly status: number;
+  readonly reason: string;
+  readonly detail: string;
+  readonly requestId: string;
+}
+
+/** A problem of nothing but what each has. */
+export function newProblem({ status, reason, detail, requestId }: ProblemOptions): Problem {
   return {
     type: `${errorReferencePath}#${reason}`,
     title: STATUS_CODES[status] ?? "Error",

@@ -1,10 +1,8 @@
-import { key_invalid } from "@devmesh/contracts/keys";
 import { keyNames } from "@devmesh/contracts/principal";
-import { api } from "@devmesh/contracts/rest/api";
+import { api, tags } from "@devmesh/contracts/rest/api";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
-import { kitErrors } from "@devmesh/service-kit/errors";
-import type { z } from "zod";
+import { z } from "zod";
 import {
   createDocument,
   type ZodOpenApiObject,
@@ -12,10 +10,8 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from "zod-openapi";
-import { declaredErrors } from "../http/declaration.ts";
-import { gatewayErrors } from "../http/gateway-errors.ts";
-import { httpStatus } from "../http/http-status.ts";
-import { gatewayReasons } from "./error-reference.ts";
+import { newProblem } from "../http/problem.ts";
+import { type ProblemSet, problemSets } from "./problem-sets.ts";
 
 export type OpenApiDocument = ReturnType<typeof createDocument>;
 
@@ -29,9 +25,10 @@ Every answer carries \`X-Request-Id\`. Errors are problems after RFC 9457 with a
 /** The OpenAPI document, from the declarations that requests are checked by. */
 export function describeApi(baseUrl = "/"): OpenApiDocument {
   const paths: ZodOpenApiPathsObject = {};
+  const problemsOf = describeProblems();
   for (const [operation, route] of Object.entries<RouteDeclaration>(api)) {
     const path = route.path.replaceAll(/:([A-Za-z_]+)/g, "{$1}");
-    paths[path] = { ...paths[path], [route.method]: describeRoute(operation, route) };
+    paths[path] = { ...paths[path], [route.method]: describeRoute(operation, route, problemsOf(operation)) };
   }
   const document: ZodOpenApiObject = {
     openapi: "3.1.1",
@@ -42,9 +39,10 @@ export function describeApi(baseUrl = "/"): OpenApiDocument {
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: baseUrl }],
-    tags: [...new Set(Object.values(api).map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
+      schemas: { Problem },
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer", description: "A key in the `Authorization` header." },
         access_token: {
@@ -56,7 +54,7 @@ export function describeApi(baseUrl = "/"): OpenApiDocument {
       },
     },
   };
-  return createDocument(document, {
+  const described = createDocument(document, {
     // Any JSON value is the empty schema.
     allowEmptySchema: { custom: true },
     // Answers may gain members within v2, which clients must accept.
@@ -64,11 +62,30 @@ export function describeApi(baseUrl = "/"): OpenApiDocument {
       if (io === "output" && _zod.def.type === "object" && _zod.def.catchall === undefined) {
         delete jsonSchema.additionalProperties;
       }
+      // A parameter is checked as a text, but described as what it means.
+      if (jsonSchema.type === "integer" || jsonSchema.type === "boolean") delete jsonSchema.pattern;
     },
   });
+  return withBareReferences(described) as OpenApiDocument;
 }
 
-function describeRoute(operation: string, route: RouteDeclaration): ZodOpenApiOperationObject {
+/** Beside a reference only a description stays: other keywords are leftovers of the schema that is referred to. */
+function withBareReferences(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(withBareReferences);
+  if (typeof part !== "object" || part === null) return part;
+  const members = Object.entries(part);
+  const kept =
+    "$ref" in part ? members.filter(([name]) => name === "$ref" || name === "description") : members;
+  return Object.fromEntries(kept.map(([name, member]) => [name, withBareReferences(member)]));
+}
+
+type Responses = Record<string, ZodOpenApiResponseObject>;
+
+function describeRoute(
+  operation: string,
+  route: RouteDeclaration,
+  problems: Responses,
+): ZodOpenApiOperationObject {
   const { auth, params, query, headers, body } = route;
   const parameters = {
     ...(params && { path: params }),
@@ -85,11 +102,14 @@ function describeRoute(operation: string, route: RouteDeclaration): ZodOpenApiOp
     security: auth === null ? [] : [{ bearer: [] }, { access_token: [] }],
     ...(Object.keys(parameters).length > 0 && { requestParams: parameters }),
     ...(body && {
-      requestBody: { required: !body.optional, content: { "application/json": { schema: body.schema } } },
+      requestBody: { required: !body.optional, content: { "application/json": describeMedia(body.schema) } },
     }),
-    responses: { ...describeAnswers(route), ...describeProblems(route) },
+    responses: { ...describeAnswers(route), ...problems },
   };
 }
+
+/** Of the examples. */
+const requestId = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 const rateHeaders = {
   "X-Request-Id": "The id that logs and traces of this request carry.",
@@ -97,12 +117,12 @@ const rateHeaders = {
   RateLimit: "What is left of it.",
 };
 
-function describeAnswers(route: RouteDeclaration): Record<string, ZodOpenApiResponseObject> {
-  const answers: Record<string, ZodOpenApiResponseObject> = {};
+function describeAnswers(route: RouteDeclaration): Responses {
+  const answers: Responses = {};
   for (const [status, { description, json, other, headers }] of Object.entries(route.answers)) {
-    const content: Record<string, { schema: z.ZodType }> = {};
-    if (json !== undefined) content["application/json"] = { schema: json };
-    for (const [type, schema] of Object.entries(other ?? {})) content[type] = { schema };
+    const content: Record<string, ReturnType<typeof describeMedia>> = {};
+    if (json !== undefined) content["application/json"] = describeMedia(json);
+    for (const [type, schema] of Object.entries(other ?? {})) content[type] = describeMedia(schema);
     answers[status] = {
       description,
       headers: describeHeaders({ ...rateHeaders, ...headers }),
@@ -112,37 +132,54 @@ function describeAnswers(route: RouteDeclaration): Record<string, ZodOpenApiResp
   return answers;
 }
 
-/** The problems of a route by status, with the reasons that each can have. */
-function describeProblems(route: RouteDeclaration): Record<string, ZodOpenApiResponseObject> {
-  const reasons = new Map<number, Map<string, string>>();
-  const add = (status: number, reason: string, when: string) => {
-    const known = reasons.get(status) ?? new Map<string, string>();
-    reasons.set(status, known.set(reason, when));
-  };
-  for (const reason of gatewayReasons(route))
-    add(gatewayErrors[reason].status, reason, gatewayErrors[reason].when);
-  const { deadline_exceeded, unavailable, internal } = kitErrors;
-  for (const [reason, { code, when }] of [
-    ...Object.entries(route.auth === null ? {} : { key_invalid }),
-    ...declaredErrors(route),
-    ...Object.entries({ deadline_exceeded, unavailable, internal }),
-  ])
-    add(httpStatus(code, reason), reason, when);
-  const problems: Record<string, ZodOpenApiResponseObject> = {};
-  for (const [status, causes] of [...reasons].sort(([one], [other]) => one - other)) {
-    problems[status] = {
-      description: [...causes].map(([reason, when]) => `- \`${reason}\`: ${when}`).join("\n"),
-      headers: describeHeaders({
-        "X-Request-Id": rateHeaders["X-Request-Id"],
-        ...(status === 401 && { "WWW-Authenticate": "`Bearer`." }),
-        ...((status === 429 || status === 503) && {
-          "Retry-After": "Seconds until another try may succeed.",
-        }),
+/** A body by its schema; a list gets the example of its items, others have that of their schema. */
+function describeMedia(schema: z.ZodType) {
+  if (!(schema instanceof z.ZodArray)) return { schema };
+  const item = (schema.element as z.ZodType).meta()?.example;
+  return item === undefined ? { schema } : { schema, example: [item] };
+}
+
+/** The problems of an operation by status. Those of several operations are components. */
+function describeProblems(): (operation: string) => Responses {
+  const described = new Map<ProblemSet, ZodOpenApiResponseObject>();
+  for (const set of problemSets()) described.set(set, describeProblem(set));
+  return (operation) =>
+    Object.fromEntries(
+      [...described]
+        .filter(([{ operations }]) => operations.includes(operation))
+        .map(([{ status }, response]) => [String(status), response] as const)
+        .sort(),
+    );
+}
+
+function describeProblem({ id, status, reasons }: ProblemSet): ZodOpenApiResponseObject {
+  const [first] = reasons;
+  return {
+    ...(id !== undefined && { id }),
+    description: reasons.map(({ reason, when }) => `- \`${reason}\`: ${when}`).join("\n"),
+    headers: describeHeaders({
+      "X-Request-Id": rateHeaders["X-Request-Id"],
+      ...(status === 401 && { "WWW-Authenticate": "`Bearer`." }),
+      ...((status === 429 || status === 503) && {
+        "Retry-After": "Seconds until another try may succeed.",
       }),
-      content: { "application/problem+json": { schema: Problem } },
-    };
-  }
-  return problems;
+    }),
+    content: {
+      "application/problem+json": {
+        schema: {
+          allOf: [{ $ref: "#/components/schemas/Problem" }],
+          type: "object",
+          properties: {
+            status: { const: status },
+            reason: { type: "string", enum: reasons.map(({ reason }) => reason) },
+          },
+        },
+        ...(first && {
+          example: newProblem({ status, reason: first.reason, detail: first.when, requestId }),
+        }),
+      },
+    },
+  };
 }
 
 function describeHeaders(headers: Readonly<Record<string, string>>) {
