@@ -1,11 +1,11 @@
 /**
- * Resident memory of each process of a mesh as `npm start` runs it, idle and with 200 devices, against a limit
- * for all that idle. `node bench/memory.ts [devices]`
+ * Resident memory of each process of a mesh as `npm start` runs it, idle and then with 200 devices, against a
+ * limit for all that idle; each round a mesh of its own. `node bench/memory.ts [devices]`
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { startMesh } from "@devmesh/testkit/mesh";
+import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
-import { type Figure, inTurns, type Rounds, reportFigures } from "./measure.ts";
+import { type Figure, reportFigures } from "./measure.ts";
 import { createDevices } from "./mesh-tenant.ts";
 import { meshProcesses, residentMemory } from "./process-usage.ts";
 
@@ -19,47 +19,50 @@ const idleLimits: Readonly<Record<string, number>> = { [all]: 600, [allShared]: 
 
 // The first start compiles; a mesh usually runs with the code compiled.
 await (await startMesh({ through: "run.mjs" })).stop();
-await using mesh = await startMesh({ through: "run.mjs" });
-const devices = await createDevices(mesh, count);
+const idle: Record<string, number[]> = {};
+const connected: Record<string, number[]> = {};
+for (let round = 0; round < rounds; round++) {
+  await using mesh = await startMesh({ through: "run.mjs" });
+  await measure(mesh, idle);
+  await connectDevices(mesh);
+  await measure(mesh, connected);
+}
 
-async function measure(): Promise<Record<string, number>> {
+/** Adds the memory of each process, and of all, to the figures. */
+async function measure(mesh: TestMesh, figures: Record<string, number[]>): Promise<void> {
   await sleep(settleMs);
-  const figures: Record<string, number> = {};
+  const add = (name: string, value: number) => {
+    figures[name] ??= [];
+    figures[name].push(value);
+  };
   let [rss, pss] = [0, 0];
   for (const [name, pid] of Object.entries(await meshProcesses(mesh))) {
     const memory = await residentMemory(pid);
-    figures[name] = memory.rss;
+    add(name, memory.rss);
     rss += memory.rss;
     pss += memory.pss;
   }
-  return { ...figures, [all]: rss, [allShared]: pss };
+  add(all, rss);
+  add(allShared, pss);
 }
 
-async function measureConnected(): Promise<Record<string, number>> {
-  const connected = await Promise.all(
+async function connectDevices(mesh: TestMesh): Promise<void> {
+  const devices = await createDevices(mesh, count);
+  await Promise.all(
     devices.map(async ({ id, token }) => {
       const device = await connectMqttDevice({ url: mesh.mqttUrl, id, token });
       // What Mongoose OS firmware subscribes.
       await device.subscribe(`${id}/rpc`);
       await device.subscribe(`${id}/shadow/delta`, 1);
-      return device;
     }),
   );
-  const figures = await measure();
-  await Promise.all(connected.map((device) => device.leave()));
-  return figures;
 }
 
-const measured: Rounds<string, string> = await inTurns(rounds, {
-  idle: measure,
-  connected: measureConnected,
-});
-console.log(`resident MB, median (min–max) of ${rounds} rounds`);
 const withDevices = `with ${count} devices`;
 reportFigures(
   [
-    { name: "idle", figures: measured.idle ?? {} },
-    { name: withDevices, figures: measured.connected ?? {} },
+    { name: "idle", figures: idle },
+    { name: withDevices, figures: connected },
   ].flatMap(({ name, figures }) =>
     Object.entries(figures).map(([part, values]): Figure => {
       const limit = name === "idle" ? idleLimits[part] : undefined;
