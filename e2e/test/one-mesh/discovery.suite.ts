@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { MeshState } from "@devmesh/contracts/model/mesh-state";
+import { release } from "@devmesh/contracts/release";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { connectNats } from "@devmesh/testkit/nats-connection";
@@ -33,6 +34,8 @@ export function discovery(shared: () => TestMesh): void {
       const { status, json } = await mesh.http("/api/v2/mesh");
       expect(status).toBe(200);
       const { services } = MeshState.parse(json);
+      const releases = services.flatMap(({ replicas }) => replicas.map((replica) => replica.release));
+      expect(new Set(releases)).toEqual(new Set([release]));
       expect(services.map(({ name, replicas }) => `${replicas.length} ${name}`)).toEqual([
         "1 data",
         "1 devices",

@@ -1,5 +1,6 @@
 import type { ContractDeclaration } from "@devmesh/contracts/contract";
 import { parseJson } from "@devmesh/contracts/model/json";
+import { release } from "@devmesh/contracts/release";
 import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
 import type { Bus } from "./bus.ts";
@@ -50,7 +51,7 @@ export function announce(bus: Bus, { description, served, elsewhere = [] }: Anno
     name: bus.name,
     id: bus.replicaId,
     version: versionOf(served.map(({ contract }) => contract)),
-    metadata: {},
+    metadata: { release },
   };
   const endpoints = served.flatMap((one) => one.endpoints);
   const answers: Record<DiscoveryVerb, () => object> = {

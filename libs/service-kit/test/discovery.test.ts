@@ -1,3 +1,4 @@
+import { release } from "@devmesh/contracts/release";
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
@@ -64,6 +65,7 @@ describe("discovery after ADR-32", () => {
       "greeter/one 1.0.0",
       "greeter/two 1.0.0",
     ]);
+    for (const { metadata } of pings) expect(metadata).toEqual({ release });
   });
 
   test("$SRV.PING of one replica is answered by it alone", async () => {

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { release } from "@devmesh/contracts/release";
 import { describe, expect, test } from "@jest/globals";
 import { Ajv2020 } from "ajv/dist/2020.js";
 
@@ -33,6 +34,7 @@ interface Operation {
   readonly responses: Readonly<Record<string, Body>>;
 }
 interface Document {
+  readonly info: { readonly version: string };
   readonly tags: readonly { readonly name: string; readonly description?: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
@@ -132,6 +134,11 @@ describe.each(operations.map((one) => [one.operationId, one] as const))("operati
       expect([status, same.map(({ operationId }) => operationId)]).toEqual([status, [operation.operationId]]);
     }
   });
+});
+
+test("the version is the release: that of all packages", () => {
+  const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"));
+  expect([release, document.info.version]).toEqual([version, version]);
 });
 
 test("tags are described and come in the order of use, devices first", () => {

@@ -1,4 +1,5 @@
 import { relative } from "node:path";
+import { release } from "@devmesh/contracts/release";
 import type { Mesh } from "./mesh/mesh.ts";
 
 /** What the welcome depends on. */
@@ -15,10 +16,11 @@ export interface WelcomeOptions {
 export function welcome({ mesh, masterKey, firstStart, demo }: WelcomeOptions): string {
   const keyFile = shellWord(shortPath(mesh.folder.masterKey));
   const api = `${mesh.url}/api/v2`;
-  const bearer = '-H "Authorization: Bearer $KEY"';
+  const bearer = '-H "Authorization: Bearer $DEVMESH_KEY"';
   const device = demo ? "demo-lamp" : "pump-1";
   const lines = [
     "",
+    `Devmesh     ${release}`,
     `Dashboard   ${mesh.url}/`,
     `REST API    ${api}  (reference: ${mesh.url}/docs)`,
     `MQTT        ${mesh.mqttUrl}`,
@@ -28,7 +30,7 @@ export function welcome({ mesh, masterKey, firstStart, demo }: WelcomeOptions): 
     `Logs        ${shortPath(mesh.folder.path)}/logs`,
     "",
     "Try it in another terminal:",
-    `  KEY=$(cat ${keyFile})`,
+    `  export DEVMESH_KEY=$(cat ${keyFile})`,
     ...(demo
       ? []
       : [`  curl -s ${bearer} -H 'Content-Type: application/json' -d '{"id":"${device}"}' ${api}/devices`]),

@@ -8,11 +8,17 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 const started: TestProcess[] = [];
 
 /** A command of `package.json`, run in a folder of the repository against the mesh of a data folder. */
-function command(script: string, args: readonly string[], dataDir: string, folder = "."): TestProcess {
+function command(
+  script: string,
+  args: readonly string[],
+  dataDir: string,
+  folder = ".",
+  more: NodeJS.ProcessEnv = {},
+): TestProcess {
   const launcher = join(repository, "tools/launcher/run.mjs");
   const child = startProcess(process.execPath, [launcher, script, ...args], {
     cwd: join(repository, folder),
-    env: { ...process.env, DATA_DIR: dataDir },
+    env: { ...process.env, DATA_DIR: dataDir, ...more },
   });
   started.push(child);
   return child;
@@ -40,6 +46,13 @@ describe("beside a mesh that runs without its data service", () => {
     await eventually(() => again.output() === "lamp-7 is connected\n", { withinMs: 20_000 });
     await again.end();
   }, 60_000);
+
+  test("npm run device takes the key of DEVMESH_KEY before that of the data folder", async () => {
+    const DEVMESH_KEY = `mk_${"0".repeat(32)}`;
+    const device = command("device", ["lamp-8"], mesh.dataDir, ".", { DEVMESH_KEY });
+    expect(await device.ended).toBe(1);
+    expect(device.output()).toBe("lamp-8 could not be created: HTTP status 401\n");
+  });
 
   test("npm run dev runs the service that is missing until it is stopped", async () => {
     const records = () => mesh.http("/api/v2/data");

@@ -12,7 +12,9 @@ import { type SimulatedDevice, startSimulatedDevice } from "./simulated-device.t
 const stop = stopRequest();
 const devices: SimulatedDevice[] = [];
 try {
-  const mesh = await accessRunningMesh(process.env);
+  // A key for another mesh must not keep this one from its demonstration.
+  const { DEVMESH_KEY: _, ...env } = process.env;
+  const mesh = await accessRunningMesh(env);
   for (const kind of deviceKinds) devices.push(await startDevice(mesh, kind));
   process.send?.({ devices: devices.map(({ id }) => id) });
   await stop.requested;

@@ -15,7 +15,12 @@ const Endpoint = z
 const Replica = z
   .object({
     id: z.string().describe("Unique among all replicas of all services."),
-    version: z.string().describe("Semantic version; the first number is the contract's."),
+    release: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe("The release of Devmesh that it runs; null for one that does not say so."),
+    version: z.string().describe("Version of its contract, as in `2.0.0` for the second one."),
     started: z
       .string()
       .meta({ format: "date-time", example: "2026-01-31T12:00:00.000Z", description: "When it started." }),
@@ -61,6 +66,7 @@ export const MeshState = z
           replicas: [
             {
               id: "mailer-3f2a",
+              release: "0.1.0",
               version: "1.0.0",
               started: "2026-01-31T08:00:00.000Z",
               endpoints: [{ name: "readQueue", requests: 120, errors: 0, mean_ms: 0.8, total_ms: 96 }],

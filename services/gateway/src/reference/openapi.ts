@@ -1,4 +1,5 @@
 import { keyNames } from "@devmesh/contracts/principal";
+import { release } from "@devmesh/contracts/release";
 import { api, tags } from "@devmesh/contracts/rest/api";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
@@ -15,7 +16,8 @@ import { type ProblemSet, problemSets } from "./problem-sets.ts";
 
 export type OpenApiDocument = ReturnType<typeof createDocument>;
 
-const description = `Programmatic management of devices.
+const description = `Programmatic management of devices. The version is the release of Devmesh; that of the API is in its paths
+(\`/api/v2\`), within which changes only add.
 
 Every answer carries \`X-Request-Id\`. Errors are problems after RFC 9457 with a stable \`reason\`;
 [all reasons](/docs/errors). In \`errors\` of a problem, a pointer names a member of the body; one that begins with
@@ -34,7 +36,7 @@ export function describeApi(baseUrl = "/"): OpenApiDocument {
     openapi: "3.1.1",
     info: {
       title: "Devmesh",
-      version: "2.0.0",
+      version: release,
       description,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },

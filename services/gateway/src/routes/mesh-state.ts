@@ -85,9 +85,10 @@ function servicesOf(found: readonly ServiceStats[]): MeshState["services"] {
     .map(([name, ofIt]) => ({ name, replicas: ofIt.map(replicaOf).sort((a, b) => (a.id < b.id ? -1 : 1)) }));
 }
 
-function replicaOf({ id, version, started, endpoints }: ServiceStats) {
+function replicaOf({ id, version, metadata, started, endpoints }: ServiceStats) {
   return {
     id,
+    release: metadata.release ?? null,
     version,
     started,
     endpoints: endpoints.map((endpoint) => ({

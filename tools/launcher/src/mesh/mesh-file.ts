@@ -62,11 +62,14 @@ export async function readRunningMesh(folder: DataFolder): Promise<MeshFile> {
   );
 }
 
-/** Access to the mesh that runs with the environment's `DATA_DIR`. Throws a `StartFailure` when none does. */
+/**
+ * Access to the mesh that runs with the environment's `DATA_DIR`, by its first master key or that of `DEVMESH_KEY`.
+ * Throws a `StartFailure` when none runs.
+ */
 export async function accessRunningMesh(env: NodeJS.ProcessEnv) {
   const folder = dataFolder(meshSettings(env).dataDir);
   const { url, mqtt_url, mqtt_tls_cert } = await readRunningMesh(folder);
-  const masterKey = (await readFile(folder.masterKey, "utf8")).trim();
+  const masterKey = env.DEVMESH_KEY || (await readFile(folder.masterKey, "utf8")).trim();
   return {
     /** Of the REST API, without a trailing slash. */
     url,

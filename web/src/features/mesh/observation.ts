@@ -91,7 +91,7 @@ function observeService(
 }
 
 function observeReplica(before: ObservedReplica | undefined, replica: Replica, at: string): ObservedReplica {
-  const { id, version, started } = replica;
+  const { id, release, started } = replica;
   const ms = before === undefined ? 0 : msBetween(before.heardAt, at);
   // One reading serves all requests within a second, so the same one can come twice.
   if (before?.answers && ms === 0) return before;
@@ -104,7 +104,7 @@ function observeReplica(before: ObservedReplica | undefined, replica: Replica, a
     return { name, counters, activity };
   });
   const activity = activityTogether(endpoints.map((endpoint) => endpoint.activity));
-  return { id, version, started, heardAt: at, answers: true, endpoints, activity };
+  return { id, version: release ?? "unknown", started, heardAt: at, answers: true, endpoints, activity };
 }
 
 function endpointsTogether(replicas: readonly ObservedReplica[]): ObservedEndpoint[] {
