@@ -281,6 +281,38 @@ describeInBrowser("the views of the dashboard", (browser) => {
     expect(found).toEqual({});
   }, 90_000);
 
+  test("have their filters in a sheet on a phone, and tables that show that they go on", async () => {
+    const visit = await signedIn({ viewport: phone, isMobile: true, hasTouch: true });
+    const { page } = visit;
+    await show(visit, "/data?filter=climate", "Data");
+    expect(await page.getByLabel("Filter", { exact: true }).isVisible()).toBe(true);
+    expect(await page.getByLabel("Device", { exact: true }).count()).toBe(0);
+    const opener = page.getByRole("button", { name: "Filters" });
+    await opener.tap();
+    const sheet = page.getByRole("dialog", { name: "Filters" });
+    await sheet.getByLabel("Device").fill("roof-west");
+    expect(await violationsInBothThemes(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await sheet.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Filters (1)" }).waitFor();
+    await eventually(() => isFocused(opener));
+    expect(new URL(page.url()).search).toBe("?filter=climate&device=roof-west");
+
+    await show(visit, "/keys");
+    const table = page.locator(".mantine-ScrollArea-viewport").filter({ has: page.getByRole("table") });
+    const isShaded = async () => {
+      const shade = await table.evaluate((viewport) => getComputedStyle(viewport).boxShadow);
+      return shade !== "none" && !shade.startsWith("rgba(0, 0, 0, 0)");
+    };
+    await eventually(isShaded);
+    await table.evaluate((viewport) => viewport.scrollTo(viewport.scrollWidth, 0));
+    await eventually(async () => !(await isShaded()));
+    await show(visit, "/keys");
+    await eventually(isShaded);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await eventually(async () => !(await isShaded()));
+  }, 60_000);
+
   test("met no violation of the page's policy, no error, no request elsewhere and no secret in a URL", () => {
     for (const { pageErrors } of visits) expect(pageErrors).toEqual(noPageErrors);
   });

@@ -1,5 +1,6 @@
-import { ScrollArea, Table, type TableProps, type TableTdProps, VisuallyHidden } from "@mantine/core";
+import { Table, type TableProps, type TableTdProps, VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
+import { WideTable } from "./wide-table.tsx";
 
 /** A column of a {@link DataTable}. */
 export interface Column<T> {
@@ -27,7 +28,7 @@ interface DataTableProps<T> extends TableProps {
 /** A table with one row for each item. */
 export function DataTable<T>({ label, minWidth, columns, rows, keyOf, ...table }: DataTableProps<T>) {
   return (
-    <ScrollArea>
+    <WideTable>
       <Table miw={minWidth} aria-label={label} {...table}>
         <Table.Thead>
           <Table.Tr>
@@ -53,6 +54,6 @@ export function DataTable<T>({ label, minWidth, columns, rows, keyOf, ...table }
           ))}
         </Table.Tbody>
       </Table>
-    </ScrollArea>
+    </WideTable>
   );
 }

@@ -3,6 +3,7 @@ import { Button, Group, Text } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { FilterInput } from "../../components/filter-input.tsx";
 import { ListTab } from "../../components/list-tab.tsx";
+import { MoreFilters } from "../../components/more-filters.tsx";
 import { TimeInputs } from "../../components/time-inputs.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { ExportButtons } from "./export-buttons.tsx";
@@ -56,17 +57,19 @@ export function DataTab() {
                 filter={filter}
                 onFilter={(text) => change({ filter: text })}
               />
-              <FilterInput
-                label="Device"
-                placeholder="ID"
-                type="text"
-                leftSection={null}
-                spellCheck={false}
-                w="auto"
-                filter={device}
-                onFilter={(text) => change({ device: text.trim() })}
-              />
-              <TimeInputs range={selection} onChange={change} />
+              <MoreFilters active={[device, since, until].filter((value) => value !== "").length}>
+                <FilterInput
+                  label="Device"
+                  placeholder="ID"
+                  type="text"
+                  leftSection={null}
+                  spellCheck={false}
+                  w="auto"
+                  filter={device}
+                  onFilter={(text) => change({ device: text.trim() })}
+                />
+                <TimeInputs range={selection} onChange={change} />
+              </MoreFilters>
               {!charted && (
                 <Text size="sm" c="dimmed" ml="auto">
                   {countOf(records)}

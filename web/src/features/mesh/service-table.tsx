@@ -1,8 +1,9 @@
-import { ScrollArea, Table, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
+import { Table, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { ChevronRight } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { Tag } from "../../components/tag.tsx";
+import { WideTable } from "../../components/wide-table.tsx";
 import type { Activity } from "./activity.ts";
 import { countText, durationText, rateText } from "./figures.ts";
 import type { ObservedReplica, ObservedService } from "./observation.ts";
@@ -10,7 +11,7 @@ import type { ObservedReplica, ObservedService } from "./observation.ts";
 /** The services with their replicas; each opens to show its endpoints. */
 export function ServiceTable({ services }: { readonly services: readonly ObservedService[] }) {
   return (
-    <ScrollArea>
+    <WideTable>
       <Table miw={620} aria-label="Services" tabularNums>
         <Table.Thead>
           <Table.Tr>
@@ -26,7 +27,7 @@ export function ServiceTable({ services }: { readonly services: readonly Observe
           <ServiceRows key={service.name} service={service} />
         ))}
       </Table>
-    </ScrollArea>
+    </WideTable>
   );
 }
 

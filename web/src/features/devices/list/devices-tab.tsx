@@ -5,6 +5,7 @@ import { Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { FilterInput } from "../../../components/filter-input.tsx";
 import { lazyView } from "../../../components/lazy-view.ts";
 import { ListTab } from "../../../components/list-tab.tsx";
+import { MoreFilters } from "../../../components/more-filters.tsx";
 import { useAddress } from "../../../components/use-address.ts";
 import type { DeviceSelection } from "../shared/device-lists.ts";
 import { type DeviceOrder, sortableColumns } from "./device-order.ts";
@@ -65,18 +66,22 @@ export function DevicesTab() {
                 placeholder="ID, name or label"
                 filter={filter}
                 onFilter={(changed) => change({ filter: changed })}
+                w={{ base: "auto", xs: 260 }}
+                flex={{ base: "1 1 10rem", xs: "none" }}
               />
-              <SegmentedControl
-                aria-label="Show devices that are"
-                size="xs"
-                value={selection.online === null ? "all" : online}
-                onChange={(value) => change({ online: value === "all" ? "" : value })}
-                data={[
-                  { value: "all", label: "All" },
-                  { value: "true", label: "Online" },
-                  { value: "false", label: "Offline" },
-                ]}
-              />
+              <MoreFilters active={selection.online === null ? 0 : 1}>
+                <SegmentedControl
+                  aria-label="Show devices that are"
+                  size="xs"
+                  value={selection.online === null ? "all" : online}
+                  onChange={(value) => change({ online: value === "all" ? "" : value })}
+                  data={[
+                    { value: "all", label: "All" },
+                    { value: "true", label: "Online" },
+                    { value: "false", label: "Offline" },
+                  ]}
+                />
+              </MoreFilters>
               <Text size="sm" c="dimmed" role="status" ml="auto">
                 {countOf(list)}
               </Text>
