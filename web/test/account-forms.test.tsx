@@ -46,7 +46,7 @@ function Session() {
 }
 
 describe("the sign-in", () => {
-  const open = () => {
+  const open = async () => {
     render(
       <MantineProvider env="test">
         <QueryClientProvider client={createQueryClient()}>
@@ -56,11 +56,13 @@ describe("the sign-in", () => {
         </QueryClientProvider>
       </MantineProvider>,
     );
+    // A new tab first asks the others for a session.
+    await screen.findByRole("button", { name: "Sign in" });
     return userEvent.setup();
   };
 
   test("asks for a key, and says of a key of another kind which it is", async () => {
-    const user = open();
+    const user = await open();
     await user.click(screen.getByRole("button", { name: "Sign in" }));
     await screen.findByText("Enter a key.");
     await user.type(screen.getByLabelText(/Master key/), "pk_abc");
@@ -70,7 +72,7 @@ describe("the sign-in", () => {
   });
 
   test("says where the key is, with the commands of the documentation", async () => {
-    const user = open();
+    const user = await open();
     await user.click(screen.getByText("Where is the key?"));
     const docs = await Promise.all(
       ["README.md", "docs/operations/install.md"].map((path) =>

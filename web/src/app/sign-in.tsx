@@ -1,21 +1,37 @@
 import { keyPrefixes } from "@devmesh/contracts/model/api-key";
-import { Alert, Anchor, Button, Center, Paper, PasswordInput, Stack, Text, Title } from "@mantine/core";
+import {
+  Alert,
+  Anchor,
+  Button,
+  Center,
+  Checkbox,
+  Paper,
+  PasswordInput,
+  Stack,
+  Text,
+  Title,
+} from "@mantine/core";
 import { isNotEmpty, useForm } from "@mantine/form";
 import { useMutation } from "@tanstack/react-query";
 import { Waypoints } from "lucide-react";
 import { useEffect } from "react";
 import { createApiClient } from "../api/api-client.ts";
 import { ApiProblem } from "../api/api-problem.ts";
+import { serverNow } from "../api/server-clock.ts";
 import { Snippet } from "../components/code-block.tsx";
-import { useSession } from "./session.tsx";
+import { type LastingKey, useSession } from "./session.tsx";
 
 /** Signs in with a master key after checking it with a request. */
 export function SignIn() {
   const { notice, signIn } = useSession();
-  const form = useForm({ initialValues: { key: "" }, validate: { key: isNotEmpty("Enter a key.") } });
+  const form = useForm({
+    initialValues: { key: "", stays: false },
+    validate: { key: isNotEmpty("Enter a key.") },
+  });
   const checking = useMutation({
-    mutationFn: (key: string) => checkKey(key),
-    onSuccess: (wrong, key) => (wrong === null ? signIn(key) : form.setFieldError("key", wrong)),
+    mutationFn: ({ key, stays }: typeof form.values) => checkedSession(key.trim(), stays),
+    onSuccess: signIn,
+    onError: (error) => form.setFieldError("key", error.message),
   });
   useEffect(() => {
     document.title = "Sign in · Devmesh";
@@ -24,7 +40,7 @@ export function SignIn() {
   return (
     <Center mih="100dvh" p="md" component="main">
       <Paper withBorder p="xl" w="100%" maw={420} shadow="sm">
-        <form onSubmit={form.onSubmit(({ key }) => checking.mutate(key.trim()))} noValidate>
+        <form onSubmit={form.onSubmit((values) => checking.mutate(values))} noValidate>
           <Stack>
             <Title order={1}>
               <Waypoints size={22} /> Devmesh
@@ -36,7 +52,7 @@ export function SignIn() {
             )}
             <PasswordInput
               label="Master key"
-              description="It stays in this tab of the browser until you close it."
+              description="It stays in the open tabs of this browser until you close them."
               placeholder="mk_…"
               autoComplete="current-password"
               name="master-key"
@@ -46,6 +62,11 @@ export function SignIn() {
               {...form.getInputProps("key")}
               errorProps={{ role: "alert" }}
               visibilityToggleButtonProps={{ "aria-label": "Show the key" }}
+            />
+            <Checkbox
+              label={`Stay signed in for ${lastingDays} days`}
+              description="On your own computer only. Signing out ends it."
+              {...form.getInputProps("stays", { type: "checkbox" })}
             />
             <Button type="submit" loading={checking.isPending}>
               Sign in
@@ -95,21 +116,33 @@ const otherKinds: Readonly<Record<string, string>> = {
   [keyPrefixes.device]: "a device's MQTT token",
 };
 
-/** Checks with the gateway that a key is a valid master key. Returns the error; null for none. */
-async function checkKey(key: string): Promise<string | null> {
+/** How long a user stays signed in who asks for it, in days. */
+const lastingDays = 30;
+
+/**
+ * Checks with the gateway that a key is a valid master key, and makes another one for this browser if the user stays
+ * signed in in it. Rejects with an error for the user.
+ */
+async function checkedSession(key: string, stays: boolean): Promise<string | LastingKey> {
   const kind = otherKinds[key.split("_", 1)[0] ?? ""];
   if (kind !== undefined)
-    return `This is ${kind}. The dashboard needs a master key; those begin with ${keyPrefixes.master}_.`;
+    throw new Error(
+      `This is ${kind}. The dashboard needs a master key; those begin with ${keyPrefixes.master}_.`,
+    );
   // A header can carry no other characters.
-  if (!/^[\x21-\x7e]+$/.test(key)) return "This is no key: keys hold letters, digits and _ only.";
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new Error("This is no key: keys hold letters, digits and _ only.");
+  const api = createApiClient({ key });
   try {
-    const api = createApiClient({ key });
     await api.call("listDevices", { query: { limit: 1 } });
-    return null;
+    if (!stays) return key;
+    const expires_at = new Date(serverNow() + lastingDays * 86_400_000).toISOString();
+    const made = await api.call("createKey", { body: { name: "Stay signed in", expires_at } });
+    // Only lists may lack it.
+    return made.key === null ? key : { id: made.id, key: made.key };
   } catch (error) {
-    if (!(error instanceof ApiProblem)) return error instanceof Error ? error.message : String(error);
-    if (error.status === 401) return "This key is not known, or it was deleted or has expired.";
-    if (error.status === 403) return "This key is of another kind. The dashboard needs a master key.";
-    return error.message;
+    const status = error instanceof ApiProblem ? error.status : null;
+    if (status === 401) throw new Error("This key is not known, or it was deleted or has expired.");
+    if (status === 403) throw new Error("This key is of another kind. The dashboard needs a master key.");
+    throw error;
   }
 }
