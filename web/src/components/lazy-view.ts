@@ -4,8 +4,8 @@ import { type ComponentType, lazy } from "react";
 const retryMs = 1_000;
 
 /**
- * A component whose module is loaded when it is first shown. It waits for a server that is away, and fails if the server
- * is there but lacks the files: it then has another release.
+ * A component whose module is loaded when it is first shown. It waits for a server that is away, and fails if the
+ * server is there but lacks the files: it then has another release.
  */
 export function lazyView<P>(load: () => Promise<ComponentType<P>>) {
   return lazy(async () => ({ default: await loadPatiently(load) }));
