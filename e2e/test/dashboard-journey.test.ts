@@ -159,7 +159,7 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     await page.getByLabel("Desired").fill('{"app": {"setpoint": 20}}');
     await page.getByRole("main").getByRole("link", { name: "Devices" }).click();
     await row("boiler").getByRole("link").click();
-    await section("Shadow").click();
+    await section("Shadow unsaved").click();
     expect(await page.getByLabel("Desired").inputValue()).toBe('{"app": {"setpoint": 20}}');
     await page.reload();
     await page.getByLabel("Desired").waitFor();

@@ -21,6 +21,7 @@ import { OverviewSection } from "./overview-section.tsx";
 import { RpcSection } from "./rpc-section.tsx";
 import type { SectionProps } from "./section.ts";
 import { ShadowSection } from "./shadow-section.tsx";
+import { hasDraft } from "./use-device-draft.tsx";
 
 /** One part of a device's page, with an address of its own. */
 interface Section {
@@ -29,17 +30,19 @@ interface Section {
   readonly label: string;
   /** It has a form: once opened it stays mounted while other sections are shown. */
   readonly keeps?: true;
+  /** What its draft is of. */
+  readonly drafts?: string;
   readonly View: ComponentType<SectionProps>;
 }
 
 /** The sections of a device's page, in the order in which they are offered; the first has no path of its own. */
 const sections: readonly [Section, ...Section[]] = [
   { path: "", label: "Overview", View: OverviewSection },
-  { path: "shadow", label: "Shadow", keeps: true, View: ShadowSection },
+  { path: "shadow", label: "Shadow", keeps: true, drafts: "the desired state", View: ShadowSection },
   { path: "rpc", label: "RPC", keeps: true, View: RpcSection },
   { path: "data", label: "Data", View: DataSection },
   { path: "log", label: "Log", View: LogSection },
-  { path: "access", label: "Access", keeps: true, View: AccessSection },
+  { path: "access", label: "Access", keeps: true, drafts: "the ACL", View: AccessSection },
   { path: "credentials", label: "Credentials", View: CredentialsSection },
 ];
 
@@ -102,12 +105,17 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
         <>
           <nav aria-label="Sections of the device">
             <Group gap={4}>
-              {sections.map(({ path: below, label }) => (
+              {sections.map(({ path: below, label, drafts }) => (
                 <ViewLink
                   key={below}
                   href={below === "" ? `/devices/${id}` : `/devices/${id}/${below}`}
                   label={label}
                   active={below === section.path}
+                  rightSection={
+                    below !== section.path &&
+                    drafts !== undefined &&
+                    hasDraft(id, drafts) && <Tag>unsaved</Tag>
+                  }
                   w="auto"
                 />
               ))}

@@ -130,6 +130,11 @@ interface Draft<T, V> {
   readonly values: V;
 }
 
+/** Whether the user has edited a value of a device and not saved it; `what` is the draft's. */
+export function hasDraft(id: string, what: string): boolean {
+  return sessionStorage.getItem(draftKeyOf(id, what)) !== null;
+}
+
 /** Name of a draft in the storage of the browser's tab, where it outlasts a navigation and a reload. */
 function draftKeyOf(id: string, what: string): string {
   return `devmesh.draft:${id}:${what}`;
