@@ -87,4 +87,15 @@ describeInBrowser("the dashboard while its server is away", (browser) => {
     proxy.restore();
     await page.getByText("online", { exact: true }).waitFor();
   });
+
+  test("says of a view that the server no longer has that it is of another release", async () => {
+    await visit.open("/devices");
+    const gone = "**/assets/keys-tab-*.js";
+    await page.route(gone, (route) => route.fulfill({ status: 404 }));
+    await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Keys" }).click();
+    await page.getByRole("alert").filter({ hasText: "another release" }).waitFor();
+    await page.unroute(gone);
+    await page.getByRole("button", { name: "Reload the page" }).click();
+    await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
+  });
 });
