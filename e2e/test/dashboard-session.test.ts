@@ -46,7 +46,10 @@ describeInBrowser("a session of the dashboard", (browser) => {
     await typed.getByText("signed in", { exact: true }).waitFor();
     expect(await stored(typed)).not.toContain(mesh.masterKey);
 
+    await typed.goto("/docs");
     await opened.getByRole("button", { name: "Sign out" }).click();
+    for (const tab of [page, opened]) await signInField(tab).waitFor();
+    await typed.goBack();
     for (const tab of [page, opened, typed]) {
       await signInField(tab).waitFor();
       expect(await tab.evaluate(() => sessionStorage.length)).toBe(0);

@@ -9,6 +9,12 @@ const tabStorageKey = "devmesh.master-key";
 /** Name of a {@link LastingKey} in the storage of the browser. */
 const browserStorageKey = "devmesh.lasting-key";
 
+/**
+ * Name of the time of the last sign-out, in both storages: a tab that shows another site, or was discarded by the
+ * browser, gets no message of a sign-out, and must not have its session again.
+ */
+const signOutStorageKey = "devmesh.signed-out";
+
 /** How long a new tab waits for a session of another one, in milliseconds; a later one is still taken. */
 const askMs = 250;
 
@@ -46,7 +52,7 @@ export const useSession = useCurrentSession;
 /** Keeps the key of the session, and hands it to other tabs of the browser. */
 export function SessionProvider({ children }: { readonly children: ReactNode }) {
   const [state, setState] = useState<{ key: string | null; notice: string | null }>(() => ({
-    key: sessionStorage.getItem(tabStorageKey) ?? lastingKey()?.key ?? null,
+    key: keyOfTab() ?? lastingKey()?.key ?? null,
     notice: null,
   }));
   const [isAsking, setAsking] = useState(state.key === null);
@@ -55,13 +61,15 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
 
   const begin = useCallback((key: string) => {
     sessionStorage.setItem(tabStorageKey, key);
+    sessionStorage.setItem(signOutStorageKey, lastSignOut());
     setState({ key, notice: null });
     setAsking(false);
   }, []);
   const end = useCallback((notice: string | null) => {
+    sessionStorage.removeItem(tabStorageKey);
+    sessionStorage.removeItem(signOutStorageKey);
     // Drafts outlast the end of a key, but not the user's own sign-out.
     if (notice === null) sessionStorage.clear();
-    else sessionStorage.removeItem(tabStorageKey);
     setState({ key: null, notice });
   }, []);
 
@@ -98,6 +106,7 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
         if (lasting?.key === key) localStorage.removeItem(browserStorageKey);
         end(notice ?? null);
         if (notice !== undefined || key === null) return;
+        localStorage.setItem(signOutStorageKey, String(Date.now()));
         send({ kind: "end", key });
         if (lasting?.key === key) deleteKey(lasting);
       },
@@ -105,6 +114,18 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
     [state, key, begin, end, send],
   );
   return <SessionContext value={session}>{!isAsking && children}</SessionContext>;
+}
+
+/** The key of the session in this tab; null if there is none, or the user has signed out since. */
+function keyOfTab(): string | null {
+  const key = sessionStorage.getItem(tabStorageKey);
+  if (key === null || sessionStorage.getItem(signOutStorageKey) === lastSignOut()) return key;
+  sessionStorage.clear();
+  return null;
+}
+
+function lastSignOut(): string {
+  return localStorage.getItem(signOutStorageKey) ?? "";
 }
 
 function lastingKey(): LastingKey | null {
