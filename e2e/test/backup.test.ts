@@ -32,9 +32,12 @@ const overSqlite: Procedure = {
   store: "sqlite",
   async backUp({ dataDir }, folder) {
     const script = join(repository, "tools/launcher/run.mjs");
-    await promisify(execFile)(process.execPath, [script, "backup", folder], {
+    const { stdout } = await promisify(execFile)(process.execPath, [script, "backup", folder], {
       env: { ...process.env, DATA_DIR: dataDir, STORE_URL: "" },
     });
+    for (const store of ["devices.db", "keys.db", "data.db"])
+      expect(stdout).toMatch(new RegExp(`^wrote ${join(folder, store)}, [1-9][\\d,.]* [KM]B$`, "m"));
+    expect(stdout).toContain(`not copied: ${join(dataDir, "installation.json")}`);
   },
   async destroy() {},
   async restore({ dataDir }, { devices, others }) {

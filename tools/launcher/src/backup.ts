@@ -25,7 +25,18 @@ function read(args: string[]): { folder: string } | "help" {
 async function run({ folder }: { readonly folder: string }): Promise<void> {
   const settings = meshSettings(process.env);
   const data = dataFolder(settings.dataDir);
-  await backUpStores((service) => fileOf(storeUrlOf(service, settings, data)), folder);
+  const copied = await backUpStores((service) => fileOf(storeUrlOf(service, settings, data)), folder);
+  for (const { path, bytes } of copied) process.stdout.write(`wrote ${path}, ${inUnits(bytes)}\n`);
+  process.stdout.write(
+    `not copied: ${data.installation}, without which the secrets in the stores cannot be read; keep it elsewhere\n`,
+  );
+}
+
+/** A size in the largest unit that gives a number of at least one. */
+function inUnits(bytes: number): string {
+  const unit = bytes < 1024 ** 2 ? "KB" : bytes < 1024 ** 3 ? "MB" : "GB";
+  const size = bytes / { KB: 1024, MB: 1024 ** 2, GB: 1024 ** 3 }[unit];
+  return `${size.toLocaleString("en", { maximumFractionDigits: 1 })} ${unit}`;
 }
 
 function fileOf(storeUrl: string): string {

@@ -27,7 +27,7 @@ export function welcome({ mesh, masterKey, firstStart, demo }: WelcomeOptions): 
     ...(masterKey
       ? [`Master key  ${firstStart ? `${masterKey}  (kept in ${keyFile})` : `in ${keyFile}`}`]
       : []),
-    `Logs        ${shortPath(mesh.folder.path)}/logs`,
+    `Logs        ${shortPath(mesh.folder.path)}/logs  (npm run logs)`,
     "",
     "Try it in another terminal:",
     `  export DEVMESH_KEY=$(cat ${keyFile})`,

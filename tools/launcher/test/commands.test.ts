@@ -63,6 +63,13 @@ const cases: readonly Case[] = [
     failure: /^[^\n]+\n$/,
   },
   {
+    program: "tools/launcher/src/logs.ts",
+    wrong: ["nobody"],
+    why: "No part of the mesh is called nobody.",
+    failing: ["keys"],
+    failure: /^.*\/logs has no such lines; [^\n]+\n$/,
+  },
+  {
     program: "tools/launcher/src/deployment/print-secrets.ts",
     wrong: ["podman"],
     why: "Say compose or kubernetes.",

@@ -97,6 +97,9 @@ describe("npm run fleet", () => {
     await eventually(() => fleet.output().startsWith("6 of 6 connected, "), { withinMs: 30_000 });
     await eventually(async () => (await devices("?online=true")).length === 6);
     expect((await mesh.http("/api/v2/devices/yard-0001/rpc/sum", { body: [2, 3] })).json).toBe(5);
+    await mesh.http("/api/v2/devices/yard-0001/rpc/RPC.List");
+    expect((await mesh.http("/api/v2/devices/yard-0001/rpc/Nothing")).status).toBe(404);
+    await eventually(() => /, 3 calls, /.test(fleet.output()), { withinMs: 15_000 });
     await mesh.http("/api/v2/devices/yard-0002", {
       body: { shadow: { state: { desired: { app: { unit: "kelvin" } } } } },
     });

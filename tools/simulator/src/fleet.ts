@@ -15,7 +15,7 @@ const usage = `Usage: npm run fleet -- [--devices N] [--prefix NAME] [--flaky [-
 
 Runs simulated devices against the mesh that was started with the same DATA_DIR, 20 unless told, at most ${maxFleet}. It
 makes NAME-0001 and so on ("fleet-0001"), connects them one after the other, and has them answer RPC, follow their shadows
-and publish data until Ctrl-C; every 5 s it says what they did.
+and publish data until Ctrl-C; every 5 s it says what they did, and why the mesh refused some.
 
   --flaky   they drop connections, answer late, wrongly or never, and send garbage, at random
   --seed    the same faults again for the same number (1 unless told)
@@ -67,6 +67,7 @@ async function runFleet(mesh: MeshAccess, options: FleetOptions): Promise<void> 
       connected: fleet.connected(),
       wanted: options.devices,
       faults: options.faultSeed !== null,
+      refusals: fleet.refusals,
     });
     process.stdout.write(`${line}\n`);
   };

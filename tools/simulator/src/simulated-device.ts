@@ -22,6 +22,8 @@ export interface DeviceModel {
   /** Initial reported state. */
   readonly reported: Readonly<Record<string, unknown>>;
   readonly telemetry: readonly Telemetry[];
+  /** Called for each call, also of a function that it does not have. */
+  readonly onCall?: () => void;
   /** Called once desired state has been adopted. */
   readonly onDesired?: (desired: Readonly<Record<string, unknown>>) => void;
 }
@@ -97,7 +99,9 @@ export async function startSimulatedDevice(login: DeviceLogin, model: DeviceMode
       const received = parse(payload);
       if (topic === `${login.id}/rpc`) {
         const frame = RpcFrame.safeParse(received).data;
-        if (frame) void answer(client, functions, frame);
+        if (frame === undefined) return;
+        model.onCall?.();
+        void answer(client, functions, frame);
       } else if (topic === `${login.id}/shadow/delta`) {
         const delta = Delta.safeParse(received).data;
         if (delta) adopt(delta.state);

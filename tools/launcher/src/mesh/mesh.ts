@@ -20,7 +20,7 @@ import type { Installation } from "./installation.ts";
 import { type MeshFile, meshFileWriter, readMeshFile } from "./mesh-file.ts";
 import { checkPorts, type WantedPort } from "./ports.ts";
 import { serviceEnvironment } from "./service-environment.ts";
-import { brokerLog, type PartLog, serviceLog, withoutRepeats } from "./service-log.ts";
+import { brokerLog, foldRepeats, type PartLog, serviceLog } from "./service-log.ts";
 import { type ServiceProcess, startService } from "./service-process.ts";
 import { httpUrl, type MeshSettings } from "./settings.ts";
 
@@ -106,10 +106,7 @@ export async function startMesh(options: MeshOptions, signal: AbortSignal): Prom
   });
   undo.defer(() => meshFile.remove());
 
-  const warn = withoutRepeats(
-    (line) => terminal.warn(line),
-    () => performance.now(),
-  );
+  const warn = foldRepeats((line) => terminal.warn(line));
   mesh.broker = await bringUpBroker(mesh, warn, signal);
   undo.defer(() => mesh.broker?.stop(BROKER_GRACE_MS));
 

@@ -6,7 +6,7 @@ import { readLines } from "../process/line-reader.ts";
 
 /** Time, in milliseconds, in which a line is not shown again. */
 const QUIET_MS = 10_000;
-/** Most lines that are remembered. */
+/** Most kinds of lines that are folded at one time. */
 const REMEMBERED = 200;
 
 /** The members of a service's log line that the short form shows. */
@@ -124,22 +124,40 @@ function parseLine(line: string): z.infer<typeof LogLine> | null {
   }
 }
 
+/** Calls a function after some milliseconds. */
+type Schedule = (ms: number, run: () => void) => void;
+
+const onTimer: Schedule = (ms, run) => void setTimeout(run, ms).unref();
+
 /**
- * Shows each line, but one that repeats at most every ten seconds, with the number of repetitions: a fault that hits
- * every message must not bury the rest. `now` is any monotonic clock in milliseconds.
+ * Shows each line, but of those that differ only in numbers and quoted texts one in ten seconds, followed by the number
+ * of the others: a fault that hits every message must not bury the rest.
  */
-export function withoutRepeats(show: (line: string) => void, now: () => number): (line: string) => void {
-  const shown = new Map<string, { at: number; more: number }>();
-  return (line) => {
-    const before = shown.get(line);
-    if (before && now() - before.at < QUIET_MS) {
-      before.more++;
+export function foldRepeats(show: (line: string) => void, schedule: Schedule = onTimer) {
+  const folded = new Map<string, { line: string; more: number }>();
+  return (line: string): void => {
+    const pattern = line.replaceAll(/"[^"]*"|\d[\d.:]*/g, "…");
+    const known = folded.get(pattern);
+    if (known !== undefined) {
+      known.line = line;
+      known.more++;
       return;
     }
-    shown.delete(line);
-    shown.set(line, { at: now(), more: 0 });
-    const [oldest] = shown.keys();
-    if (shown.size > REMEMBERED && oldest !== undefined) shown.delete(oldest);
-    show(before && before.more > 0 ? `${line} (${before.more} more in between)` : line);
+    show(line);
+    // Beyond the bound lines are shown unfolded.
+    if (folded.size >= REMEMBERED) return;
+    const repeats = { line, more: 0 };
+    folded.set(pattern, repeats);
+    const report = () => {
+      if (repeats.more === 0) {
+        folded.delete(pattern);
+        return;
+      }
+      const others = repeats.more === 1 ? "" : `… ${repeats.more} more in ${QUIET_MS / 1_000} s, the last: `;
+      show(`${others}${repeats.line}`);
+      repeats.more = 0;
+      schedule(QUIET_MS, report);
+    };
+    schedule(QUIET_MS, report);
   };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { rename, rm } from "node:fs/promises";
+import { rename, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import type { ServiceName } from "@devmesh/contracts/mesh";
@@ -13,6 +13,12 @@ import { makeFolder, syncToDisk } from "./data-folder.ts";
  */
 const inOrder = ["devices", "keys", "data"] as const satisfies readonly ServiceName[];
 
+/** A file of a backup. */
+export interface CopiedStore {
+  readonly path: string;
+  readonly bytes: number;
+}
+
 /**
  * Copies the SQLite stores of a mesh, which may run, into a folder (mode 0700) that is empty or missing. The folder
  * ends in `.part` until all copies are on the disk. Throws a {@link StartFailure} for an unusable store or folder.
@@ -20,7 +26,7 @@ const inOrder = ["devices", "keys", "data"] as const satisfies readonly ServiceN
 export async function backUpStores(
   fileOf: (service: (typeof inOrder)[number]) => string,
   folder: string,
-): Promise<void> {
+): Promise<CopiedStore[]> {
   const target = resolve(folder);
   const unfinished = `${target}.${randomUUID()}.part`;
   try {
@@ -31,6 +37,12 @@ export async function backUpStores(
     await syncToDisk(unfinished);
     await rename(unfinished, target);
     await syncToDisk(resolve(target, ".."));
+    return await Promise.all(
+      inOrder.map(async (service) => {
+        const path = join(target, `${service}.db`);
+        return { path, bytes: (await stat(path)).size };
+      }),
+    );
   } catch (cause) {
     if (cause instanceof StartFailure) throw cause;
     const isTaken = ["ENOTEMPTY", "EEXIST", "ENOTDIR"].includes(systemErrorCode(cause) ?? "");

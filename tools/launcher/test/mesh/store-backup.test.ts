@@ -35,7 +35,14 @@ function rowsOf(copy: string): number {
 describe("a backup of the stores", () => {
   test("holds what was committed, while other processes have the stores open", async () => {
     const stores = [openStore("devices", 1), openStore("keys", 2), openStore("data", 3)];
-    await backUpStores(fileOf, target);
+    const copied = await backUpStores(fileOf, target);
+    expect(copied).toEqual(
+      ["devices", "keys", "data"].map((service) => ({
+        path: join(target, `${service}.db`),
+        bytes: expect.any(Number),
+      })),
+    );
+    expect(Math.min(...copied.map(({ bytes }) => bytes))).toBeGreaterThan(0);
     expect((await readdir(target)).sort()).toEqual(["data.db", "devices.db", "keys.db"]);
     for (const [at, service] of ["devices", "keys", "data"].entries()) {
       expect(rowsOf(join(target, `${service}.db`))).toBe(at + 1);

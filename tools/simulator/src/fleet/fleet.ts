@@ -6,6 +6,7 @@ import { deviceKinds, deviceModels } from "../device-models.ts";
 import { type SimulatedDevice, startSimulatedDevice } from "../simulated-device.ts";
 import { disturb, withBadAnswers } from "./faults.ts";
 import { fleetDeviceId, fleetDeviceName } from "./fleet-devices.ts";
+import { followRefusals, type Refusals } from "./refusals.ts";
 import { seededRandom } from "./seeded-random.ts";
 import { counted, noTotals, type Totals } from "./totals.ts";
 
@@ -27,6 +28,7 @@ export interface FleetOptions {
 /** Devices that run until they are stopped. */
 export interface Fleet {
   readonly totals: Readonly<Totals>;
+  readonly refusals: Refusals["counts"];
   /** Devices that are connected now. */
   connected(): number;
   /** Resolves when all have joined or the fleet is stopped; rejects when one cannot join. */
@@ -41,6 +43,7 @@ export function startFleet(mesh: MeshAccess, { prefix, devices: wanted, faultSee
   const calm: (() => void)[] = [];
   const stopping = new AbortController();
   const { signal } = stopping;
+  const refusals = followRefusals(mesh, prefix, signal);
   let next = 1;
 
   async function start(index: number): Promise<void> {
@@ -63,8 +66,11 @@ export function startFleet(mesh: MeshAccess, { prefix, devices: wanted, faultSee
         return await start(index);
       } catch (cause) {
         if (signal.aborted) return;
-        if (tries === maxTries)
-          throw new Error(`${fleetDeviceId(prefix, index)} could not join: ${messageOf(cause)}`, { cause });
+        if (tries === maxTries) {
+          const id = fleetDeviceId(prefix, index);
+          const why = refusals.lastOf(id);
+          throw new Error(`${id} could not join: ${messageOf(cause)}${why ? ` (${why})` : ""}`, { cause });
+        }
         await pause(retryMs, signal);
       }
     }
@@ -86,6 +92,7 @@ export function startFleet(mesh: MeshAccess, { prefix, devices: wanted, faultSee
   );
   return {
     totals,
+    refusals: refusals.counts,
     connected: () => running.filter((device) => device.connected).length,
     joined: joining.then((ends) => {
       for (const end of ends) if (end.status === "rejected") throw end.reason;

@@ -18,16 +18,12 @@ export const noTotals: Totals = { records: 0, calls: 0, desired: 0, drops: 0, ga
 
 /** The same model, counted in `totals`. */
 export function counted(model: DeviceModel, totals: Totals): DeviceModel {
-  const functions = Object.entries(model.functions).map(([name, run]) => [
-    name,
-    (params: unknown) => {
-      totals.calls++;
-      return run(params);
-    },
-  ]);
   return {
     ...model,
-    functions: Object.fromEntries(functions),
+    onCall() {
+      totals.calls++;
+      model.onCall?.();
+    },
     telemetry: model.telemetry.map((telemetry) => ({
       ...telemetry,
       read() {
@@ -42,17 +38,29 @@ export function counted(model: DeviceModel, totals: Totals): DeviceModel {
   };
 }
 
-/** One line for the user, with `faults` or without. */
+/** One line for the user, with `faults` or without, and with refused logins where there are some. */
 export function totalsLine(
   totals: Totals,
   {
     connected,
     wanted,
     faults,
-  }: { readonly connected: number; readonly wanted: number; readonly faults: boolean },
+    refusals,
+  }: {
+    readonly connected: number;
+    readonly wanted: number;
+    readonly faults: boolean;
+    /** Numbers by reason. */
+    readonly refusals: ReadonlyMap<string, number>;
+  },
 ): string {
   const { records, calls, desired, drops, garbage, badAnswers } = totals;
-  const line = `${connected} of ${wanted} connected, ${records} records, ${calls} calls, ${desired} desired changes`;
-  if (!faults) return line;
-  return `${line}; ${drops} connections dropped, ${garbage} garbage, ${badAnswers} calls answered badly`;
+  const parts = [
+    `${connected} of ${wanted} connected, ${records} records, ${calls} calls, ${desired} desired changes`,
+  ];
+  if (faults)
+    parts.push(`${drops} connections dropped, ${garbage} garbage, ${badAnswers} calls answered badly`);
+  if (refusals.size > 0)
+    parts.push(`refused: ${[...refusals].map(([why, count]) => `${count} ${why}`).join(", ")}`);
+  return parts.join("; ");
 }
