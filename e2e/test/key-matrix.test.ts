@@ -71,6 +71,8 @@ const examples: Record<Operation, () => Example | Promise<Example>> = {
   readDevice: () => ({ path: "devices/pump-1" }),
   patchDevice: () => ({ path: "devices/pump-1", body: app }),
   deleteDevice: async () => ({ path: `devices/${await created("devices", {})}` }),
+  readDiagnostics: () => ({ path: "devices/pump-1/diagnostics" }),
+  listUnknownDevices: () => ({ path: "unknown_devices" }),
   readCredentials: () => ({ path: "devices/pump-1/credentials" }),
   rotateToken: async () => ({ path: `devices/${await created("devices", {})}/token` }),
   rotatePublicKey: async () => ({ path: `devices/${await created("devices", {})}/public_key` }),

@@ -152,7 +152,11 @@ describe("against the services of now", () => {
         await device.publish("db/old-visitor/seen", "1", 1);
         return (heard.get("data.stored") ?? []).length > 0;
       });
+      // What services cannot take of it, and a login that is refused.
+      await device.publish("old-visitor/event/broken", "{", 1);
+      await device.publish("db/old-visitor/large", "x".repeat(300_000), 1);
       await device.leave();
+      await expect(visitor.connect("foreign")).rejects.toThrow();
       await fillBrokerFrom("old-hoarder");
     });
     afterAll(() => leaving.abort());

@@ -3,6 +3,7 @@ import { afterAll, beforeAll } from "@jest/globals";
 import { clients } from "./one-mesh/clients.suite.ts";
 import { customers } from "./one-mesh/customers.suite.ts";
 import { deletion } from "./one-mesh/deletion.suite.ts";
+import { diagnostics } from "./one-mesh/diagnostics.suite.ts";
 import { discovery } from "./one-mesh/discovery.suite.ts";
 import { presence } from "./one-mesh/presence.suite.ts";
 import { rpc } from "./one-mesh/rpc.suite.ts";
@@ -21,5 +22,16 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => await mesh?.stop(), 60_000);
 
-const suites = [discovery, specTables, customers, clients, topicIsolation, rpc, deletion, shadow, presence];
+const suites = [
+  discovery,
+  specTables,
+  customers,
+  clients,
+  topicIsolation,
+  diagnostics,
+  rpc,
+  deletion,
+  shadow,
+  presence,
+];
 for (const suite of suites) suite(() => mesh);

@@ -1,6 +1,6 @@
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
-import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { asAnyone, asMaster, enrolDevice } from "../tenant.ts";
 import type { MadeUp } from "./recording.ts";
@@ -15,8 +15,8 @@ export interface RecordedMesh extends AsyncDisposable {
 
 /**
  * Sets up a mesh over its public interfaces: the device `old-lamp` is connected, answers calls and has published two
- * records; `old-shed` was never connected; two customers were invited, and the mail to a third was rejected. The broker
- * keeps only 4 MB of device messages, so that a test can fill it.
+ * records; `old-shed` was never connected; a login as `old-stranger` was refused; two customers were invited, and the
+ * mail to a third was rejected. The broker keeps only 4 MB of device messages, so that a test can fill it.
  */
 export async function startRecordedMesh(): Promise<RecordedMesh> {
   await using opened = new AsyncDisposableStack();
@@ -28,6 +28,7 @@ export async function startRecordedMesh(): Promise<RecordedMesh> {
   );
   opened.adopt(await connectedLamp(mesh), (device) => device.leave());
   await enrolDevice(mesh, "old-shed");
+  await connectMqttDevice({ url: mesh.mqttUrl, id: "old-stranger", token: "none" }).catch(() => undefined);
   const customerIds = new Map<string, string>();
   for (const name of ["kim", "former", "refused"]) {
     const email = `${name}@example.com`;

@@ -4,6 +4,7 @@ import { defineContract, defineEvents, defineLiveEvent, done, idempotent, pageOf
 import { TopicFilter } from "./model/acl.ts";
 import { DataRecord, maxRecordLimit, maxSkip } from "./model/data-record.ts";
 import { DeviceId } from "./model/device-id.ts";
+import { DiagnosisReports } from "./model/diagnostics.ts";
 import { Timestamp } from "./model/time.ts";
 import { Principal } from "./principal.ts";
 
@@ -79,5 +80,7 @@ export const dataEvents = defineEvents({
      * (`gatewayEvents.records_wanted`).
      */
     stored: defineLiveEvent(z.object({ records: z.array(DataRecord) }), () => "all"),
+    /** Messages that cannot be stored. */
+    diagnostics: defineLiveEvent(DiagnosisReports, () => "all"),
   },
 });

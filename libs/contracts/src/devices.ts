@@ -11,6 +11,7 @@ import {
 import { Acl, FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
 import { CreatedDevice, Device, DeviceCredentials, NewDevice } from "./model/device.ts";
 import { DeviceId } from "./model/device-id.ts";
+import { Diagnosis, diagnosisFrames, UnknownDevice } from "./model/diagnostics.ts";
 import { JsonObject } from "./model/json.ts";
 import { Throttling } from "./model/notification.ts";
 import { ShadowDelta } from "./model/shadow.ts";
@@ -153,6 +154,18 @@ export const devices = defineContract({
       out: z.object({ online: z.boolean() }),
       errors: { device_not_found },
     },
+    /**
+     * What happened to the device on its way to the mesh, newest first: at most 50 entries since this replica started,
+     * none of an earlier device of that id.
+     */
+    readDiagnostics: {
+      ...idempotent,
+      in: ofDevice,
+      out: z.array(Diagnosis),
+      errors: { device_not_found },
+    },
+    /** Refused logins of ids that are no device now, newest first; at most 50. */
+    listUnknownDevices: { ...idempotent, in: z.object({}), out: z.array(UnknownDevice) },
     /** MQTT client ids that the device is connected with now, over all servers of the broker. */
     readConnections: { ...idempotent, in: ofDevice, out: z.object({ client_ids: z.array(z.string()) }) },
     /** What a public key of the device may see, call and query, for streams that are cut by it. */
@@ -206,5 +219,10 @@ export const deviceEvents = defineEvents({
     updated: defineEvent(z.object({ ...about, device: Device }), (event) => event.id),
     /** Its connections are closed and its logins refused for `refused_ms`. */
     throttled: defineEvent(z.object({ ...about, ...Throttling.shape }), (event) => event.id),
+    /** A bounded share of what diagnostics record, also of ids that are no device. */
+    diagnosed: defineEvent(
+      z.object({ ...about, ...Diagnosis.shape, name: z.enum(diagnosisFrames) }),
+      (event) => event.id,
+    ),
   },
 });

@@ -3,6 +3,7 @@ import {
   defineContract,
   defineEvent,
   defineEvents,
+  defineLiveEvent,
   done,
   idempotent,
   notIdempotent,
@@ -12,6 +13,7 @@ import { ApiKey, NewApiKey } from "./model/api-key.ts";
 import { Customer, ListedCustomer } from "./model/customer.ts";
 import { DeviceCredentials } from "./model/device.ts";
 import { DeviceId } from "./model/device-id.ts";
+import { DiagnosisReports } from "./model/diagnostics.ts";
 import { EmailAddress } from "./model/email-address.ts";
 import { JsonObject } from "./model/json.ts";
 import { customerChanges, keyChanges } from "./model/notification.ts";
@@ -182,5 +184,7 @@ export const keyEvents = defineEvents({
       z.object({ ...about, change: z.enum(customerChanges) }),
       (event) => event.id,
     ),
+    /** Refused logins. */
+    diagnostics: defineLiveEvent(DiagnosisReports, () => "all"),
   },
 });

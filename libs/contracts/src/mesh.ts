@@ -21,7 +21,15 @@ export const mesh = {
     publishes: gatewayEvents,
     subscribes: [subscribesTo(keyEvents, ["revoked"]), subscribesTo(dataEvents, ["stored"])],
     follows: [
-      subscribesTo(deviceEvents, ["online", "offline", "created", "updated", "deleted", "throttled"]),
+      subscribesTo(deviceEvents, [
+        "online",
+        "offline",
+        "created",
+        "updated",
+        "deleted",
+        "throttled",
+        "diagnosed",
+      ]),
       subscribesTo(rpcEvents, ["rpc_in", "rpc_out"]),
       subscribesTo(keyEvents, ["key_changed", "customer_changed"]),
     ],
@@ -42,7 +50,13 @@ export const mesh = {
       calls(rpcBridge, ["endSessions", "wipeDevice"]),
     ],
     publishes: deviceEvents,
-    subscribes: [subscribesTo(rpcEvents, ["hoarding"])],
+    subscribes: [
+      subscribesTo(rpcEvents, ["hoarding", "diagnostics"]),
+      subscribesTo(keyEvents, ["diagnostics"]),
+      subscribesTo(dataEvents, ["diagnostics"]),
+      // Each replica records what one of them publishes.
+      subscribesTo(deviceEvents, ["throttled"]),
+    ],
     rights: ["device_connections"],
   }),
   keys: defineService({

@@ -11,6 +11,7 @@ import {
 } from "./contract.ts";
 import { FunctionName } from "./model/acl.ts";
 import { DeviceId } from "./model/device-id.ts";
+import { DiagnosisReports } from "./model/diagnostics.ts";
 import { JsonValue } from "./model/json.ts";
 import { Timestamp } from "./model/time.ts";
 
@@ -100,5 +101,7 @@ export const rpcEvents = defineEvents({
     rpc_out: defineEvent(z.object({ ...about, name: z.string(), payload: JsonValue }), (event) => event.id),
     /** Of what the broker keeps until services have handled it, which is too much, most is of this device. */
     hoarding: defineLiveEvent(z.object(about), (event) => event.id),
+    /** Dropped messages, and sessions at their limit of subscriptions. */
+    diagnostics: defineLiveEvent(DiagnosisReports, () => "all"),
   },
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { Acl } from "../src/model/acl.ts";
+import { diagnosisFrames } from "../src/model/diagnostics.ts";
 import { mayReceive } from "../src/model/may-receive.ts";
 
 const received = (acl: Partial<Acl>, name: string, data = {}) =>
@@ -31,9 +32,9 @@ test("records that a named query finds", () => {
   expect(received(acl, "data")).toBe(false);
 });
 
-test("of a deleted device nothing but `deleted`; never the account, nor a device that is not cut", () => {
+test("of a deleted device nothing but `deleted`; never the account or diagnostics, nor a device that is not cut", () => {
   expect(mayReceive(undefined, { id: "pump", name: "deleted", data: {} })).toBe(true);
   expect(mayReceive(undefined, { id: "pump", name: "online", data: {} })).toBe(false);
-  for (const name of ["created", "updated", "throttled", "keys", "customers", "gap"])
+  for (const name of ["created", "updated", "throttled", "keys", "customers", "gap", ...diagnosisFrames])
     expect(received({ read: ["/state"] }, name)).toBe(false);
 });

@@ -89,6 +89,9 @@ const maxSubscriptions = 1_000;
  */
 const maxAckPending = 4_000;
 
+/** Most subscriptions of a session at QoS 1 or 2; the broker refuses further ones. */
+export const maxAcknowledgedSubscriptions = Math.floor(65_535 / maxAckPending);
+
 /**
  * Longest wait of the broker for the decision of a login, in milliseconds. Two thousand logins at once take half of it
  * on two busy cores.

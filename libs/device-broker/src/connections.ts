@@ -26,6 +26,9 @@ export interface DeviceConnection {
 /** A connection that was made or that ended. */
 export interface DeviceConnectionEvent extends DeviceConnection {
   readonly at: Date;
+  readonly address: string;
+  /** Why it ended: the broker's words in snake case, such as `slow_consumer_pending_bytes`. Null when it was made. */
+  readonly reason: string | null;
 }
 
 /** What to do when devices come and go. */
@@ -42,9 +45,11 @@ const ConnectionAdvisory = z.object({
   client: z.object({
     id: z.int(),
     user: z.string().default(""),
+    host: z.string().default(""),
     client_id: z.string().default(""),
     client_type: z.string().default(""),
   }),
+  reason: z.string().nullable().default(null),
 });
 
 /**
@@ -62,13 +67,19 @@ export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandl
         }
         const advisory = ConnectionAdvisory.safeParse(parseJson(msg.string()));
         if (!advisory.success || advisory.data.client.client_type !== "mqtt") return;
-        const { timestamp, server, client } = advisory.data;
+        const { timestamp, server, client, reason } = advisory.data;
         const connection = {
           serverId: server.id,
           connectionId: client.id,
           deviceId: client.user,
           mqttClientId: client.client_id,
           at: timestamp,
+          address: client.host,
+          reason:
+            reason
+              ?.toLowerCase()
+              .match(/[a-z0-9]+/g)
+              ?.join("_") ?? null,
         };
         const handled = (async () => handler(connection))();
         running.add(
@@ -94,6 +105,7 @@ export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandl
 export interface OpenDeviceConnection extends DeviceConnection {
   /** Milliseconds since its server accepted it, by that server's clock; rounded up. */
   readonly ageMs: number;
+  readonly address: string;
   /** What its server received on it so far. */
   readonly received: { readonly messages: number; readonly bytes: number };
 }
@@ -129,6 +141,7 @@ const ConnectionsReply = z.object({
         z.object({
           cid: z.int(),
           start: z.coerce.date(),
+          ip: z.string().default(""),
           type: z.string().default(""),
           authorized_user: z.string().default(""),
           mqtt_client: z.string().default(""),
@@ -159,7 +172,7 @@ export async function listDeviceConnections(
       found.set(server.id, known);
       assertOverlap(offset, known, data);
       for (const connection of data.connections) {
-        const { cid, start, type, authorized_user, mqtt_client, in_msgs, in_bytes } = connection;
+        const { cid, start, ip, type, authorized_user, mqtt_client, in_msgs, in_bytes } = connection;
         if (type !== "mqtt") continue;
         known.set(cid, {
           serverId: server.id,
@@ -167,6 +180,7 @@ export async function listDeviceConnections(
           deviceId: authorized_user,
           mqttClientId: mqtt_client,
           ageMs: data.now.getTime() - start.getTime() + 1,
+          address: ip,
           received: { messages: in_msgs, bytes: in_bytes },
         });
       }

@@ -15,6 +15,8 @@ export interface SessionRecord {
   readonly subject: string;
   readonly sequence: number;
   readonly savedAt: Date;
+  /** Subscriptions at QoS 1 and 2; one to a filter that ends in `#` is two. */
+  readonly acknowledgedSubscriptions: number;
 }
 
 /** What nats-server stores of a session; members that are not needed are left out. */
@@ -22,6 +24,8 @@ const StoredSession = z.object({
   id: z.string(),
   clean: z.boolean().default(false),
   subs: z.record(z.string(), z.unknown()).default({}),
+  cons: z.record(z.string(), z.unknown()).default({}),
+  pubrel: z.unknown().optional(),
 });
 
 /** Records from sequence `from` on, oldest first. Each costs one request; the broker answers thousands a second. */
@@ -52,7 +56,8 @@ export async function readSession(bus: Bus, subject: string): Promise<SessionRec
 function recordOf(message: StoredMsg): SessionRecord | null {
   const stored = StoredSession.safeParse(parseJson(message.string()));
   if (!stored.success) return null;
-  const [filter] = Object.keys(stored.data.subs);
+  const { subs, cons, pubrel } = stored.data;
+  const [filter] = Object.keys(subs);
   return {
     clientId: stored.data.id,
     subscribedLevel: filter?.split(".", 1)[0] ?? null,
@@ -60,5 +65,7 @@ function recordOf(message: StoredMsg): SessionRecord | null {
     subject: message.subject,
     sequence: message.seq,
     savedAt: message.time,
+    // The broker has a consumer for each, and one for releases at QoS 2.
+    acknowledgedSubscriptions: Object.keys(cons).length + (pubrel === undefined ? 0 : 1),
   };
 }

@@ -1,5 +1,6 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import { publishDataCanary, watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
+import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import { deviceBacklog } from "@devmesh/device-broker/mqtt-stream";
 import { subscribe } from "@devmesh/service-kit/events";
 import type { StartService } from "@devmesh/service-kit/run-service";
@@ -24,7 +25,14 @@ export const startData: StartService<typeof mesh.data, DataEnv> = async (parts) 
   const feed = createRecordFeed(publisher, clock);
   const [subscription] = mesh.data.subscribes;
   const listening = subscribe(bus, subscription, { records_wanted: () => feed.want() }, { mode: "each" });
-  const writer = createBatchWriter({ store, metrics, log, clock, feed });
+  const writer = createBatchWriter({
+    store,
+    metrics,
+    report: createDiagnosisReporter({ clock, publish: publisher.live.diagnostics }),
+    log,
+    clock,
+    feed,
+  });
   const purges = createPurges({ store, metrics, log, signal });
   const retention = createRetention({ store, purges, metrics, clock, log, days, maxBytes });
   const ingestion = startIngestion({

@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import type { Finding } from "@devmesh/device-broker/diagnosis-reporter";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { createMetrics } from "@devmesh/service-kit/metrics";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
@@ -15,9 +16,18 @@ const log = createLogger({ service: "data", level: "silent" });
 
 function writerInto(store: DataStore, clock = new ManualClock()) {
   const metrics = createDataMetrics(createMetrics().registry, store, async () => 0);
-  const writer = createBatchWriter({ store, metrics, log, clock, feed: { publish: () => undefined } });
+  const reported: Finding[] = [];
+  const writer = createBatchWriter({
+    store,
+    metrics,
+    report: (finding) => reported.push(finding),
+    log,
+    clock,
+    feed: { publish: () => undefined },
+  });
   return {
     writer,
+    reported,
     async dropped(reason: string) {
       const { values } = await metrics.dropped.get();
       return values.find(({ labels }) => labels.reason === reason)?.value ?? 0;
@@ -43,7 +53,7 @@ async function stored(store: DataStore) {
 describe("a batch writer", () => {
   test("stores what can be stored, and counts the rest by reason without ever trying it again", async () => {
     await using temp = await tempStore();
-    const { writer, dropped } = writerInto(temp.store);
+    const { writer, dropped, reported } = writerInto(temp.store);
     await writer.write([
       incoming("db/pump/temp", "21", 1),
       incoming("db/pump", "no name", 2),
@@ -57,6 +67,11 @@ describe("a batch writer", () => {
     ).toEqual([
       ["db/pump/temp", "21", undefined],
       ["db/pump/bin", "/w==", "base64"],
+    ]);
+    expect(reported).toMatchObject([
+      { id: "pump", name: "publication_refused", reason: "no_name", topic: "db/pump" },
+      { id: "pump", reason: "too_large", topic: "db/pump/x" },
+      { id: "pump", reason: "topic_too_long" },
     ]);
     for (const reason of ["no_name", "no_device", "too_large", "topic_too_long"]) {
       expect([reason, await dropped(reason)]).toEqual([reason, 1]);

@@ -2,6 +2,7 @@ import type { mesh } from "@devmesh/contracts/mesh";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Clients } from "@devmesh/service-kit/implementation";
 import type { Background } from "./background.ts";
+import type { Diagnostics } from "./diagnostics/diagnostics.ts";
 import type { BrokerConnections } from "./presence/broker-connections.ts";
 import type { DeviceEventPublisher } from "./registry/device-events.ts";
 import type { Presence } from "./registry/device-view.ts";
@@ -18,6 +19,7 @@ export interface DevicesOptions {
   readonly connections: BrokerConnections;
   readonly presence: Presence;
   readonly events: DeviceEventPublisher;
+  readonly diagnostics: Diagnostics;
   readonly background: Background;
   readonly clock: Clock;
 }

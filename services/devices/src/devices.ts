@@ -14,7 +14,7 @@ import { describeDelta } from "./shadow/describe-shadow.ts";
 
 /** The registry's use cases. Resumes in the background what a crash left half-done. */
 export function createDevices(options: DevicesOptions): Implementation<typeof devices> {
-  const { store, keys, presence, connections } = options;
+  const { store, keys, presence, connections, diagnostics } = options;
   const creation = createDeviceCreation(options);
   const deletion = createDeviceDeletion(options);
   const rotation = createTokenRotation(options);
@@ -58,6 +58,18 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
     async readPresence({ id }, ctx) {
       if (!(await store.has(id, ctx.signal))) return ctx.fail("device_not_found");
       return { online: presence.isOnline(id) };
+    },
+
+    async readDiagnostics({ id }, ctx) {
+      const device = await store.find(id, ctx.signal);
+      if (device === null) return ctx.fail("device_not_found");
+      return diagnostics.ofDevice(id, device.created_at);
+    },
+
+    async listUnknownDevices(_input, ctx) {
+      const tried = diagnostics.ofUnknown();
+      const exist = await Promise.all(tried.map(({ id }) => store.has(id, ctx.signal)));
+      return tried.filter((_, at) => !exist[at]);
     },
 
     async readConnections({ id }, ctx) {

@@ -1,12 +1,19 @@
+import { dataEvents } from "@devmesh/contracts/data";
+import { deviceEvents } from "@devmesh/contracts/devices";
+import { keyEvents } from "@devmesh/contracts/keys";
 import type { mesh } from "@devmesh/contracts/mesh";
+import type { DiagnosisReports } from "@devmesh/contracts/model/diagnostics";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
-import { subscribe } from "@devmesh/service-kit/events";
+import type { Bus } from "@devmesh/service-kit/bus";
+import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events";
 import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
 import type { StartService } from "@devmesh/service-kit/run-service";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { parseStoreUrl } from "@devmesh/store/store-url";
+import type { z } from "zod";
 import { Background } from "./background.ts";
 import { createDevices } from "./devices.ts";
+import { createDiagnostics, type Diagnostics } from "./diagnostics/diagnostics.ts";
 import type { DevicesEnv } from "./env.ts";
 import { createBrokerConnections } from "./presence/broker-connections.ts";
 import { startThrottling } from "./presence/device-throttle.ts";
@@ -24,9 +31,10 @@ export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async
   const store = await openDeviceStore(env.STORE_URL, signal);
   const background = new Background({ clock, signal, log });
   const connections = createBrokerConnections(bus);
-  const presence = await watchPresence({ store, connections, publisher, background, clock });
-  registerPresenceMetrics(metrics.registry, presence);
   const events = createDeviceEventPublisher(publisher, clock);
+  const diagnostics = createDiagnostics({ events, background, clock });
+  const presence = await watchPresence({ store, connections, publisher, diagnostics, background, clock });
+  registerPresenceMetrics(metrics.registry, presence);
   const throttle = startThrottling({
     connections,
     events,
@@ -42,6 +50,7 @@ export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async
     { hoarding: ({ id }) => throttle(id, "storage") },
     { mode: "one" },
   );
+  const diagnosing = followDiagnostics(bus, diagnostics);
   const implementation = createDevices({
     store,
     keys: clients.keys,
@@ -50,6 +59,7 @@ export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async
     connections,
     presence,
     events,
+    diagnostics,
     background,
     clock,
   });
@@ -57,7 +67,7 @@ export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async
     implementation: mapStoreErrors(implementation, isStoreUnavailable),
     ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
     async stop() {
-      await hoarding.stop();
+      await Promise.all([hoarding.stop(), diagnosing.stop()]);
       await presence.stop().catch((error: unknown) => {
         log.warn({ err: error }, "the last changes of presence were not stored");
       });
@@ -66,6 +76,26 @@ export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async
     close: () => store.close(),
   };
 };
+
+/** Records what services report of devices, in every replica, so that each can answer. */
+function followDiagnostics(bus: Bus, diagnostics: Diagnostics): ActiveSubscription {
+  const record = ({ reports }: z.output<typeof DiagnosisReports>) => diagnostics.record(reports);
+  const each = { mode: "each" } as const;
+  const sources = [keyEvents, rpcEvents, dataEvents].map((events) =>
+    subscribe(bus, { events, names: ["diagnostics"] }, { diagnostics: record }, each),
+  );
+  const throttled = subscribe(
+    bus,
+    { events: deviceEvents, names: ["throttled"] },
+    { throttled: (event) => diagnostics.throttled(event) },
+    each,
+  );
+  return {
+    async stop() {
+      await Promise.all([...sources, throttled].map((source) => source.stop()));
+    },
+  };
+}
 
 /** The store that `STORE_URL` names. Rejects with one clear sentence when it cannot be opened. */
 export async function openDeviceStore(storeUrl: string, signal: AbortSignal): Promise<DeviceStore> {

@@ -25,6 +25,7 @@ function replicas(store: DeviceStore) {
     created: async () => undefined,
     deleted: async () => undefined,
     throttled: async () => undefined,
+    diagnosed: async () => undefined,
     updated: async (device: { shadow: { version: number } }) => void published.push(device.shadow.version),
   };
   const presence = { isOnline: () => false, lastSeen: () => null };

@@ -22,6 +22,7 @@ describe("the meter of what devices send", () => {
     serverId,
     connectionId,
     mqttClientId: deviceId,
+    address: "10.0.0.1",
     ageMs: 1,
     received: { messages, bytes },
   });

@@ -21,6 +21,7 @@ import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { Background } from "../src/background.ts";
 import { createDevices } from "../src/devices.ts";
+import { createDiagnostics, type Diagnostics } from "../src/diagnostics/diagnostics.ts";
 import { watchPresence } from "../src/presence/presence-watch.ts";
 import { createDeviceEventPublisher } from "../src/registry/device-events.ts";
 import { openDeviceStore } from "../src/start-devices.ts";
@@ -39,6 +40,7 @@ interface ReceivedEvent {
 /** The service in one life of its process: from a start to a stop or a crash. */
 export interface ServiceLife {
   readonly store: DeviceStore;
+  readonly diagnostics: Diagnostics;
   /** Ends at once: what runs is abandoned, nothing is tidied up but the hold on the store's file. */
   crash(): Promise<void>;
 }
@@ -109,7 +111,16 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
       const connections = broker.forOneLife();
       const background = new Background({ clock, signal: stopping.signal, log });
       const publisher = await createPublisher(bus, deviceEvents);
-      const presence = await watchPresence({ store, connections, publisher, background, clock });
+      const events = createDeviceEventPublisher(publisher, clock);
+      const diagnostics = createDiagnostics({ events, background, clock });
+      const presence = await watchPresence({
+        store,
+        connections,
+        publisher,
+        diagnostics,
+        background,
+        clock,
+      });
       const [toKeys, toData, toRpcBridge] = declaration.devices.calls;
       const implementation = createDevices({
         store,
@@ -118,7 +129,8 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
         rpcBridge: createClient(bus, toRpcBridge),
         connections,
         presence,
-        events: createDeviceEventPublisher(publisher, clock),
+        events,
+        diagnostics,
         background,
         clock,
       });
@@ -126,6 +138,7 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
       await bus.flush();
       const life: ServiceLife = {
         store,
+        diagnostics,
         async crash() {
           if (!lives.delete(life)) return;
           stopping.abort(new Error("crashed"));

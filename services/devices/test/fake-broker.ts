@@ -1,4 +1,4 @@
-import type { DeviceConnections } from "@devmesh/device-broker/connections";
+import type { DeviceConnectionEvent, DeviceConnections } from "@devmesh/device-broker/connections";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type {
   BrokerConnections,
@@ -47,6 +47,7 @@ export class FakeBroker implements BrokerConnections {
       .map(({ connection, mqttClientId, acceptedMs }) => ({
         ...connection,
         mqttClientId,
+        address: "10.0.0.1",
         ageMs: this.#clock.monotonicMs() - acceptedMs,
         received: { messages: 0, bytes: 0 },
       }));
@@ -79,13 +80,23 @@ export class FakeBroker implements BrokerConnections {
     const connectionId = ++this.#numbers;
     const connection = { deviceId, serverId, connectionId };
     this.#open.set(connectionId, { connection, mqttClientId: `${deviceId}:${connectionId}`, acceptedMs });
-    if (published) for (const listener of this.#listeners) listener.connected(connection);
+    if (published) {
+      const event = this.#event(connection, `${deviceId}:${connectionId}`, null);
+      for (const listener of this.#listeners) listener.connected(event);
+    }
     return connection;
   }
 
-  leave(connection: ConnectionKey, { published = true } = {}): void {
-    if (!this.#open.delete(connection.connectionId) || !published) return;
-    for (const listener of this.#listeners) listener.disconnected(connection);
+  leave(connection: ConnectionKey, { published = true, reason = "client_closed" } = {}): void {
+    const open = this.#open.get(connection.connectionId);
+    if (open === undefined) return;
+    this.#open.delete(connection.connectionId);
+    const event = this.#event(connection, open.mqttClientId, reason);
+    if (published) for (const listener of this.#listeners) listener.disconnected(event);
+  }
+
+  #event(connection: ConnectionKey, mqttClientId: string, reason: string | null): DeviceConnectionEvent {
+    return { ...connection, mqttClientId, address: "10.0.0.1", at: this.#clock.now(), reason };
   }
 
   /** The broker as one process of the service sees it; `end` when that has died: it gets no more events. */

@@ -62,6 +62,18 @@ export interface Fakes {
   reset(): void;
 }
 
+/** A refused login of the device `pump`. */
+export const diagnosis = {
+  name: "login_refused",
+  reason: "wrong_password",
+  address: "10.0.0.7",
+  client_id: "pump",
+  topic: null,
+  count: 2,
+  first_at: at,
+  last_at: at,
+} as const;
+
 function firstImplementations() {
   const keyImplementation: Fake<typeof keys> = fakeContract(keys, {
     verify: async ({ key }, context) => {
@@ -113,6 +125,12 @@ function firstImplementations() {
     patchDevice: async ({ id }, context) =>
       id === "pump" ? { etag: '"8"', device: fakeDevice(id) as never } : context.fail("device_not_found"),
     deleteDevice: async () => ({}),
+    readDiagnostics: async ({ id }, context) =>
+      id === "pump" ? [diagnosis] : context.fail("device_not_found"),
+    listUnknownDevices: async () => {
+      const { name: _, topic: __, ...login } = diagnosis;
+      return [{ ...login, id: "pmup", reason: "unknown_device" }];
+    },
     readCredentials: async () => ({ token: secrets.device, public_key: secrets.public_key }),
     rotateToken: async () => ({ token: secrets.device }),
     rotatePublicKey: async () => ({ public_key: secrets.public_key }),

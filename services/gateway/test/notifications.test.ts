@@ -1,7 +1,7 @@
 import { fakeDevice } from "@devmesh/testkit/fakes";
 import { openEventStream, openWebSocket } from "@devmesh/testkit/notification-client";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { record, secrets } from "./fakes.ts";
+import { diagnosis, record, secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
@@ -51,6 +51,19 @@ describe("the notification stream of a master key", () => {
     expect(events.ids.slice(1)).toEqual(frames.map(({ seq }) => String(seq)));
     websocket.leave();
     events.leave();
+  });
+
+  test("has a diagnosis under its own name, also of an id that is no device", async () => {
+    const live = await openWebSocket(mesh.url, notify, { key: secrets.master });
+    await mesh.deviceEvents.diagnosed({ id: "pump", timestamp: at, ...diagnosis });
+    await mesh.deviceEvents.diagnosed({ id: "pmup", timestamp: at, ...diagnosis, reason: "unknown_device" });
+    const { name, ...data } = diagnosis;
+    expect(await live.heard(2)).toMatchObject([
+      { id: "pump", name, timestamp: at, data },
+      { id: "pmup", name, data: { ...data, reason: "unknown_device" } },
+    ]);
+    expect(live.frames[0]?.data).toEqual(data);
+    live.leave();
   });
 
   test("begins behind `after`, or behind the header `Last-Event-ID`", async () => {

@@ -4,6 +4,7 @@ import type { mesh } from "@devmesh/contracts/mesh";
 import { answerAuthCallout } from "@devmesh/device-broker/auth-callout";
 import { loginTimeoutMs } from "@devmesh/device-broker/broker-config";
 import { awaitDeviceStore } from "@devmesh/device-broker/device-store-check";
+import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import { subscribe } from "@devmesh/service-kit/events";
 import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
 import { createProducer } from "@devmesh/service-kit/queue-producer";
@@ -96,7 +97,13 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
       perDevice: env.LOGIN_FAILURES_PER_DEVICE_MINUTE,
       perAddress: env.LOGIN_FAILURES_PER_ADDRESS_MINUTE,
     });
-    const decide = createMqttLogin({ credentials: store.credentials, throttle, ingestion, clock });
+    const decide = createMqttLogin({
+      credentials: store.credentials,
+      throttle,
+      ingestion,
+      clock,
+      report: createDiagnosisReporter({ clock, publish: publisher.live.diagnostics }),
+    });
     const logins = answerAuthCallout(bus, { issuerSeed: env.AUTH_ISSUER_SEED }, (request) =>
       decide(request, AbortSignal.timeout(decisionTimeoutMs)),
     );

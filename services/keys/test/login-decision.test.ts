@@ -1,3 +1,4 @@
+import type { Finding } from "@devmesh/device-broker/diagnosis-reporter";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
 import { createSecret, digestSecret } from "../src/api-keys/secret.ts";
@@ -19,7 +20,15 @@ async function world({ random = () => 0, ask = async () => ({}) }: WorldOptions 
   const store = openSqliteKeyStore(":memory:");
   const throttle = createLoginThrottle(clock, { perDevice: 10, perAddress: 100 });
   const ingestion = createIngestionCheck(ask);
-  const decide = createMqttLogin({ credentials: store.credentials, throttle, ingestion, clock, random });
+  const reported: Finding[] = [];
+  const decide = createMqttLogin({
+    credentials: store.credentials,
+    throttle,
+    ingestion,
+    clock,
+    report: (finding) => reported.push(finding),
+    random,
+  });
   const token = createSecret("device");
   const secret = (text: string) => ({ digest: digestSecret(text), sealed: new Uint8Array(1) });
   await store.credentials.issue(
@@ -38,13 +47,14 @@ async function world({ random = () => 0, ask = async () => ({}) }: WorldOptions 
     store,
     ingestion,
     throttle,
+    reported,
     attempt: (change: Partial<MqttLogin> = {}) => decide({ ...right, ...change }, signal),
     [Symbol.asyncDispose]: () => store.close(),
   };
 }
 
 const throttled = { deny: "throttled" };
-const wrong = { deny: "bad_credentials" };
+const wrong = { deny: "wrong_password" };
 
 describe("an admission", () => {
   test("ends after 22 to 24 hours", async () => {
@@ -143,7 +153,7 @@ describe("the throttle", () => {
   test("counts a foreign client id with a right password as a failure", async () => {
     await using at = await world();
     for (let count = 0; count < 10; count++) {
-      expect(await at.attempt({ mqttClientId: "other" })).toEqual({ deny: "foreign_client_id" });
+      expect(await at.attempt({ mqttClientId: "other" })).toEqual({ deny: "wrong_client_id" });
     }
     expect(await at.attempt({ password: "x" })).toEqual(throttled);
   });
@@ -182,4 +192,39 @@ test("a device that is refused for a while is not let in with its right password
   expect(await at.attempt()).toEqual(throttled);
   await at.clock.advance(1);
   expect(await at.attempt()).toHaveProperty("allow");
+});
+
+describe("a refusal is reported", () => {
+  test("with its reason, address, client id and whether there is such a device", async () => {
+    await using at = await world();
+    await at.attempt();
+    await at.attempt({ password: "x" });
+    await at.attempt({ mqttClientId: "other" });
+    await at.attempt({ user: "ghost", mqttClientId: "ghost" });
+    await at.attempt({ user: "no/id", mqttClientId: "" });
+    at.throttle.refuse("d", 10_000);
+    await at.attempt();
+    const here = { name: "login_refused", address: "10.0.0.1" } as const;
+    expect(at.reported).toEqual([
+      { ...here, id: "d", reason: "wrong_password", client_id: "d", registered: true },
+      { ...here, id: "d", reason: "wrong_client_id", client_id: "other", registered: true },
+      { ...here, id: "ghost", reason: "unknown_device", client_id: "ghost", registered: false },
+      { ...here, id: "no/id", reason: "bad_user_name", client_id: "", registered: false },
+      { ...here, id: "d", reason: "throttled", client_id: "d", registered: true },
+    ]);
+  });
+
+  test("with what is wrong with a login that is throttled, since a right one would be admitted", async () => {
+    await using at = await world();
+    for (let count = 0; count < 11; count++) await at.attempt({ password: "x" });
+    expect(await at.attempt({ password: "x" })).toEqual(throttled);
+    expect(at.reported.at(-1)).toMatchObject({ reason: "wrong_password" });
+  });
+
+  test("without a password", async () => {
+    await using at = await world();
+    const password = createSecret("device");
+    await at.attempt({ password });
+    expect(JSON.stringify(at.reported)).not.toContain(password);
+  });
 });

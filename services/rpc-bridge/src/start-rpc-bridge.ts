@@ -1,5 +1,6 @@
 import type { mesh } from "@devmesh/contracts/mesh";
 import { watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
+import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import { deviceBacklog, provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { StartService } from "@devmesh/service-kit/run-service";
@@ -74,12 +75,14 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
   const canaryLink = openMqttLink({ ...common, login, clientId: `_rpc-bridge-${replica}-canary` });
   const deltas = createDeltaPublisher({ ...common, devices, link: mqttLink });
   const shadows = createDeviceShadows({ clock, log, devices, link: deviceLink });
+  const report = createDiagnosisReporter({ clock, publish: publisher.live.diagnostics });
   const messages = createDeviceMessages({
     clock,
     log,
     shadows,
     publisher,
     metrics,
+    report,
     perSecond: env.DEVICE_MESSAGE_RATE,
   });
   const storage = createBrokerStorage({
@@ -125,6 +128,7 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
     endSessions,
     keptHours: env.KEPT_SESSION_HOURS,
     metrics,
+    report,
   });
 
   const deviceEvents = handleDeviceEvents({ bus, deltas, endCallsIfGone });

@@ -94,6 +94,7 @@ test("a kept session ends when its client has been away for longer than the sett
     endSessions: createEndSessions(mesh.brokerLogin),
     keptHours: 2,
     metrics: createBridgeMetrics(registry, () => 0),
+    report: () => undefined,
     clock: { ...systemClock, now: () => new Date(Date.now() + aheadMs) },
     log: createLogger({ service: "test", level: "silent" }),
     signal: ofThisTest.signal,

@@ -19,6 +19,7 @@ export const customerChanges = ["invited", "confirmed", "updated", "deleted"] as
  * |---|---|---|
  * | `online`, `offline`, `deleted` | device | `{}` |
  * | `throttled` | device | {@link Throttling} |
+ * | each of `diagnosisFrames` | device, or an id that a client tried | a `Diagnosis` without its name |
  * | `created`, `updated` | device | the device, as the caller's GET gives it |
  * | `rpc.in.<function>` | device | the parameters of a call that was sent to the device; null for none |
  * | `rpc.out.<name>` | device | what the device published on `ID/event/<name>` |

@@ -15,6 +15,7 @@ import {
   RotatedToken,
 } from "../model/device.ts";
 import { DeviceId } from "../model/device-id.ts";
+import { Diagnosis, UnknownDevice } from "../model/diagnostics.ts";
 import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
 import { checkShadowOf } from "../model/shadow-structure.ts";
@@ -105,6 +106,25 @@ export const masterKey = defineRoutes({
     ...ofDevice,
     answers: { 204: nothing },
     calls: [{ contract: devices, methods: ["deleteDevice"] }],
+  },
+  readDiagnostics: {
+    ...get("/devices/:id/diagnostics"),
+    ...tagged("Devices"),
+    summary: "See why a device does not connect",
+    description: `Refused logins, connections and their ends, refused publications and exceeded limits of the device, newest first: the
+last 50. They are in memory only and begin when the service \`devices\` starts.`,
+    ...ofDevice,
+    answers: { 200: { description: "What happened.", json: z.array(Diagnosis) } },
+    calls: [{ contract: devices, methods: ["readDiagnostics"] }],
+  },
+  listUnknownDevices: {
+    ...get("/unknown_devices"),
+    ...tagged("Devices"),
+    summary: "List logins of ids that are no device",
+    description:
+      "The last 50 refused logins under user names that are no device, newest first; equal ones are one.",
+    answers: { 200: { description: "What was tried.", json: z.array(UnknownDevice) } },
+    calls: [{ contract: devices, methods: ["listUnknownDevices"] }],
   },
   readCredentials: {
     ...get("/devices/:id/credentials"),

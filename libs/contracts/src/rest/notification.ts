@@ -48,7 +48,7 @@ export const notificationStream = defineRoutes({
       .extend({
         device: DeviceId.optional().meta({
           description:
-            "Only frames of this device, and `gap`; silent while there is none of that id. Not together with `account=1`.",
+            "Only frames of this device, and `gap`; while there is none of that id, only refused logins. Not together with `account=1`.",
         }),
         account: flag("`1`: also `keys` and `customers` frames."),
       })

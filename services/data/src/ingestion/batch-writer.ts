@@ -1,3 +1,5 @@
+import { DeviceId } from "@devmesh/contracts/model/device-id";
+import type { ReportDiagnosis } from "@devmesh/device-broker/diagnosis-reporter";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
@@ -10,6 +12,7 @@ import { checkMessage, type IncomingMessage } from "./message-check.ts";
 export interface BatchWriterOptions {
   readonly store: DataStore;
   readonly metrics: DataMetrics;
+  readonly report: ReportDiagnosis;
   readonly log: Logger;
   readonly clock: Clock;
   /** Gets each batch that was stored. */
@@ -29,7 +32,7 @@ const dropsPerLogLine = 1_000;
 const retriedWithinMs = 30_000;
 
 /** Writes one batch at a time. */
-export function createBatchWriter({ store, metrics, log, clock, feed }: BatchWriterOptions) {
+export function createBatchWriter({ store, metrics, report, log, clock, feed }: BatchWriterOptions) {
   const drops = new Map<DropReason, number>();
   /** When the store last failed, in monotonic milliseconds; null after a success. */
   let failedAt: number | null = null;
@@ -44,6 +47,12 @@ export function createBatchWriter({ store, metrics, log, clock, feed }: BatchWri
     const lines = (dropped: number) => Math.ceil(dropped / dropsPerLogLine);
     if (lines(before) === lines(before + messages)) return;
     log.warn({ reason, dropped: before + messages, ...detail }, "messages of devices were dropped");
+  }
+
+  function reportRefused(topicLevels: readonly string[], reason: DropReason): void {
+    const id = DeviceId.safeParse(topicLevels[1]);
+    if (id.success)
+      report({ id: id.data, name: "publication_refused", reason, topic: topicLevels.join("/") });
   }
 
   async function append(messages: readonly DataMessage[]): Promise<void> {
@@ -68,6 +77,7 @@ export function createBatchWriter({ store, metrics, log, clock, feed }: BatchWri
     const [only] = messages;
     if (messages.length === 1 && only !== undefined) {
       drop("refused_by_store", 1, { device_id: only.deviceId, topic: only.topic, err: cause });
+      reportRefused(only.topic.split("/"), "refused_by_store");
       return;
     }
     for (const message of messages) await append([message]);
@@ -77,9 +87,10 @@ export function createBatchWriter({ store, metrics, log, clock, feed }: BatchWri
     const storable: DataMessage[] = [];
     for (const message of batch) {
       const checked = checkMessage(message);
-      if (typeof checked === "string")
+      if (typeof checked === "string") {
         drop(checked, 1, { topic: message.topicLevels.join("/").slice(0, 200) });
-      else storable.push(checked);
+        reportRefused(message.topicLevels, checked);
+      } else storable.push(checked);
     }
     try {
       await append(storable);

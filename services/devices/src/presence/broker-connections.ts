@@ -3,6 +3,7 @@ import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import {
   closeDeviceConnection,
   type DeviceConnection,
+  type DeviceConnectionEvent,
   type DeviceConnections,
   listDeviceConnections,
   watchDeviceConnections,
@@ -16,9 +17,9 @@ export type ConnectionKey = Pick<DeviceConnection, "deviceId" | "serverId" | "co
 
 /** Handlers for connections as they open and end. They must not throw. */
 export interface ConnectionListener {
-  connected(connection: ConnectionKey): void;
+  connected(connection: DeviceConnectionEvent): void;
   /** May come before the connection's `connected`; never comes for a killed server. */
-  disconnected(connection: ConnectionKey): void;
+  disconnected(connection: DeviceConnectionEvent): void;
   /** Earlier changes may have been missed. */
   missed(): void;
 }

@@ -5,6 +5,7 @@ import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import { metricsOn } from "@devmesh/service-kit/metrics";
 import type { Registry } from "prom-client";
 import type { DevicesOptions } from "../devices-options.ts";
+import type { Diagnostics } from "../diagnostics/diagnostics.ts";
 import type { Presence } from "../registry/device-view.ts";
 import type { PresenceReport } from "../store/device-store.ts";
 import type { ConnectionKey } from "./broker-connections.ts";
@@ -13,6 +14,8 @@ import { type PresenceChange, PresenceSets } from "./presence.ts";
 interface PresenceWatchOptions
   extends Pick<DevicesOptions, "store" | "connections" | "background" | "clock"> {
   readonly publisher: Publisher<typeof deviceEvents>;
+  /** Gets each connection, too. */
+  readonly diagnostics: Pick<Diagnostics, "connected" | "disconnected">;
 }
 
 /** How often all servers are asked for their connections, in milliseconds. */
@@ -94,11 +97,15 @@ class Watch implements PresenceWatch {
   }
 
   async start(): Promise<void> {
-    const { background, clock, connections } = this.#options;
+    const { background, clock, connections, diagnostics } = this.#options;
     // Subscribed before the first listing: nothing in between is lost.
     this.#unfollow = connections.follow({
-      connected: (connection) => this.#connected(connection),
+      connected: (connection) => {
+        diagnostics.connected(connection);
+        this.#connected(connection);
+      },
       disconnected: (connection) => {
+        diagnostics.disconnected(connection);
         this.#sets.disconnected(connection, this.#now());
         this.#awaitDue();
       },
@@ -168,11 +175,17 @@ class Watch implements PresenceWatch {
 
   /** Returns how many known connections were not listed but may still exist. */
   async #list(): Promise<number> {
-    const { background, connections } = this.#options;
+    const { background, connections, diagnostics, clock } = this.#options;
     const [listed, begun] = await background.retry("listing connections", callTimeoutMs, async (call) => {
       const begun = this.#sets.beginListing();
       return [await connections.list(call), begun] as const;
     });
+    if (this.#lastListedAt === 0) {
+      // Diagnostics begin with this process: the address of a connected device must not be missing.
+      const wallClock = clock.now().getTime();
+      for (const connection of listed.connections)
+        diagnostics.connected({ ...connection, at: new Date(wallClock - connection.ageMs), reason: null });
+    }
     const now = this.#now();
     const { changes, missing } = this.#sets.reconcile(listed, begun, now, this.#lastListedAt);
     this.#lastListedAt = now;

@@ -1,5 +1,6 @@
 import type { deviceEvents } from "@devmesh/contracts/devices";
 import type { Device } from "@devmesh/contracts/model/device";
+import type { Diagnosis, diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
 import type { Throttling } from "@devmesh/contracts/model/notification";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/context";
@@ -19,6 +20,16 @@ export function createDeviceEventPublisher(publisher: Publisher<typeof deviceEve
       bestEffort.updated({ ...about(device.id), device }, { call }),
     throttled: (id: string, throttling: z.infer<typeof Throttling>, call: CallContext) =>
       bestEffort.throttled({ ...about(id), ...throttling }, { call }),
+    /** `timestamp`: when it happened; every replica publishes it, and the stream keeps one. */
+    diagnosed(
+      id: string,
+      diagnosis: Diagnosis & { readonly name: (typeof diagnosisFrames)[number] },
+      timestamp: string,
+      call: CallContext,
+    ) {
+      const dedupeId = `diagnosed/${id}/${diagnosis.name}/${diagnosis.reason}/${timestamp}`;
+      return bestEffort.diagnosed({ id, timestamp, ...diagnosis }, { dedupeId, call });
+    },
     /** The stream keeps one of the events with the same `dedupeId`. */
     deleted: (id: string, dedupeId: string, call: CallContext) =>
       bestEffort.deleted(about(id), { dedupeId, call }),

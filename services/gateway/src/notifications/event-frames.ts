@@ -23,6 +23,7 @@ const readers: ReadonlyMap<string, ReadEvent> = new Map([
     updated: ({ device }) => ["updated", device as Json],
     deleted: () => ["deleted", {}],
     throttled: ({ why, refused_ms }) => ["throttled", { why, refused_ms }],
+    diagnosed: ({ id: _, timestamp: __, name, ...diagnosis }) => [name, diagnosis],
   }),
   ...readersOf(rpcEvents, {
     rpc_in: ({ func, params = null }) => [`rpc.in.${func}`, params],

@@ -68,6 +68,11 @@ export function masterKeyHandlers(
       return noContent;
     },
 
+    readDiagnostics: async ({ params, call }) =>
+      json(await devices.bytes.readDiagnostics({ id: params.id }, call)),
+
+    listUnknownDevices: async ({ call }) => json(await devices.bytes.listUnknownDevices({}, call)),
+
     readCredentials: async ({ params, call }) =>
       json(await devices.bytes.readCredentials({ id: params.id }, call)),
 

@@ -2,7 +2,9 @@ import { timingSafeEqual } from "node:crypto";
 import { maxLoginMs } from "@devmesh/contracts/keys";
 import { keyPrefixes, secretPattern } from "@devmesh/contracts/model/api-key";
 import { DeviceId } from "@devmesh/contracts/model/device-id";
+import type { loginRefusals } from "@devmesh/contracts/model/diagnostics";
 import type { LoginDecision, LoginRequest } from "@devmesh/device-broker/auth-callout";
+import type { ReportDiagnosis } from "@devmesh/device-broker/diagnosis-reporter";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { digestSecret } from "../api-keys/secret.ts";
@@ -21,17 +23,24 @@ const clientRenewalMs = 24 * hourMs;
 /** What is checked of a login. */
 export type MqttLogin = Omit<LoginRequest, "serverId" | "connectionId">;
 
-/** Why a login was refused; for the broker's log, the client does not see it. */
-type LoginRefusal =
-  | "not_mqtt"
-  | "throttled"
-  | "bad_user_name"
-  | "bad_credentials"
-  | "foreign_client_id"
-  | "too_many_client_ids"
-  | "ingestion_not_ready"
-  | "store_unavailable"
-  | "timed_out";
+/** Why a login was refused; for the broker's log and for diagnostics, the client does not see it. */
+type LoginRefusal = (typeof loginRefusals)[number];
+
+/** Whether the user name is a device; null: not known. */
+type Registered = boolean | null;
+
+/** Answers the broker and reports the refusal. */
+type Refuse = (refusal: LoginRefusal, registered: Registered) => LoginDecision;
+
+/** A login that may succeed, and the ways to refuse it. */
+interface Attempt {
+  readonly login: MqttLogin;
+  readonly deviceId: string;
+  readonly refuse: Refuse;
+  /** Refuses and counts the failure for the throttle. */
+  readonly failed: Refuse;
+  readonly signal: AbortSignal;
+}
 
 /** Decides a login; rejects only when the store fails and is not just unavailable. */
 export type DecideMqttLogin = (login: MqttLogin, signal: AbortSignal) => Promise<LoginDecision>;
@@ -42,6 +51,7 @@ export interface MqttLoginOptions {
   readonly throttle: LoginThrottle;
   readonly ingestion: IngestionCheck;
   readonly clock: Clock;
+  readonly report: ReportDiagnosis;
   /** From 0 up to 1; for the jitter. */
   readonly random?: () => number;
 }
@@ -51,28 +61,41 @@ export interface MqttLoginOptions {
  * one of its own, since the broker keys sessions by client id alone. Each login is checked against the store.
  */
 export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
-  const { credentials, throttle, ingestion, clock, random = Math.random } = options;
+  const { credentials, throttle, ingestion, clock, report, random = Math.random } = options;
   const queue = createLoginQueue();
 
   return async (login, signal) => {
-    if (!login.isMqtt) return refuse("not_mqtt");
+    if (!login.isMqtt) return { deny: "not_mqtt" };
     const deviceId = parseUserName(login.user);
-    const throttled = !throttle.admits(deviceId, login.remoteAddress);
-    const failed = (refusal: LoginRefusal) => {
-      if (throttled) return refuse("throttled");
-      throttle.recordFailure(deviceId, login.remoteAddress);
-      return refuse(refusal);
+    const refuse: Refuse = (reason, registered) => {
+      report({
+        id: deviceId ?? login.user,
+        name: "login_refused",
+        reason,
+        registered,
+        address: login.remoteAddress,
+        client_id: login.mqttClientId,
+      });
+      return { deny: reason };
     };
-    if (deviceId === null) return failed("bad_user_name");
-    if (throttle.isRefused(deviceId)) return refuse("throttled");
+    const throttled = !throttle.admits(deviceId, login.remoteAddress);
+    const failed: Refuse = (refusal, registered) => {
+      const decision = refuse(refusal, registered);
+      // Only in the broker's log: a right password would be admitted, so diagnostics name what is wrong.
+      if (throttled) return { deny: "throttled" };
+      throttle.recordFailure(deviceId, login.remoteAddress);
+      return decision;
+    };
+    if (deviceId === null) return failed("bad_user_name", false);
+    if (throttle.isRefused(deviceId)) return refuse("throttled", true);
     const leave = await queue.enter(throttled);
-    if (leave === null) return refuse("throttled");
+    if (leave === null) return refuse("throttled", null);
     try {
-      return await decide(login, deviceId, failed, signal);
+      return await decide({ login, deviceId, refuse, failed, signal });
     } catch (error) {
       // Neither counts as a failed login: the device may try again at once.
-      if (signal.aborted) return refuse("timed_out");
-      if (isStoreUnavailable(error)) return refuse("store_unavailable");
+      if (signal.aborted) return refuse("timed_out", null);
+      if (isStoreUnavailable(error)) return refuse("store_unavailable", null);
       throw error;
     } finally {
       leave();
@@ -80,26 +103,22 @@ export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
   };
 
   /** Checks the password first, so that a right one is admitted whatever failed before it. */
-  async function decide(
-    login: MqttLogin,
-    deviceId: string,
-    failed: (refusal: LoginRefusal) => LoginDecision,
-    signal: AbortSignal,
-  ): Promise<LoginDecision> {
+  async function decide({ login, deviceId, refuse, failed, signal }: Attempt): Promise<LoginDecision> {
     const stored = await credentials.findLogin(deviceId, login.mqttClientId, signal);
-    if (!isToken(login.password, stored)) return failed("bad_credentials");
+    if (stored === null) return failed("unknown_device", false);
+    if (!isToken(login.password, stored)) return failed("wrong_password", true);
     const origin = originOfClientId(login.mqttClientId, deviceId);
-    if (origin === "foreign") return failed("foreign_client_id");
+    if (origin === "foreign") return failed("wrong_client_id", true);
     // An id of the form that the broker generates may also be the id of another device.
     if (origin === "generated" && (await credentials.isKnown(login.mqttClientId, signal)))
-      return failed("foreign_client_id");
-    if (!(await ingestion.passes())) return refuse("ingestion_not_ready");
+      return failed("wrong_client_id", true);
+    if (!(await ingestion.passes())) return refuse("ingestion_not_ready", true);
 
     const now = clock.now().getTime();
     if (stored.clientSeenAt === null || now - stored.clientSeenAt >= clientRenewalMs) {
       // No failure: it may come again in a second.
       if (stored.clientSeenAt === null && !throttle.admitsNewClientId(deviceId))
-        return refuse("too_many_client_ids");
+        return refuse("too_many_client_ids", true);
       // Before the admission: the deletion of the device must find the session of this client.
       const { epoch, tokenDigest } = stored;
       const client = {
@@ -110,7 +129,7 @@ export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
         at: now,
         generated: origin === "generated",
       };
-      if (!(await credentials.recordClient(client, signal))) return failed("bad_credentials");
+      if (!(await credentials.recordClient(client, signal))) return failed("wrong_password", true);
     }
     const expiresAt = new Date(now + maxLoginMs - random() * jitterMs);
     return { allow: { deviceId, ...mqttPermissions(deviceId), expiresAt } };
@@ -123,10 +142,9 @@ function parseUserName(userName: string): string | null {
   return parsed.success ? parsed.data : null;
 }
 
-/** Compares in constant time; a device without access fails like a wrong password. */
-function isToken(password: string, stored: StoredLogin | null): stored is StoredLogin {
-  if (stored === null || !secretPattern.test(password) || !password.startsWith(`${keyPrefixes.device}_`))
-    return false;
+/** Compares in constant time. */
+function isToken(password: string, stored: StoredLogin): boolean {
+  if (!secretPattern.test(password) || !password.startsWith(`${keyPrefixes.device}_`)) return false;
   return timingSafeEqual(digestSecret(password), stored.tokenDigest);
 }
 
@@ -137,8 +155,4 @@ function originOfClientId(clientId: string, deviceId: string): "own" | "generate
     return /^[A-Za-z0-9_:-]{1,64}$/.test(clientId.slice(deviceId.length + 1)) ? "own" : "foreign";
   }
   return /^[0-9A-Za-z]{22}$/.test(clientId) ? "generated" : "foreign";
-}
-
-function refuse(refusal: LoginRefusal): LoginDecision {
-  return { deny: refusal };
 }

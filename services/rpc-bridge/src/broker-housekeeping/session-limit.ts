@@ -1,4 +1,6 @@
 import { maxLoginMs } from "@devmesh/contracts/keys";
+import { maxAcknowledgedSubscriptions } from "@devmesh/device-broker/broker-config";
+import type { ReportDiagnosis } from "@devmesh/device-broker/diagnosis-reporter";
 import { readSession, readSessions, type SessionRecord } from "@devmesh/device-broker/persistent-sessions";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
@@ -16,6 +18,7 @@ interface SessionLimitOptions {
   /** Least lifetime of a session without a client, in hours. */
   readonly keptHours: number;
   readonly metrics: Pick<BridgeMetrics, "sessionsEnded">;
+  readonly report: ReportDiagnosis;
   readonly clock: Clock;
   readonly log: Logger;
   /** Ends it. */
@@ -56,7 +59,7 @@ export async function limitPersistentSessions(options: SessionLimitOptions): Pro
 
 /** Checks all sessions once; rejects when the broker cannot be asked for them. */
 export function createSessionCheck(options: SessionLimitOptions): () => Promise<void> {
-  const { bus, connectedClientIds, endSessions, keptHours, metrics, clock, log, signal } = options;
+  const { bus, connectedClientIds, endSessions, keptHours, metrics, report, clock, log, signal } = options;
   const expiryMs = maxLoginMs + keptHours * 3_600_000;
   const sessions = new Map<string, SessionRecord>();
   let nextSequence = 1;
@@ -71,12 +74,21 @@ export function createSessionCheck(options: SessionLimitOptions): () => Promise<
     for await (const record of readSessions(bus, nextSequence, signal)) {
       nextSequence = record.sequence + 1;
       note(record.clientId, record);
+      reportIfFull(record);
     }
   }
 
   function note(clientId: string, record: SessionRecord | null): void {
     if (record === null || record.clean) sessions.delete(clientId);
     else sessions.set(clientId, record);
+  }
+
+  /** The broker does not publish that it refuses a subscription, but the session of a refused one is full. */
+  function reportIfFull(record: SessionRecord): void {
+    const deviceId = deviceOfSession(record);
+    if (record.acknowledgedSubscriptions < maxAcknowledgedSubscriptions || !isDeviceId(deviceId)) return;
+    const reason = "acknowledged_subscriptions";
+    report({ id: deviceId, name: "subscription_limit", reason, client_id: record.clientId });
   }
 
   // A record is written at each login, and no login lasts longer than `maxLoginMs`.

@@ -1,5 +1,6 @@
 import type { Json } from "@devmesh/contracts/model/json";
 import type { rpcEvents } from "@devmesh/contracts/rpc-bridge";
+import type { ReportDiagnosis } from "@devmesh/device-broker/diagnosis-reporter";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
@@ -7,7 +8,7 @@ import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import { KeyedSlots } from "@devmesh/service-kit/keyed-slots";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
-import { type DeviceTopic, parseDeviceTopic } from "../device-topics.ts";
+import { type DeviceTopic, isDeviceId, parseDeviceTopic } from "../device-topics.ts";
 import { hasNumberOutOfRange, parseJsonPayload } from "../json-payload.ts";
 import type { BridgeMetrics } from "../metrics.ts";
 import { withRetries } from "../retry.ts";
@@ -39,6 +40,7 @@ export interface DeviceMessagesOptions {
   readonly shadows: DeviceShadows;
   readonly publisher: Publisher<typeof rpcEvents>;
   readonly metrics: Pick<BridgeMetrics, "messagesDropped">;
+  readonly report: ReportDiagnosis;
   /** Messages about its shadow, and as many events, of one device handled a second. */
   readonly perSecond: number;
   readonly clock: Clock;
@@ -76,7 +78,7 @@ const maxEventBytes = 256 * 1024;
 
 /** Handles the messages of each device in the order of their arrival. */
 export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMessages {
-  const { shadows, publisher, metrics, perSecond, clock, log } = options;
+  const { shadows, publisher, metrics, report, perSecond, clock, log } = options;
   const bucketOptions = { size: perSecond * burstSeconds, refill: perSecond, maxBuckets };
   // Filled by the times at which messages were sent: what waited in the broker while the mesh was away is allowed.
   const shadowBuckets = new TokenBuckets(bucketOptions);
@@ -90,27 +92,36 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
   function admit(message: TopicMessage): Admitted | null {
     const topic = parseDeviceTopic(message.topicLevels);
     if (topic === null) {
-      metrics.messagesDropped.inc({ why: "topic" });
+      drop(message, "topic");
       return null;
     }
     const buckets = topic.kind === "event" ? eventBuckets : shadowBuckets;
     const isAllowed = buckets.tryTake(topic.deviceId, message.timestamp.getTime());
-    if (!isAllowed) metrics.messagesDropped.inc({ why: "too_many" });
+    if (!isAllowed) drop(message, "too_many");
     if (topic.kind !== "event")
       return isAllowed || topic.kind === "shadow_update" ? { topic, isAllowed } : null;
-    const json = isAllowed ? readEvent(message.payload) : undefined;
+    const json = isAllowed ? readEvent(message) : undefined;
     return json === undefined ? null : { topic, isAllowed, json };
   }
 
-  function readEvent(payload: Uint8Array): Json | undefined {
-    if (payload.byteLength > maxEventBytes) {
-      metrics.messagesDropped.inc({ why: "too_large" });
+  function readEvent(message: TopicMessage): Json | undefined {
+    if (message.payload.byteLength > maxEventBytes) {
+      drop(message, "too_large");
       return undefined;
     }
-    const json = parseJsonPayload(payload);
+    const json = parseJsonPayload(message.payload);
     if (json !== undefined && !hasNumberOutOfRange(json)) return json;
-    metrics.messagesDropped.inc({ why: "not_json" });
+    drop(message, "not_json");
     return undefined;
+  }
+
+  /** Counts a message that the device should not have sent, and shows it in the device's diagnostics. */
+  function drop({ topicLevels }: TopicMessage, why: "topic" | "too_many" | "too_large" | "not_json"): void {
+    metrics.messagesDropped.inc({ why });
+    const [id = ""] = topicLevels;
+    if (!isDeviceId(id)) return;
+    const name = why === "too_many" ? "allowance_exceeded" : "publication_refused";
+    report({ id, name, reason: why, topic: topicLevels.join("/") });
   }
 
   async function handle(

@@ -1,0 +1,122 @@
+import type { Diagnosis, UnknownDevice } from "@devmesh/contracts/model/diagnostics";
+import { eventually } from "@devmesh/testkit/eventually";
+import type { TestMesh } from "@devmesh/testkit/mesh";
+import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { openWebSocket } from "@devmesh/testkit/notification-client";
+import { beforeAll, describe, expect, test } from "@jest/globals";
+import type { RestClient } from "../../src/rest-client.ts";
+import { asMaster, type EnrolledDevice, enrolDevice } from "../../src/tenant.ts";
+
+/** Why a device does not connect, as REST and the notification stream show it (api.md, Diagnostics). */
+export function diagnostics(shared: () => TestMesh): void {
+  describe("diagnostics", () => {
+    let mesh: TestMesh;
+    let master: RestClient;
+    beforeAll(() => {
+      mesh = shared();
+      master = asMaster(mesh);
+    });
+
+    const login = (id: string, token: string, clientId = id) =>
+      connectMqttDevice({ url: mesh.mqttUrl, id, token, clientId });
+    const historyOf = async (id: string): Promise<Diagnosis[]> =>
+      (await master.get(`devices/${id}/diagnostics`)).json;
+
+    /** The newest entry that has these members, once there is one. */
+    const entry = (id: string, members: Partial<Diagnosis>) =>
+      eventually(
+        async () =>
+          (await historyOf(id)).find((one) =>
+            Object.entries(members).every(([name, value]) => one[name as keyof Diagnosis] === value),
+          ),
+        { withinMs: 20_000 },
+      );
+
+    test("name why a login was refused, and from where, also in the notification stream", async () => {
+      const pump = await enrolDevice(mesh, "diagnosed");
+      const stream = await openWebSocket(mesh.url, "/api/v2/notify?device=diagnosed", {
+        key: mesh.masterKey,
+      });
+      expect(await historyOf(pump.id)).toEqual([]);
+      await expect(login(pump.id, `dt_${"0".repeat(32)}`)).rejects.toThrow();
+      const wrong = await entry(pump.id, { name: "login_refused", reason: "wrong_password" });
+      expect(wrong).toMatchObject({ address: "127.0.0.1", client_id: "diagnosed", topic: null });
+      await expect(login(pump.id, pump.token, "other")).rejects.toThrow();
+      await entry(pump.id, { name: "login_refused", reason: "wrong_client_id", client_id: "other" });
+      const { name: _, ...data } = wrong;
+      await eventually(() => stream.frames.some((frame) => frame.name === "login_refused"));
+      expect(stream.frames.find((frame) => frame.name === "login_refused")).toMatchObject({
+        id: "diagnosed",
+        data,
+      });
+      stream.leave();
+    });
+
+    test("show connections with their address, takeovers and ends", async () => {
+      const pump = await enrolDevice(mesh, "taken");
+      await using first = await pump.connect();
+      await using second = await pump.connect();
+      await first.closed();
+      await entry(pump.id, { name: "session_taken_over", client_id: "taken", address: "127.0.0.1" });
+      await entry(pump.id, { name: "connected", count: 2 });
+      await second.leave();
+      await entry(pump.id, { name: "disconnected", reason: "client_closed" });
+    });
+
+    test("show what services could not take of what the device published", async () => {
+      const pump = await enrolDevice(mesh, "talker");
+      await using device = await pump.connect();
+      await device.publish("talker/event/broken", "{", 1);
+      await device.publish("db/talker/large", "x".repeat(300_000), 1);
+      await entry(pump.id, { name: "publication_refused", reason: "not_json", topic: "talker/event/broken" });
+      await entry(pump.id, { name: "publication_refused", reason: "too_large", topic: "db/talker/large" });
+    });
+
+    test("show a session that can hold no further subscription at QoS 1", async () => {
+      const pump = await enrolDevice(mesh, "eager");
+      await using device = await pump.connect();
+      for (let n = 0; n < 16; n++) expect(await device.subscribe(`eager/s${n}`, 1)).toBe(1);
+      expect(await device.subscribe("eager/one-more", 1)).toBe(128);
+      await entry(pump.id, { name: "subscription_limit", client_id: "eager" });
+    });
+
+    test("list logins of ids that are no device, until one is made, and hold no secret", async () => {
+      const tried = async (id: string): Promise<UnknownDevice | undefined> =>
+        (await master.get("unknown_devices")).json.find((one: UnknownDevice) => one.id === id);
+      const secret = `dt_${"5".repeat(32)}`;
+      for (const id of ["stranger", secret, "no/id"]) await expect(login(id, secret)).rejects.toThrow();
+      await expect(login("stranger", secret)).rejects.toThrow();
+      const stranger = await eventually(async () => {
+        const found = await tried("stranger");
+        return found?.count === 2 ? found : null;
+      });
+      expect(stranger).toMatchObject({
+        reason: "unknown_device",
+        address: "127.0.0.1",
+        client_id: "stranger",
+      });
+      expect(await tried("dt_[redacted]")).toMatchObject({ reason: "unknown_device" });
+      expect(await tried("no/id")).toMatchObject({ reason: "bad_user_name" });
+      expect((await master.get("unknown_devices")).text).not.toContain("5".repeat(32));
+      await enrolDevice(mesh, "stranger");
+      expect(await tried("stranger")).toBeUndefined();
+      expect(await historyOf("stranger")).toEqual([]);
+    });
+
+    test("are for master keys alone, and nothing of a device is shown to its successor", async () => {
+      const pump: EnrolledDevice = await enrolDevice(mesh, "private");
+      for (const path of ["devices/private/diagnostics", "unknown_devices"]) {
+        expect((await pump.asDeviceKey.get(path)).status).toBe(403);
+        expect((await pump.asPublicKey.get(path)).status).toBe(403);
+      }
+      await expect(login(pump.id, "wrong")).rejects.toThrow();
+      await entry(pump.id, { reason: "wrong_password" });
+      await master.delete("devices/private");
+      expect((await master.get("devices/private/diagnostics")).status).toBe(404);
+      await eventually(async () => (await master.post("devices", { id: "private" })).status === 201, {
+        withinMs: 30_000,
+      });
+      expect(await historyOf("private")).toEqual([]);
+    });
+  });
+}
