@@ -101,7 +101,7 @@ export function SignIn() {
 /** Commands that print the first master key, for each way to install Devmesh. */
 const keyPlaces = [
   { installation: "Started with npm start", command: "cat .data/master-key" },
-  { installation: "Docker compose", command: "grep MASTER_KEY .env" },
+  { installation: "Docker compose", command: "sed -n 's/^MASTER_KEY=//p' .env" },
   {
     installation: "Kubernetes",
     command: "kubectl get secret master-key -n devmesh -o jsonpath='{.data.MASTER_KEY}' | base64 -d",
