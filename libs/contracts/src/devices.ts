@@ -57,6 +57,8 @@ export const devices = defineContract({
       in: z.object({
         limit: z.int().min(1).optional(),
         after: z.string().optional(),
+        /** Of their creation; ascending by default. */
+        order: z.enum(["asc", "desc"]).optional(),
         online: z.boolean().optional(),
         /** Substring of id, name or a label. */
         filter: z.string().optional(),

@@ -27,12 +27,13 @@ export function newDevice(
 }
 
 /** The ids of all devices, in pages of a thousand. */
-export async function walkDevices(store: DeviceStore): Promise<string[]> {
+export async function walkDevices(store: DeviceStore, newestFirst = false): Promise<string[]> {
   const walked: string[] = [];
   let after: string | undefined;
   do {
     const page =
-      (await store.list({ limit: 1_000, ...(after === undefined ? {} : { after }) }, signal)) ?? [];
+      (await store.list({ newestFirst, limit: 1_000, ...(after === undefined ? {} : { after }) }, signal)) ??
+      [];
     walked.push(...page.map(({ id }) => id));
     after = page.at(-1)?.position;
   } while (after !== undefined);
@@ -67,7 +68,7 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
 
     const insert = (device: NewDeviceDocument, operation: PendingOperation | null = null) =>
       store.insert(device, operation, signal);
-    const listIds = async (listing: { after?: string; filter?: string; limit?: number } = {}) =>
+    const listIds = async (listing: Partial<Parameters<DeviceStore["list"]>[0]> = {}) =>
       ((await store.list({ limit: 100, ...listing }, signal)) ?? []).map(({ id }) => id);
 
     test("a device is found as it was stored, also after a reopening", async () => {
@@ -131,6 +132,17 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       await insert(newDevice("b"));
       expect(await listIds({ after })).toEqual(["a", "k", "b"]);
       expect(await listIds({ after: (await store.find("b", signal))?.position ?? "" })).toEqual([]);
+    });
+
+    test("a list is also read from the newest device back, with a filter or without", async () => {
+      for (const id of ["z", "m", "a", "k"]) await insert(newDevice(id, { name: `n${id < "n"}` }));
+      const first = (await store.list({ newestFirst: true, limit: 2 }, signal)) ?? [];
+      expect(first.map(({ id }) => id)).toEqual(["k", "a"]);
+      const after = first.at(-1)?.position ?? "";
+      await insert(newDevice("b"));
+      expect(await listIds({ newestFirst: true, after })).toEqual(["m", "z"]);
+      expect(await listIds({ newestFirst: true, after, limit: 1, filter: "ntrue" })).toEqual(["m"]);
+      expect(await listIds({ newestFirst: true, filter: "ntrue" })).toEqual(["k", "a", "m"]);
     });
 
     test("an invalid position is reported", async () => {

@@ -51,6 +51,7 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
       _id_: [deviceQueries.visible("a"), deviceQueries.visibleAmong(["a", "b"])],
       one_of_position: [
         deviceQueries.after(1_000),
+        deviceQueries.before(1_000),
         deviceQueries.between(1_000, 1_100),
         { ...deviceQueries.between(1_000, 1_100), ...deviceQueries.matching("x") },
       ],
@@ -83,6 +84,7 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
     await close();
     const store = await openStore();
     expect(await walkDevices(store)).toEqual(ids);
+    expect(await walkDevices(store, true)).toEqual(ids.toReversed());
     const found = await store.list({ filter: "ldevice-49999", limit: 10 }, signal);
     expect(found?.map(({ id }) => id)).toEqual(["device-49999"]);
   });

@@ -46,6 +46,12 @@ test("every query finds its rows by an index or in the order of the list", async
       expect.stringMatching(/^SEARCH devices USING .*\(rowid>\?\)/),
     ]);
   }
+  for (const purpose of ["listNewest", "listNewestFiltered"]) {
+    expect([purpose, plans[purpose]]).toEqual([
+      purpose,
+      expect.stringMatching(/^SEARCH devices USING .*\(rowid<\?\)/),
+    ]);
+  }
   expect(plans.replaceDocument).toContain("USING INTEGER PRIMARY KEY (rowid=?)");
   expect(plans.listOperations).toContain("devices_marked");
   expect(plans.listOnline).toContain("devices_online");
@@ -59,6 +65,7 @@ test("a list of 50,000 devices is walked page by page without missing or repeati
     ids.map((id) => store.insert(newDevice(id, { tags: { labels: [`l${id}`] } }), null, signal)),
   );
   expect(await walkDevices(store)).toEqual(ids);
+  expect(await walkDevices(store, true)).toEqual(ids.toReversed());
   const found = await store.list({ filter: "ldevice-49999", limit: 10 }, signal);
   expect(found?.map(({ id }) => id)).toEqual(["device-49999"]);
   await store.close();

@@ -395,6 +395,8 @@ describe("listing", () => {
     const second = await list({ filter: "lim-", limit: 2, after: first.next ?? "" });
     expect([second.items.map(({ id }) => id), second.next]).toEqual([["lim-3"], null]);
     expect((await list({ filter: "lim-", limit: 3 })).next).toBeNull();
+    const newest = await listAll({ filter: "lim-", limit: 2, order: "desc" });
+    expect(newest).toEqual({ ids: ["lim-3", "lim-2", "lim-1"], pages: 2 });
     expect(await list({ filter: "nothing like it" })).toEqual({ next: null, items: [] });
     expect(await failure(list({ after: "x" }))).toMatchObject({ reason: "cursor_invalid" });
   });

@@ -74,6 +74,15 @@ describe("the list of devices", () => {
     expect(ids(await rest.json())[0]).toBe("d12");
   });
 
+  test("is asked for from the newest device back, and leads on in that order", async () => {
+    const list = listOf(3, 10, (at) => fakeDevice(`d${at}`));
+    mesh.fakes.devices.listDevices = list.page;
+    const answer = await mesh.fetch(`${devices}?limit=1&order=desc`);
+    expect(list.asked).toEqual([{ limit: 1, order: "desc" }]);
+    expect(answer.headers.get("link")).toBe(`<${devices}?limit=1&order=desc&after=1>; rel="next"`);
+    expect((await mesh.fetch(`${devices}?order=down`)).status).toBe(400);
+  });
+
   test("with a limit that ends it has no link", async () => {
     mesh.fakes.devices.listDevices = listOf(3, 10, (at) => fakeDevice(`d${at}`)).page;
     const answer = await mesh.fetch(`${devices}?limit=3`);

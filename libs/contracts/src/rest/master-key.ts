@@ -39,10 +39,14 @@ export const masterKey = defineRoutes({
   listDevices: {
     ...get("/devices"),
     ...tagged("Devices"),
-    summary: "List devices, oldest first",
+    summary: "List devices, in the order of their creation",
     description: "All of them, streamed, unless `limit` is given; then `Link` with rel=next leads on.",
     query: z.object({
       ...paging.query,
+      order: z
+        .enum(["asc", "desc"])
+        .optional()
+        .describe("By time of creation; `asc`, oldest first, by default."),
       online: QueryBoolean.optional().meta({
         description: "Only devices that are connected, or that are not.",
       }),

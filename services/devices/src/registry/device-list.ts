@@ -21,14 +21,14 @@ interface Candidate {
 }
 
 /**
- * Pages of devices, oldest first. Presence is not in the store, so the list is walked by id and position, which is
+ * Pages of devices in the order of creation or its reverse. Presence is not in the store, so the list is walked by id and position, which is
  * cheap, and only documents that belong on the page are read.
  */
 export function createListDevices({
   store,
   presence,
 }: Pick<DevicesOptions, "store" | "presence">): Implementation<typeof devices>["listDevices"] {
-  return async ({ limit = Number.POSITIVE_INFINITY, after, online, filter }, ctx) => {
+  return async ({ limit = Number.POSITIVE_INFINITY, after, order, online, filter }, ctx) => {
     const { signal } = ctx;
     const isWanted = ({ id }: ListedDevice) => online === undefined || presence.isOnline(id) === online;
     const candidates: Candidate[] = [];
@@ -37,8 +37,13 @@ export function createListDevices({
     const isFull = () => candidates.length > limit || bytes > pageBytes;
 
     for (let more = true; more && !isFull(); ) {
-      const listing = { limit: idsAtOnce, ...(cursor === undefined ? {} : { after: cursor }) };
-      const listed = await store.list(filter === undefined ? listing : { ...listing, filter }, signal);
+      const listing = {
+        newestFirst: order === "desc",
+        limit: idsAtOnce,
+        ...(cursor !== undefined && { after: cursor }),
+        ...(filter !== undefined && { filter }),
+      };
+      const listed = await store.list(listing, signal);
       if (listed === null) return ctx.fail("cursor_invalid");
       more = listed.length === idsAtOnce;
       cursor = listed.at(-1)?.position;

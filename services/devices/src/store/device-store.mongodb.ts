@@ -56,8 +56,9 @@ export const deviceQueries = {
   visible: (id: string) => ({ _id: id, hidden: false }),
   visibleAmong: (ids: readonly string[]) => ({ _id: { $in: [...ids] }, hidden: false }),
   after: (position: number) => ({ position: { $gt: position }, hidden: false }),
+  before: (position: number) => ({ position: { $lt: position }, hidden: false }),
   between: (position: number, last: number) => ({ position: { $gt: position, $lte: last }, hidden: false }),
-  /** Combined with one of the two above. */
+  /** Combined with one of the three above. */
   matching: (filter: string) => {
     const substring = { $regex: literally(filter) };
     return { $or: [{ _id: substring }, { name: substring }, { labels: substring }] };
@@ -66,6 +67,16 @@ export const deviceQueries = {
   hidden: () => ({ "mark.kind": { $in: [...operationKinds] }, hidden: true }),
   marked: () => ({ "mark.kind": { $in: [...operationKinds] } }),
 } as const;
+
+/** Which positions are listed. */
+interface PlaceListing {
+  readonly newestFirst: boolean;
+  /** Null for the start of the list. */
+  readonly after: number | null;
+  readonly limit: number;
+  /** Positions in the first portion. */
+  readonly portion: number;
+}
 
 /** Reports of presence that are written together. */
 const reportsAtOnce = 200;
@@ -97,25 +108,30 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
   }
 
   /**
-   * Positions after `after` in ascending order. Portions keep the database's sort and an aborted call cheap; they grow
-   * because old stretches have few devices left.
+   * Positions after `after` in the order of the list. Portions keep the database's sort and an aborted call cheap; they
+   * grow because old stretches have few devices left.
    */
   async function listPlaces(
     condition: object,
-    { after, limit, portion }: { readonly after: number; readonly limit: number; readonly portion: number },
+    { newestFirst, after, limit, portion }: PlaceListing,
     signal: AbortSignal,
   ) {
     const places: Pick<DeviceRow, "_id" | "position">[] = [];
     const counted = await run(signal, () => counters.findOne({}, { signal }));
-    let from = after;
+    const newest = counted?.last ?? 0;
+    let from = after ?? (newestFirst ? Number.POSITIVE_INFINITY : 0);
     for (let width = portion; ; width *= 2) {
-      const until = from + width;
-      const isLast = until >= (counted?.last ?? 0);
-      const between = isLast ? deviceQueries.after(from) : deviceQueries.between(from, until);
+      const until = newestFirst ? Math.min(from, newest + 1) - width : from + width;
+      const isLast = newestFirst ? until <= 1 : until >= newest;
+      let between = newestFirst ? deviceQueries.before(from) : deviceQueries.after(from);
+      if (!isLast)
+        between = newestFirst
+          ? deviceQueries.between(until - 1, from - 1)
+          : deviceQueries.between(from, until);
       const found = await run(signal, () =>
         devices
           .find({ ...between, ...condition }, { projection: { position: 1 }, signal })
-          .sort({ position: 1 })
+          .sort({ position: newestFirst ? -1 : 1 })
           .limit(limit - places.length)
           .toArray(),
       );
@@ -169,11 +185,12 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
       return matchedCount === 1;
     },
 
-    async list({ after = "0", filter = "", limit }, signal) {
-      if (!/^\d{1,15}$/.test(after)) return null;
+    async list({ newestFirst = false, after, filter = "", limit }, signal) {
+      if (after !== undefined && !/^\d{1,15}$/.test(after)) return null;
       const condition = filter === "" ? {} : deviceQueries.matching(filter);
       const portion = filter === "" ? 2 * limit : filteredAtOnce;
-      const places = await listPlaces(condition, { after: Number(after), limit, portion }, signal);
+      const listing = { newestFirst, after: after === undefined ? null : Number(after), limit, portion };
+      const places = await listPlaces(condition, listing, signal);
       return places.map(({ _id, position }) => ({ id: _id, position: String(position) }));
     },
 

@@ -40,6 +40,10 @@ const migrations: readonly Migration[] = [
   `,
 ];
 
+/** Whether the text of `:filter` is in the id, the name or a label of a device. */
+const matching = `(instr(id, :filter) OR instr(name, :filter)
+  OR EXISTS (SELECT 1 FROM json_each(labels) WHERE instr(value, :filter)))`;
+
 /** The statements of the adapter, by purpose; exported so that a test can ask SQLite for their plans. */
 export const deviceQueries = {
   owner: "SELECT mark_kind FROM devices WHERE id = ?",
@@ -52,12 +56,14 @@ export const deviceQueries = {
   replace: `UPDATE devices SET name = :name, labels = :labels, revision = revision + 1
     WHERE id = :id AND revision = :revision AND hidden = 0 RETURNING position`,
   replaceDocument: "UPDATE documents SET acl = ?, shadow = ? WHERE position = ?",
-  list: "SELECT position, id FROM devices WHERE position > :after AND hidden = 0 ORDER BY position LIMIT :limit",
-  listFiltered: `SELECT position, id FROM devices
-    WHERE position > :after AND hidden = 0 AND (
-      instr(id, :filter) OR instr(name, :filter)
-      OR EXISTS (SELECT 1 FROM json_each(labels) WHERE instr(value, :filter))
-    ) ORDER BY position LIMIT :limit`,
+  list: `SELECT position, id FROM devices WHERE position > :after AND hidden = 0
+    ORDER BY position LIMIT :limit`,
+  listNewest: `SELECT position, id FROM devices WHERE position < :after AND hidden = 0
+    ORDER BY position DESC LIMIT :limit`,
+  listFiltered: `SELECT position, id FROM devices WHERE position > :after AND hidden = 0 AND ${matching}
+    ORDER BY position LIMIT :limit`,
+  listNewestFiltered: `SELECT position, id FROM devices WHERE position < :after AND hidden = 0 AND ${matching}
+    ORDER BY position DESC LIMIT :limit`,
   // Both counts read an index, which takes a fraction of reading the rows.
   count: `SELECT (SELECT count(*) FROM devices)
     - (SELECT count(*) FROM devices WHERE mark IS NOT NULL AND hidden = 1) AS visible`,
@@ -129,13 +135,13 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       }, signal);
     },
 
-    list: unlessAborted(({ after = "0", filter, limit }) => {
-      if (!/^\d{1,15}$/.test(after)) return null;
-      const range = { after: Number(after), limit };
-      const rows =
-        filter === undefined || filter === ""
-          ? queries.list.all(range)
-          : queries.listFiltered.all({ ...range, filter });
+    list: unlessAborted(({ newestFirst = false, after, filter = "", limit }) => {
+      if (after !== undefined && !/^\d{1,15}$/.test(after)) return null;
+      const range = { after: Number(after ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0)), limit };
+      const [whole, filtered] = newestFirst
+        ? [queries.listNewest, queries.listNewestFiltered]
+        : [queries.list, queries.listFiltered];
+      const rows = filter === "" ? whole.all(range) : filtered.all({ ...range, filter });
       return rows.map((row): ListedDevice => ({ position: String(row.position), id: row.id as string }));
     }),
 

@@ -32,7 +32,9 @@ export type ListedDevice = Pick<StoredDevice, "id" | "position">;
 
 /** What is being listed. */
 interface DeviceListing {
-  /** Only devices after this position; its device may be deleted. */
+  /** Default: the oldest first. */
+  readonly newestFirst?: boolean;
+  /** Only devices after this position in that order; its device may be deleted. */
   readonly after?: string;
   /** Only devices with this substring, case-sensitive, in id, name or a label. */
   readonly filter?: string;

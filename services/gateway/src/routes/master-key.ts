@@ -24,12 +24,13 @@ export function masterKeyHandlers(
     readMqttAddress: async () => json(mqttAddress),
 
     async listDevices({ query, call, within }) {
-      const { limit, online, filter } = query;
+      const { limit, order, online, filter } = query;
       const selection = { ...(online !== undefined && { online }), ...(filter !== undefined && { filter }) };
       const isCounted = limit !== undefined && Object.keys(selection).length === 0;
+      const ordered = { ...selection, ...(order !== undefined && { order }) };
       const [list, total] = await Promise.all([
         answerList(
-          (page, call) => devices.bytes.listDevices({ ...selection, ...page }, call),
+          (page, call) => devices.bytes.listDevices({ ...ordered, ...page }, call),
           masterKey.listDevices.path,
           { query, within },
         ),
