@@ -1,7 +1,10 @@
-import { Button, Drawer, Stack } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import { SlidersHorizontal } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, Suspense } from "react";
+import { lazyView } from "./lazy-view.ts";
+
+const FilterSheet = lazyView(async () => (await import("./filter-sheet.tsx")).FilterSheet);
 
 /** Properties of {@link MoreFilters}. */
 interface MoreFiltersProps {
@@ -20,21 +23,11 @@ export function MoreFilters({ active, children }: MoreFiltersProps) {
       <Button variant="default" leftSection={<SlidersHorizontal size={16} />} onClick={sheet.open}>
         {active === 0 ? "Filters" : `Filters (${active})`}
       </Button>
-      <Drawer
-        opened={opened}
-        onClose={sheet.close}
-        title="Filters"
-        position="bottom"
-        size="auto"
-        closeButtonProps={{ "aria-label": "Close" }}
-        // As in `Dialog`: no second banner of the page.
-        attributes={{ header: { role: "none" } }}
-      >
-        <Stack>
+      <Suspense>
+        <FilterSheet opened={opened} onClose={sheet.close}>
           {children}
-          <Button onClick={sheet.close}>Done</Button>
-        </Stack>
-      </Drawer>
+        </FilterSheet>
+      </Suspense>
     </>
   );
 }
