@@ -8,7 +8,7 @@ import {
 import { type DeviceRow, rowOf } from "../src/features/devices/shared/device-row.ts";
 import { deviceOf } from "./devices.ts";
 
-const all = { filter: "", online: null } as const;
+const all = { filter: "", online: null, newestFirst: false } as const;
 const row = (id: string, changes: Partial<DeviceRow> = {}): DeviceRow => ({
   ...rowOf(deviceOf(id)),
   ...changes,
@@ -16,7 +16,11 @@ const row = (id: string, changes: Partial<DeviceRow> = {}): DeviceRow => ({
 
 function pagesOf(pages: readonly (readonly DeviceRow[])[], next: string | null = null): DevicePages {
   return {
-    pages: pages.map((rows, at) => ({ rows, next: at === pages.length - 1 ? next : String(at) })),
+    pages: pages.map((rows, at) => ({
+      rows,
+      next: at === pages.length - 1 ? next : String(at),
+      total: null,
+    })),
     pageParams: pages.map((_, at) => (at === 0 ? null : String(at - 1))),
   };
 }
@@ -51,7 +55,7 @@ describe("a list of devices that is kept up to date", () => {
   test("leaves new devices to the pages that are still to come", () => {
     const { pages, unknown } = applyChanges(
       pagesOf([[row("a", { online: true })]], "more"),
-      { filter: "", online: true },
+      { ...all, online: true },
       [
         { kind: "row", row: row("z", { online: true }) },
         { kind: "presence", id: "y", online: true, at },
@@ -61,8 +65,21 @@ describe("a list of devices that is kept up to date", () => {
     expect(unknown).toEqual([]);
   });
 
+  test("has the newest device first where it begins with those, also before all are read", () => {
+    const newest = { ...all, newestFirst: true };
+    const changes: DeviceChange[] = [
+      { kind: "row", row: row("old", { createdAt: "2025-01-01T00:00:00.000Z" }) },
+      { kind: "row", row: row("d", { createdAt: at }) },
+      { kind: "row", row: row("e", { createdAt: "2026-02-01T00:00:00.001Z" }) },
+    ];
+    const unread = applyChanges(pagesOf([[row("b")], [row("a")]], "more"), newest, changes);
+    expect(idsOf(unread.pages)).toEqual([["e", "d", "b"], ["a"]]);
+    const whole = applyChanges(pagesOf([[row("b")]]), newest, [{ kind: "row", row: row("a") }]);
+    expect(idsOf(whole.pages)).toEqual([["a", "b"]]);
+  });
+
   test("holds only what is selected", () => {
-    const selection = { filter: "pump", online: true };
+    const selection = { ...all, filter: "pump", online: true };
     const listed = pagesOf([[row("pump-1", { online: true }), row("pump-2", { online: true })]]);
     const { pages, unknown } = applyChanges(listed, selection, [
       { kind: "presence", id: "pump-1", online: false, at },

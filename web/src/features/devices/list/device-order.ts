@@ -10,9 +10,14 @@ export interface DeviceOrder {
   readonly descending: boolean;
 }
 
-/** Whether it is the server's own order, oldest first. */
-export function isServerOrder({ column, descending }: DeviceOrder): boolean {
-  return column === "created" && !descending;
+/** Whether the server lists in that order: any other needs the whole list. */
+export function isServerOrder({ column }: DeviceOrder): boolean {
+  return column === "created";
+}
+
+/** The order of a column when it is first chosen: of devices, the newest first. */
+export function usualOrder(column: SortableColumn): DeviceOrder {
+  return { column, descending: column === "created" };
 }
 
 type Comparable = string | number | null;

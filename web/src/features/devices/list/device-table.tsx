@@ -1,11 +1,11 @@
 import { Checkbox, UnstyledButton } from "@mantine/core";
 import { ArrowDown, ArrowUp } from "lucide-react";
-import { memo } from "react";
+import { type MouseEvent, memo } from "react";
 import { Link } from "wouter";
 import { LongTable } from "../../../components/long-table.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import type { DeviceRow } from "../shared/device-row.ts";
-import type { DeviceOrder, SortableColumn } from "./device-order.ts";
+import { type DeviceOrder, type SortableColumn, usualOrder } from "./device-order.ts";
 import styles from "./device-table.module.css";
 
 const rowHeight = 38;
@@ -24,6 +24,9 @@ const columns: readonly {
   { label: "Created", sort: "created" },
 ];
 
+/** Selects a device or not; with `range` also those between it and the one before. A stable function. */
+export type SelectDevice = (id: string, selected: boolean, range: boolean) => void;
+
 /** Properties of the table. */
 interface DeviceTableProps {
   readonly rows: readonly DeviceRow[];
@@ -33,7 +36,7 @@ interface DeviceTableProps {
   readonly order: DeviceOrder;
   readonly onSort: (order: DeviceOrder) => void;
   readonly selected: ReadonlySet<string>;
-  readonly onSelect: (id: string, selected: boolean) => void;
+  readonly onSelect: SelectDevice;
   readonly onSelectAll: (selected: boolean) => void;
 }
 
@@ -74,7 +77,11 @@ export function DeviceTable(props: DeviceTableProps) {
                   fz="inherit"
                   fw="inherit"
                   maw="100%"
-                  onClick={() => onSort({ column: sort, descending: direction === "ascending" })}
+                  onClick={() =>
+                    onSort(
+                      sort === order.column ? { ...order, descending: !order.descending } : usualOrder(sort),
+                    )
+                  }
                 >
                   {label} {direction === "ascending" && <ArrowUp size={13} />}
                   {direction === "descending" && <ArrowDown size={13} />}
@@ -98,20 +105,30 @@ interface RowProps {
   readonly row: DeviceRow;
   readonly index: number;
   readonly selected: boolean;
-  readonly onSelect: (id: string, selected: boolean) => void;
+  readonly onSelect: SelectDevice;
+}
+
+/** Clicks the link of a row, except where the row was clicked on a control or to select text. */
+function openRow(event: MouseEvent<HTMLElement>) {
+  const isControl = (event.target as Element).closest("a, input") !== null;
+  if (isControl || getSelection()?.isCollapsed === false) return;
+  // With the same keys held, so that it can open another tab.
+  event.currentTarget.querySelector("a")?.dispatchEvent(new window.MouseEvent("click", event.nativeEvent));
 }
 
 // Plain elements: a row is drawn dozens of times in each frame of fast scrolling, and components of a library cost many
 // times as much.
 const Row = memo(function Row({ row, index, selected, onSelect }: RowProps) {
   return (
-    <tr aria-rowindex={index + 2} data-selected={selected || undefined}>
+    <tr aria-rowindex={index + 2} data-selected={selected || undefined} onClick={openRow}>
       <td>
         <input
           type="checkbox"
           aria-label={`Select ${row.id}`}
           checked={selected}
-          onChange={(event) => onSelect(row.id, event.currentTarget.checked)}
+          onChange={({ currentTarget, nativeEvent }) =>
+            onSelect(row.id, currentTarget.checked, (nativeEvent as globalThis.MouseEvent).shiftKey)
+          }
         />
       </td>
       <td>

@@ -1,16 +1,16 @@
 import { Button, Group, SegmentedControl, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Plus } from "lucide-react";
-import { Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { FilterInput } from "../../../components/filter-input.tsx";
 import { lazyView } from "../../../components/lazy-view.ts";
 import { ListTab } from "../../../components/list-tab.tsx";
 import { MoreFilters } from "../../../components/more-filters.tsx";
 import { useAddress } from "../../../components/use-address.ts";
-import type { DeviceSelection } from "../shared/device-lists.ts";
-import { type DeviceOrder, sortableColumns } from "./device-order.ts";
-import { DeviceTable } from "./device-table.tsx";
-import { allSelected, noneSelected, selectedIn, withDevice } from "./selected-devices.ts";
+import type { DeviceConditions } from "../shared/device-lists.ts";
+import { type DeviceOrder, sortableColumns, usualOrder } from "./device-order.ts";
+import { DeviceTable, type SelectDevice } from "./device-table.tsx";
+import { allSelected, idsBetween, noneSelected, selectedIn, withDevices } from "./selected-devices.ts";
 import { SelectionActions } from "./selection-actions.tsx";
 import { type DeviceList, useDeviceList } from "./use-device-list.ts";
 
@@ -21,27 +21,30 @@ const defaults = { filter: "", online: "", sort: "created", direction: "" };
 /** All devices: filtered, sorted, created, and changed many at a time. */
 export function DevicesTab() {
   const [{ filter, online, sort, direction }, change] = useAddress(defaults);
-  const selection = useMemo<DeviceSelection>(
+  const selection = useMemo<DeviceConditions>(
     () => ({ filter, online: online === "true" ? true : online === "false" ? false : null }),
     [filter, online],
   );
-  const order = useMemo<DeviceOrder>(
-    () => ({
-      column: sortableColumns.find((name) => name === sort) ?? "created",
-      descending: direction === "descending",
-    }),
-    [sort, direction],
-  );
+  const order = useMemo<DeviceOrder>(() => {
+    const usual = usualOrder(sortableColumns.find((name) => name === sort) ?? "created");
+    return direction === "" ? usual : { ...usual, descending: direction === "descending" };
+  }, [sort, direction]);
   const [creating, create] = useDisclosure(false);
   const [chosen, setChosen] = useState(noneSelected);
   const list = useDeviceList(selection, order, chosen.kind === "all");
   const { rows, hasMore, readMore } = list;
   const selected = useMemo(() => selectedIn(chosen, rows), [chosen, rows]);
 
-  const onSelect = useCallback(
-    (id: string, isSelected: boolean) => setChosen((before) => withDevice(before, id, isSelected)),
-    [],
-  );
+  const shown = useRef(rows);
+  useEffect(() => {
+    shown.current = rows;
+  }, [rows]);
+  const lastSelected = useRef<string | null>(null);
+  const onSelect = useCallback<SelectDevice>((id, isSelected, range) => {
+    const ids = range ? idsBetween(shown.current, lastSelected.current, id) : [id];
+    lastSelected.current = id;
+    setChosen((before) => withDevices(before, ids, isSelected));
+  }, []);
   const selectRead = (all: boolean) =>
     setChosen(all ? { kind: "some", ids: new Set(rows.map(({ id }) => id)) } : noneSelected);
 
@@ -112,9 +115,10 @@ export function DevicesTab() {
           hasMore={hasMore}
           onNearEnd={readMore}
           order={order}
-          onSort={({ column, descending }) =>
-            change({ sort: column, direction: descending ? "descending" : "" })
-          }
+          onSort={({ column, descending }) => {
+            const isUsual = descending === usualOrder(column).descending;
+            change({ sort: column, direction: isUsual ? "" : descending ? "descending" : "ascending" });
+          }}
           selected={selected}
           onSelect={onSelect}
           onSelectAll={selectRead}
@@ -129,9 +133,10 @@ export function DevicesTab() {
   );
 }
 
-function countOf({ rows, hasMore, isReading, isPending }: DeviceList): string {
+function countOf({ rows, hasMore, total, isReading, isPending }: DeviceList): string {
   if (isPending) return "Reading";
   const count = rows.length.toLocaleString("en");
+  if (hasMore && total !== null) return `${count} of ${total.toLocaleString("en")} devices read`;
   if (hasMore) return isReading ? `${count} devices read, reading on` : `${count} devices read, more follow`;
   return rows.length === 1 ? "1 device" : `${count} devices`;
 }

@@ -11,10 +11,21 @@ const nothing: ReadonlySet<string> = new Set();
 export const noneSelected: SelectedDevices = { kind: "some", ids: nothing };
 export const allSelected: SelectedDevices = { kind: "all", except: nothing };
 
-/** The selection with a device added or taken out. */
-export function withDevice(selected: SelectedDevices, id: string, isSelected: boolean): SelectedDevices {
-  if (selected.kind === "some") return { kind: "some", ids: changed(selected.ids, id, isSelected) };
-  return { kind: "all", except: changed(selected.except, id, !isSelected) };
+/** The selection with devices added or taken out. */
+export function withDevices(
+  selected: SelectedDevices,
+  ids: readonly string[],
+  areSelected: boolean,
+): SelectedDevices {
+  if (selected.kind === "some") return { kind: "some", ids: changed(selected.ids, ids, areSelected) };
+  return { kind: "all", except: changed(selected.except, ids, !areSelected) };
+}
+
+/** The ids from one device of a list to another, both included; only `to` if the list lacks `from`. */
+export function idsBetween(rows: readonly DeviceRow[], from: string | null, to: string): readonly string[] {
+  const ids = rows.map(({ id }) => id);
+  const [start, end] = [ids.indexOf(from ?? ""), ids.indexOf(to)];
+  return start < 0 || end < 0 ? [to] : ids.slice(Math.min(start, end), Math.max(start, end) + 1);
 }
 
 /** The devices that are selected out of those in the list: what has left it is not worked on unseen. */
@@ -27,9 +38,11 @@ export function selectedIn(selected: SelectedDevices, rows: readonly DeviceRow[]
   return ids;
 }
 
-function changed(ids: ReadonlySet<string>, id: string, isIn: boolean): ReadonlySet<string> {
-  const after = new Set(ids);
-  if (isIn) after.add(id);
-  else after.delete(id);
+function changed(before: ReadonlySet<string>, ids: readonly string[], areIn: boolean): ReadonlySet<string> {
+  const after = new Set(before);
+  for (const id of ids) {
+    if (areIn) after.add(id);
+    else after.delete(id);
+  }
   return after;
 }

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from "react";
 import type { ApiClient } from "../../../api/api-client.ts";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
-import type { DevicePage, DeviceSelection } from "../shared/device-lists.ts";
+import type { DeviceConditions, DevicePage, DeviceSelection } from "../shared/device-lists.ts";
 import { type DeviceRow, rowOf } from "../shared/device-row.ts";
 import { type DeviceOrder, inOrder, isServerOrder } from "./device-order.ts";
 
@@ -19,17 +19,23 @@ export interface DeviceList {
   readonly isPending: boolean;
   /** There are more than are read. */
   readonly hasMore: boolean;
+  /** Number of devices in the list, unread ones included; null if it is not known. */
+  readonly total: number | null;
   readonly isReading: boolean;
   readonly readMore: () => void;
   readonly readAgain: () => void;
 }
 
 /**
- * Reads devices a page at a time. The server lists the oldest first; another order, or `whole`, needs them all, which
- * are then read one page after the other while what is there is shown already.
+ * Reads devices a page at a time. The server lists in the order of their creation; another order, or `whole`, needs
+ * them all, which are then read one page after the other while what is there is shown already.
  */
-export function useDeviceList(selection: DeviceSelection, order: DeviceOrder, whole: boolean): DeviceList {
+export function useDeviceList(conditions: DeviceConditions, order: DeviceOrder, whole: boolean): DeviceList {
   const api = useApi();
+  const selection: DeviceSelection = {
+    ...conditions,
+    newestFirst: order.descending || !isServerOrder(order),
+  };
   const query = useInfiniteQuery({
     queryKey: [...queryKeys.deviceLists, selection] as const,
     queryFn: ({ pageParam, signal }) => readPage(api, selection, pageParam, signal),
@@ -55,8 +61,11 @@ export function useDeviceList(selection: DeviceSelection, order: DeviceOrder, wh
     ordered.current = rows;
   }, [rows]);
 
+  // Later pages count the devices that were created meanwhile.
+  const counted = data?.pages.at(-1)?.total ?? null;
   return {
     rows,
+    total: hasNextPage ? counted && Math.max(counted, rows.length) : rows.length,
     error,
     isPending: query.isPending,
     hasMore: hasNextPage,
@@ -70,7 +79,7 @@ export function useDeviceList(selection: DeviceSelection, order: DeviceOrder, wh
 
 async function readPage(
   api: ApiClient,
-  { filter, online }: DeviceSelection,
+  { filter, online, newestFirst }: DeviceSelection,
   after: string | null,
   signal: AbortSignal,
 ): Promise<DevicePage> {
@@ -78,12 +87,14 @@ async function readPage(
     query: {
       limit: after === null ? firstPageSize : pageSize,
       ...(after !== null && { after }),
+      ...(newestFirst && { order: "desc" as const }),
       ...(filter !== "" && { filter }),
       ...(online !== null && { online }),
     },
     signal,
   });
-  return { rows: body.map(rowOf), next: nextCursor(headers) };
+  const total = headers.get("Total-Count");
+  return { rows: body.map(rowOf), next: nextCursor(headers), total: total === null ? null : Number(total) };
 }
 
 /** The cursor of the next page, from the `Link` header; null at the end of the list. */

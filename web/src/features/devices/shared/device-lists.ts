@@ -3,18 +3,25 @@ import { queryKeys } from "../../../api/query-keys.ts";
 import { type DeviceRow, matchesFilter } from "./device-row.ts";
 
 /** Which devices a list holds. */
-export interface DeviceSelection {
+export interface DeviceConditions {
   /** Substring of id, name or a label; empty for all. */
   readonly filter: string;
   /** Null for both. */
   readonly online: boolean | null;
 }
 
-/** One page of the list as it came, oldest device first. */
+/** Which devices a list holds, and its order. */
+export interface DeviceSelection extends DeviceConditions {
+  readonly newestFirst: boolean;
+}
+
+/** One page of the list as it came. */
 export interface DevicePage {
   readonly rows: readonly DeviceRow[];
   /** Cursor of the next page; null at the end. */
   readonly next: string | null;
+  /** Number of devices in all pages when this one was read; null if the server did not count them. */
+  readonly total: number | null;
 }
 
 /** The pages of one list, as the query cache holds them. */
@@ -34,7 +41,7 @@ export interface ChangedPages {
 
 /**
  * Applies changes, in their order, to the pages of a list; pages without a change keep their identity. A device that
- * now matches goes to the end, with the newest; while there are unread pages, those bring it.
+ * now matches goes to the newest; while there are unread pages, those bring it unless it is newer than all.
  */
 export function applyChanges(
   pages: DevicePages,
@@ -72,11 +79,18 @@ export function applyChanges(
     });
     return { ...page, rows };
   });
+  const first = changed[0];
   const last = changed.at(-1);
-  if (additions.size > 0 && last !== undefined && last.next === null) {
-    changed[changed.length - 1] = { ...last, rows: [...last.rows, ...additions.values()] };
+  const isWhole = last?.next === null;
+  const added = [...additions.values()];
+  if (first !== undefined && selection.newestFirst) {
+    const newest = first.rows[0]?.createdAt ?? "";
+    const onTop = added.filter(({ createdAt }) => isWhole || createdAt > newest).reverse();
+    if (onTop.length > 0) changed[0] = { ...first, rows: [...onTop, ...first.rows] };
+  } else if (last !== undefined && isWhole && added.length > 0) {
+    changed[changed.length - 1] = { ...last, rows: [...last.rows, ...added] };
   }
-  return { pages: { ...pages, pages: changed }, unknown: last?.next === null ? [...unknown] : [] };
+  return { pages: { ...pages, pages: changed }, unknown: isWhole ? [...unknown] : [] };
 }
 
 function idOf(change: DeviceChange): string {
@@ -91,7 +105,7 @@ function rowsOf({ pages }: DevicePages, ids: ReadonlySet<string>): Map<string, D
   return found;
 }
 
-function belongs(row: DeviceRow, { filter, online }: DeviceSelection): boolean {
+function belongs(row: DeviceRow, { filter, online }: DeviceConditions): boolean {
   return (online === null || row.online === online) && (filter === "" || matchesFilter(row, filter));
 }
 
