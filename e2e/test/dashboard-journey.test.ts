@@ -3,6 +3,7 @@ import type { DeviceLogin } from "@devmesh/simulator/device-connection";
 import { type SimulatedDevice, startSimulatedDevice } from "@devmesh/simulator/simulated-device";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
@@ -207,6 +208,16 @@ describeInBrowser("a new user of the dashboard", (browser) => {
       publish("probe", 1);
       return (await events.getByText("db/boiler/probe").count()) > 0;
     });
+  });
+
+  test("sees in the log and in the overview why a login of the device was refused, as it happens", async () => {
+    const history = page.getByRole("list", { name: "Connections and problems" });
+    await history.getByText("connected", { exact: true }).waitFor();
+    const wrong = { url: mesh.mqttUrl, id: "boiler", token: "wrong" };
+    await expect(connectMqttDevice(wrong)).rejects.toThrow();
+    await history.getByText("wrong password, from 127.0.0.1").waitFor();
+    await section("Overview").click();
+    await page.getByText("just now: wrong password, from 127.0.0.1").waitFor();
   });
 
   test("sees what the holder of the public key would see while editing the access", async () => {

@@ -4,6 +4,8 @@ export const queryKeys = {
   deviceLists: ["devices"],
   /** One device as `GET /devices/:id` returns it. */
   device: (id: string) => ["device", id],
+  /** What happened between a device and the mesh. */
+  diagnostics: (id: string) => ["diagnostics", id],
   keys: ["keys"],
   customers: ["customers"],
   deadMail: ["dead-mail"],

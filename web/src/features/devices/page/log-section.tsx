@@ -6,6 +6,7 @@ import { Tag } from "../../../components/tag.tsx";
 import { useFrames } from "../../../live/live-updates.tsx";
 import { useDataFrames } from "../../../live/use-data-frames.ts";
 import { useStreamed } from "../../../live/use-streamed.ts";
+import { DiagnosisList } from "./diagnostics.tsx";
 import { emptyLog, type LogEntry, maxLogEntries, withFrames } from "./event-log.ts";
 import type { SectionProps } from "./section.ts";
 
@@ -25,6 +26,7 @@ export function LogSection({ device: { id } }: SectionProps) {
   const waiting = log.total - shown.total;
   return (
     <Stack>
+      <DiagnosisList id={id} />
       <Group gap="sm">
         <Button
           variant="default"

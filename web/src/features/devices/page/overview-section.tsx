@@ -1,9 +1,9 @@
-import { Button, Group, Paper, SimpleGrid, Stack, TagsInput, Text, TextInput } from "@mantine/core";
+import { Button, Group, SimpleGrid, Stack, TagsInput, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Trash2 } from "lucide-react";
-import { type ReactNode, useEffect } from "react";
+import { useEffect } from "react";
 import { useLocation } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
@@ -12,6 +12,8 @@ import { RelativeTime } from "../../../components/relative-time.tsx";
 import { DeleteDevices } from "../bulk/delete-devices.tsx";
 import { labelsOf, rowOf } from "../shared/device-row.ts";
 import { labelDevice } from "../shared/patch-device.ts";
+import { ConnectionFacts } from "./diagnostics.tsx";
+import { Fact } from "./fact.tsx";
 import type { SectionProps } from "./section.ts";
 
 /** Properties and state of a device; its name and labels can be edited. */
@@ -23,6 +25,7 @@ export function OverviewSection({ device }: SectionProps) {
     <Stack>
       <SimpleGrid cols={{ base: 1, xs: 2, lg: 3 }} component="dl" m={0}>
         <Fact term="Last seen">{device.online ? "online now" : <RelativeTime at={device.last_seen} />}</Fact>
+        <ConnectionFacts id={device.id} />
         <Fact term="Firmware version">{firmware ?? "not reported"}</Fact>
         <Fact term="Shadow">
           version {device.shadow.version},{" "}
@@ -46,19 +49,6 @@ export function OverviewSection({ device }: SectionProps) {
         <DeleteDevices ids={[device.id]} onClose={deletion.close} onDeleted={() => navigate("/devices")} />
       )}
     </Stack>
-  );
-}
-
-function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }) {
-  return (
-    <Paper withBorder px="sm" py="xs">
-      <Text component="dt" size="xs" c="dimmed">
-        {term}
-      </Text>
-      <Text component="dd" size="sm" m={0}>
-        {children}
-      </Text>
-    </Paper>
   );
 }
 

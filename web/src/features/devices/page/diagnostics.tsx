@@ -1,0 +1,99 @@
+import { diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
+import { Box, Group, Paper, Stack, Text, Title } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useApi } from "../../../api/api-context.tsx";
+import { queryKeys } from "../../../api/query-keys.ts";
+import { Failure } from "../../../components/failure.tsx";
+import { RelativeTime } from "../../../components/relative-time.tsx";
+import { Tag } from "../../../components/tag.tsx";
+import { useFrames } from "../../../live/live-updates.tsx";
+import { diagnosisDetail, diagnosisName, isProblem } from "./diagnosis-words.ts";
+import { Fact } from "./fact.tsx";
+
+/** Interval of reading, in milliseconds: not every entry has a frame. */
+const readEveryMs = 10_000;
+
+/** Frames after which there is more to read. */
+const causes: ReadonlySet<string> = new Set([...diagnosisFrames, "online", "offline", "throttled"]);
+
+/** Diagnostics of a device, kept current. */
+function useDiagnostics(id: string) {
+  const api = useApi();
+  const queries = useQueryClient();
+  useFrames((frames) => {
+    if (frames.some((frame) => frame.id === id && causes.has(frame.name)))
+      void queries.invalidateQueries({ queryKey: queryKeys.diagnostics(id) });
+  });
+  return useQuery({
+    queryKey: queryKeys.diagnostics(id),
+    queryFn: ({ signal }) => api.call("readDiagnostics", { params: { id }, signal }),
+    refetchInterval: readEveryMs,
+    staleTime: 0,
+  });
+}
+
+/** The last refused login of a device, and its last connection or the end of it; nothing where there was none. */
+export function ConnectionFacts({ id }: { readonly id: string }) {
+  const { data = [] } = useDiagnostics(id);
+  const refused = data.find(({ name }) => name === "login_refused");
+  const connection = data.find(({ name }) => name === "connected" || name === "disconnected");
+  return (
+    <>
+      {refused !== undefined && (
+        <Fact term="Last refused">
+          <RelativeTime at={refused.last_at} />: {diagnosisDetail(refused)}
+        </Fact>
+      )}
+      {connection !== undefined && (
+        <Fact term={connection.name === "connected" ? "Connected" : "Disconnected"}>
+          <RelativeTime at={connection.last_at} />: {diagnosisDetail(connection)}
+        </Fact>
+      )}
+    </>
+  );
+}
+
+/** What happened between a device and the mesh, also before the page was opened. */
+export function DiagnosisList({ id }: { readonly id: string }) {
+  const { data = [], error, refetch } = useDiagnostics(id);
+  if (error !== null) {
+    return <Failure error={error} title="The diagnostics could not be read" onRetry={() => void refetch()} />;
+  }
+  if (data.length === 0) return null;
+  return (
+    <Stack gap="xs">
+      <Title order={2} size="h5" id="connections-and-problems">
+        Connections and problems
+      </Title>
+      <Paper
+        withBorder
+        component="ol"
+        aria-labelledby="connections-and-problems"
+        m={0}
+        p={0}
+        mah="15rem"
+        tabIndex={0}
+        style={{ listStyle: "none", overflow: "auto" }}
+      >
+        {data.map((entry) => (
+          <Box
+            component="li"
+            key={`${entry.name} ${entry.reason} ${entry.address} ${entry.client_id} ${entry.topic} ${entry.first_at}`}
+            px="sm"
+            py={4}
+            style={{ borderBottom: "1px solid var(--mantine-color-default-border)" }}
+            fz="sm"
+          >
+            <Group gap="sm">
+              <RelativeTime at={entry.last_at} />
+              <Tag look={isProblem(entry) ? "bad" : "plain"}>{diagnosisName(entry)}</Tag>
+              <Text span size="sm" style={{ overflowWrap: "anywhere" }}>
+                {diagnosisDetail(entry)}
+              </Text>
+            </Group>
+          </Box>
+        ))}
+      </Paper>
+    </Stack>
+  );
+}
