@@ -11,6 +11,7 @@ type Counted = readonly [requests: number, errors: number, total_ms: number];
 function replica(id: string, endpoints: Readonly<Record<string, Counted>>, started = time(-60)): Replica {
   return {
     id,
+    figures: {},
     release: "0.1.0",
     version: "1.0.0",
     started,

@@ -33,7 +33,7 @@ export const mesh = {
       subscribesTo(rpcEvents, ["rpc_in", "rpc_out"]),
       subscribesTo(keyEvents, ["key_changed", "customer_changed"]),
     ],
-    rights: ["discovery"],
+    rights: ["discovery", "history"],
   }),
   devices: defineService({
     serves: devices,

@@ -7,6 +7,8 @@ import {
   discoveryVerbs,
   eventsNamed,
   eventsStream,
+  historyStream,
+  historySubject,
   inboxPrefix,
   methodSubject,
   queueConsumer,
@@ -101,6 +103,8 @@ function meshPermissions(name: string, declaration: ServiceDeclaration): UserPer
     publish.push(...Object.keys(deviceStoreRequests));
   }
   if (rights.includes("discovery")) publish.push(discoverAll);
+  if (rights.includes("history"))
+    publish.push(historySubject, ...streamUpkeep(historyStream), `$JS.API.STREAM.MSG.GET.${historyStream}`);
   if (rights.includes("device_connections")) {
     subscribe.push(deviceConnectSubject, deviceDisconnectSubject);
     publish.push(connectionsSubject, "$SYS.REQ.SERVER.*.KICK");

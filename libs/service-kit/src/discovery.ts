@@ -1,5 +1,6 @@
 import type { ContractDeclaration } from "@devmesh/contracts/contract";
 import { parseJson } from "@devmesh/contracts/model/json";
+import { ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
 import { release } from "@devmesh/contracts/release";
 import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
@@ -15,6 +16,8 @@ export const ServiceStats = z.object({
   version: z.string(),
   metadata: z.record(z.string(), z.string()),
   started: z.string(),
+  /** Ours; absent in the answers of other services on the bus. */
+  figures: ReplicaFigures.default({}).catch({}),
   endpoints: z.array(
     z.object({
       name: z.string(),
@@ -37,6 +40,8 @@ export interface Announcement {
   readonly served: readonly Served[];
   /** What it answers in other ways than over NATS, such as HTTP: `STATS` counts it, `INFO` does not offer it. */
   readonly elsewhere?: readonly EndpointStats[];
+  /** What it counts besides requests. */
+  readonly figures?: () => Promise<ReplicaFigures>;
 }
 
 /** An announced service. */
@@ -45,7 +50,8 @@ export interface Announced {
 }
 
 /** Answers `$SRV.PING`, `INFO` and `STATS` for this replica (ADR-32), so that `nats micro ls` lists it. */
-export function announce(bus: Bus, { description, served, elsewhere = [] }: Announcement): Announced {
+export function announce(bus: Bus, options: Announcement): Announced {
+  const { description, served, elsewhere = [], figures = async () => ({}) } = options;
   const started = new Date().toISOString();
   const who = {
     name: bus.name,
@@ -54,7 +60,7 @@ export function announce(bus: Bus, { description, served, elsewhere = [] }: Anno
     metadata: { release },
   };
   const endpoints = served.flatMap((one) => one.endpoints);
-  const answers: Record<DiscoveryVerb, () => object> = {
+  const answers: Record<DiscoveryVerb, () => object | Promise<object>> = {
     PING: () => ({ type: "io.nats.micro.v1.ping_response", ...who }),
     INFO: () => ({
       type: "io.nats.micro.v1.info_response",
@@ -67,10 +73,11 @@ export function announce(bus: Bus, { description, served, elsewhere = [] }: Anno
         metadata: {},
       })),
     }),
-    STATS: (): ServiceStats => ({
+    STATS: async (): Promise<ServiceStats> => ({
       type: "io.nats.micro.v1.stats_response",
       ...who,
       started,
+      figures: await figures(),
       endpoints: [...endpoints, ...elsewhere].map(statsOf),
     }),
   };
@@ -78,7 +85,7 @@ export function announce(bus: Bus, { description, served, elsewhere = [] }: Anno
     discoverySubjects(verb, bus.name, bus.replicaId).map((subject) =>
       bus.connection.subscribe(subject, {
         callback: (error, msg) => {
-          if (error === null) respond(bus, msg, answers[verb]());
+          if (error === null) void respond(bus, msg, answers[verb]);
           else bus.log.error({ err: error, subject }, "discovery is not answered");
         },
       }),
@@ -102,9 +109,9 @@ export async function discover(bus: Bus, waitMs = 500): Promise<readonly Service
   return found;
 }
 
-function respond(bus: Bus, msg: Msg, answer: object): void {
+async function respond(bus: Bus, msg: Msg, answer: () => object | Promise<object>): Promise<void> {
   try {
-    msg.respond(JSON.stringify(answer));
+    msg.respond(JSON.stringify(await answer()));
   } catch (error) {
     bus.log.warn({ err: error }, "discovery could not be answered");
   }

@@ -30,6 +30,17 @@ export function metricsOn(registry: Registry) {
   };
 }
 
+/** The sum of a counter over its labels, or over the values of `label` that `counts` accepts. */
+export async function sumOf<L extends string>(
+  counter: Counter<L>,
+  label?: L,
+  counts: (value: string) => boolean = () => true,
+): Promise<number> {
+  const { values } = await counter.get();
+  const counted = values.filter(({ labels }) => label === undefined || counts(String(labels[label])));
+  return counted.reduce((sum, { value }) => sum + value, 0);
+}
+
 /** What the kit measures in every service. Services register their own metrics on `registry`. */
 export type Metrics = ReturnType<typeof createMetrics>;
 

@@ -1,5 +1,6 @@
 import { flushCompileCache } from "node:module";
 import type { ContractDeclaration, EventsDeclaration } from "@devmesh/contracts/contract";
+import type { ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import type { z } from "zod";
 import { type Bus, connectBus } from "./bus.ts";
@@ -47,6 +48,8 @@ export interface StartedService<C extends ContractDeclaration | null> {
   readonly implementation: C extends ContractDeclaration ? Implementation<C> : null;
   /** What the service answers in other ways than by its contract, for discovery. */
   readonly elsewhere?: readonly EndpointStats[];
+  /** What the service counts besides requests, for discovery. */
+  readonly figures?: () => Promise<ReplicaFigures>;
   /** Checked at each `/readyz`, besides the bus. */
   readonly ready?: ReadinessCheck;
   /** At shutdown, once running calls are done: ends what the service does by itself, such as consuming a queue. */
@@ -226,6 +229,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       description: `${name} of Devmesh`,
       served: this.#served === undefined ? [] : [this.#served],
       ...(started.elsewhere === undefined ? {} : { elsewhere: started.elsewhere }),
+      ...(started.figures === undefined ? {} : { figures: started.figures }),
     });
     // The broker must know the subscriptions before the service reports itself ready.
     await bus.flush();

@@ -19,6 +19,8 @@ import {
   deadLetterStream,
   deadSubject,
   eventsStream,
+  historyStream,
+  historySubject,
   queueStream,
   queueSubject,
 } from "./subjects.ts";
@@ -52,6 +54,17 @@ export async function ensureQueueStream(bus: Bus, queue: string): Promise<void> 
     discard: DiscardPolicy.New,
     max_bytes: 256 * megabyte,
     duplicate_window: nanos(hour),
+  });
+}
+
+/** The stream that holds the course of the mesh: its newest message alone. */
+export async function ensureHistoryStream(bus: Bus): Promise<void> {
+  await ensureStream(bus, {
+    name: historyStream,
+    subjects: [historySubject],
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.Old,
+    max_msgs: 1,
   });
 }
 

@@ -95,5 +95,9 @@ export function deadLetterStream(name: string): string {
 /** The durable consumer that all replicas of a queue's consumer share. */
 export const queueConsumer = "worker";
 
+/** Name of the stream that holds the course of the mesh in one message, and the subject of that. */
+export const historyStream = "HISTORY";
+export const historySubject = "history.mesh";
+
 /** Name of the stream that holds the events of the last hour. */
 export const eventsStream = "EVENTS";

@@ -3,6 +3,7 @@ import { publishDataCanary, watchBrokerStorage } from "@devmesh/device-broker/br
 import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import { deviceBacklog } from "@devmesh/device-broker/mqtt-stream";
 import { subscribe } from "@devmesh/service-kit/events";
+import { sumOf } from "@devmesh/service-kit/metrics";
 import type { StartService } from "@devmesh/service-kit/run-service";
 import { createData } from "./data.ts";
 import { createDataMetrics } from "./data-metrics.ts";
@@ -61,6 +62,10 @@ export const startData: StartService<typeof mesh.data, DataEnv> = async (parts) 
       // Rejects while the consumer is missing.
       await backlog();
     },
+    figures: async () => ({
+      records_stored: await sumOf(metrics.stored),
+      stored_bytes: (await store.size()).bytes,
+    }),
     async stop() {
       await Promise.all([ingestion.stop(), sweeping, canary.ended, listening.stop()]);
     },

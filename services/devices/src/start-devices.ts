@@ -66,6 +66,7 @@ export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async
   return {
     implementation: mapStoreErrors(implementation, isStoreUnavailable),
     ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
+    figures: async () => ({ devices_online: presence.devicesOnline }),
     async stop() {
       await Promise.all([hoarding.stop(), diagnosing.stop()]);
       await presence.stop().catch((error: unknown) => {

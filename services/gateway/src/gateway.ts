@@ -9,10 +9,12 @@ import { createApp } from "./http/app.ts";
 import { ConcurrencyLimit } from "./http/concurrency-limit.ts";
 import { createHttpMetrics } from "./http/http-metrics.ts";
 import { startHttpServer } from "./http/http-server.ts";
+import { createHistoryStore } from "./mesh-history/history-store.ts";
+import { keepHistory } from "./mesh-history/keep-history.ts";
 import { NotificationHub } from "./notifications/hub.ts";
 import { createNotificationMetrics } from "./notifications/notification-metrics.ts";
 import { createStreamOpener } from "./notifications/open-stream.ts";
-import { createMeshReader } from "./routes/mesh-state.ts";
+import { createMeshReader, readMeshState } from "./routes/mesh-state.ts";
 
 /** Timeout for listeners to close their streams when the gateway stops, in milliseconds. */
 const closeMs = 2_000;
@@ -80,6 +82,10 @@ export async function startGateway({
 
   let stopping = false;
   const httpMetrics = createHttpMetrics(metrics);
+  const read = () => readMeshState({ bus, clients, clock });
+  const history = createHistoryStore(bus);
+  const life = new AbortController();
+  const keeping = keepHistory({ store: history, read, clock, log, signal: life.signal });
   const app = createApp({
     settings: env,
     clients,
@@ -92,7 +98,8 @@ export async function startGateway({
       maxWaitingBytes: env.NOTIFY_BUFFER_BYTES,
       metrics: notificationMetrics,
     }),
-    readMesh: createMeshReader({ bus, clients, clock }),
+    readMesh: createMeshReader(read, clock),
+    readHistory: history.read,
     meshListeners: limitListeners(),
     stopping: () => stopping,
   });
@@ -110,11 +117,12 @@ export async function startGateway({
     async stop() {
       const lameDuckMs = stopping ? 0 : Math.min(env.LAME_DUCK_MS, env.DRAIN_MS);
       stopping = true;
+      life.abort();
       if (lameDuckMs > 0) await clock.sleep(lameDuckMs);
       const timeoutMs = env.DRAIN_MS - lameDuckMs;
       await Promise.all([hub.stop(Math.min(closeMs, timeoutMs)), server.stop(timeoutMs)]);
       offReconnect();
-      await revocations.stop();
+      await Promise.all([revocations.stop(), keeping]);
     },
   };
 }

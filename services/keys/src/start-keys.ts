@@ -7,6 +7,7 @@ import { awaitDeviceStore } from "@devmesh/device-broker/device-store-check";
 import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import { subscribe } from "@devmesh/service-kit/events";
 import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
+import { sumOf } from "@devmesh/service-kit/metrics";
 import { createProducer } from "@devmesh/service-kit/queue-producer";
 import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
@@ -117,6 +118,10 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
     return {
       implementation: mapStoreErrors(implementation, isStoreUnavailable),
       ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
+      figures: async () => ({
+        logins: await sumOf(bus.metrics.deviceLogins, "outcome", (outcome) => outcome === "allowed"),
+        logins_refused: await sumOf(bus.metrics.deviceLogins, "outcome", (outcome) => outcome !== "allowed"),
+      }),
       async stop() {
         await Promise.all([logins.stop(), throttled.stop()]);
         forgetHook();

@@ -11,6 +11,19 @@ const Endpoint = z
   })
   .meta({ id: "Endpoint", description: "The requests of one method since the start of the replica." });
 
+/** What a replica counts besides requests; each service has some of them. Counts begin at the start of the replica. */
+export const ReplicaFigures = z
+  .object({
+    records_stored: z.int().min(0).describe("Number of records stored."),
+    stored_bytes: z.int().min(0).describe("Size of all stored records and their indexes, in bytes."),
+    devices_online: z.int().min(0).describe("Number of devices with an MQTT connection now."),
+    logins: z.int().min(0).describe("Number of MQTT logins of devices that were accepted."),
+    logins_refused: z.int().min(0).describe("Number of MQTT logins that were refused, or failed."),
+  })
+  .partial()
+  .meta({ id: "ReplicaFigures", description: "What a replica counts besides requests." });
+export type ReplicaFigures = z.infer<typeof ReplicaFigures>;
+
 /** One process of a service, as its `$SRV.STATS` reports it (ADR 5). Counts begin at its start. */
 const Replica = z
   .object({
@@ -25,6 +38,7 @@ const Replica = z
       .string()
       .meta({ format: "date-time", example: "2026-01-31T12:00:00.000Z", description: "When it started." }),
     endpoints: z.array(Endpoint).describe("What it serves."),
+    figures: ReplicaFigures.describe("What it counts besides."),
   })
   .meta({ id: "Replica", description: "One process of a service." });
 
@@ -69,7 +83,8 @@ export const MeshState = z
               release: "0.1.0",
               version: "1.0.0",
               started: "2026-01-31T08:00:00.000Z",
-              endpoints: [{ name: "readQueue", requests: 120, errors: 0, mean_ms: 0.8, total_ms: 96 }],
+              endpoints: [{ name: "listDeadMail", requests: 120, errors: 0, mean_ms: 0.8, total_ms: 96 }],
+              figures: {},
             },
           ],
         },

@@ -16,6 +16,7 @@ import {
 } from "../model/device.ts";
 import { DeviceId } from "../model/device-id.ts";
 import { Diagnosis, UnknownDevice } from "../model/diagnostics.ts";
+import { MeshHistory } from "../model/mesh-history.ts";
 import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
 import { checkShadowOf } from "../model/shadow-structure.ts";
@@ -267,5 +268,13 @@ client leaves, the key ends or the gateway stops; a comment stands for what coul
     },
     calls: [],
     stream: "on_request",
+  },
+  readMeshHistory: {
+    ...get("/mesh/history"),
+    ...tagged("Mesh"),
+    summary: "See the course of the last 24 hours",
+    description: "A minute in each item, the oldest first. Minutes in which no gateway ran are absent.",
+    answers: { 200: { description: "The minutes.", json: MeshHistory } },
+    calls: [],
   },
 });

@@ -10,6 +10,7 @@ import { RateLimit } from "../auth/rate-limit.ts";
 import { mountDashboard } from "../dashboard/dashboard.ts";
 import { followDashboard } from "../dashboard/dashboard-build.ts";
 import type { GatewayEnv } from "../env.ts";
+import type { HistoryStore } from "../mesh-history/history-store.ts";
 import type { OpenStream } from "../notifications/open-stream.ts";
 import { mountReference } from "../reference/reference-pages.ts";
 import { presentationOf } from "../routes/confirmation-page.ts";
@@ -48,6 +49,7 @@ export interface AppOptions {
   readonly metrics: HttpMetrics;
   readonly openStream: OpenStream;
   readonly readMesh: ReadMesh;
+  readonly readHistory: HistoryStore["read"];
   /** For `GET /mesh` as a stream. */
   readonly meshListeners: ConcurrencyLimit;
   readonly stopping: () => boolean;
@@ -74,6 +76,7 @@ export function createApp({
   metrics,
   openStream,
   readMesh,
+  readHistory,
   meshListeners,
   stopping,
 }: AppOptions): App {
@@ -98,7 +101,7 @@ export function createApp({
     ...customerHandlers(clients),
     ...deviceHandlers(clients, permissions, clock),
     ...masterKeyHandlers(clients, permissions, settings.MQTT_PUBLIC_URL),
-    ...meshHandlers({ readMesh, limit: meshListeners, clock, stopping }),
+    ...meshHandlers({ readMesh, readHistory, limit: meshListeners, clock, stopping }),
     ...storedDataHandlers(clients),
     ...notificationHandlers(openStream),
   };

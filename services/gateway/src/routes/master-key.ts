@@ -8,6 +8,7 @@ import type { GatewayClients, Handlers, Within } from "../http/handlers.ts";
 import { jsonArray, linkedArray, type PageRequest, pagesOf } from "../http/paged-list.ts";
 import { json, noContent, type Reply } from "../http/reply.ts";
 import { callDevice, condition } from "./device-call.ts";
+import type { MeshOperation } from "./mesh.ts";
 import { mqttAddressOf } from "./mqtt-address.ts";
 
 /** Timeout for one page of a list, in milliseconds. */
@@ -18,7 +19,7 @@ export function masterKeyHandlers(
   { devices, keys, mailer, "rpc-bridge": bridge }: GatewayClients,
   permissions: PermissionCache,
   mqttPublicUrl: string | undefined,
-): Handlers<Exclude<keyof typeof masterKey, "readMesh">> {
+): Handlers<Exclude<keyof typeof masterKey, MeshOperation>> {
   const mqttAddress = JSON.stringify(mqttAddressOf(mqttPublicUrl));
   return {
     readMqttAddress: async () => json(mqttAddress),

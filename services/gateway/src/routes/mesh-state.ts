@@ -10,12 +10,6 @@ import type { GatewayClients } from "../http/handlers.ts";
 const discoveryMs = 500;
 const queueMs = 2_000;
 
-export interface MeshReaderOptions {
-  readonly bus: Bus;
-  readonly clients: GatewayClients;
-  readonly clock: Clock;
-}
-
 interface MeshReading {
   /** On the monotonic clock. */
   readonly begunAtMs: number;
@@ -26,19 +20,25 @@ interface MeshReading {
 /** The last reading, or a new one where the last is `maxAgeMs` old. */
 export type ReadMesh = (maxAgeMs: number) => MeshReading;
 
-/** Reads the state of the mesh; clients share a reading, so that their number costs the services nothing. */
-export function createMeshReader(options: MeshReaderOptions): ReadMesh {
-  const { clock } = options;
+/** Shares readings of the mesh among clients, so that their number costs the services nothing. */
+export function createMeshReader(read: () => Promise<MeshState>, clock: Clock): ReadMesh {
   let last: MeshReading | null = null;
   return (maxAgeMs) => {
     const nowMs = clock.monotonicMs();
     if (last === null || nowMs - last.begunAtMs >= maxAgeMs)
-      last = { begunAtMs: nowMs, state: readState(options).then((state) => JSON.stringify(state)) };
+      last = { begunAtMs: nowMs, state: read().then((state) => JSON.stringify(state)) };
     return last;
   };
 }
 
-async function readState({ bus, clients, clock }: MeshReaderOptions): Promise<MeshState> {
+export interface ReadStateOptions {
+  readonly bus: Bus;
+  readonly clients: GatewayClients;
+  readonly clock: Clock;
+}
+
+/** Asks all services how they do, and the owners of queues for their length. Rejects without the broker. */
+export async function readMeshState({ bus, clients, clock }: ReadStateOptions): Promise<MeshState> {
   using call = createCallContext({ timeoutMs: queueMs, clock });
   const [found, ofData, ofBridge, mail] = await Promise.all([
     findReplicas(bus),
@@ -85,13 +85,18 @@ function servicesOf(found: readonly ServiceStats[]): MeshState["services"] {
     .map(([name, ofIt]) => ({ name, replicas: ofIt.map(replicaOf).sort((a, b) => (a.id < b.id ? -1 : 1)) }));
 }
 
-function replicaOf({ id, version, metadata, started, endpoints }: ServiceStats) {
+/** Methods that a reading of the mesh calls itself: their requests are no load. */
+const ownMethods: ReadonlySet<string> = new Set(["readBacklog", "readQueue"]);
+
+function replicaOf({ id, version, metadata, started, endpoints, figures }: ServiceStats) {
+  const ofOthers = endpoints.filter(({ name }) => !ownMethods.has(name));
   return {
     id,
     release: metadata.release ?? null,
     version,
     started,
-    endpoints: endpoints.map((endpoint) => ({
+    figures,
+    endpoints: ofOthers.map((endpoint) => ({
       name: endpoint.name,
       requests: endpoint.num_requests,
       errors: endpoint.num_errors,

@@ -1,10 +1,11 @@
 import type { masterKey } from "@devmesh/contracts/rest/master-key";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { isReason } from "@devmesh/service-kit/errors";
+import { isReason, ServiceError } from "@devmesh/service-kit/errors";
 import type { ConcurrencyLimit } from "../http/concurrency-limit.ts";
 import type { Caller } from "../http/exchange.ts";
 import type { Handlers, Within } from "../http/handlers.ts";
 import { json, type Reply } from "../http/reply.ts";
+import type { HistoryStore } from "../mesh-history/history-store.ts";
 import type { ReadMesh } from "./mesh-state.ts";
 
 /** Largest age of an answer, in milliseconds. */
@@ -16,19 +17,29 @@ const keyCheckMs = 500;
 
 export interface MeshRouteOptions {
   readonly readMesh: ReadMesh;
+  readonly readHistory: HistoryStore["read"];
   /** For streams. */
   readonly limit: ConcurrencyLimit;
   readonly clock: Clock;
   readonly stopping: () => boolean;
 }
 
-/** The state of the mesh, once or as a stream. */
-export function meshHandlers(options: MeshRouteOptions): Handlers<keyof Pick<typeof masterKey, "readMesh">> {
+/** Operations about the mesh itself. */
+export type MeshOperation = keyof Pick<typeof masterKey, "readMesh" | "readMeshHistory">;
+
+/** The state of the mesh, once or as a stream, and its course. */
+export function meshHandlers(options: MeshRouteOptions): Handlers<MeshOperation> {
   return {
     async readMesh({ caller, within, preferred }) {
       if (preferred(["application/json", "text/event-stream"]) === "application/json")
         return json(await options.readMesh(freshMs).state);
       return eventStream(states(caller, within, options));
+    },
+    async readMeshHistory() {
+      const history = await options.readHistory().catch((cause: unknown) => {
+        throw ServiceError.of("unavailable", { cause });
+      });
+      return json(JSON.stringify(history));
     },
   };
 }

@@ -1,0 +1,124 @@
+import { MeshHistory, type MeshMinute } from "@devmesh/contracts/model/mesh-history";
+import type { MeshState, ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
+import { announce } from "@devmesh/service-kit/discovery";
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
+import { eventually } from "@devmesh/testkit/eventually";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { createHistoryStore } from "../src/mesh-history/history-store.ts";
+import { minuteBetween } from "../src/mesh-history/mesh-minute.ts";
+import { type Fixture, startFixture } from "./gateway-fixture.ts";
+
+const began = Date.parse("2026-03-01T12:00:00Z");
+const minute = 60_000;
+const timeOf = (nth: number) => new Date(began + nth * minute);
+
+function stateOf(
+  nth: number,
+  figures: Readonly<Record<string, ReplicaFigures>>,
+  started: Readonly<Record<string, number>> = {},
+): MeshState {
+  return {
+    timestamp: timeOf(nth).toISOString(),
+    services: [
+      {
+        name: "a service",
+        replicas: Object.entries(figures).map(([id, ofIt]) => ({
+          id,
+          release: null,
+          version: "1.0.0",
+          started: timeOf(started[id] ?? -9).toISOString(),
+          endpoints: [],
+          figures: ofIt,
+        })),
+      },
+    ],
+    queues: { data: 3, rpc_bridge: 4, mail: null, dead_mail: null },
+  };
+}
+
+const emptyMinute = (at: Date): MeshMinute => ({
+  at: at.toISOString(),
+  devices_online: null,
+  records: null,
+  logins: null,
+  logins_refused: null,
+  device_calls: null,
+  waiting: null,
+});
+
+describe("a minute of the mesh", () => {
+  test("has the growth of all replicas a second, and the newest numbers of what is there", () => {
+    const before = stateOf(0, {
+      one: { records_stored: 100 },
+      two: { records_stored: 50, devices_online: 1 },
+    });
+    const now = stateOf(1, { one: { records_stored: 160 }, two: { records_stored: 80, devices_online: 7 } });
+    expect(minuteBetween(before, now, timeOf(1))).toEqual({
+      ...emptyMinute(timeOf(1)),
+      devices_online: 7,
+      records: 1.5,
+      waiting: 7,
+    });
+  });
+
+  test("counts all of a replica that has just started, and nothing of one that did not answer before", () => {
+    const before = stateOf(0, {});
+    const now = stateOf(1, { fresh: { logins: 60 }, back: { logins: 9_000 } }, { fresh: 0.5 });
+    expect(minuteBetween(before, now, timeOf(1)).logins).toBe(1);
+  });
+
+  test("has no rates without a reading before", () => {
+    const { logins, devices_online } = minuteBetween(null, stateOf(1, { one: { logins: 5 } }), timeOf(1));
+    expect([logins, devices_online]).toEqual([null, null]);
+  });
+});
+
+describe("the history of the mesh", () => {
+  let fixture: Fixture;
+  const clock = new ManualClock(timeOf(0));
+  let figures: ReplicaFigures = {};
+  beforeAll(async () => {
+    fixture = await startFixture({ clock });
+    announce(fixture.services, { description: "counts", served: [], figures: async () => figures });
+    await fixture.services.flush();
+  });
+  afterAll(async () => fixture[Symbol.asyncDispose]());
+
+  async function read(): Promise<MeshHistory> {
+    const answer = await fixture.fetch("/api/v2/mesh/history");
+    expect(answer.status).toBe(200);
+    return MeshHistory.parse(await answer.json());
+  }
+
+  test("is empty at first, and grows by each minute that passes", async () => {
+    expect(await read()).toEqual([]);
+    figures = { records_stored: 10, devices_online: 2 };
+    await clock.advance(minute);
+    await eventually(async () => (await read()).length === 1);
+    figures = { records_stored: 70, devices_online: 3 };
+    await clock.advance(minute);
+    await eventually(async () => (await read()).length === 2);
+    expect(await read()).toMatchObject([
+      { at: timeOf(1).toISOString(), records: null, devices_online: 2 },
+      { at: timeOf(2).toISOString(), records: 1, devices_online: 3 },
+    ]);
+  });
+
+  test("has each minute once, whichever gateway was first, and forgets those a day old", async () => {
+    const store = createHistoryStore(fixture.services);
+    const later = emptyMinute(timeOf(24 * 60 + 1));
+    await Promise.allSettled([store.append(later), store.append(later)]);
+    await store.append(later);
+    expect((await read()).map(({ at }) => at)).toEqual([timeOf(2).toISOString(), later.at]);
+  });
+
+  test("is kept over a restart of the broker, and cannot be read without it", async () => {
+    const store = createHistoryStore(fixture.services);
+    const known = await store.read();
+    expect(known).toHaveLength(2);
+    await fixture.server.restart();
+    expect(await eventually(() => store.read())).toEqual(known);
+    await fixture.server.stop();
+    await expect(store.read()).rejects.toThrow();
+  });
+});
