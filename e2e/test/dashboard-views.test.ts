@@ -291,6 +291,7 @@ describeInBrowser("the views of the dashboard", (browser) => {
     await opener.tap();
     const sheet = page.getByRole("dialog", { name: "Filters" });
     await sheet.getByLabel("Device").fill("roof-west");
+    expect((await sheet.boundingBox())?.y).toBeGreaterThan(phone.height / 3);
     expect(await violationsInBothThemes(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await sheet.waitFor({ state: "detached" });

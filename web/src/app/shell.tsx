@@ -156,8 +156,8 @@ function OutageBanner({ since }: { readonly since: number | null }) {
           mb="md"
           title={isReachable ? "The server sends no live updates" : "The server cannot be reached"}
         >
-          What you see is of {new Date(since).toLocaleTimeString()} and may have changed since. The connection
-          is tried again until it succeeds.
+          What you see is as of {new Date(since).toLocaleTimeString()} and may have changed since. The
+          connection is retried until it succeeds.
         </Alert>
       )}
     </div>

@@ -79,7 +79,8 @@ export function SignIn() {
           </Text>
           <Stack gap="xs" mt="xs">
             <Text size="xs" c="dimmed">
-              The first start made it and printed it. Run one of these where Devmesh was installed:
+              The first start made it and printed it, unless you set MASTER_KEY. To see it again, run in the
+              folder of Devmesh:
             </Text>
             {keyPlaces.map(({ installation, command }) => (
               <Snippet key={installation} label={installation} text={command} />

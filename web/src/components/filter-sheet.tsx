@@ -16,7 +16,7 @@ export function FilterSheet({ opened, onClose, children }: FilterSheetProps) {
       onClose={onClose}
       title="Filters"
       position="bottom"
-      size="auto"
+      styles={{ content: { height: "auto" } }}
       closeButtonProps={{ "aria-label": "Close" }}
       // As in `Dialog`: no second banner of the page.
       attributes={{ header: { role: "none" } }}
