@@ -132,14 +132,42 @@ describe("the list of keys", () => {
     expect(page.requests).toEqual(["GET /api/v2/keys", "DELETE /api/v2/keys/two", "GET /api/v2/keys"]);
   });
 
-  test("says of the last master key why it stays", async () => {
+  test("says of the last master key why it stays, before it is tried", async () => {
+    const keys = [keyOf("one"), keyOf("old", { expires_at: at })];
     await using page = await showPage(<KeysTab />, {
-      "GET /api/v2/keys": () => [200, [keyOf("one")]],
+      "GET /api/v2/keys": () => [200, keys],
+    });
+    const last = await screen.findByRole("button", { name: "Delete the key one" });
+    expect(last.getAttribute("aria-disabled")).toBe("true");
+    await page.user.hover(last);
+    await screen.findByText("The last master key cannot be deleted: create another one first");
+    await page.user.click(last);
+    expect(screen.queryByRole("dialog")).toBeNull();
+  });
+
+  test("says why a master key stays of which the others went meanwhile", async () => {
+    await using page = await showPage(<KeysTab />, {
+      "GET /api/v2/keys": () => [200, [keyOf("one"), keyOf("two")]],
       "DELETE /api/v2/keys/one": () => [409, problem("last_master_key", 409)],
     });
     await page.user.click(await screen.findByRole("button", { name: "Delete the key one" }));
     await page.user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Delete" }));
     await screen.findByText(/It is the last master key/);
+  });
+
+  test("names an unnamed key by what the list shows of it", async () => {
+    const key = "mk_abcdefghijklmnopqrstuvwxyz";
+    await using page = await showPage(<KeysTab />, {
+      "GET /api/v2/keys": () => [
+        200,
+        [keyOf("id-1", { name: null, key }), keyOf("id-2", { name: null, key: null })],
+      ],
+    });
+    await page.user.click(await screen.findByRole("button", { name: "Delete the key mk_ab…wxyz" }));
+    await screen.findByRole("dialog", { name: "Delete the key mk_ab…wxyz?" });
+    screen.getByText("mk_ab…wxyz");
+    screen.getByRole("button", { name: "Delete the key id-2", hidden: true });
+    screen.getByText("unnamed, id-2");
   });
 
   test("can be read again where that failed", async () => {

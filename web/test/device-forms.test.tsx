@@ -89,14 +89,19 @@ describe("work on several devices", () => {
     expect(patch).toHaveBeenCalledWith({ shadow: { tags: { labels: ["kept", "new"] } } });
   });
 
-  test("deletes after a confirmation, and says so when it is closed", async () => {
+  test("deletes several only after their number is typed, and says so when it is closed", async () => {
     const onDeleted = jest.fn();
     await using page = await showPage(<DeleteDevices ids={ids} onClose={() => {}} onDeleted={onDeleted} />, {
       "DELETE /api/v2/devices/pump": () => [204],
       "DELETE /api/v2/devices/lamp": () => [204],
     });
+    const remove = screen.getByRole("button", { name: "Delete" });
+    await page.user.type(screen.getByLabelText("Number of devices to delete"), "1");
+    expect(remove).toHaveProperty("disabled", true);
+    await page.user.clear(screen.getByLabelText("Number of devices to delete"));
+    await page.user.type(screen.getByLabelText("Number of devices to delete"), "2");
     expect(page.requests).toEqual([]);
-    await page.user.click(screen.getByRole("button", { name: "Delete" }));
+    await page.user.click(remove);
     await screen.findByText("2 of 2 deleted");
     await page.user.click(screen.getByText("Close"));
     expect(onDeleted).toHaveBeenCalled();

@@ -32,6 +32,16 @@ test("the list of devices begins with the newest and counts all of them before t
   expect(window.location.search).toBe("?direction=ascending");
 });
 
+test("an empty list says what to do, and an empty choice how to widen it", async () => {
+  window.history.replaceState(null, "", "/devices?filter=pump&online=true");
+  await using page = await showPage(<DevicesTab />, { [`GET ${devices}`]: () => [200, []] });
+  await page.user.click(await screen.findByRole("button", { name: "Clear the filters" }));
+  await screen.findByText(/There are no devices yet/);
+  expect(window.location.search).toBe("");
+  await page.user.click(screen.getByRole("button", { name: "Add the first device" }));
+  await screen.findByRole("dialog", { name: "Add a device" });
+});
+
 test("a click with Shift selects all devices from the one before", async () => {
   await using page = await showPage(<DevicesTab />, {
     [`GET ${devices}`]: () => [200, listOf("a", "b", "c", "d")],

@@ -1,4 +1,3 @@
-import { Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Failure } from "./failure.tsx";
 import { Page, type PageProps } from "./page.tsx";
@@ -13,8 +12,8 @@ interface ListTabProps extends PageProps {
   readonly failure: string;
   readonly onRetry: () => void;
   readonly isPending: boolean;
-  /** Text in place of an empty list; null if it has rows. */
-  readonly empty: string | null;
+  /** An `EmptyList` in place of the list; null if it has rows. */
+  readonly empty: ReactNode;
 }
 
 /** A tab with one list: heading and actions, filters, errors, and the list itself or the reason for its absence. */
@@ -24,17 +23,7 @@ export function ListTab(props: ListTabProps) {
     <Page {...page}>
       {filters}
       <Failure error={error} title={failure} onRetry={onRetry} />
-      {isPending ? (
-        <Waiting />
-      ) : empty === null ? (
-        children
-      ) : (
-        error == null && (
-          <Text c="dimmed" py="xl" ta="center">
-            {empty}
-          </Text>
-        )
-      )}
+      {isPending ? <Waiting /> : empty === null ? children : error == null && empty}
     </Page>
   );
 }

@@ -5,6 +5,7 @@ import { Plus, Trash2 } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import { Confirmation } from "./confirmation.tsx";
 import { type Column, DataTable } from "./data-table.tsx";
+import { EmptyList } from "./empty-list.tsx";
 import { FilterInput } from "./filter-input.tsx";
 import { IconButton } from "./icon-button.tsx";
 import { ListTab } from "./list-tab.tsx";
@@ -24,8 +25,8 @@ interface Removal<T> {
   readonly action: string;
   /** Names it with its row, as in "Remove ann@example.com". */
   readonly label: (row: T) => string;
-  /** Tooltip of its button, if not the action. */
-  readonly hint?: (row: T) => string | undefined;
+  /** Why a row cannot be removed; undefined if it can. */
+  readonly blockedBy?: (row: T) => string | undefined;
   readonly consequence: (row: T) => string;
   /** Removes a row; the list is read again after it. */
   readonly run: (row: T) => Promise<unknown>;
@@ -65,16 +66,22 @@ export function ShortListTab<T extends { readonly id: string }>(props: ShortList
     heading: "Actions",
     hidesHeading: true,
     style: { ta: "end" },
-    cell: (row) => (
-      <IconButton
-        color="red"
-        label={removal.label(row)}
-        tooltip={removal.hint?.(row) ?? removal.action}
-        onClick={() => setRemoved(row)}
-      >
-        <Trash2 size={16} />
-      </IconButton>
-    ),
+    cell: (row) => {
+      const blockedBy = removal.blockedBy?.(row);
+      return (
+        <IconButton
+          color="red"
+          label={removal.label(row)}
+          tooltip={blockedBy ?? removal.action}
+          // A disabled button would have neither the focus nor a tooltip.
+          {...(blockedBy === undefined
+            ? { onClick: () => setRemoved(row) }
+            : { "aria-disabled": true, "data-disabled": true })}
+        >
+          <Trash2 size={16} />
+        </IconButton>
+      );
+    },
   };
   return (
     <>
@@ -104,7 +111,15 @@ export function ShortListTab<T extends { readonly id: string }>(props: ShortList
         failure={`The ${noun}s could not be read`}
         onRetry={() => void query.refetch()}
         isPending={query.isPending}
-        empty={data.length === 0 ? none : matching.length === 0 ? `No ${noun} matches.` : null}
+        empty={
+          data.length === 0 ? (
+            <EmptyList>{none}</EmptyList>
+          ) : matching.length === 0 ? (
+            <EmptyList next="Clear the filter" onNext={() => change(noFilter)}>
+              No {noun} matches.
+            </EmptyList>
+          ) : null
+        }
       >
         <DataTable
           label={title}

@@ -41,7 +41,7 @@ export function CustomersTab() {
       query={query}
       filterPlaceholder="E-mail"
       textsOf={textsOf}
-      none="There are no customers yet: invite the first one by e-mail."
+      none="There are no customers yet. Invite the first one, who gets an access token for your own app by e-mail."
       columns={columns}
       minWidth={560}
       removal={{

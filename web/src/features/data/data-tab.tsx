@@ -1,6 +1,8 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
-import { Button, Group, Text } from "@mantine/core";
+import { Anchor, Button, Code, Group, Text } from "@mantine/core";
 import { useMemo, useState } from "react";
+import { Link } from "wouter";
+import { EmptyList } from "../../components/empty-list.tsx";
 import { FilterInput } from "../../components/filter-input.tsx";
 import { ListTab } from "../../components/list-tab.tsx";
 import { MoreFilters } from "../../components/more-filters.tsx";
@@ -70,7 +72,7 @@ export function DataTab() {
                 />
                 <TimeInputs range={selection} onChange={change} />
               </MoreFilters>
-              {!charted && (
+              {!charted && records.error === null && !records.isPending && (
                 <Text size="sm" c="dimmed" ml="auto">
                   {countOf(records)}
                   {paused ? " · paused" : records.stream === "live" ? " · live" : ""}
@@ -88,7 +90,15 @@ export function DataTab() {
         failure="The records could not be read"
         onRetry={records.readAgain}
         isPending={records.isPending && !charted}
-        empty={charted || records.records.length > 0 ? null : "No record matches."}
+        empty={
+          charted || records.records.length > 0 ? null : selection.filter + device + since + until === "" ? (
+            <NoRecords />
+          ) : (
+            <EmptyList next="Clear the filters" onNext={() => change(all)}>
+              No record matches.
+            </EmptyList>
+          )
+        }
       >
         {charted ? (
           <RecordChart selection={selection} live={!paused} />
@@ -104,6 +114,20 @@ export function DataTab() {
       </ListTab>
       {opened !== null && <RecordDialog record={opened} onClose={() => setOpened(null)} />}
     </>
+  );
+}
+
+/** Explains where records come from. */
+function NoRecords() {
+  return (
+    <EmptyList>
+      No device has published yet: what one sends to a topic below <Code>db/ID/</Code> appears here. Open one
+      of the{" "}
+      <Anchor component={Link} href="/devices" inherit underline="always">
+        devices
+      </Anchor>{" "}
+      for a command to try it, or run simulated ones: <Code>npm run fleet</Code>
+    </EmptyList>
   );
 }
 

@@ -1,5 +1,6 @@
 import { NativeSelect, Stack, Text } from "@mantine/core";
 import { useState } from "react";
+import { EmptyList } from "../../components/empty-list.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Waiting } from "../../components/waiting.tsx";
 import type { RecordSelection } from "./record-selection.ts";
@@ -38,9 +39,9 @@ export function RecordChart({ selection, live }: RecordChartProps) {
       <Failure error={error} title="The records could not be read" onRetry={readAgain} />
       {numbers === null && error === null && <Waiting />}
       {numbers !== null && shown === undefined && !isReading && (
-        <Text c="dimmed" py="md">
-          There are no numbers to draw.
-        </Text>
+        <EmptyList>
+          There are no numbers to draw: a chart shows payloads that are a number, or JSON with numbers in it.
+        </EmptyList>
       )}
       {numbers !== null && shown !== undefined && (
         <>

@@ -8,7 +8,7 @@ import { queryKeys } from "../../api/query-keys.ts";
 import { serverNow } from "../../api/server-clock.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
-import { Secret } from "../../components/secret.tsx";
+import { maskedSecret, Secret } from "../../components/secret.tsx";
 import { ShortListTab } from "../../components/short-list-tab.tsx";
 import { Tag } from "../../components/tag.tsx";
 import { CreateKey } from "./create-key.tsx";
@@ -20,7 +20,7 @@ export function KeysTab() {
     queryKey: queryKeys.keys,
     queryFn: ({ signal }) => api.call("listKeys", { signal }),
   });
-  const onlyMaster = query.data?.filter(({ access }) => access === "full").length === 1;
+  const onlyMaster = query.data?.filter(isValidMaster).length === 1;
   return (
     <ShortListTab
       title="Keys"
@@ -28,14 +28,16 @@ export function KeysTab() {
       query={query}
       filterPlaceholder="Name, device or key"
       textsOf={textsOfKey}
-      none="No key matches."
+      none="There are no keys."
       columns={columnsOf(api.key)}
       minWidth={760}
       removal={{
         action: "Delete",
         label: (key) => `Delete the key ${nameOf(key)}`,
-        hint: ({ access }) =>
-          onlyMaster && access === "full" ? "The last master key cannot be deleted" : undefined,
+        blockedBy: (key) =>
+          onlyMaster && isValidMaster(key)
+            ? "The last master key cannot be deleted: create another one first"
+            : undefined,
         consequence: ({ key }) =>
           "Whoever uses it is refused within a second. This cannot be undone." +
           (key === api.key ? " You are signed in with this key: you will be signed out." : ""),
@@ -52,8 +54,18 @@ export function textsOfKey({ id, key, device_id, name }: ApiKey): readonly (stri
   return [name, device_id, id, key];
 }
 
-function nameOf({ id, name }: ApiKey): string {
-  return name ?? id;
+/** How the list shows a key: its name, else its masked secret, else its id. */
+function nameOf({ id, key, name }: ApiKey): string {
+  return name ?? (key === null ? id : maskedSecret(key));
+}
+
+/** Whether a key is one of those of which the server keeps the last. */
+function isValidMaster({ access, expires_at }: ApiKey): boolean {
+  return access === "full" && !hasExpired(expires_at);
+}
+
+function hasExpired(at: string | null): boolean {
+  return at !== null && Date.parse(at) <= serverNow();
 }
 
 function explainConflict(error: unknown): never {
@@ -82,7 +94,7 @@ function columnsOf(own: string): readonly Column<ApiKey>[] {
             title={nameOf(key)}
             {...(key.name === null && { c: "dimmed" })}
           >
-            {key.name ?? "unnamed"}
+            {key.name ?? (key.key === null ? `unnamed, ${key.id}` : "unnamed")}
           </Text>
           {key.key === own && <Tag look="good">signed in</Tag>}
         </>
@@ -114,8 +126,7 @@ function columnsOf(own: string): readonly Column<ApiKey>[] {
       heading: "Expires",
       cell: ({ expires_at }) => (
         <>
-          {expires_at !== null && Date.parse(expires_at) <= serverNow() && <Tag look="bad">expired</Tag>}{" "}
-          <RelativeTime at={expires_at} />
+          {hasExpired(expires_at) && <Tag look="bad">expired</Tag>} <RelativeTime at={expires_at} />
         </>
       ),
     },

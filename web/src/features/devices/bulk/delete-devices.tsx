@@ -1,5 +1,6 @@
-import { Text } from "@mantine/core";
+import { Text, TextInput } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { useApi } from "../../../api/api-context.tsx";
 import { applyToLists } from "../shared/device-lists.ts";
 import { type DevicesDialogProps, inWords, WorkDialog } from "./work-dialog.tsx";
@@ -14,13 +15,15 @@ interface DeleteDevicesProps extends DevicesDialogProps {
 export function DeleteDevices({ ids, onClose, onDeleted }: DeleteDevicesProps) {
   const api = useApi();
   const queries = useQueryClient();
+  const [typed, setTyped] = useState("");
+  const isConfirmed = ids.length === 1 || typed.trim() === String(ids.length);
   return (
     <WorkDialog
       ids={ids}
       title={`Delete ${inWords(ids)}?`}
       action="Delete"
       destructive
-      ready
+      ready={isConfirmed}
       done="deleted"
       act={(id, signal) => api.call("deleteDevice", { params: { id }, signal })}
       onEnd={(outcomes) => {
@@ -44,6 +47,17 @@ export function DeleteDevices({ ids, onClose, onDeleted }: DeleteDevicesProps) {
           {ids.slice(0, 50).join(", ")}
           {ids.length > 50 && " …"}
         </Text>
+      )}
+      {ids.length > 1 && (
+        <TextInput
+          label="Number of devices to delete"
+          description={`Type ${ids.length} to confirm.`}
+          inputMode="numeric"
+          autoComplete="off"
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+          data-autofocus
+        />
       )}
     </WorkDialog>
   );

@@ -1,7 +1,8 @@
-import { Button, Group, SegmentedControl, Text } from "@mantine/core";
+import { Button, Code, Group, SegmentedControl, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Plus } from "lucide-react";
 import { Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { EmptyList } from "../../../components/empty-list.tsx";
 import { FilterInput } from "../../../components/filter-input.tsx";
 import { lazyView } from "../../../components/lazy-view.ts";
 import { ListTab } from "../../../components/list-tab.tsx";
@@ -103,11 +104,15 @@ export function DevicesTab() {
         onRetry={list.readAgain}
         isPending={list.isPending}
         empty={
-          rows.length > 0
-            ? null
-            : filter !== "" || selection.online !== null
-              ? "No device matches."
-              : "There are no devices yet: add the first one."
+          rows.length > 0 ? null : filter !== "" || selection.online !== null ? (
+            <EmptyList next="Clear the filters" onNext={() => change({ filter: "", online: "" })}>
+              No device matches.
+            </EmptyList>
+          ) : (
+            <EmptyList next="Add the first device" onNext={create.open}>
+              There are no devices yet. Add one of yours, or run simulated ones: <Code>npm run fleet</Code>
+            </EmptyList>
+          )
         }
       >
         <DeviceTable
@@ -133,8 +138,9 @@ export function DevicesTab() {
   );
 }
 
-function countOf({ rows, hasMore, total, isReading, isPending }: DeviceList): string {
+function countOf({ rows, hasMore, total, isReading, isPending, error }: DeviceList): string {
   if (isPending) return "Reading";
+  if (error !== null && rows.length === 0) return "";
   const count = rows.length.toLocaleString("en");
   if (hasMore && total !== null) return `${count} of ${total.toLocaleString("en")} devices read`;
   if (hasMore) return isReading ? `${count} devices read, reading on` : `${count} devices read, more follow`;
