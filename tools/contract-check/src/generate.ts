@@ -5,6 +5,7 @@ import { parseArgs, promisify } from "node:util";
 import { mesh } from "@devmesh/contracts/mesh";
 import { brokerDocuments } from "@devmesh/launcher/deployment/broker-documents";
 import { z } from "zod";
+import { pythonModels } from "./python-models.ts";
 import { subjectDocument } from "./subject-document.ts";
 import { planSurfaces } from "./surface-files.ts";
 
@@ -15,19 +16,29 @@ const { values: options } = parseArgs({
   options: { check: { type: "boolean", default: false }, release: { type: "boolean", default: false } },
 });
 const root = new URL("../../../", import.meta.url);
-const gatewayDescription = fileURLToPath(new URL("services/gateway/src/reference/describe.ts", root));
-// As a program, since this package depends on no service.
-const { stdout } = await promisify(execFile)(process.execPath, [gatewayDescription], {
-  maxBuffer: 64 * 1024 * 1024,
-});
+const described = z
+  .record(z.string(), z.string())
+  .parse(JSON.parse(await outputOf("services/gateway/src/reference/describe.ts")));
+const openapi = described["docs/openapi.json"] ?? "";
 const surfaces = await planSurfaces(fileURLToPath(root), mesh, options.release);
 
 const documents: Readonly<Record<string, string>> = {
-  ...z.record(z.string(), z.string()).parse(JSON.parse(stdout)),
+  ...described,
+  "clients/typescript/src/schema.ts": await outputOf("clients/typescript/generate.ts", openapi),
+  "clients/python/devmesh/models.py": pythonModels(openapi),
   "docs/subjects.md": subjectDocument(),
   ...brokerDocuments(),
   ...surfaces.documents,
 };
+
+/** What a program of the repository prints: this package depends on no service and no client. */
+async function outputOf(program: string, input = ""): Promise<string> {
+  const running = promisify(execFile)(process.execPath, [fileURLToPath(new URL(program, root))], {
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  running.child.stdin?.end(input);
+  return (await running).stdout;
+}
 
 for (const [path, text] of Object.entries(documents)) {
   const file = new URL(path, root);

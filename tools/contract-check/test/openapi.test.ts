@@ -137,8 +137,11 @@ describe.each(operations.map((one) => [one.operationId, one] as const))("operati
 });
 
 test("the version is the release: that of all packages", () => {
-  const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"));
+  const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
+  const { version } = JSON.parse(read("package.json"));
   expect([release, document.info.version]).toEqual([version, version]);
+  expect(JSON.parse(read("clients/typescript/package.json")).version).toBe(version);
+  expect(read("clients/python/pyproject.toml")).toContain(`\nversion = "${version}"\n`);
 });
 
 test("tags are described and come in the order of use, devices first", () => {

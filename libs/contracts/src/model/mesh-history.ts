@@ -22,7 +22,19 @@ export const MeshMinute = z
       .nullable()
       .describe("Messages of devices that are acknowledged and not handled yet; null if not known."),
   })
-  .meta({ id: "MeshMinute", description: "The mesh in one minute." });
+  .meta({
+    id: "MeshMinute",
+    description: "The mesh in one minute.",
+    example: {
+      at: "2026-01-31T12:00:00.000Z",
+      devices_online: 187,
+      records: 94.5,
+      logins: 0.2,
+      logins_refused: 0,
+      device_calls: 1.5,
+      waiting: 0,
+    },
+  });
 export type MeshMinute = z.infer<typeof MeshMinute>;
 
 /** The last day, the oldest minute first. Minutes in which no gateway ran are absent. */

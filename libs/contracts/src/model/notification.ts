@@ -39,11 +39,11 @@ export const Notification = z
     id: z.string().nullable().describe("The device, key or customer that it is about; null for `gap`."),
     name: z.string().meta({
       description:
-        "`online`, `offline`, `created`, `updated`, `deleted`, `throttled`, `rpc.in.<function>`, `rpc.out.<name>`, `data`, `keys`, `customers` or `gap`; others may be added.",
+        "`online`, `offline`, `created`, `updated`, `deleted`, `throttled`, `login_refused`, `session_taken_over`, `subscription_limit`, `allowance_exceeded`, `publication_refused`, `rpc.in.<function>`, `rpc.out.<name>`, `data`, `keys`, `customers` or `gap`; others may be added.",
       example: "online",
     }),
     data: JsonValue.describe(
-      "`created`, `updated`: the device; `rpc.in`: the parameters; `rpc.out`: what the device published; `data`: the record; `throttled`: `{why, refused_ms}`, in milliseconds; `keys`, `customers`: `{change}`; `gap`: `{names?}`; else `{}`.",
+      "`created`, `updated`: the device; `rpc.in`: the parameters; `rpc.out`: what the device published; `data`: the record; `throttled`: `{why, refused_ms}`, in milliseconds; `keys`, `customers`: `{change}`; `gap`: `{names?}`; `online`, `offline`, `deleted`: `{}`; else an entry of the device's diagnostics without its name.",
     ),
     timestamp: Timestamp.describe("When it happened."),
   })

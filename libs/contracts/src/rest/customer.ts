@@ -32,7 +32,11 @@ export const customerAccess = defineRoutes({
         type: "object",
         description: "The new metadata; other members may be posted back unchanged.",
         properties: {
-          meta: { type: "object", description: "Replaces the old one whole; at most 16 KB of compact JSON." },
+          meta: {
+            type: "object",
+            additionalProperties: true,
+            description: "Replaces the old one whole; at most 16 KB of compact JSON.",
+          },
         },
         example: { meta: { devices: { "pump-1": {} } } },
       }),

@@ -14,7 +14,10 @@ export const RpcParams = z
   .meta({
     id: "RpcParams",
     description: "The parameters of the function, passed on as they are.",
-    oneOf: [{ type: "object" }, { type: "array", items: {} }],
+    oneOf: [
+      { type: "object", additionalProperties: true },
+      { type: "array", items: {} },
+    ],
     example: { pin: 2, on: true },
   });
 

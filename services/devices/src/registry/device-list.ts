@@ -21,8 +21,8 @@ interface Candidate {
 }
 
 /**
- * Pages of devices in the order of creation or its reverse. Presence is not in the store, so the list is walked by id and position, which is
- * cheap, and only documents that belong on the page are read.
+ * Pages of devices in the order of creation or its reverse. Presence is not in the store, so the list is walked by id
+ * and position, which is cheap, and only documents that belong on the page are read.
  */
 export function createListDevices({
   store,

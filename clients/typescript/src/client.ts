@@ -1,0 +1,74 @@
+import createFetchClient, { type Client } from "openapi-fetch";
+import { type DevmeshNotification, follow, type NotificationOptions } from "./notifications.ts";
+import { DevmeshProblem } from "./problem.ts";
+import type { components, operations, paths } from "./schema.ts";
+
+export type { DevmeshNotification, NotificationOptions } from "./notifications.ts";
+export { DevmeshProblem, type Problem } from "./problem.ts";
+export type { components, operations, paths } from "./schema.ts";
+
+/** Options of {@link createDevmeshClient}. */
+export interface DevmeshOptions {
+  /** Address of the gateway, such as `http://127.0.0.1:8080`. */
+  readonly url: string;
+  /** Any API key: the kind decides which routes answer. */
+  readonly key: string;
+  /** Default: the global one. */
+  readonly fetch?: typeof fetch;
+}
+
+type Schemas = components["schemas"];
+type QueryOf<O extends keyof operations> = NonNullable<operations[O]["parameters"]["query"]>;
+
+/**
+ * The REST API by `GET`, `POST` and `DELETE` with a path of the OpenAPI document, as openapi-fetch does it, but a
+ * response that is no success is thrown as a {@link DevmeshProblem}.
+ */
+export interface DevmeshClient extends Client<paths> {
+  /** All devices that match, page after page. */
+  devices(query?: QueryOf<"listDevices">): AsyncGenerator<Schemas["Device"], void, undefined>;
+  /** All stored records that match, page after page; `limit` is that of a page. */
+  records(query?: QueryOf<"queryRecords">): AsyncGenerator<Schemas["DataRecord"], void, undefined>;
+  /** What happens, as it happens: of all devices with a master key. It reconnects by itself. */
+  notifications(options?: NotificationOptions): AsyncGenerator<DevmeshNotification, void, undefined>;
+  /** The same of one device, with its public key, cut by its ACL. */
+  ownNotifications(
+    options?: Omit<NotificationOptions, "device" | "account">,
+  ): AsyncGenerator<DevmeshNotification, void, undefined>;
+}
+
+/** Creates a client for one key. */
+export function createDevmeshClient(options: DevmeshOptions): DevmeshClient {
+  const { url, key, fetch = globalThis.fetch } = { ...options, url: options.url.replace(/\/+$/, "") };
+  const connection = { url, key, fetch };
+  const headers = { Authorization: `Bearer ${key}` };
+  const client = createFetchClient<paths>({ baseUrl: url, headers, fetch: (request) => fetch(request) });
+  client.use({
+    async onResponse({ response }) {
+      if (!response.ok) throw await DevmeshProblem.of(response);
+    },
+  });
+
+  async function* items<T>(path: string, query: object): AsyncGenerator<T, void, undefined> {
+    const given = Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)]],
+    );
+    let next: string | undefined = `${path}?${new URLSearchParams(given)}`;
+    while (next !== undefined) {
+      const response: Response = await fetch(url + next, { headers });
+      if (!response.ok) throw await DevmeshProblem.of(response);
+      yield* (await response.json()) as T[];
+      next = /<([^>]*)>; rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
+    }
+  }
+
+  return Object.assign(client, {
+    devices: (query: QueryOf<"listDevices"> = {}) =>
+      items<Schemas["Device"]>("/api/v2/devices", { limit: 1_000, ...query }),
+    records: (query: QueryOf<"queryRecords"> = {}) =>
+      items<Schemas["DataRecord"]>("/api/v2/data", { limit: 5_000, ...query }),
+    notifications: (options: NotificationOptions = {}) => follow(connection, "/api/v2/notify", options),
+    ownNotifications: (options: NotificationOptions = {}) =>
+      follow(connection, "/api/v2/m/device/notify", options),
+  });
+}

@@ -1,0 +1,121 @@
+import { eventually } from "@devmesh/testkit/eventually";
+import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import {
+  createDevmeshClient,
+  type DevmeshClient,
+  type DevmeshNotification,
+  DevmeshProblem,
+} from "../src/client.ts";
+
+let mesh: TestMesh;
+let devmesh: DevmeshClient;
+let pump: MqttDevice;
+
+beforeAll(async () => {
+  mesh = await startMesh();
+  devmesh = createDevmeshClient({ url: `${mesh.url}/`, key: mesh.masterKey });
+  const { data } = await devmesh.POST("/api/v2/devices", { body: { id: "pump-1" } });
+  pump = await connectMqttDevice({ url: mesh.mqttUrl, id: "pump-1", token: data?.token ?? "" });
+  await pump.answerRpc(({ params }) => ({ result: params }));
+}, 120_000);
+afterAll(async () => {
+  await pump?.leave();
+  await mesh?.stop();
+}, 60_000);
+
+const refusalOf = async (work: Promise<unknown>) => {
+  const error = await work.then(
+    () => undefined,
+    (cause: unknown) => cause,
+  );
+  if (!(error instanceof DevmeshProblem)) throw new Error("it was not refused");
+  return error;
+};
+
+describe("requests", () => {
+  test("are typed by path, and answer what the API answers", async () => {
+    const path = { id: "pump-1" };
+    const body = { shadow: { state: { desired: { on: true } } } };
+    const { data } = await devmesh.POST("/api/v2/devices/{id}", { params: { path }, body });
+    expect([data?.shadow.version, data?.shadow.state.desired]).toEqual([1, { on: true }]);
+    const call = await devmesh.POST("/api/v2/devices/{id}/rpc/{func}", {
+      params: { path: { ...path, func: "echo" }, query: { timeout: 5_000 } },
+      body: { a: [1] },
+    });
+    expect(call.data).toEqual({ a: [1] });
+  });
+
+  test("that are refused throw the problem", async () => {
+    const params = { path: { id: "nobody" } };
+    const error = await refusalOf(devmesh.GET("/api/v2/devices/{id}", { params }));
+    expect([error.status, error.reason, error.message]).toEqual([
+      404,
+      "device_not_found",
+      error.problem?.detail,
+    ]);
+  });
+});
+
+test("lists are read page after page", async () => {
+  for (let number = 0; number < 5; number++)
+    await devmesh.POST("/api/v2/devices", { body: { id: `shelf-${number}` } });
+  const found: string[] = [];
+  for await (const { id } of devmesh.devices({ limit: 2, filter: "shelf-" })) found.push(id);
+  expect(found).toEqual([0, 1, 2, 3, 4].map((number) => `shelf-${number}`));
+
+  for (let number = 0; number < 7; number++) await pump.publish("db/pump-1/numbers", String(number), 1);
+  await eventually(async () => (await mesh.http("/api/v2/data?filter=/numbers")).json.length === 7);
+  const texts: string[] = [];
+  for await (const record of devmesh.records({ filter: "/numbers", limit: 3 })) texts.push(record.message);
+  expect(texts.join()).toBe("0,1,2,3,4,5,6");
+});
+
+describe("the notification stream", () => {
+  test("gives frames typed by name, over a connection that breaks, and ends with its signal", async () => {
+    const ending = new AbortController();
+    // Each connection ends after its first frames.
+    let connections = 0;
+    const breaking: typeof fetch = async (input, init) => {
+      connections++;
+      const response = await fetch(input, init);
+      const reader = response.body?.getReader();
+      const body = new ReadableStream({
+        async pull(controller) {
+          const read = await reader?.read();
+          if (read?.value !== undefined) controller.enqueue(read.value);
+          if (String(Buffer.from(read?.value ?? "")).includes("data:")) controller.close();
+        },
+        cancel: async () => reader?.cancel(),
+      });
+      return new Response(body, response);
+    };
+    const client = createDevmeshClient({ url: mesh.url, key: mesh.masterKey, fetch: breaking });
+    const { signal } = ending;
+    const frames: DevmeshNotification[] = [];
+    const following = (async () => {
+      for await (const frame of client.notifications({ device: "bell-1", signal })) {
+        frames.push(frame);
+        if (frame.name === "updated" && frame.data.name === "third") ending.abort();
+      }
+    })();
+    await eventually(() => connections === 1);
+    await devmesh.POST("/api/v2/devices", { body: { id: "bell-1" } });
+    for (const name of ["first", "second", "third"]) {
+      const params = { path: { id: "bell-1" } };
+      await devmesh.POST("/api/v2/devices/{id}", { params, body: { name } });
+      await eventually(() => frames.some((frame) => frame.name === "updated" && frame.data.name === name));
+    }
+    await following;
+    expect(frames.map(({ name }) => name)).toEqual(["created", "updated", "updated", "updated"]);
+    expect(connections).toBeGreaterThan(1);
+  });
+
+  test("throws what refuses it", async () => {
+    const { data } = await devmesh.POST("/api/v2/keys", { body: { device_id: "pump-1" } });
+    const client = createDevmeshClient({ url: mesh.url, key: data?.key ?? "" });
+    const error = await refusalOf(client.notifications().next());
+    expect([error.status, error.reason]).toEqual([403, "wrong_key_kind"]);
+  });
+});
