@@ -57,7 +57,10 @@ describe("a device that does not connect", () => {
   });
 });
 
-test("a reason without an explanation of its own is shown in its words", () => {
+test("a wrong client id is named, and a reason without an explanation is shown in its words", () => {
+  expect(diagnosisDetail(diagnosis({ reason: "wrong_client_id", client_id: "other" }))).toMatch(
+    /from 10.0.0.7, client id other$/,
+  );
   expect(
     diagnosisDetail(diagnosis({ name: "disconnected", reason: "stale_connection", client_id: null })),
   ).toBe("stale connection, from 10.0.0.7");

@@ -72,6 +72,20 @@ export function diagnostics(shared: () => TestMesh): void {
       await entry(pump.id, { name: "publication_refused", reason: "too_large", topic: "db/talker/large" });
     });
 
+    test("show topics that the device may not use, as the broker's log names them", async () => {
+      const pump = await enrolDevice(mesh, "lost");
+      await using device = await pump.connect("lost:a");
+      for (const topic of ["telemetry", "lost/telemetry", "db/other/x"]) await device.publish(topic, "1", 1);
+      const dropped = { name: "publication_refused", reason: "topic", client_id: "lost:a" } as const;
+      await entry(pump.id, { ...dropped, topic: "db/other/x", address: "127.0.0.1" });
+      expect(await device.subscribe("other/#", 1)).toBe(128);
+      await entry(pump.id, { name: "subscription_refused", reason: "topic", topic: "other/#" });
+      expect(await device.subscribe("lost/rpc/#", 1)).toBe(128);
+      await device.publish("telemetry", "1", 1);
+      await entry(pump.id, { ...dropped, topic: "telemetry" });
+      expect((await historyOf(pump.id)).map(({ topic }) => topic)).not.toContain("lost/rpc/#");
+    });
+
     test("show a session that can hold no further subscription at QoS 1", async () => {
       const pump = await enrolDevice(mesh, "eager");
       await using device = await pump.connect();

@@ -21,7 +21,7 @@ export type Finding = Pick<DiagnosisReport, "id" | "name" | "reason"> &
 export type ReportDiagnosis = (finding: Finding) => void;
 
 interface ReporterOptions {
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "now" | "schedule">;
   /** Publishes the live event `diagnostics`. */
   readonly publish: (event: { readonly reports: DiagnosisReport[] }) => void;
 }

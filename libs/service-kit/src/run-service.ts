@@ -40,6 +40,8 @@ export interface StartOptions<S extends ServiceDeclaration, E> {
   readonly signal: AbortSignal;
   /** Adds a check that `/readyz` asks. */
   readonly ready: (name: string, check: ReadinessCheck) => void;
+  /** Calls `handle` with each message of the launcher; never where another program started the service. */
+  readonly onLauncherMessage: (handle: (message: unknown) => void) => void;
 }
 
 /** What a started service hands back. */
@@ -213,6 +215,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       metrics,
       signal,
       ready: (check: string, passes: ReadinessCheck) => void this.#checks.set(check, passes),
+      onLauncherMessage: (handle: (message: unknown) => void) => void process.on("message", handle),
       // Names and events known at run time meet here the types derived from the declaration.
     } as unknown as StartOptions<S, z.output<V>>);
     this.#started = started as StartedService<ContractDeclaration | null>;

@@ -2,7 +2,7 @@ import { dataEvents } from "@devmesh/contracts/data";
 import { deviceEvents } from "@devmesh/contracts/devices";
 import { keyEvents } from "@devmesh/contracts/keys";
 import type { mesh } from "@devmesh/contracts/mesh";
-import type { DiagnosisReports } from "@devmesh/contracts/model/diagnostics";
+import { DiagnosisReports } from "@devmesh/contracts/model/diagnostics";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events";
@@ -27,7 +27,7 @@ const readinessTimeoutMs = 1_000;
 
 /** Opens the store, reads from the broker which devices are connected, and resumes what a crash left half-done. */
 export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async (parts) => {
-  const { env, bus, publisher, clients, log, clock, metrics, signal } = parts;
+  const { env, bus, publisher, clients, log, clock, metrics, signal, onLauncherMessage } = parts;
   const store = await openDeviceStore(env.STORE_URL, signal);
   const background = new Background({ clock, signal, log });
   const connections = createBrokerConnections(bus);
@@ -51,6 +51,11 @@ export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async
     { mode: "one" },
   );
   const diagnosing = followDiagnostics(bus, diagnostics);
+  onLauncherMessage((message) => {
+    // What only the broker's log says.
+    const reported = DiagnosisReports.safeParse(message);
+    if (reported.success) diagnostics.record(reported.data.reports);
+  });
   const implementation = createDevices({
     store,
     keys: clients.keys,

@@ -81,6 +81,9 @@ describe("logins under unknown ids", () => {
       history.add(refusal(id, 1, { registered: null, reason: "timed_out" }));
     expect(history.ofDevice("pump", start)).toHaveLength(2);
     expect(history.ofUnknown()).toMatchObject([{ id: "ghost", reason: "timed_out" }]);
+    const topic = { registered: null, name: "publication_refused", reason: "topic" } as const;
+    expect(history.add(refusal("pump", 2, topic))).not.toBeNull();
+    expect(history.add(refusal("ghost", 2, topic))).toBeNull();
   });
 });
 

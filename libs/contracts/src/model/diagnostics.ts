@@ -21,6 +21,7 @@ export const diagnosisFrames = [
   "subscription_limit",
   "allowance_exceeded",
   "publication_refused",
+  "subscription_refused",
 ] as const;
 
 /** What diagnostics record of a device. */
@@ -68,7 +69,7 @@ export const Diagnosis = z
     }),
     ...context,
     topic: z.string().max(diagnosisLengths.topic).nullable().meta({
-      description: "Topic of a refused publication, cut to 256 characters; otherwise null.",
+      description: "Topic of a refused publication or subscription, cut to 256 characters; otherwise null.",
       example: null,
     }),
     ...repetition,

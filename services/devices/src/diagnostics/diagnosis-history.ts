@@ -34,18 +34,20 @@ export class DiagnosisHistory {
     return this.#total;
   }
 
-  /** Records a report; returns the entry that it belongs to, with the equal ones before it. */
-  add({ id, registered, timestamp, ...what }: DiagnosisReport): Diagnosis {
+  /**
+   * Records a report; returns the entry that it belongs to, with the equal ones before it. Null for one that is not
+   * kept: of ids that are no device only refused logins are.
+   */
+  add({ id, registered, timestamp, ...what }: DiagnosisReport): Diagnosis | null {
     const at = Date.parse(timestamp);
     const entry = { ...what, firstMs: at, lastMs: at };
     if (registered ?? this.#devices.has(id)) return described(this.#addToDevice(id, entry));
     const reason = loginRefusals.find((refusal) => refusal === what.reason);
-    if (reason !== undefined) {
-      const { name: _, topic: __, ...login } = entry;
-      const tried = { ...login, id, reason };
-      const isEqual = (other: Entry<UnknownDevice>) => other.id === id && isSame(other, tried);
-      this.#unknown = withEntry(this.#unknown, tried, isEqual);
-    }
+    if (reason === undefined) return null;
+    const { name: _, topic: __, ...login } = entry;
+    const tried = { ...login, id, reason };
+    const isEqual = (other: Entry<UnknownDevice>) => other.id === id && isSame(other, tried);
+    this.#unknown = withEntry(this.#unknown, tried, isEqual);
     return described(entry);
   }
 

@@ -42,8 +42,14 @@ export function createDiagnostics({ events, background, clock }: DiagnosticsOpti
 
   function record(report: DiagnosisReport): void {
     const diagnosis = history.add(report);
-    const name = diagnosisFrames.find((frame) => frame === diagnosis.name);
-    if (name === undefined || !DeviceId.safeParse(report.id).success || !mayPublish(report)) return;
+    const name = diagnosisFrames.find((frame) => frame === diagnosis?.name);
+    if (
+      diagnosis === null ||
+      name === undefined ||
+      !DeviceId.safeParse(report.id).success ||
+      !mayPublish(report)
+    )
+      return;
     background.run("publishing a diagnosis", async () => {
       using call = createCallContext({ timeoutMs: callTimeoutMs, signal: background.signal, clock });
       await events.diagnosed(report.id, { ...diagnosis, name }, report.timestamp, call);

@@ -19,6 +19,7 @@ import { type DataFolder, dataFolder, lockDataFolder, prepareDataFolder } from "
 import type { Installation } from "./installation.ts";
 import { type MeshFile, meshFileWriter, readMeshFile } from "./mesh-file.ts";
 import { checkPorts, type WantedPort } from "./ports.ts";
+import { createRefusedTopics } from "./refused-topics.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 import { brokerLog, foldRepeats, type PartLog, serviceLog } from "./service-log.ts";
 import { type ServiceProcess, startService } from "./service-process.ts";
@@ -177,7 +178,8 @@ async function bringUpBroker(
     log,
     signal: mesh.stopping.signal,
   });
-  const partLog = brokerLog(folder.logOf("nats-server"), warn, onWriteError);
+  const onLine = createRefusedTopics((message) => mesh.services.get("devices")?.current()?.send(message));
+  const partLog = brokerLog(folder.logOf("nats-server"), warn, onWriteError, onLine);
   mesh.logs.push(partLog);
   const host = reachable(settings.host);
   const ports = [settings.natsPort, settings.mqttPort, settings.mqttWebsocketPort];

@@ -41,17 +41,20 @@ export function serviceLog(name: string, file: string, show: (line: string) => v
 
 /**
  * Opens the log file of nats-server, whose lines contain `[WRN]`, `[ERR]`, `[FTL]`. Tokens are redacted: a failed login
- * logs its user name and client id. `onWriteError` gets the cause of a write error, which only a restart ends.
+ * logs its user name and client id. `onWriteError` gets the cause of a write error, which only a restart ends,
+ * `onLine` each line.
  */
 export function brokerLog(
   file: string,
   show: (line: string) => void,
   onWriteError: (cause: string) => void,
+  onLine: (line: string) => void,
 ): PartLog {
   const redact = (line: string) => line.replaceAll(secretsInText, "$1_[redacted]");
   const readLine = (line: string) => {
     const cause = keptWriteError.exec(line)?.groups?.cause;
     if (cause !== undefined) onWriteError(cause);
+    onLine(line);
     return readBrokerLine(line);
   };
   return partLog(file, show, readLine, redact);

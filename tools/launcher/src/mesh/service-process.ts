@@ -28,6 +28,8 @@ const ServiceMessage = z.discriminatedUnion("type", [
 export interface ServiceProcess extends RunningProcess {
   /** Address of its `/healthz`, `/readyz` and `/metrics`. */
   readonly ops: string | null;
+  /** Sends a message over the channel; it is lost when the process has ended. */
+  send(message: object): void;
 }
 
 /** How service processes are started. */
@@ -95,7 +97,10 @@ export async function startService(
     });
     const ended = child.ended.then((how) => [how, log.lastProblem()].filter(Boolean).join(": "));
     log.forgetProblem();
-    return { pid: child.pid, ended, end: child.end, ops };
+    const send = (message: object) => {
+      if (child.process.connected) child.process.send(message, () => {});
+    };
+    return { pid: child.pid, ended, end: child.end, ops, send };
   } catch (failure) {
     await child.end(5_000);
     throw failure;

@@ -15,7 +15,12 @@ async function followed(lines: string, kind: "service" | "broker") {
   const log =
     kind === "service"
       ? serviceLog("keys", file, show)
-      : brokerLog(file, show, (cause) => writeErrors.push(cause));
+      : brokerLog(
+          file,
+          show,
+          (cause) => writeErrors.push(cause),
+          () => {},
+        );
   const stream = Readable.from([Buffer.from(lines)]);
   log.follow(stream);
   await finished(stream);

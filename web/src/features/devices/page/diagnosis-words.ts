@@ -6,6 +6,7 @@ const names: Readonly<Record<Diagnosis["name"], string>> = {
   subscription_limit: "too many subscriptions",
   allowance_exceeded: "sent too much",
   publication_refused: "message dropped",
+  subscription_refused: "subscription refused",
   connected: "connected",
   disconnected: "disconnected",
 };

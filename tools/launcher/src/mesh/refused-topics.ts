@@ -1,0 +1,60 @@
+import type { DiagnosisReport } from "@devmesh/contracts/model/diagnostics";
+import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
+
+/**
+ * What nats-server logs of a device that uses a topic that it may not use. No event of the broker has it. Anchored at
+ * the line's begin and strict in the client id, which a device chooses.
+ */
+const violation = new RegExp(
+  [
+    /^\[\d+\] \S+ \S+ \[ERR\] /,
+    /\[?(?<address>[^\s\]]+)\]?:\d+ - mid(?:_ws)?:\d+ - /,
+    /"(?<deviceId>[\w-]+)(?<suffix>:[\w:-]+)?" - /,
+    /(?<verb>Publish|Subscription) Violation - Subject "(?<subject>(?:[^"\\]|\\.)*)"/,
+  ]
+    .map(({ source }) => source)
+    .join(""),
+);
+
+/**
+ * Reads lines of nats-server's log and sends the service `devices` what they say of refused topics, at most four times
+ * a second.
+ */
+export function createRefusedTopics(
+  send: (message: { readonly reports: DiagnosisReport[] }) => void,
+): (line: string) => void {
+  const clock = {
+    now: () => new Date(),
+    schedule(ms: number, task: () => void) {
+      const timer = setTimeout(task, ms).unref();
+      return () => clearTimeout(timer);
+    },
+  };
+  const report = createDiagnosisReporter({ clock, publish: send });
+  return (line) => {
+    const { address = "", deviceId, suffix = "", verb, subject = "" } = violation.exec(line)?.groups ?? {};
+    if (deviceId === undefined) return;
+    const topic = topicOf(subject);
+    // Mongoose OS firmware makes it at each connect, and works without it (api.md, MQTT).
+    if (verb === "Subscription" && topic === `${deviceId}/rpc/#`) return;
+    report({
+      id: deviceId,
+      name: verb === "Publish" ? "publication_refused" : "subscription_refused",
+      reason: "topic",
+      // The broker may have generated the client id: then it names no device.
+      registered: null,
+      address,
+      client_id: `${deviceId}${suffix}`,
+      topic,
+    });
+  };
+}
+
+/** The topic or filter of a subject: `a//b` is the level `a.b`. */
+function topicOf(subject: string): string {
+  const levels = subject.split(".").map((token) => {
+    if (token === "*") return "+";
+    return token === ">" ? "#" : token.replaceAll("//", ".");
+  });
+  return levels.join("/");
+}
