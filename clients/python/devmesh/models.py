@@ -259,7 +259,7 @@ class CreatedDevice(TypedDict):
 class Diagnosis(TypedDict):
     """Something that happened to a device on its way to the mesh."""
 
-    name: Literal["login_refused", "session_taken_over", "subscription_limit", "allowance_exceeded", "publication_refused", "connected", "disconnected"]
+    name: Literal["login_refused", "session_taken_over", "subscription_limit", "allowance_exceeded", "publication_refused", "subscription_refused", "connected", "disconnected"]
     """What happened."""
     reason: Union[str, None]
     """Why, as a stable word; null where there is no more to say."""
@@ -268,7 +268,7 @@ class Diagnosis(TypedDict):
     client_id: Union[str, None]
     """MQTT client id; null where it is not known. Secrets in it are redacted."""
     topic: Union[str, None]
-    """Topic of a refused publication, cut to 256 characters; otherwise null."""
+    """Topic of a refused publication or subscription, cut to 256 characters; otherwise null."""
     count: int
     """Number of equal ones that this entry combines, at least 1."""
     first_at: str

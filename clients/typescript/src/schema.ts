@@ -905,14 +905,14 @@ export interface components {
              * @description What happened.
              * @enum {string}
              */
-            name: "login_refused" | "session_taken_over" | "subscription_limit" | "allowance_exceeded" | "publication_refused" | "connected" | "disconnected";
+            name: "login_refused" | "session_taken_over" | "subscription_limit" | "allowance_exceeded" | "publication_refused" | "subscription_refused" | "connected" | "disconnected";
             /** @description Why, as a stable word; null where there is no more to say. */
             reason: string | null;
             /** @description Address that the client connects from, as the broker sees it; null where it is not known. Behind a proxy it is the proxy's. */
             address: string | null;
             /** @description MQTT client id; null where it is not known. Secrets in it are redacted. */
             client_id: string | null;
-            /** @description Topic of a refused publication, cut to 256 characters; otherwise null. */
+            /** @description Topic of a refused publication or subscription, cut to 256 characters; otherwise null. */
             topic: string | null;
             /** @description Number of equal ones that this entry combines, at least 1. */
             count: number;
