@@ -237,3 +237,15 @@ test("a Node that is too old is told so in one sentence", async () => {
   expect(code).toBe(1);
   expect(output).toMatch(/^Devmesh needs Node 20 or newer to start; this is v.*\n$/);
 });
+
+test("the lean installation has no package that only the clients' development needs", async () => {
+  const root = join(import.meta.dirname, "../../..");
+  const { devDependencies } = JSON.parse(
+    await readFile(join(root, "clients/typescript/package.json"), "utf8"),
+  );
+  const { packages } = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8"));
+  for (const name of Object.keys(devDependencies)) {
+    const locked = packages[`clients/typescript/node_modules/${name}`] ?? packages[`node_modules/${name}`];
+    if (!name.startsWith("@devmesh/")) expect([name, locked.dev]).toEqual([name, true]);
+  }
+});
