@@ -461,29 +461,44 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     await dialog().getByLabel("Function").fill("sum");
     await dialog().getByLabel("Parameters").fill("[40, 2]");
     await button("Call", dialog()).click();
-    await dialog().getByText("1 of 3 answered, 2 failed").waitFor();
-    const results = dialog().getByRole("region", { name: "Results by device" }).getByRole("listitem");
+    const work = page.getByRole("region", { name: "Work on devices" });
+    await visit.goTo("Keys");
+    await work.getByText("1 of 3 answered, 2 failed").waitFor();
+    await visit.goTo("Devices");
+    const results = work.getByRole("region", { name: "Results by device" }).getByRole("listitem");
     expect((await results.allTextContents()).toSorted()).toEqual([
       "boiler 42",
       expect.stringMatching(/^pump-1 .*\(device_offline\)$/),
       expect.stringMatching(/^pump-2 .*\(device_offline\)$/),
     ]);
-    await dialog().getByText("Close", { exact: true }).click();
+    await work.getByRole("button", { name: "Close: Call sum of 3 devices" }).click();
+
+    await page.getByLabel("Select all devices").check();
+    await button("Set desired").click();
+    await dialog().getByLabel("Desired state").fill('{"app": {"site": 7}}');
+    await button("Set", dialog()).click();
+    await work.getByText("3 of 3 set").waitFor();
+    expect((await asMaster(mesh).get("devices/pump-1")).json.shadow.state.desired).toEqual({
+      app: { site: 7 },
+    });
 
     await button("Label").click();
     await dialog().getByRole("combobox", { name: "Add" }).fill("site-7");
     await page.keyboard.press("Enter");
     await button("Label", dialog()).click();
-    await dialog().getByText("3 of 3 labelled").waitFor();
-    await dialog().getByText("Close", { exact: true }).click();
+    await work.getByText("3 of 3 labelled").waitFor();
     await row("boiler").getByText("site-7").waitFor();
 
     await page.getByLabel("Select boiler").uncheck();
     await button("Delete").click();
     await dialog().getByLabel("Number of devices to delete").fill("2");
     await button("Delete", dialog()).click();
-    await dialog().getByText("2 of 2 deleted").waitFor();
-    await dialog().getByText("Close", { exact: true }).click();
+    await work.getByText("2 of 2 deleted").waitFor();
+    for (const _job of ["set", "labelled", "deleted"])
+      await work
+        .getByRole("button", { name: /^Close: / })
+        .first()
+        .click();
     await row("pump-1").waitFor({ state: "detached" });
     await row("pump-2").waitFor({ state: "detached" });
     await row("boiler").waitFor();

@@ -46,6 +46,7 @@ const views: Readonly<Record<string, string>> = {
 const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
   ["/devices", "Add device"],
   ["/devices", "Select roof-east", "Call a function"],
+  ["/devices", "Select roof-east", "Set desired"],
   ["/devices", "Select roof-east", "Label"],
   ["/devices", "Select roof-east", "Delete"],
   ["/keys", "Create key"],

@@ -5,6 +5,9 @@ import { screen, waitFor, within } from "@testing-library/react";
 import { CallDevices } from "../src/features/devices/bulk/call-devices.tsx";
 import { DeleteDevices } from "../src/features/devices/bulk/delete-devices.tsx";
 import { LabelDevices } from "../src/features/devices/bulk/label-devices.tsx";
+import { SetDesired } from "../src/features/devices/bulk/set-desired.tsx";
+import { WorkDialog } from "../src/features/devices/bulk/work-dialog.tsx";
+import { WorkPanel } from "../src/features/devices/bulk/work-panel.tsx";
 import { CreateDevice } from "../src/features/devices/list/create-device.tsx";
 import { AccessSection } from "../src/features/devices/page/access-section.tsx";
 import { CredentialsSection } from "../src/features/devices/page/credentials-section.tsx";
@@ -54,7 +57,7 @@ describe("the creation of a device", () => {
 describe("work on several devices", () => {
   test("calls a function with the typed parameters and counts outcomes", async () => {
     const call = jest.fn((_body: unknown) => [200, 42] as const);
-    await using page = await showPage(<CallDevices ids={ids} onClose={() => {}} />, {
+    await using page = await showPage(<CallDevices ids={ids} onClose={() => page.show(<WorkPanel />)} />, {
       "POST /api/v2/devices/pump/rpc/sum": call,
       "POST /api/v2/devices/lamp/rpc/sum": () => [502, problem("device_offline", 502)],
     });
@@ -70,7 +73,8 @@ describe("work on several devices", () => {
     await screen.findByText("1 of 2 answered, 1 failed");
     expect(call).toHaveBeenCalledWith([40, 2]);
     expect(page.requests).toContain("POST /api/v2/devices/pump/rpc/sum?timeout=10000");
-    screen.getByText("Close");
+    await page.user.click(screen.getByRole("button", { name: "Close: Call sum of 2 devices" }));
+    await waitFor(() => expect(screen.queryByText("Call sum of 2 devices")).toBeNull());
   });
 
   test("adds and removes labels beside those that a device has", async () => {
@@ -78,10 +82,13 @@ describe("work on several devices", () => {
       shadow: { ...deviceOf("pump").shadow, tags: { labels: ["old", "kept"] } },
     });
     const patch = jest.fn((_body: unknown) => [200, labelled] as const);
-    await using page = await showPage(<LabelDevices ids={["pump"]} onClose={() => {}} />, {
-      "GET /api/v2/devices/pump": () => [200, labelled, { ETag: '"1"' }],
-      "POST /api/v2/devices/pump": patch,
-    });
+    await using page = await showPage(
+      <LabelDevices ids={["pump"]} onClose={() => page.show(<WorkPanel />)} />,
+      {
+        "GET /api/v2/devices/pump": () => [200, labelled, { ETag: '"1"' }],
+        "POST /api/v2/devices/pump": patch,
+      },
+    );
     await page.user.type(screen.getByRole("combobox", { name: "Add" }), "new{Enter}");
     await page.user.type(screen.getByRole("combobox", { name: "Remove" }), "old{Enter}");
     await page.user.click(screen.getByRole("button", { name: "Label" }));
@@ -89,9 +96,10 @@ describe("work on several devices", () => {
     expect(patch).toHaveBeenCalledWith({ shadow: { tags: { labels: ["kept", "new"] } } });
   });
 
-  test("deletes several only after their number is typed, and says so when it is closed", async () => {
-    const onDeleted = jest.fn();
-    await using page = await showPage(<DeleteDevices ids={ids} onClose={() => {}} onDeleted={onDeleted} />, {
+  test("deletes several only after their number is typed, and says so when it starts", async () => {
+    const onStarted = jest.fn();
+    const close = () => page.show(<WorkPanel />);
+    await using page = await showPage(<DeleteDevices ids={ids} onClose={close} onStarted={onStarted} />, {
       "DELETE /api/v2/devices/pump": () => [204],
       "DELETE /api/v2/devices/lamp": () => [204],
     });
@@ -103,8 +111,47 @@ describe("work on several devices", () => {
     expect(page.requests).toEqual([]);
     await page.user.click(remove);
     await screen.findByText("2 of 2 deleted");
-    await page.user.click(screen.getByText("Close"));
-    expect(onDeleted).toHaveBeenCalled();
+    expect(onStarted).toHaveBeenCalled();
+  });
+
+  test("changes the desired state by what is typed, and leaves the rest of it", async () => {
+    const patch = jest.fn((_body: unknown) => [200, deviceOf("pump")] as const);
+    await using page = await showPage(
+      <SetDesired ids={["pump"]} onClose={() => page.show(<WorkPanel />)} />,
+      { "POST /api/v2/devices/pump": patch },
+    );
+    const set = screen.getByRole("button", { name: "Set" });
+    await page.user.type(screen.getByLabelText("Desired state"), literally("[1]"));
+    await screen.findByText("A JSON object with at least one member is needed.");
+    expect(set).toHaveProperty("disabled", true);
+    await page.user.clear(screen.getByLabelText("Desired state"));
+    await page.user.type(screen.getByLabelText("Desired state"), literally('{"on":true}'));
+    await page.user.click(set);
+    await screen.findByText("1 of 1 set");
+    expect(patch).toHaveBeenCalledWith({ shadow: { state: { desired: { on: true } } } });
+  });
+
+  test("goes on while other views are shown, one job after the other, until it is cancelled", async () => {
+    const answered = Promise.withResolvers<void>();
+    const act = () => answered.promise;
+    const job = { ids, done: "done", action: "Go", ready: true, act, children: null, onClose: () => {} };
+    await using page = await showPage(<WorkDialog {...job} title="First" name="First job" />, {});
+    await page.user.click(screen.getByRole("button", { name: "Go" }));
+    page.show(<WorkDialog {...job} title="Second" name="Second job" />);
+    await page.user.click(await screen.findByRole("button", { name: "Go" }));
+    page.show(
+      <>
+        <p>another view</p>
+        <WorkPanel />
+      </>,
+    );
+    await screen.findByText("another view");
+    await screen.findByText("0 of 2 done");
+    screen.getByText("Waits for the work before it");
+    await page.user.click(screen.getAllByRole("button", { name: "Cancel the rest" })[1] as Element);
+    answered.resolve();
+    await screen.findByText("2 of 2 done");
+    await screen.findByText("0 of 2 done. Cancelled; 2 were left as they are");
   });
 });
 

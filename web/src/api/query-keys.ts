@@ -23,6 +23,8 @@ export const queryKeys = {
   numbers: ["numbers"],
   /** Frames of a device since its log is shown. */
   log: (id: string) => ["log", id],
+  /** Work on many devices in this session. */
+  deviceWork: ["device-work"],
   /** Calls of functions of a device in this session. */
   calls: (id: string) => ["calls", id],
   /** The OpenAPI document. */

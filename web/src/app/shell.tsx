@@ -14,14 +14,18 @@ import { LogOut, Moon, Sun, Waypoints } from "lucide-react";
 import { Suspense, useEffect } from "react";
 import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 import { IconButton } from "../components/icon-button.tsx";
+import { lazyView } from "../components/lazy-view.ts";
 import { Page } from "../components/page.tsx";
 import { ViewLink } from "../components/view-link.tsx";
 import { Waiting } from "../components/waiting.tsx";
+import { useDeviceWork } from "../features/devices/bulk/device-work.ts";
 import type { StreamState } from "../live/lasting-stream.ts";
 import { useOutage, useStreamState } from "../live/live-updates.tsx";
 import { useSession } from "./session.tsx";
 import { innerViews, tabs } from "./tabs.ts";
 import { ViewBoundary } from "./view-boundary.tsx";
+
+const WorkPanel = lazyView(async () => (await import("../features/devices/bulk/work-panel.tsx")).WorkPanel);
 
 /** The frame around all views: navigation, state of the live updates, theme and sign-out. */
 export function Shell() {
@@ -106,7 +110,20 @@ export function Shell() {
           </ViewBoundary>
         </AppShell.Main>
       </AppShell>
+      <WorkInProgress />
     </>
+  );
+}
+
+/** Work on many devices goes on while other views are shown. */
+function WorkInProgress() {
+  const [works] = useDeviceWork();
+  return (
+    works.length > 0 && (
+      <Suspense>
+        <WorkPanel />
+      </Suspense>
+    )
   );
 }
 

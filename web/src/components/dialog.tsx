@@ -5,14 +5,12 @@ import { type ReactNode, useEffect, useState } from "react";
 interface DialogProps {
   readonly title: string;
   readonly size?: MantineSize;
-  /** Only its own buttons close it, while work is in progress. */
-  readonly locked?: boolean;
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
 /** A dialog, open while it is mounted; at its end the focus returns to the element that had it. */
-export function Dialog({ title, size = "md", locked = false, onClose, children }: DialogProps) {
+export function Dialog({ title, size = "md", onClose, children }: DialogProps) {
   const [before] = useState(() => document.activeElement);
   useEffect(
     () => () => {
@@ -30,9 +28,6 @@ export function Dialog({ title, size = "md", locked = false, onClose, children }
       title={title}
       size={size}
       returnFocus={false}
-      closeOnClickOutside={!locked}
-      closeOnEscape={!locked}
-      withCloseButton={!locked}
       transitionProps={{ duration: 120 }}
       // Mantine makes it a `header`, which outside of `main` would be another banner of the page.
       attributes={{ header: { role: "none" } }}

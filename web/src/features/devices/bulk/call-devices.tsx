@@ -12,6 +12,7 @@ export function CallDevices({ ids, onClose }: DevicesDialogProps) {
     <WorkDialog
       ids={ids}
       title={`Call a function of ${inWords(ids)}`}
+      name={`Call ${func} of ${inWords(ids)}`}
       action="Call"
       ready={ready}
       done="answered"

@@ -7,12 +7,12 @@ import { type DevicesDialogProps, inWords, WorkDialog } from "./work-dialog.tsx"
 
 /** Properties of {@link DeleteDevices}. */
 interface DeleteDevicesProps extends DevicesDialogProps {
-  /** Called before `onClose` if a deletion was started. */
-  readonly onDeleted: () => void;
+  /** Called before `onClose` if the deletion was started. */
+  readonly onStarted: () => void;
 }
 
 /** Deletes devices with all their data. */
-export function DeleteDevices({ ids, onClose, onDeleted }: DeleteDevicesProps) {
+export function DeleteDevices({ ids, onClose, onStarted }: DeleteDevicesProps) {
   const api = useApi();
   const queries = useQueryClient();
   const [typed, setTyped] = useState("");
@@ -21,6 +21,7 @@ export function DeleteDevices({ ids, onClose, onDeleted }: DeleteDevicesProps) {
     <WorkDialog
       ids={ids}
       title={`Delete ${inWords(ids)}?`}
+      name={`Delete ${inWords(ids)}`}
       action="Delete"
       destructive
       ready={isConfirmed}
@@ -35,7 +36,7 @@ export function DeleteDevices({ ids, onClose, onDeleted }: DeleteDevicesProps) {
         );
       }}
       onClose={(started) => {
-        if (started) onDeleted();
+        if (started) onStarted();
         onClose();
       }}
     >

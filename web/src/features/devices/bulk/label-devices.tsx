@@ -13,6 +13,7 @@ export function LabelDevices({ ids, onClose }: DevicesDialogProps) {
     <WorkDialog
       ids={ids}
       title={`Label ${inWords(ids)}`}
+      name={`Label ${inWords(ids)}`}
       action="Label"
       ready={add.length + remove.length > 0}
       done="labelled"

@@ -1,9 +1,10 @@
 import { Button, Group, Paper, Text } from "@mantine/core";
-import { MessageSquare, Tag as TagIcon, Trash2 } from "lucide-react";
+import { MessageSquare, SlidersHorizontal, Tag as TagIcon, Trash2 } from "lucide-react";
 import { Suspense, useState } from "react";
 import { lazyView } from "../../../components/lazy-view.ts";
 
 const CallDevices = lazyView(async () => (await import("../bulk/call-devices.tsx")).CallDevices);
+const SetDesired = lazyView(async () => (await import("../bulk/set-desired.tsx")).SetDesired);
 const LabelDevices = lazyView(async () => (await import("../bulk/label-devices.tsx")).LabelDevices);
 const DeleteDevices = lazyView(async () => (await import("../bulk/delete-devices.tsx")).DeleteDevices);
 
@@ -21,6 +22,7 @@ interface SelectionActionsProps {
 
 const actions = [
   { kind: "call", label: "Call a function", Icon: MessageSquare, look: { variant: "default" } },
+  { kind: "desired", label: "Set desired", Icon: SlidersHorizontal, look: { variant: "default" } },
   { kind: "label", label: "Label", Icon: TagIcon, look: { variant: "default" } },
   { kind: "delete", label: "Delete", Icon: Trash2, look: { variant: "light", color: "red" } },
 ] as const;
@@ -31,10 +33,7 @@ interface StartedAction {
   readonly ids: readonly string[];
 }
 
-/**
- * Actions for the selected devices. The dialog of an action stays open without a selection, as the action may delete
- * the devices.
- */
+/** Actions for the selected devices. */
 export function SelectionActions(props: SelectionActionsProps) {
   const { ids, more, gathering, onSelectMatching, onClear } = props;
   const [action, setAction] = useState<StartedAction | null>(null);
@@ -74,8 +73,9 @@ export function SelectionActions(props: SelectionActionsProps) {
       )}
       <Suspense>
         {action?.kind === "call" && <CallDevices ids={action.ids} onClose={close} />}
+        {action?.kind === "desired" && <SetDesired ids={action.ids} onClose={close} />}
         {action?.kind === "label" && <LabelDevices ids={action.ids} onClose={close} />}
-        {action?.kind === "delete" && <DeleteDevices ids={action.ids} onClose={close} onDeleted={onClear} />}
+        {action?.kind === "delete" && <DeleteDevices ids={action.ids} onClose={close} onStarted={onClear} />}
       </Suspense>
     </>
   );

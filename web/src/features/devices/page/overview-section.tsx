@@ -46,7 +46,7 @@ export function OverviewSection({ device }: SectionProps) {
         </Button>
       </Group>
       {deleting && (
-        <DeleteDevices ids={[device.id]} onClose={deletion.close} onDeleted={() => navigate("/devices")} />
+        <DeleteDevices ids={[device.id]} onClose={deletion.close} onStarted={() => navigate("/devices")} />
       )}
     </Stack>
   );
