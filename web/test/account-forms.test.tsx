@@ -38,6 +38,13 @@ const customerOf = (id: string): ListedCustomer => ({
   confirmed_at: null,
 });
 
+const meshState = (mail_delivery: "smtp" | "files") => ({
+  timestamp: at,
+  services: [],
+  queues: { data: 0, rpc_bridge: 0, mail: 0, dead_mail: 0 },
+  mail_delivery,
+});
+
 beforeEach(() => window.history.replaceState(null, "", "/"));
 
 function Session() {
@@ -187,15 +194,27 @@ describe("customers", () => {
   test("are invited by a valid address", async () => {
     await using page = await showPage(<InviteCustomer onClose={() => {}} />, {
       "GET /newcustomer": () => [200, {}],
+      "GET /api/v2/mesh": () => [200, meshState("smtp")],
     });
     await page.user.type(screen.getByLabelText(/E-mail/), "nobody");
     await page.user.click(screen.getByRole("button", { name: "Invite" }));
     await screen.findByText("This is no e-mail address.");
-    expect(page.requests).toEqual([]);
+    expect(page.requests).toEqual(["GET /api/v2/mesh"]);
     await page.user.type(screen.getByLabelText(/E-mail/), "@example.com");
     await page.user.click(screen.getByRole("button", { name: "Invite" }));
     await screen.findByText(/An invitation to nobody@example.com is on its way/);
-    expect(page.requests).toEqual(["GET /newcustomer?email=nobody%40example.com"]);
+    expect(page.requests.slice(1)).toEqual(["GET /newcustomer?email=nobody%40example.com"]);
+  });
+
+  test("have their invitation in a file, which is named, where no mail server is set", async () => {
+    await using page = await showPage(<InviteCustomer onClose={() => {}} />, {
+      "GET /newcustomer": () => [200, {}],
+      "GET /api/v2/mesh": () => [200, meshState("files")],
+    });
+    await page.user.type(screen.getByLabelText(/E-mail/), "ann@example.com");
+    await page.user.click(screen.getByRole("button", { name: "Invite" }));
+    await screen.findByText(/The invitation to ann@example.com is written to a file/);
+    screen.getByText(".data/outbox");
   });
 
   test("are shown in steps, or those that match a filter, which goes into the address", async () => {

@@ -394,6 +394,8 @@ class MeshState(TypedDict):
     """In alphabetical order; a service without a replica is not listed."""
     queues: Queues
     """What waits in the queues of the mesh."""
+    mail_delivery: NotRequired[Literal["smtp", "files"]]
+    """How mail leaves: to the server of `SMTP_URL`, or into files where that is not set; absent where mailer does not answer."""
 
 
 class Service(TypedDict):

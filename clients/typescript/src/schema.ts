@@ -1056,6 +1056,11 @@ export interface components {
             services: components["schemas"]["Service"][];
             /** @description What waits in the queues of the mesh. */
             queues: components["schemas"]["Queues"];
+            /**
+             * @description How mail leaves: to the server of `SMTP_URL`, or into files where that is not set; absent where mailer does not answer.
+             * @enum {string}
+             */
+            mail_delivery?: "smtp" | "files";
         };
         /** @description A service that runs. */
         Service: {

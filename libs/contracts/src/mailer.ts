@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineContract, defineQueue, done, idempotent, pageOf } from "./contract.ts";
+import { MailDelivery } from "./model/mesh-state.ts";
 import { Timestamp } from "./model/time.ts";
 
 /** Mail to send. It holds no secret: the mailer reads those from the owner. */
@@ -54,6 +55,15 @@ export const mailer = defineContract({
       out: done,
       errors: { mail_not_found: { code: "not_found", when: "There is no given-up mail of that id." } },
     },
-    readQueue: { ...idempotent, in: z.object({}), out: z.object({ waiting: z.int(), dead: z.int() }) },
+    readQueue: {
+      ...idempotent,
+      in: z.object({}),
+      out: z.object({
+        waiting: z.int(),
+        dead: z.int(),
+        /** Absent from an earlier release. */
+        delivery: MailDelivery.optional(),
+      }),
+    },
   },
 });

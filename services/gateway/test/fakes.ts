@@ -154,7 +154,7 @@ function firstImplementations() {
   const mailerImplementation: Fake<typeof mailer> = fakeContract(mailer, {
     listDeadMail: async () => ({ next: null, items: [] }),
     retryDeadMail: async () => ({}),
-    readQueue: async () => ({ waiting: 1, dead: 4 }),
+    readQueue: async () => ({ waiting: 1, dead: 4, delivery: "files" }),
   });
   return {
     keys: keyImplementation,

@@ -62,13 +62,14 @@ async function listen(signal?: AbortSignal) {
 }
 
 test("answers which services run, their times in milliseconds, and what waits", async () => {
-  const { services, queues } = await read();
+  const { services, queues, mail_delivery } = await read();
   const replicas = services.flatMap(({ name, replicas }) => (name === "fakes" ? replicas : []));
   expect(replicas.find(({ version }) => version === "3.0.0")?.endpoints).toEqual([
     { name: "greet", requests: 4, errors: 1, mean_ms: 2.5, total_ms: 10 },
   ]);
   expect(JSON.stringify(services)).not.toContain("secret");
   expect(queues).toEqual({ data: 7, rpc_bridge: 2, mail: 1, dead_mail: 4 });
+  expect(mail_delivery).toBe("files");
 });
 
 test("a queue whose owner does not answer is null, the others are answered", async () => {

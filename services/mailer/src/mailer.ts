@@ -1,4 +1,5 @@
 import type { DeadMail, mailer } from "@devmesh/contracts/mailer";
+import type { MailDelivery } from "@devmesh/contracts/model/mesh-state";
 import type { DeadLetter } from "@devmesh/service-kit/dead-letter";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import type { QueueAdmin } from "@devmesh/service-kit/queue-admin";
@@ -8,8 +9,14 @@ import type { MailQueue } from "./mail-deliveries.ts";
 /** Far below the limit of a reply, since the queue bounds the text of an error. */
 const pageLimit = 100;
 
+/** What the mailer's contract needs. */
+interface MailerOptions {
+  readonly queue: QueueAdmin<MailQueue>;
+  readonly delivery: MailDelivery;
+}
+
 /** Reads the queue, and lists and retries dead mail. */
-export function createMailer({ queue }: { queue: QueueAdmin<MailQueue> }): Implementation<typeof mailer> {
+export function createMailer({ queue, delivery }: MailerOptions): Implementation<typeof mailer> {
   return {
     async listDeadMail({ after, limit = pageLimit }, context) {
       const sequence = after === undefined ? 0 : parseSequence(after);
@@ -30,7 +37,7 @@ export function createMailer({ queue }: { queue: QueueAdmin<MailQueue> }): Imple
 
     async readQueue() {
       const { pending, dead } = await queue.count();
-      return { waiting: pending, dead };
+      return { waiting: pending, dead, delivery };
     },
   };
 }

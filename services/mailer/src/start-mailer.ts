@@ -30,7 +30,8 @@ export const startMailer: StartService<typeof mesh.mailer, MailerEnv> = async (p
     metrics: createMailMetrics(bus, admin),
     log,
   });
-  return { implementation: createMailer({ queue: admin }), stop: () => deliveries.stop() };
+  const delivery = env.SMTP_URL === undefined ? "files" : "smtp";
+  return { implementation: createMailer({ queue: admin, delivery }), stop: () => deliveries.stop() };
 };
 
 /** The transport of the environment. The SMTP server is first contacted by the first mail. */

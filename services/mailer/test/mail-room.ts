@@ -88,7 +88,7 @@ export async function openMailRoom() {
         metrics: createMailMetrics(own, admin),
         log,
       });
-      const served = serve(own, mailer, createMailer({ queue: admin }));
+      const served = serve(own, mailer, createMailer({ queue: admin, delivery: "smtp" }));
       return {
         metrics: own.metrics,
         stopDeliveries: () => deliveries.stop(),

@@ -41,6 +41,7 @@ describe("the mailer's process", () => {
     expect(mail.from).toMatchObject({ name: "Devmesh", address: "no-reply@[127.0.0.1]" });
     expect(mail.text).toContain("http://127.0.0.1:8080/confirm?token=confirm-ann");
     expect(mail.text).toContain(customerToken);
+    expect((await room.mailer.readQueue({}, testCall())).delivery).toBe("files");
   });
 
   test("killed in the middle of a mail leaves it to the next process, which names it alike", async () => {

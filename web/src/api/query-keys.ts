@@ -9,6 +9,8 @@ export const queryKeys = {
   keys: ["keys"],
   customers: ["customers"],
   deadMail: ["dead-mail"],
+  /** How mail leaves. */
+  mailDelivery: ["mail-delivery"],
   /** Where devices connect. */
   mqttAddress: ["mqtt-address"],
   /** State of the notification stream. */

@@ -62,12 +62,19 @@ const Queues = z
   })
   .meta({ id: "Queues", description: "What waits." });
 
+/** How mail leaves: to the server of `SMTP_URL`, or into files where that is not set. */
+export const MailDelivery = z.enum(["smtp", "files"]);
+export type MailDelivery = z.infer<typeof MailDelivery>;
+
 /** Replicas and queues of the mesh. */
 export const MeshState = z
   .object({
     timestamp: Timestamp.describe("When this was asked."),
     services: z.array(Service).describe("In alphabetical order; a service without a replica is not listed."),
     queues: Queues.describe("What waits in the queues of the mesh."),
+    mail_delivery: MailDelivery.optional().describe(
+      "How mail leaves: to the server of `SMTP_URL`, or into files where that is not set; absent where mailer does not answer.",
+    ),
   })
   .meta({
     id: "MeshState",

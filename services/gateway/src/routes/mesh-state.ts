@@ -55,6 +55,7 @@ export async function readMeshState({ bus, clients, clock }: ReadStateOptions): 
       mail: mail?.waiting ?? null,
       dead_mail: mail?.dead ?? null,
     },
+    ...(mail?.delivery !== undefined && { mail_delivery: mail.delivery }),
   };
 }
 

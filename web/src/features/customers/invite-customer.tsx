@@ -1,7 +1,7 @@
 import { EmailAddress } from "@devmesh/contracts/model/email-address";
-import { TextInput } from "@mantine/core";
+import { Code, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
 import { FormDialog } from "../../components/form-dialog.tsx";
@@ -21,7 +21,10 @@ export function InviteCustomer({ onClose }: { readonly onClose: () => void }) {
       api.call("registerCustomer", { query: { email: EmailAddress.parse(email) } }),
     onSuccess: () => queries.invalidateQueries({ queryKey: queryKeys.customers }),
   });
-  const message = `An invitation to ${invitation.variables} is on its way, if the address may get one: at most three an hour do.`;
+  const delivery = useQuery({
+    queryKey: queryKeys.mailDelivery,
+    queryFn: async ({ signal }) => (await api.call("readMesh", { signal })).mail_delivery ?? null,
+  });
   return (
     <FormDialog
       title="Invite a customer"
@@ -30,7 +33,7 @@ export function InviteCustomer({ onClose }: { readonly onClose: () => void }) {
       onSubmit={form.onSubmit(({ email }) => invitation.mutate(email))}
       work={invitation}
       failure="The invitation was not sent"
-      result={invitation.isSuccess ? { message } : null}
+      result={invitation.isSuccess ? resultOf(invitation.variables, delivery.data === "files") : null}
       onClose={onClose}
     >
       <TextInput
@@ -43,4 +46,19 @@ export function InviteCustomer({ onClose }: { readonly onClose: () => void }) {
       />
     </FormDialog>
   );
+}
+
+function resultOf(email: string, goesToFile: boolean) {
+  const limit = "if the address may get one: at most three an hour do.";
+  if (!goesToFile) return { message: `An invitation to ${email} is on its way, ${limit}` };
+  return {
+    message: `The invitation to ${email} is written to a file, ${limit}`,
+    details: (
+      <Text size="sm">
+        No mail is sent, as the mesh has no mail server: <Code>SMTP_URL</Code> is not set. The newest{" "}
+        <Code>.eml</Code> file holds the invitation: in <Code>.data/outbox</Code> where <Code>npm start</Code>{" "}
+        runs, elsewhere in the folder <Code>OUTBOX_DIR</Code> of the mailer.
+      </Text>
+    ),
+  };
 }
