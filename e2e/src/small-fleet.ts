@@ -40,7 +40,7 @@ export async function startSmallFleet(mesh: TestMesh): Promise<SmallFleet> {
     const model = deviceModels[labels[1]]();
     const device = await startSimulatedDevice(
       { url: mesh.mqttUrl, id, token: created.json.token },
-      { ...model, reported: { ...model.reported, fw_version: firmware } },
+      { ...model, firmware },
     );
     connected.set(id, device);
   }

@@ -25,6 +25,7 @@ test("the list of devices begins with the newest and counts all of them before t
   await screen.findByText(/^\d+ of 1,500 devices read$/);
   expect(page.requests[0]).toBe(`GET ${devices}?limit=100&order=desc`);
   expect(links().slice(0, 2)).toEqual(["new", "old"]);
+  screen.getByTitle(/^Version of the firmware, as the device reports it in ota\.fw_version/);
   const created = screen.getByRole("columnheader", { name: "Created" });
   expect(created.getAttribute("aria-sort")).toBe("descending");
   await page.user.click(within(created).getByRole("button"));

@@ -97,6 +97,11 @@ describe("npm run fleet", () => {
     await eventually(() => fleet.output().startsWith("6 of 6 connected, "), { withinMs: 30_000 });
     await eventually(async () => (await devices("?online=true")).length === 6);
     expect((await mesh.http("/api/v2/devices/yard-0001/rpc/sum", { body: [2, 3] })).json).toBe(5);
+    const { shadow: lamp } = (await mesh.http("/api/v2/devices/yard-0003")).json;
+    expect([lamp.tags.labels, lamp.state.reported.ota]).toEqual([
+      ["lamp", "site-4"],
+      { fw_version: "1.4.2" },
+    ]);
     await mesh.http("/api/v2/devices/yard-0001/rpc/RPC.List");
     expect((await mesh.http("/api/v2/devices/yard-0001/rpc/Nothing")).status).toBe(404);
     await eventually(() => /, 3 calls, /.test(fleet.output()), { withinMs: 15_000 });

@@ -26,7 +26,7 @@ try {
 
 async function startDevice(mesh: MeshAccess, kind: (typeof deviceKinds)[number]): Promise<SimulatedDevice> {
   const id = `demo-${kind}`;
-  const token = await enrolDevice(mesh, { id, name: `Demonstration: ${kind}` });
+  const token = await enrolDevice(mesh, { id, name: `Demonstration: ${kind}`, labels: ["demo", kind] });
   const login = { url: mesh.mqttUrl, tlsCert: mesh.mqttTlsCert, id, token };
   return await startSimulatedDevice(login, deviceModels[kind]());
 }

@@ -25,6 +25,7 @@ export const deviceModels: {
     const state = { on: false };
     return {
       app: "lamp",
+      firmware: "1.4.2",
       reported: { app: { on: false, brightness: 50 } },
       functions: {
         "Led.Set": (params) => {
@@ -42,6 +43,7 @@ export const deviceModels: {
     const isRunning = () => performance.now() < runsUntil;
     return {
       app: "pump",
+      firmware: "2.0.1",
       reported: { app: { mode: "auto" } },
       functions: {
         "Pump.Start": (params) => {
@@ -69,6 +71,7 @@ export const deviceModels: {
     const temperature = () => round(20 + 3 * Math.sin(Date.now() / 60_000) + Math.random() / 5);
     return {
       app: "weather station",
+      firmware: "1.4.2",
       reported: { app: { unit: "celsius" } },
       functions: { "Temp.Read": () => ({ celsius: temperature() }), sum },
       telemetry: [

@@ -34,7 +34,7 @@ function read(args: string[]): Wanted | "help" {
 async function run({ id, kind }: Wanted): Promise<void> {
   const mesh = await accessRunningMesh(process.env);
   const stop = stopRequest();
-  const token = await enrolDevice(mesh, { id, name: `Simulated ${kind}` });
+  const token = await enrolDevice(mesh, { id, name: `Simulated ${kind}`, labels: ["simulated", kind] });
   const device = await startSimulatedDevice(
     { url: mesh.mqttUrl, tlsCert: mesh.mqttTlsCert, id, token },
     deviceModels[kind](),

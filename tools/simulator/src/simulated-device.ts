@@ -18,6 +18,8 @@ export interface Telemetry {
 export interface DeviceModel {
   /** Shown by `Sys.GetInfo`. */
   readonly app: string;
+  /** Version that `Sys.GetInfo` shows and that is reported as `ota.fw_version`; none is reported by default. */
+  readonly firmware?: string;
   readonly functions: Readonly<Record<string, DeviceFunction>>;
   /** Initial reported state. */
   readonly reported: Readonly<Record<string, unknown>>;
@@ -69,14 +71,15 @@ const Delta = z.object({ state: z.record(z.string(), z.unknown()) });
  */
 export async function startSimulatedDevice(login: DeviceLogin, model: DeviceModel): Promise<SimulatedDevice> {
   const startedAt = performance.now();
-  const reported: Record<string, unknown> = { ...model.reported };
+  const initial = { ...(model.firmware && { ota: { fw_version: model.firmware } }), ...model.reported };
+  const reported: Record<string, unknown> = { ...initial };
   const functions: Record<string, DeviceFunction> = {
     ...model.functions,
     "RPC.List": () => Object.keys(functions).sort(),
     "Sys.GetInfo": () => ({
       id: login.id,
       app: model.app,
-      fw_version: "1.0.0",
+      fw_version: model.firmware ?? "1.0.0",
       arch: "simulated",
       uptime: Math.round((performance.now() - startedAt) / 1_000),
     }),
@@ -110,7 +113,7 @@ export async function startSimulatedDevice(login: DeviceLogin, model: DeviceMode
     { reconnectPeriod: 1_000 },
   );
   await client.subscribeAsync([`${login.id}/rpc`, `${login.id}/shadow/delta`], { qos: 1 });
-  report(model.reported);
+  report(initial);
 
   const timers = model.telemetry.map(({ topic, everyMs, read }) => {
     const send = () => publish(client, `db/${login.id}/${topic}`, read(), 1);

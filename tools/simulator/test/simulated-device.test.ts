@@ -34,6 +34,7 @@ describe("a simulated device", () => {
       { url: server.mqttUrl, id: "lamp", token: "t" },
       {
         app: "lamp",
+        firmware: "1.2.0",
         reported: { app: { on: false, colour: { red: 1, green: 2 } } },
         functions: {
           twice: (params) => Number(params) * 2,
@@ -45,8 +46,14 @@ describe("a simulated device", () => {
         onDesired: (state) => desired.push(state),
       },
     );
+    const first = await caller.awaitMessage("lamp/shadow/update");
+    expect(JSON.parse(first.payload)).toEqual({
+      state: { reported: { ota: { fw_version: "1.2.0" }, app: { on: false, colour: { red: 1, green: 2 } } } },
+    });
     expect(await call("RPC.List")).toMatchObject({ result: ["RPC.List", "Sys.GetInfo", "fail", "twice"] });
-    expect(await call("Sys.GetInfo")).toMatchObject({ result: { id: "lamp", app: "lamp" } });
+    expect(await call("Sys.GetInfo")).toMatchObject({
+      result: { id: "lamp", app: "lamp", fw_version: "1.2.0" },
+    });
     expect(await call("twice", 21)).toMatchObject({ result: 42 });
     expect(await call("fail")).toMatchObject({ error: { code: -5, message: "broken" } });
     expect(await call("constructor")).toMatchObject({ error: { code: 404 } });
@@ -62,7 +69,7 @@ describe("a simulated device", () => {
       ({ topic, payload }) => topic === "lamp/shadow/update" && payload.includes('"on":true'),
     );
     expect(JSON.parse(report.payload)).toEqual({ state: { reported: merged } });
-    expect(lamp.reported).toEqual(merged);
+    expect(lamp.reported).toEqual({ ota: { fw_version: "1.2.0" }, ...merged });
     expect(desired).toEqual([merged]);
     await caller.publish("lamp/rpc", "not JSON");
     expect(await call("twice", 1)).toMatchObject({ result: 2 });

@@ -4,7 +4,7 @@ import { type MouseEvent, memo } from "react";
 import { Link } from "wouter";
 import { LongTable } from "../../../components/long-table.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
-import type { DeviceRow } from "../shared/device-row.ts";
+import { type DeviceRow, firmwareHint } from "../shared/device-row.ts";
 import { type DeviceOrder, type SortableColumn, usualOrder } from "./device-order.ts";
 import styles from "./device-table.module.css";
 
@@ -14,12 +14,14 @@ const columns: readonly {
   readonly label: string;
   readonly sort: SortableColumn | null;
   readonly number?: true;
+  /** Tooltip of the heading. */
+  readonly hint?: string;
 }[] = [
   { label: "ID", sort: "id" },
   { label: "Name", sort: "name" },
   { label: "Last seen", sort: "lastSeen" },
   { label: "Labels", sort: null },
-  { label: "Version", sort: "firmware" },
+  { label: "Version", sort: "firmware", hint: firmwareHint },
   { label: "Shadow", sort: "shadowVersion", number: true },
   { label: "Created", sort: "created" },
 ];
@@ -64,7 +66,7 @@ export function DeviceTable(props: DeviceTableProps) {
               onChange={(event) => onSelectAll(event.currentTarget.checked)}
             />
           </th>
-          {columns.map(({ label, sort, number }) => {
+          {columns.map(({ label, sort, number, hint }) => {
             const direction =
               sort === order.column ? (order.descending ? "descending" : "ascending") : "none";
             return sort === null ? (
@@ -77,6 +79,7 @@ export function DeviceTable(props: DeviceTableProps) {
                   fz="inherit"
                   fw="inherit"
                   maw="100%"
+                  title={hint}
                   onClick={() =>
                     onSort(
                       sort === order.column ? { ...order, descending: !order.descending } : usualOrder(sort),

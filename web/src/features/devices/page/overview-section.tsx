@@ -26,7 +26,7 @@ export function OverviewSection({ device }: SectionProps) {
       <SimpleGrid cols={{ base: 1, xs: 2, lg: 3 }} component="dl" m={0}>
         <Fact term="Last seen">{device.online ? "online now" : <RelativeTime at={device.last_seen} />}</Fact>
         <ConnectionFacts id={device.id} />
-        <Fact term="Firmware version">{firmware ?? "not reported"}</Fact>
+        <Fact term="Firmware version">{firmware ?? "not reported in ota.fw_version"}</Fact>
         <Fact term="Shadow">
           version {device.shadow.version},{" "}
           {device.shadow.state.delta === undefined ? "in sync" : "not in sync"}

@@ -45,6 +45,10 @@ const versionPlaces = [
   ["app", "version"],
 ] as const;
 
+/** Where the version of the firmware comes from, for a tooltip. */
+export const firmwareHint =
+  "Version of the firmware, as the device reports it in ota.fw_version of its shadow";
+
 function firmwareVersion(reported: Device["shadow"]["state"]["reported"]): string | null {
   for (const place of versionPlaces) {
     let value: unknown = reported;
