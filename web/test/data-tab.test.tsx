@@ -28,7 +28,7 @@ describe("the tab of records", () => {
     window.history.replaceState(null, "", "/data?filter=celsius&device=pump");
     await using page = await showPage(<DataTab />, noRecords);
     await screen.findByText("No record matches.");
-    await page.user.click(screen.getByRole("button", { name: "Clear the filters" }));
+    await page.user.click(screen.getByRole("button", { name: "Show all records" }));
     await screen.findByText(/No device has published yet/);
     expect(window.location.search).toBe("");
   });

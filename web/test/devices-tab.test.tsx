@@ -36,7 +36,7 @@ test("the list of devices begins with the newest and counts all of them before t
 test("an empty list says what to do, and an empty choice how to widen it", async () => {
   window.history.replaceState(null, "", "/devices?filter=pump&online=true");
   await using page = await showPage(<DevicesTab />, { [`GET ${devices}`]: () => [200, []] });
-  await page.user.click(await screen.findByRole("button", { name: "Clear the filters" }));
+  await page.user.click(await screen.findByRole("button", { name: "Show all devices" }));
   await screen.findByText(/There are no devices yet/);
   expect(window.location.search).toBe("");
   await page.user.click(screen.getByRole("button", { name: "Add the first device" }));

@@ -115,7 +115,7 @@ export function ShortListTab<T extends { readonly id: string }>(props: ShortList
           data.length === 0 ? (
             <EmptyList>{none}</EmptyList>
           ) : matching.length === 0 ? (
-            <EmptyList next="Clear the filter" onNext={() => change(noFilter)}>
+            <EmptyList next={`Show all ${noun}s`} onNext={() => change(noFilter)}>
               No {noun} matches.
             </EmptyList>
           ) : null

@@ -94,7 +94,7 @@ export function DataTab() {
           charted || records.records.length > 0 ? null : selection.filter + device + since + until === "" ? (
             <NoRecords />
           ) : (
-            <EmptyList next="Clear the filters" onNext={() => change(all)}>
+            <EmptyList next="Show all records" onNext={() => change(all)}>
               No record matches.
             </EmptyList>
           )

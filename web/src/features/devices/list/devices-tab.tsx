@@ -105,7 +105,7 @@ export function DevicesTab() {
         isPending={list.isPending}
         empty={
           rows.length > 0 ? null : filter !== "" || selection.online !== null ? (
-            <EmptyList next="Clear the filters" onNext={() => change({ filter: "", online: "" })}>
+            <EmptyList next="Show all devices" onNext={() => change({ filter: "", online: "" })}>
               No device matches.
             </EmptyList>
           ) : (
