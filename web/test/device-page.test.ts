@@ -3,7 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import { ApiProblem, Unreachable } from "../src/api/api-problem.ts";
 import { visibleDevice } from "../src/features/devices/page/access-section.tsx";
 import { failedCall } from "../src/features/devices/page/call-outcome.ts";
-import { emptyLog, maxLogEntries, withFrames } from "../src/features/devices/page/event-log.ts";
+import { emptyLog, maxLogEntries, messageOf, withFrames } from "../src/features/devices/page/event-log.ts";
 import { deviceOf } from "./devices.ts";
 
 function frameOf(seq: number, id: string | null, name = "online"): Notification {
@@ -46,6 +46,23 @@ describe("the log of a device", () => {
     ]);
     expect(log.entries.map(({ frame }) => frame.name)).toEqual(["offline", "gap", "online"]);
     expect(withFrames(log, "one", [frameOf(4, "two")])).toBe(log);
+  });
+
+  test("shows of a frame its topic and its payload", () => {
+    const lineOf = (name: string, data: unknown) => {
+      const { topic, payload } = messageOf({ ...frameOf(1, "one", name), data: data as never });
+      return [topic, payload];
+    };
+    expect(lineOf("rpc.in.sum", [1, 2])).toEqual(["one/rpc", "[1,2]"]);
+    expect(lineOf("rpc.in.ping", null)).toEqual(["one/rpc", ""]);
+    expect(lineOf("rpc.out.hot", { celsius: 93 })).toEqual(["one/event/hot", '{"celsius":93}']);
+    const record = { id: 7, timestamp: "2026-01-31T12:00:00.000Z", device_id: "one", topic: "db/one/t" };
+    expect(lineOf("data", { ...record, message: "21.5" })).toEqual(["db/one/t", "21.5"]);
+    expect(lineOf("updated", deviceOf("one"))).toEqual([
+      null,
+      'shadow version 1 {"desired":{},"reported":{"online":false}}',
+    ]);
+    expect(lineOf("online", {})).toEqual([null, ""]);
   });
 
   test("drops the oldest and gives each entry a place of its own", () => {

@@ -41,6 +41,7 @@ async function follow(
   options: {
     readonly device?: string;
     readonly data?: boolean;
+    readonly after?: number;
     readonly silenceMs?: number;
     readonly visibility?: Visibility;
   } = {},
@@ -107,6 +108,18 @@ describe("the live stream", () => {
     turn("visible");
     await live.frames.reaches(1);
     expect(live.beginnings.items).toHaveLength(1);
+  });
+
+  test("begins with what is kept where that is wanted, also after a failure", async () => {
+    await using live = await follow(
+      (connection, response) =>
+        connection === 0
+          ? response.writeHead(503).end()
+          : void eventStream(response).write(frame(3, "online")),
+      { after: 0 },
+    );
+    await live.frames.reaches(1);
+    expect(live.requests.items).toEqual(["/api/v2/notify?after=0", "/api/v2/notify?after=0"]);
   });
 
   test("ends its connection while its page is hidden, and goes on behind the last frame when it is looked at again", async () => {

@@ -12,6 +12,8 @@ interface NotificationStreamOptions extends StreamTimeouts {
   readonly data?: boolean;
   /** With changes of keys and customers; not possible for one device. */
   readonly account?: boolean;
+  /** Sequence number to begin after: 0 for all that is kept, an hour; default: only what happens from now on. */
+  readonly after?: number;
   /** Called for each frame, in order. */
   readonly onFrame: (frame: Notification) => void;
   readonly onState: (state: StreamState) => void;
@@ -26,7 +28,7 @@ interface NotificationStreamOptions extends StreamTimeouts {
 /** Follows the notification stream until `signal` fires; a reconnect resumes after the last received frame. */
 export async function followNotifications(options: NotificationStreamOptions): Promise<void> {
   const { device = "", data = false, account = false, onFrame, onBegin, onGap, ...stream } = options;
-  let after: number | null = null;
+  let after = options.after ?? null;
   await followEventStream({
     ...stream,
     address() {

@@ -1,3 +1,5 @@
+import { DataRecord } from "@devmesh/contracts/model/data-record";
+import { Device } from "@devmesh/contracts/model/device";
 import type { Notification } from "@devmesh/contracts/model/notification";
 
 /** One line of a device's log. */
@@ -7,7 +9,7 @@ export interface LogEntry {
   readonly frame: Notification;
 }
 
-/** Frames of a device since its log is open. */
+/** Frames of a device, those of the last hour among them. */
 export interface EventLog {
   /** Newest first. */
   readonly entries: readonly LogEntry[];
@@ -30,4 +32,33 @@ export function withFrames(log: EventLog, deviceId: string, frames: readonly Not
     entries: [...added.reverse(), ...log.entries].slice(0, maxLogEntries),
     total: log.total + added.length,
   };
+}
+
+/** The MQTT message of a frame: its topic, null where there was none, and its payload, or what a line can show of it. */
+interface FrameMessage {
+  readonly topic: string | null;
+  readonly payload: string;
+}
+
+/** What a line of the log shows of a frame, beside its name. */
+export function messageOf({ id, name, data }: Notification): FrameMessage {
+  if (name.startsWith("rpc.in.")) return { topic: `${id}/rpc`, payload: data === null ? "" : inJson(data) };
+  if (name.startsWith("rpc.out."))
+    return { topic: `${id}/event/${name.slice("rpc.out.".length)}`, payload: inJson(data) };
+  if (name === "data") {
+    const record = DataRecord.safeParse(data).data;
+    if (record !== undefined) return { topic: record.topic, payload: record.message };
+  }
+  if (name === "created" || name === "updated") {
+    const shadow = Device.safeParse(data).data?.shadow;
+    if (shadow !== undefined)
+      return { topic: null, payload: `shadow version ${shadow.version} ${inJson(shadow.state)}` };
+  }
+  return { topic: null, payload: inJson(data) };
+}
+
+/** Nothing for an empty object. */
+function inJson(data: unknown): string {
+  const text = JSON.stringify(data);
+  return text === "{}" ? "" : text;
 }

@@ -1,27 +1,16 @@
-import type { Notification } from "@devmesh/contracts/model/notification";
 import { Box, Button, Code, Group, Paper, Stack, Switch, Text } from "@mantine/core";
 import { useState } from "react";
-import { queryKeys } from "../../../api/query-keys.ts";
 import { Tag } from "../../../components/tag.tsx";
-import { useFrames } from "../../../live/live-updates.tsx";
-import { useDataFrames } from "../../../live/use-data-frames.ts";
-import { useStreamed } from "../../../live/use-streamed.ts";
 import { DiagnosisList } from "./diagnostics.tsx";
-import { emptyLog, type LogEntry, maxLogEntries, withFrames } from "./event-log.ts";
+import { type LogEntry, maxLogEntries, messageOf } from "./event-log.ts";
 import type { SectionProps } from "./section.ts";
+import { useEventLog } from "./use-event-log.ts";
 
-/** A live log of the device's events. */
+/** The device's events of the last hour, and live. */
 export function LogSection({ device: { id } }: SectionProps) {
-  const [log, updateLog] = useStreamed(queryKeys.log(id), emptyLog);
-  const [held, setHeld] = useState<typeof log | null>(null);
   const [records, setRecords] = useState(false);
-  const add = (frames: readonly Notification[]) => updateLog((before) => withFrames(before, id, frames));
-  useFrames(add);
-  useDataFrames({
-    device: id,
-    enabled: records,
-    onFrames: (frames) => add(frames.filter(({ name }) => name === "data")),
-  });
+  const { log, clear } = useEventLog(id, records);
+  const [held, setHeld] = useState<typeof log | null>(null);
   const shown = held ?? log;
   const waiting = log.total - shown.total;
   return (
@@ -39,8 +28,7 @@ export function LogSection({ device: { id } }: SectionProps) {
           variant="default"
           disabled={log.entries.length === 0}
           onClick={() => {
-            // The count continues, so that positions stay unique.
-            updateLog((before) => ({ ...before, entries: [] }));
+            clear();
             setHeld((before) => before && { ...log, entries: [] });
           }}
         >
@@ -53,13 +41,13 @@ export function LogSection({ device: { id } }: SectionProps) {
         />
         <Text size="sm" c="dimmed" role="status" ml="auto">
           {held === null
-            ? `The last ${maxLogEntries} are kept while you look`
+            ? `The last hour, then live; the last ${maxLogEntries} are kept`
             : `Paused, ${waiting} more since`}
         </Text>
       </Group>
       {shown.entries.length === 0 ? (
         <Text c="dimmed" py="xl" ta="center">
-          Nothing has happened since you look: connections, calls, events and changes appear here.
+          Nothing happened in the last hour: connections, calls, events and changes appear here.
         </Text>
       ) : (
         <Paper
@@ -82,6 +70,7 @@ export function LogSection({ device: { id } }: SectionProps) {
 
 function Entry({ entry: { frame } }: { readonly entry: LogEntry }) {
   const [opened, setOpened] = useState(false);
+  const { topic, payload } = messageOf(frame);
   return (
     <Box
       component="li"
@@ -92,15 +81,22 @@ function Entry({ entry: { frame } }: { readonly entry: LogEntry }) {
     >
       <details onToggle={(event) => setOpened(event.currentTarget.open)}>
         <Group component="summary" gap="sm" wrap="nowrap" style={{ cursor: "pointer" }}>
-          <time dateTime={frame.timestamp}>{new Date(frame.timestamp).toLocaleTimeString()}</time>
+          <time dateTime={frame.timestamp} title={new Date(frame.timestamp).toLocaleString()}>
+            {new Date(frame.timestamp).toLocaleTimeString()}
+          </time>
           <Tag look={frame.name === "online" ? "good" : "plain"}>{frame.name}</Tag>
-          <Text span truncate flex="1 1 0" size="xs" ff="monospace">
-            {JSON.stringify(frame.data).slice(0, 300)}
+          {topic !== null && (
+            <Text span truncate flex="0 1 auto" maw="40%" size="xs" ff="monospace" title={topic}>
+              {topic}
+            </Text>
+          )}
+          <Text span truncate flex="1 1 0" size="xs" ff="monospace" c="dimmed">
+            {payload.slice(0, 300)}
           </Text>
         </Group>
         {opened && (
           <Code block mt={4}>
-            {JSON.stringify(frame.data, null, 2)}
+            {JSON.stringify(frame, null, 2)}
           </Code>
         )}
       </details>
