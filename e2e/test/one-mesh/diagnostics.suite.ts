@@ -63,6 +63,15 @@ export function diagnostics(shared: () => TestMesh): void {
       await entry(pump.id, { name: "disconnected", reason: "client_closed" });
     });
 
+    test("show that the mesh ended a session, not another login, where a token is rotated", async () => {
+      const pump = await enrolDevice(mesh, "rotated");
+      await using device = await pump.connect();
+      expect((await master.post("devices/rotated/token")).status).toBe(200);
+      await device.closed();
+      await entry(pump.id, { name: "disconnected", reason: "ended_by_mesh" });
+      expect((await historyOf(pump.id)).map(({ name }) => name)).not.toContain("session_taken_over");
+    });
+
     test("show what services could not take of what the device published", async () => {
       const pump = await enrolDevice(mesh, "talker");
       await using device = await pump.connect();
@@ -73,17 +82,18 @@ export function diagnostics(shared: () => TestMesh): void {
     });
 
     test("show topics that the device may not use, as the broker's log names them", async () => {
-      const pump = await enrolDevice(mesh, "lost");
-      await using device = await pump.connect("lost:a");
-      for (const topic of ["telemetry", "lost/telemetry", "db/other/x"]) await device.publish(topic, "1", 1);
-      const dropped = { name: "publication_refused", reason: "topic", client_id: "lost:a" } as const;
+      const pump = await enrolDevice(mesh, "astray");
+      await using device = await pump.connect("astray:a");
+      for (const topic of ["telemetry", "astray/telemetry", "db/other/x"])
+        await device.publish(topic, "1", 1);
+      const dropped = { name: "publication_refused", reason: "topic", client_id: "astray:a" } as const;
       await entry(pump.id, { ...dropped, topic: "db/other/x", address: "127.0.0.1" });
       expect(await device.subscribe("other/#", 1)).toBe(128);
       await entry(pump.id, { name: "subscription_refused", reason: "topic", topic: "other/#" });
-      expect(await device.subscribe("lost/rpc/#", 1)).toBe(128);
+      expect(await device.subscribe("astray/rpc/#", 1)).toBe(128);
       await device.publish("telemetry", "1", 1);
       await entry(pump.id, { ...dropped, topic: "telemetry" });
-      expect((await historyOf(pump.id)).map(({ topic }) => topic)).not.toContain("lost/rpc/#");
+      expect((await historyOf(pump.id)).map(({ topic }) => topic)).not.toContain("astray/rpc/#");
     });
 
     test("show a session that can hold no further subscription at QoS 1", async () => {

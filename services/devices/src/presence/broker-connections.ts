@@ -11,6 +11,7 @@ import {
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { Client } from "@devmesh/service-kit/implementation";
+import { setNewest } from "@devmesh/service-kit/set-newest";
 
 /** Names one MQTT connection of a device. */
 export type ConnectionKey = Pick<DeviceConnection, "deviceId" | "serverId" | "connectionId">;
@@ -40,12 +41,14 @@ export function createBrokerConnections(bus: Bus): BrokerConnections {
   return {
     follow(listener) {
       const ignoreReconnects = bus.onReconnect(() => listener.missed());
+      const takeovers = new Takeovers();
       const watching = watchDeviceConnections(bus, {
         connected: (connection) => {
           if (isDevice(connection)) listener.connected(connection);
+          else takeovers.began(connection);
         },
         disconnected: (connection) => {
-          if (isDevice(connection)) listener.disconnected(connection);
+          if (isDevice(connection)) listener.disconnected(takeovers.explained(connection));
         },
       });
       return async () => {
@@ -64,6 +67,30 @@ export function createBrokerConnections(bus: Bus): BrokerConnections {
       await closeDeviceConnection(bus, serverId, connectionId);
     },
   };
+}
+
+/** Milliseconds between a login of the bridge under a device's client id and the end of the session's connection. */
+const takeoverMs = 10_000;
+
+/** Takeovers that are remembered at most. */
+const maxTakeovers = 1_000;
+
+/** Distinguishes sessions that the bridge ends, by taking them over, from those that another login takes over. */
+class Takeovers {
+  /** When the bridge logged in, by client id. */
+  readonly #began = new Map<string, number>();
+
+  began({ mqttClientId, at }: DeviceConnectionEvent): void {
+    setNewest(this.#began, mqttClientId, at.getTime(), maxTakeovers);
+  }
+
+  explained(connection: DeviceConnectionEvent): DeviceConnectionEvent {
+    const { mqttClientId, at, reason } = connection;
+    const began = this.#began.get(mqttClientId);
+    if (reason !== "duplicate_client_id" || began === undefined || at.getTime() - began > takeoverMs)
+      return connection;
+    return { ...connection, reason: "ended_by_mesh" };
+  }
 }
 
 interface ClosingOptions {

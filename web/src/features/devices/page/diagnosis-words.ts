@@ -25,6 +25,7 @@ const reasons: Readonly<Record<string, string>> = {
   slow_consumer_write_deadline: "the device does not read what it is sent",
   authentication_expired: "a login lasts a day",
   kicked: "closed by the mesh",
+  ended_by_mesh: "closed by the mesh",
   acknowledged_subscriptions: "16 at QoS 1 or 2; further ones are refused",
   messages: "too many messages a second; it is kept out for a while",
   bytes: "too many bytes a second; it is kept out for a while",
