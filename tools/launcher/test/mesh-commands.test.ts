@@ -105,6 +105,8 @@ describe("npm run fleet", () => {
     await mesh.http("/api/v2/devices/yard-0001/rpc/RPC.List");
     expect((await mesh.http("/api/v2/devices/yard-0001/rpc/Nothing")).status).toBe(404);
     await eventually(() => /, 3 calls, /.test(fleet.output()), { withinMs: 15_000 });
+    await mesh.http("/api/v2/devices/yard-0003/token", { method: "POST" });
+    await eventually(() => /; refused: \d+ wrong_password$/m.test(fleet.output()), { withinMs: 30_000 });
     await mesh.http("/api/v2/devices/yard-0002", {
       body: { shadow: { state: { desired: { app: { unit: "kelvin" } } } } },
     });
