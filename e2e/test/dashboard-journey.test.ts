@@ -72,7 +72,7 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     await visit.signIn(mesh.masterKey);
     await page.getByText("There are no devices yet").waitFor();
     await page.getByText("Live", { exact: true }).waitFor();
-    expect(new URL(page.url()).pathname).toBe("/devices");
+    expect(new URL(page.url()).pathname).toBe("/home");
   });
 
   test("has the key in the session storage alone", async () => {
@@ -87,6 +87,7 @@ describeInBrowser("a new user of the dashboard", (browser) => {
   });
 
   test("creates a device and is shown how it connects", async () => {
+    await page.getByRole("link", { name: "Devices", exact: true }).click();
     await button("Add device").click();
     await dialog().getByLabel("ID").fill("boiler");
     await dialog().getByLabel("Name").fill("Boiler room");
@@ -412,7 +413,7 @@ describeInBrowser("a new user of the dashboard", (browser) => {
   test("looks at the mesh: who runs, how busy, what waits, and mail that is sent after all", async () => {
     post.refuseRecipients(() => 550);
     await asAnyone(mesh).get("/newcustomer?email=bob@example.com");
-    await visit.goTo("Mesh");
+    await visit.goTo("Services");
     const services = page.getByRole("table", { name: "Services" });
     for (const name of serviceNames) await services.getByText(name, { exact: true }).waitFor();
     const meanTime = services.getByRole("row", { name: "Endpoints of devices" }).getByText(/^[<\d.]+ ms$/);

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { historyMinutes, type MeshHistory, type MeshMinute } from "@devmesh/contracts/model/mesh-history";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -14,11 +15,12 @@ const phone = { width: 390, height: 844 };
 
 /** Every tab, in the order of the navigation, with its heading. */
 const tabs: Readonly<Record<string, string>> = {
+  "/home": "Home",
   "/devices": "Devices",
   "/data": "Data",
   "/keys": "Keys",
   "/customers": "Customers",
-  "/mesh": "Mesh",
+  "/services": "Services",
   "/reference": "API",
 };
 
@@ -55,6 +57,25 @@ const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
   ["/customers", "Remove ann.moreau@example.com"],
   ["/devices/roof-east/credentials", "Replace the token"],
 ];
+
+/** A day of a small fleet, more of which is awake at noon. */
+function aDay(): MeshHistory {
+  const end = Math.floor(Date.now() / 60_000) * 60_000;
+  return Array.from({ length: historyMinutes }, (_, nth): MeshMinute => {
+    const noon = 1 - Math.cos((nth / historyMinutes) * 2 * Math.PI);
+    const wave = (most: number, period: number) =>
+      Math.max(0, most * noon * (1 + Math.sin(nth / period) / 4));
+    return {
+      at: new Date(end - (historyMinutes - 1 - nth) * 60_000).toISOString(),
+      devices_online: 4 + Math.round(wave(1.5, 90)),
+      records: wave(2, 15),
+      logins: wave(0.05, 9),
+      logins_refused: nth % 240 < 6 ? 0.4 : 0,
+      device_calls: wave(0.3, 25),
+      waiting: nth % 300 < 4 ? 12 : 0,
+    };
+  });
+}
 
 describeInBrowser("the views of the dashboard", (browser) => {
   let mesh: TestMesh;
@@ -191,9 +212,9 @@ describeInBrowser("the views of the dashboard", (browser) => {
     await eventually(() => isFocused(page.getByLabel("Master key")));
     await page.keyboard.type(mesh.masterKey);
     await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Home", exact: true }).waitFor();
+    await page.goto("/devices");
     const device = page.getByRole("link", { name: "roof-east", exact: true });
-    await device.waitFor();
-    await page.reload();
     await device.waitFor();
     await page.keyboard.press("Tab");
     expect(await isFocused(page.getByRole("link", { name: "Skip to the content" }))).toBe(true);
@@ -366,10 +387,15 @@ describeInBrowser("the views of the dashboard", (browser) => {
         await show(visit, `/${tab}`);
         await saveScreenshot(page, tab);
       }
-      await show(visit, "/mesh");
+      // A mesh of a minute has no course yet.
+      await page.route("**/api/v2/mesh/history", (route) => route.fulfill({ json: aDay() }));
+      await show(visit, "/home");
+      await eventually(async () => (await page.getByText("–", { exact: true }).count()) === 0);
+      await saveScreenshot(page, "home");
+      await show(visit, "/services");
       // The first report has no rates yet.
       await page.getByText(/ ms$/).first().waitFor();
-      await saveScreenshot(page, "mesh");
+      await saveScreenshot(page, "services");
       await show(visit, "/reference/patchDevice");
       await saveScreenshot(page, "reference");
       const pocket = await signedIn({

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { countText, durationText, rateText } from "../src/features/mesh/figures.ts";
+import { bytesText, countText, durationText, rateText } from "../src/features/mesh/figures.ts";
 
 test.each([
   [0, "0"],
@@ -24,4 +24,14 @@ test.each([
 
 test("a count is grouped by thousands", () => {
   expect(countText(1_234_567)).toBe("1,234,567");
+});
+
+test.each([
+  [0, "0 bytes"],
+  [999, "999 bytes"],
+  [1_234, "1.2 KB"],
+  [123_456_789, "123 MB"],
+  [5e15, "5,000 TB"],
+])("a size of %d bytes reads %s", (bytes, text) => {
+  expect(bytesText(bytes)).toBe(text);
 });

@@ -1,6 +1,11 @@
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
 import { describe, expect, test } from "@jest/globals";
-import { type MeshObservation, observe, rememberedMs } from "../src/features/mesh/observation.ts";
+import {
+  figuresTogether,
+  type MeshObservation,
+  observe,
+  rememberedMs,
+} from "../src/features/mesh/observation.ts";
 
 const begin = Date.parse("2026-01-31T12:00:00.000Z");
 const time = (seconds: number) => new Date(begin + seconds * 1_000).toISOString();
@@ -39,6 +44,35 @@ function observeAll(readings: readonly MeshState[], expected: readonly string[] 
   if (observation === null) throw new Error("no reading");
   return observation;
 }
+
+describe("the figures of the mesh", () => {
+  const counting = (id: string, figures: Replica["figures"]): Replica => ({ ...replica(id, {}), figures });
+
+  test("are the growth of all replicas a second, and the newest of what each replica knows alike", () => {
+    const observation = observeAll([
+      reading(0, { keys: [counting("a", { logins: 10 }), counting("b", { logins: 100 })] }),
+      reading(2, {
+        keys: [counting("a", { logins: 14 }), counting("b", { logins: 6 })],
+        devices: [counting("c", { devices_online: 5 })],
+      }),
+    ]);
+    expect(figuresTogether(observation)).toEqual({
+      recordsPerSecond: null,
+      // That of b began again.
+      loginsPerSecond: 5,
+      refusedPerSecond: null,
+      deviceCallsPerSecond: null,
+      devicesOnline: 5,
+      storedBytes: null,
+    });
+  });
+
+  test("have device calls from the bridge", () => {
+    const calls = (seconds: number, requests: number) =>
+      reading(seconds, { "rpc-bridge": [replica("r", { call: [requests, 0, 0] })] });
+    expect(figuresTogether(observeAll([calls(0, 5), calls(2, 9)])).deviceCallsPerSecond).toBe(2);
+  });
+});
 
 describe("the activity of a replica", () => {
   test("is what its counters grew by since the last reading, and unknown with the first", () => {

@@ -19,6 +19,9 @@ export const queryKeys = {
   outage: ["outage"],
   /** Observation of the mesh, and the state of its stream. */
   mesh: ["mesh"],
+  /** The course of the last day. */
+  meshHistory: ["mesh-history"],
+  unknownDevices: ["unknown-devices"],
   /** Below it: one list for each selection of records. */
   records: ["records"],
   /** Below it: the numbers of a range of records. */

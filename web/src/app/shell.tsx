@@ -95,7 +95,7 @@ export function Shell() {
             <Suspense fallback={<Waiting />}>
               <Switch>
                 <Route path="/">
-                  <Redirect to="/devices" replace />
+                  <Redirect to="/home" replace />
                 </Route>
                 {[...tabs, ...innerViews].map(({ path, below = "", View }) => (
                   <Route key={path} path={path + below}>

@@ -1,4 +1,4 @@
-import { ChartLine, CodeXml, KeyRound, type LucideIcon, Monitor, Users, Waypoints } from "lucide-react";
+import { ChartLine, CodeXml, House, KeyRound, type LucideIcon, Monitor, Server, Users } from "lucide-react";
 import type { ComponentType, LazyExoticComponent } from "react";
 import { lazyView } from "../components/lazy-view.ts";
 
@@ -19,6 +19,12 @@ export interface Tab extends View {
 
 /** The tabs in the order of the navigation. Each begins with a `Page`, which titles it. */
 export const tabs: readonly Tab[] = [
+  {
+    label: "Home",
+    Icon: House,
+    path: "/home",
+    View: lazyView(async () => (await import("../features/home/home-tab.tsx")).HomeTab),
+  },
   {
     label: "Devices",
     Icon: Monitor,
@@ -44,9 +50,9 @@ export const tabs: readonly Tab[] = [
     View: lazyView(async () => (await import("../features/customers/customers-tab.tsx")).CustomersTab),
   },
   {
-    label: "Mesh",
-    Icon: Waypoints,
-    path: "/mesh",
+    label: "Services",
+    Icon: Server,
+    path: "/services",
     View: lazyView(async () => (await import("../features/mesh/mesh-tab.tsx")).MeshTab),
   },
   {

@@ -19,3 +19,16 @@ export function durationText(ms: number): string {
 export function countText(count: number): string {
   return whole.format(count);
 }
+
+const byteUnits = ["bytes", "KB", "MB", "GB", "TB"];
+
+/** A size in bytes, as KB, MB, … of 1,000. */
+export function bytesText(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1_000 && unit < byteUnits.length - 1) {
+    value /= 1_000;
+    unit++;
+  }
+  return `${(value < 100 && unit > 0 ? tenths : whole).format(value)} ${byteUnits[unit]}`;
+}

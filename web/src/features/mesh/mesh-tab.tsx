@@ -4,8 +4,9 @@ import { Page } from "../../components/page.tsx";
 import { Waiting } from "../../components/waiting.tsx";
 import type { StreamState } from "../../live/lasting-stream.ts";
 import { DeadMail } from "./dead-mail.tsx";
-import { countText } from "./figures.ts";
+import { bytesText, countText, rateText } from "./figures.ts";
 import { useMesh } from "./mesh-stream.ts";
+import { figuresTogether, type MeshFigures } from "./observation.ts";
 import { ServiceTable } from "./service-table.tsx";
 
 /** The running mesh: its services and replicas, their load, and the queues. */
@@ -14,7 +15,7 @@ export function MeshTab() {
   const wrong = describeTrouble(stream, unread);
   return (
     <Page
-      title="Mesh"
+      title="Services"
       actions={
         observation !== null && (
           <Text size="sm" c="dimmed">
@@ -35,6 +36,7 @@ export function MeshTab() {
       {observation === null && wrong === null && <Waiting />}
       {observation !== null && (
         <>
+          <Traffic figures={figuresTogether(observation)} />
           <Title order={2}>Services</Title>
           <ServiceTable services={observation.services} />
           <Title order={2}>Queues</Title>
@@ -43,6 +45,33 @@ export function MeshTab() {
       )}
       <DeadMail queues={observation?.queues ?? null} />
     </Page>
+  );
+}
+
+/** What passes through the mesh now. */
+function Traffic({ figures }: { readonly figures: MeshFigures }) {
+  const rate = (perSecond: number | null) => perSecond !== null && rateText(perSecond);
+  const facts = [
+    ["Records stored/s", rate(figures.recordsPerSecond)],
+    ["Device calls/s", rate(figures.deviceCallsPerSecond)],
+    ["Logins/s", rate(figures.loginsPerSecond)],
+    ["Refused logins/s", rate(figures.refusedPerSecond)],
+    ["Devices online", figures.devicesOnline !== null && countText(figures.devicesOnline)],
+    ["Stored records", figures.storedBytes !== null && bytesText(figures.storedBytes)],
+  ] as const;
+  return (
+    <SimpleGrid cols={{ base: 2, xs: 3, lg: 6 }} spacing="sm" component="dl" m={0}>
+      {facts.map(([term, value]) => (
+        <Paper key={term} withBorder px="sm" py="xs">
+          <Text component="dt" size="sm">
+            {term}
+          </Text>
+          <Text component="dd" m={0} size="xl" fw={600}>
+            {value === false ? "–" : value}
+          </Text>
+        </Paper>
+      ))}
+    </SimpleGrid>
   );
 }
 

@@ -1,4 +1,4 @@
-import type { MeshState } from "@devmesh/contracts/model/mesh-state";
+import type { MeshState, ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
 import {
   type Activity,
   activityBetween,
@@ -27,6 +27,9 @@ export interface ObservedReplica {
   readonly answers: boolean;
   readonly endpoints: readonly ObservedEndpoint[];
   readonly activity: Activity | null;
+  readonly figures: ReplicaFigures;
+  /** Growth of the figures a second; empty until two readings have the replica. */
+  readonly growth: Partial<Record<keyof ReplicaFigures, number>>;
 }
 
 /** A service of the mesh; it is missing if no replica responds. */
@@ -81,7 +84,7 @@ function observeService(
   const present = new Set(found.map(({ id }) => id));
   const silent = earlier
     .filter(({ id, heardAt }) => !present.has(id) && msBetween(heardAt, at) < rememberedMs)
-    .map((replica) => ({ ...replica, answers: false, activity: null }));
+    .map((replica) => ({ ...replica, answers: false, activity: null, figures: {}, growth: {} }));
   return {
     name,
     replicas: [...answering, ...silent].sort(byAge),
@@ -91,7 +94,7 @@ function observeService(
 }
 
 function observeReplica(before: ObservedReplica | undefined, replica: Replica, at: string): ObservedReplica {
-  const { id, release, started } = replica;
+  const { id, release, started, figures } = replica;
   const ms = before === undefined ? 0 : msBetween(before.heardAt, at);
   // One reading serves all requests within a second, so the same one can come twice.
   if (before?.answers && ms === 0) return before;
@@ -104,7 +107,62 @@ function observeReplica(before: ObservedReplica | undefined, replica: Replica, a
     return { name, counters, activity };
   });
   const activity = activityTogether(endpoints.map((endpoint) => endpoint.activity));
-  return { id, version: release ?? "unknown", started, heardAt: at, answers: true, endpoints, activity };
+  const growth = growthOf(before, figures, ms);
+  return {
+    id,
+    version: release ?? "unknown",
+    started,
+    heardAt: at,
+    answers: true,
+    endpoints,
+    activity,
+    figures,
+    growth,
+  };
+}
+
+function growthOf(before: ObservedReplica | undefined, figures: ReplicaFigures, ms: number) {
+  const growth: Partial<Record<keyof ReplicaFigures, number>> = {};
+  if (before === undefined || ms <= 0) return growth;
+  for (const name of Object.keys(figures) as (keyof ReplicaFigures)[]) {
+    const [earlier, now] = [before.figures[name], figures[name]];
+    // Counts only grow: a lower one began again.
+    if (earlier !== undefined && now !== undefined)
+      growth[name] = ((now < earlier ? now : now - earlier) * 1_000) / ms;
+  }
+  return growth;
+}
+
+/** What the mesh does now; each is null while it is not known. */
+export interface MeshFigures {
+  readonly recordsPerSecond: number | null;
+  readonly loginsPerSecond: number | null;
+  readonly refusedPerSecond: number | null;
+  readonly deviceCallsPerSecond: number | null;
+  readonly devicesOnline: number | null;
+  readonly storedBytes: number | null;
+}
+
+/** The figures of all replicas together. */
+export function figuresTogether({ services }: MeshObservation): MeshFigures {
+  const replicas = services.flatMap((service) => service.replicas);
+  const sum = (values: readonly number[]) => (values.length === 0 ? null : values.reduce((a, b) => a + b));
+  // Each replica of a service knows the same of these.
+  const newest = (name: keyof ReplicaFigures) => {
+    const values = replicas.flatMap(({ figures }) => figures[name] ?? []);
+    return values.length === 0 ? null : Math.max(...values);
+  };
+  const perSecond = (name: keyof ReplicaFigures) => sum(replicas.flatMap(({ growth }) => growth[name] ?? []));
+  const bridge = services.find(({ name }) => name === "rpc-bridge");
+  const calls = bridge?.endpoints.find(({ name }) => name === "call");
+  return {
+    recordsPerSecond: perSecond("records_stored"),
+    loginsPerSecond: perSecond("logins"),
+    refusedPerSecond: perSecond("logins_refused"),
+    deviceCallsPerSecond: calls?.activity?.requestsPerSecond ?? null,
+    devicesOnline: newest("devices_online"),
+    storedBytes: newest("stored_bytes"),
+  };
 }
 
 function endpointsTogether(replicas: readonly ObservedReplica[]): ObservedEndpoint[] {

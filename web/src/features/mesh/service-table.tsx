@@ -36,6 +36,7 @@ function ServiceRows({ service }: { readonly service: ObservedService }) {
   const [opened, setOpened] = useState(false);
   const answering = replicas.filter(({ answers }) => answers).length;
   const endpointsId = `endpoints-${name}`;
+  const only = replicas.length === 1 && answering === 1 ? replicas[0] : undefined;
   return (
     <Table.Tbody>
       <Table.Tr bg="var(--surface-raised)">
@@ -58,13 +59,15 @@ function ServiceRows({ service }: { readonly service: ObservedService }) {
         ) : (
           <>
             <ActivityCells activity={activity} />
-            <Table.Td colSpan={2}>{answering === 1 ? "1 replica" : `${answering} replicas`}</Table.Td>
+            {only === undefined ? (
+              <Table.Td colSpan={2}>{answering} replicas</Table.Td>
+            ) : (
+              <AgeCells replica={only} />
+            )}
           </>
         )}
       </Table.Tr>
-      {replicas.map((replica) => (
-        <ReplicaRow key={replica.id} replica={replica} />
-      ))}
+      {only === undefined && replicas.map((replica) => <ReplicaRow key={replica.id} replica={replica} />)}
       {opened && (
         <Table.Tr>
           <Table.Td colSpan={6} id={endpointsId} pl="1.5rem">
@@ -86,7 +89,7 @@ function ServiceRows({ service }: { readonly service: ObservedService }) {
 const shownIdLength = 8;
 
 function ReplicaRow({ replica }: { readonly replica: ObservedReplica }) {
-  const { id, version, started, heardAt, answers, activity } = replica;
+  const { id, heardAt, answers, activity } = replica;
   return (
     <Table.Tr>
       <Table.Td pl="2rem" ff="monospace" title={id}>
@@ -99,11 +102,20 @@ function ReplicaRow({ replica }: { readonly replica: ObservedReplica }) {
           <Tag look="bad">gone</Tag> last seen at {new Date(heardAt).toLocaleTimeString()}
         </Table.Td>
       )}
+      <AgeCells replica={replica} />
+    </Table.Tr>
+  );
+}
+
+/** The cells with what a replica runs, and since when. */
+function AgeCells({ replica: { version, started } }: { readonly replica: ObservedReplica }) {
+  return (
+    <>
       <Table.Td>{version}</Table.Td>
       <Table.Td>
         <RelativeTime at={started} />
       </Table.Td>
-    </Table.Tr>
+    </>
   );
 }
 

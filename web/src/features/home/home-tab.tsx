@@ -1,0 +1,259 @@
+import { Anchor, Group, NativeSelect, Paper, Progress, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { Link } from "wouter";
+import { useApi } from "../../api/api-context.tsx";
+import { queryKeys } from "../../api/query-keys.ts";
+import { serverNow } from "../../api/server-clock.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { Failure } from "../../components/failure.tsx";
+import { Page } from "../../components/page.tsx";
+import { RelativeTime } from "../../components/relative-time.tsx";
+import { usualOrder } from "../devices/list/device-order.ts";
+import { type DeviceList, useDeviceList } from "../devices/list/use-device-list.ts";
+import { diagnosisDetail } from "../devices/page/diagnosis-words.ts";
+import { countText, rateText } from "../mesh/figures.ts";
+import { useMesh } from "../mesh/mesh-stream.ts";
+import { figuresTogether, type MeshObservation } from "../mesh/observation.ts";
+import { Course, type CourseName } from "./course.tsx";
+import { firmwareShares, silentSince } from "./fleet-facts.ts";
+
+/** How often the course of the day is read again, in milliseconds: a minute is added to it each minute. */
+const historyMs = 60_000;
+/** The same for logins of unknown ids. */
+const unknownMs = 15_000;
+
+const newest = usualOrder("created");
+const everyDevice = { filter: "", online: null } as const;
+
+/** What matters now: the fleet, its traffic, what is refused, and whether the services run. */
+export function HomeTab() {
+  const api = useApi();
+  const { observation } = useMesh();
+  const list = useDeviceList(everyDevice, newest, true);
+  const { data: history = [] } = useQuery({
+    queryKey: queryKeys.meshHistory,
+    queryFn: ({ signal }) => api.call("readMeshHistory", { signal }),
+    refetchInterval: historyMs,
+  });
+  const now = observation === null ? null : figuresTogether(observation);
+  const queues = observation?.queues;
+  const waiting = queues === undefined ? null : sumOf(queues.data, queues.rpc_bridge);
+  const online = list.rows.filter((device) => device.online).length;
+
+  const card = (name: CourseName, term: string, value: ReactNode, href: string, of?: string) => (
+    <Figure term={term} value={value} href={href} {...(of !== undefined && { of })}>
+      <Course history={history} name={name} />
+    </Figure>
+  );
+  const rate = (perSecond: number | null | undefined) => (perSecond == null ? "–" : rateText(perSecond));
+  return (
+    <Page title="Home">
+      <Failure error={list.error} title="The devices could not be read" onRetry={list.readAgain} />
+      <Health observation={observation} />
+      <SimpleGrid cols={{ base: 1, xs: 2, lg: 3 }} spacing="sm">
+        {card(
+          "devices_online",
+          "Devices online",
+          list.isPending ? "–" : countText(online),
+          "/devices?online=true",
+          list.isPending ? undefined : `of ${countText(list.total ?? list.rows.length)}`,
+        )}
+        {card("records", "Records stored a second", rate(now?.recordsPerSecond), "/data")}
+        {card("device_calls", "Device calls a second", rate(now?.deviceCallsPerSecond), "/services")}
+        {card(
+          "logins",
+          "Logins a second",
+          rate(now?.loginsPerSecond),
+          "/devices?sort=lastSeen&direction=descending",
+        )}
+        {card("logins_refused", "Refused logins a second", rate(now?.refusedPerSecond), "#unknown")}
+        {card("waiting", "Messages that wait", waiting === null ? "–" : countText(waiting), "/services")}
+      </SimpleGrid>
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="sm">
+        <Firmware list={list} />
+        <Silent list={list} />
+      </SimpleGrid>
+      <UnknownDevices />
+    </Page>
+  );
+}
+
+function sumOf(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : one + other;
+}
+
+interface FigureProps {
+  readonly term: string;
+  readonly value: ReactNode;
+  /** Beside the value. */
+  readonly of?: string;
+  /** The list behind the figure. */
+  readonly href: string;
+  readonly children: ReactNode;
+}
+
+function Figure({ term, value, of, href, children }: FigureProps) {
+  return (
+    <Paper withBorder px="sm" py="xs">
+      {href.startsWith("#") ? (
+        <Anchor href={href} size="sm" c="inherit" underline="always">
+          {term}
+        </Anchor>
+      ) : (
+        <Anchor component={Link} href={href} size="sm" c="inherit" underline="always">
+          {term}
+        </Anchor>
+      )}
+      <Group gap={6} align="baseline">
+        <Text size="xl" fw={600}>
+          {value}
+        </Text>
+        {of !== undefined && (
+          <Text size="sm" c="dimmed">
+            {of}
+          </Text>
+        )}
+      </Group>
+      {children}
+    </Paper>
+  );
+}
+
+/** Whether all services run, in a line. */
+function Health({ observation }: { readonly observation: MeshObservation | null }) {
+  if (observation === null) return null;
+  const missing = observation.services
+    .filter(({ replicas }) => !replicas.some(({ answers }) => answers))
+    .map(({ name }) => name);
+  const services = (
+    <Anchor component={Link} href="/services" size="sm" underline="always">
+      Services
+    </Anchor>
+  );
+  return (
+    <Text size="sm" role="status" {...(missing.length > 0 && { c: "var(--mantine-color-error)" })}>
+      {missing.length === 0
+        ? `All ${observation.services.length} services run. `
+        : `${missing.join(", ")} ${missing.length === 1 ? "does" : "do"} not answer. `}
+      {services}
+    </Text>
+  );
+}
+
+function Firmware({ list: { rows, isPending, hasMore } }: { readonly list: DeviceList }) {
+  const shares = firmwareShares(rows);
+  return (
+    <Paper withBorder p="sm">
+      <Stack gap="xs">
+        <Title order={2}>
+          <Anchor component={Link} href="/devices?sort=firmware" inherit c="inherit" underline="always">
+            Firmware
+          </Anchor>
+        </Title>
+        {!isPending && rows.length === 0 && <Text size="sm">There are no devices yet.</Text>}
+        {shares.map(({ version, devices }) => (
+          <div key={version ?? "none"}>
+            <Group justify="space-between" gap="xs" wrap="nowrap">
+              <Text size="sm" truncate>
+                {version ?? "no version reported"}
+              </Text>
+              <Text size="sm">{countText(devices)}</Text>
+            </Group>
+            <Progress
+              value={(devices / rows.length) * 100}
+              aria-label={`Devices with ${version ?? "none"}`}
+            />
+          </div>
+        ))}
+        {hasMore && <Reading count={rows.length} />}
+      </Stack>
+    </Paper>
+  );
+}
+
+const silentHours = [1, 6, 24, 72, 168];
+
+function Silent({ list: { rows, hasMore } }: { readonly list: DeviceList }) {
+  const [hours, setHours] = useState(24);
+  const silent = silentSince(rows, serverNow() - hours * 60 * 60_000);
+  return (
+    <Paper withBorder p="sm">
+      <Stack gap="xs">
+        <Title order={2}>
+          <Anchor
+            component={Link}
+            href="/devices?online=false&sort=lastSeen"
+            inherit
+            c="inherit"
+            underline="always"
+          >
+            Silent devices
+          </Anchor>
+        </Title>
+        <NativeSelect
+          label="Not seen for"
+          value={String(hours)}
+          onChange={(event) => setHours(Number(event.currentTarget.value))}
+          data={silentHours.map((each) => ({
+            value: String(each),
+            label: each < 48 ? `${each} h` : `${each / 24} days`,
+          }))}
+          w="10rem"
+        />
+        <Text size="xl" fw={600} aria-live="polite">
+          {countText(silent)}
+        </Text>
+        {hasMore && <Reading count={rows.length} />}
+      </Stack>
+    </Paper>
+  );
+}
+
+function Reading({ count }: { readonly count: number }) {
+  return (
+    <Text size="xs" c="dimmed">
+      Of the {countText(count)} devices read so far.
+    </Text>
+  );
+}
+
+/** Refused logins of ids that are no device: a mistyped id, or a device of another installation. */
+function UnknownDevices() {
+  const api = useApi();
+  const {
+    data: tried,
+    error,
+    refetch,
+  } = useQuery({
+    queryKey: queryKeys.unknownDevices,
+    queryFn: ({ signal }) => api.call("listUnknownDevices", { signal }),
+    refetchInterval: unknownMs,
+  });
+  type Tried = NonNullable<typeof tried>[number];
+  const columns: readonly Column<Tried>[] = [
+    { heading: "ID", cell: ({ id }) => id },
+    {
+      heading: "Why",
+      cell: (login) => diagnosisDetail({ ...login, name: "login_refused", topic: null }),
+      style: { miw: "16rem" },
+    },
+    { heading: "Last try", cell: ({ last_at }) => <RelativeTime at={last_at} /> },
+  ];
+  return (
+    <Stack gap="xs" id="unknown">
+      <Title order={2}>Logins of unknown devices</Title>
+      <Failure error={error} title="The refused logins could not be read" onRetry={() => void refetch()} />
+      {tried?.length === 0 && <Text size="sm">None.</Text>}
+      {tried !== undefined && tried.length > 0 && (
+        <DataTable
+          label="Logins of unknown devices"
+          minWidth={480}
+          columns={columns}
+          rows={tried}
+          keyOf={({ id, address, client_id, reason }) => [id, address, client_id, reason].join(" ")}
+        />
+      )}
+    </Stack>
+  );
+}

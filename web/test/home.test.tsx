@@ -1,0 +1,101 @@
+/** @jest-environment jest-fixed-jsdom */
+
+import type { UnknownDevice } from "@devmesh/contracts/model/diagnostics";
+import type { MeshHistory, MeshMinute } from "@devmesh/contracts/model/mesh-history";
+import { describe, expect, test } from "@jest/globals";
+import { screen, within } from "@testing-library/react";
+import { courseLines } from "../src/features/home/course.tsx";
+import { firmwareShares, silentSince } from "../src/features/home/fleet-facts.ts";
+import { HomeTab } from "../src/features/home/home-tab.tsx";
+import { deviceOf } from "./devices.ts";
+import { showPage, type TestRoutes } from "./show.tsx";
+
+const began = Date.parse("2026-01-31T12:00:00.000Z");
+
+function minute(nth: number, change: Partial<MeshMinute> = {}): MeshMinute {
+  return {
+    at: new Date(began + nth * 60_000).toISOString(),
+    devices_online: nth,
+    records: null,
+    logins: null,
+    logins_refused: null,
+    device_calls: null,
+    waiting: 0,
+    ...change,
+  };
+}
+
+describe("facts of the fleet", () => {
+  const running = (versions: readonly (string | null)[]) =>
+    firmwareShares(versions.map((firmware) => ({ firmware })));
+
+  test("have the most frequent version first and the devices without one last", () => {
+    expect(running([null, "1.0", "2.0", "2.0", null, null])).toEqual([
+      { version: "2.0", devices: 2 },
+      { version: "1.0", devices: 1 },
+      { version: null, devices: 3 },
+    ]);
+  });
+
+  test("have rare versions together", () => {
+    const shares = running(["a", "b", "c", "d", "e", "f", "g", "h", "h"]);
+    expect(shares[0]).toEqual({ version: "h", devices: 2 });
+    expect(shares.at(-1)).toEqual({ version: "others", devices: 2 });
+    expect(shares).toHaveLength(7);
+  });
+
+  test("count as silent what is offline, by when it was last seen or else created", () => {
+    const createdAt = "2026-01-01T00:00:00.000Z";
+    const rows = [
+      { online: true, lastSeen: createdAt, createdAt },
+      { online: false, lastSeen: "2026-01-03T00:00:00.000Z", createdAt },
+      { online: false, lastSeen: null, createdAt },
+    ];
+    expect(silentSince(rows, Date.parse("2026-01-02T00:00:00.000Z"))).toBe(1);
+    expect(silentSince(rows, Date.parse("2026-01-04T00:00:00.000Z"))).toBe(2);
+  });
+});
+
+test("a course is interrupted where minutes are missing or not known", () => {
+  const history = [minute(0), minute(1), minute(2, { devices_online: null }), minute(3), minute(9)];
+  const lines = courseLines(history, "devices_online").map((line) => line.map(({ value }) => value));
+  expect(lines).toEqual([[0, 1], [3], [9]]);
+});
+
+describe("the home page", () => {
+  const unknown: UnknownDevice = {
+    id: "pmup-1",
+    reason: "unknown_device",
+    address: "10.0.0.7",
+    client_id: "pmup-1",
+    count: 4,
+    first_at: minute(0).at,
+    last_at: minute(1).at,
+  };
+  const routes: TestRoutes = {
+    "GET /api/v2/devices": () => [
+      200,
+      [{ ...deviceOf("pump"), online: true }, deviceOf("lamp")],
+      { "Total-Count": "2" },
+    ],
+    "GET /api/v2/mesh/history": () => [200, [minute(0), minute(1)] satisfies MeshHistory],
+    "GET /api/v2/unknown_devices": () => [200, [unknown]],
+  };
+
+  test("shows how many devices are online, each figure with a way to its list", async () => {
+    await using _page = await showPage(<HomeTab />, routes);
+    const link = await screen.findByRole("link", { name: "Devices online" });
+    expect(link.getAttribute("href")).toBe("/devices?online=true");
+    await screen.findByText("of 2");
+    expect(screen.getByRole("link", { name: "Silent devices" }).getAttribute("href")).toBe(
+      "/devices?online=false&sort=lastSeen",
+    );
+  });
+
+  test("shows which unknown ids try to log in, and from where", async () => {
+    await using _page = await showPage(<HomeTab />, routes);
+    const table = await screen.findByRole("table", { name: "Logins of unknown devices" });
+    within(table).getByText("pmup-1");
+    within(table).getByText(/from 10\.0\.0\.7, 4 times/);
+  });
+});
