@@ -65,6 +65,7 @@ async function work(ended: Promise<unknown>): Promise<number> {
 
 test.each<[string, Flood["qos"], number, (id: string) => string, "messages" | "bytes"]>([
   ["replies", 0, 20, (id) => `${id}/r/rpc`, "messages"],
+  ["refused-topics", 0, 20, (id) => `elsewhere/${id}`, "messages"],
   ["data", 1, 100_000, (id) => `db/${id}/blob`, "bytes"],
 ])(
   "a flood of %s is cut off and refused for a while, and another device loses nothing",
@@ -87,6 +88,9 @@ test.each<[string, Flood["qos"], number, (id: string) => string, "messages" | "b
       const { json } = await asMaster(mesh).get("data?device_id=calm&limit=5000");
       return json.length === before + rounds;
     });
+    const { json: history } = await asMaster(mesh).get(`devices/${attacker.id}/diagnostics`);
+    expect(history).toContainEqual(expect.objectContaining({ name: "allowance_exceeded", reason: why }));
+    expect(notifications.frames.filter(({ id }) => id === attacker.id).length).toBeLessThan(30);
     await using back = await eventually(() => attacker.connect(), { everyMs: 500 });
     expect(back.client.connected).toBe(true);
     notifications.leave();

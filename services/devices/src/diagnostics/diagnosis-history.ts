@@ -34,6 +34,11 @@ export class DiagnosisHistory {
     return this.#total;
   }
 
+  /** Whether something is kept of a device of that id. */
+  has(id: string): boolean {
+    return this.#devices.has(id);
+  }
+
   /**
    * Records a report; returns the entry that it belongs to, with the equal ones before it. Null for one that is not
    * kept: of ids that are no device only refused logins are.
@@ -41,7 +46,7 @@ export class DiagnosisHistory {
   add({ id, registered, timestamp, ...what }: DiagnosisReport): Diagnosis | null {
     const at = Date.parse(timestamp);
     const entry = { ...what, firstMs: at, lastMs: at };
-    if (registered ?? this.#devices.has(id)) return described(this.#addToDevice(id, entry));
+    if (registered ?? this.has(id)) return described(this.#addToDevice(id, entry));
     const reason = loginRefusals.find((refusal) => refusal === what.reason);
     if (reason === undefined) return null;
     const { name: _, topic: __, ...login } = entry;

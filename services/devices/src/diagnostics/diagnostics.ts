@@ -59,8 +59,8 @@ export function createDiagnostics({ events, background, clock }: DiagnosticsOpti
   /** Takes a token for the frame, if there is one in each bucket. */
   function mayPublish({ id, registered }: DiagnosisReport): boolean {
     const now = clock.monotonicMs();
-    const own = registered === true ? ofOne : ofUnknown;
-    return own.tryTake(registered === true ? id : "", now) && ofAll.tryTake("", now);
+    const isAllowed = (registered ?? history.has(id)) ? ofOne.tryTake(id, now) : ofUnknown.tryTake("", now);
+    return isAllowed && ofAll.tryTake("", now);
   }
 
   function recordConnection(
