@@ -333,6 +333,23 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     await page.getByText("15 min", { exact: true }).click();
     await chart.getByRole("cell", { name: "68.1875" }).waitFor();
     expect(new URL(page.url()).search).toBe("?range=15m");
+    await chart.locator(".u-over").scrollIntoViewIfNeeded();
+    const plot = await chart.locator(".u-over").boundingBox();
+    if (plot === null) throw new Error("the chart is not drawn");
+    const y = plot.y + plot.height / 2;
+    await page.mouse.move(plot.x + plot.width * 0.1, y);
+    await page.mouse.down();
+    await page.mouse.move(plot.x + plot.width * 0.4, y, { steps: 4 });
+    await page.mouse.up();
+    await button("Reset the zoom").waitFor();
+    // Nothing was published then, and the table sums up what is seen.
+    await chart.getByRole("row").last().getByRole("cell", { name: "0", exact: true }).waitFor();
+    await page.reload();
+    await button("Reset the zoom").click();
+    await chart.getByRole("cell", { name: "68.1875" }).waitFor();
+    await page.getByRole("switch", { name: "UTC" }).check();
+    await page.getByText("Times in UTC").waitFor();
+    expect(new URL(page.url()).search).toBe("?range=15m&zone=utc");
     const since = encodeURIComponent(new Date(Date.now() + 60_000).toISOString());
     await visit.open(`/devices/boiler/data?range=custom&since=${since}`);
     await page.getByText("The device has published nothing in this time.").waitFor();

@@ -4,6 +4,7 @@ import { createApiClient } from "../src/api/api-client.ts";
 import { type ChartedNumbers, chartRecords, type RecordChart } from "../src/features/data/charted-records.ts";
 import type { RecordSelection } from "../src/features/data/record-selection.ts";
 import { everything, record, recordsOf, startDataServer } from "./stored-records.ts";
+import { wholeSummary } from "./whole-summary.ts";
 
 interface Charted {
   readonly chart: RecordChart;
@@ -21,7 +22,7 @@ function chartOf(origin: string, mostRecords = 100_000, selection: RecordSelecti
     onChange: (numbers) => changes.push(numbers),
   });
   const counted = () => {
-    const summary = changes.at(-1)?.topics.get("db/boiler/temperature")?.series[0]?.summary;
+    const summary = wholeSummary(changes.at(-1)?.topics.get("db/boiler/temperature"));
     return { count: summary?.count ?? 0, sum: Math.round((summary?.mean ?? 0) * (summary?.count ?? 0)) };
   };
   return { chart, changes, counted };
@@ -48,7 +49,7 @@ describe("the numbers of a chart", () => {
     await chart.read(soon());
     const shown = changes.at(-1);
     expect(shown).toMatchObject({ records: 1_000, isCut: true });
-    expect(shown?.topics.get("db/boiler/temperature")?.series[0]?.summary).toMatchObject({
+    expect(wholeSummary(shown?.topics.get("db/boiler/temperature"))).toMatchObject({
       least: 2_001,
       most: 3_000,
     });

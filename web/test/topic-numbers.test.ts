@@ -1,7 +1,15 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { describe, expect, test } from "@jest/globals";
 import { numbersOf } from "../src/features/data/payload-numbers.ts";
-import { gatherNumbers, mostSeries, mostSteps, mostTopics } from "../src/features/data/topic-numbers.ts";
+import { groupsBySize } from "../src/features/data/series-sizes.ts";
+import {
+  gatherNumbers,
+  mostSeries,
+  mostSteps,
+  mostTopics,
+  summaryOf,
+} from "../src/features/data/topic-numbers.ts";
+import { wholeSummary } from "./whole-summary.ts";
 
 const start = Date.parse("2026-03-01T00:00:00.000Z");
 
@@ -73,7 +81,16 @@ describe("the numbers of topics", () => {
 
   test("are summed up in words, in whatever order they came", () => {
     const records = [valueAt(3, 300, 3), valueAt(1, 100, 1), valueAt(2, 200, 5)];
-    expect(topicOf(records)?.series[0]?.summary).toEqual({ count: 3, latest: 3, least: 1, most: 5, mean: 3 });
+    expect(wholeSummary(topicOf(records))).toEqual({ count: 3, latest: 3, least: 1, most: 5, mean: 3 });
+    const [series] = topicOf(records)?.series ?? [];
+    expect(series && summaryOf(series, start + 150, start + 300)).toEqual({
+      count: 2,
+      latest: 3,
+      least: 3,
+      most: 5,
+      mean: 4,
+    });
+    expect(series && summaryOf(series, start + 301, start + 900)).toBeNull();
   });
 
   test("are cut to as many series and topics as can be told apart, and that is told", () => {
@@ -98,7 +115,7 @@ describe("the numbers of topics", () => {
     expect(topic?.times.length).toBeGreaterThan(mostSteps / 2);
     expect(topic?.times.length).toBeLessThanOrEqual(2 * mostSteps);
     expect(topic?.stepMs).toBeGreaterThan((count * 100) / mostSteps);
-    expect(topic?.series[0]?.summary).toMatchObject({
+    expect(wholeSummary(topic)).toMatchObject({
       count: count + 1,
       least: 0,
       most: 9_999,
@@ -115,7 +132,8 @@ describe("the numbers of topics", () => {
     numbers.dropBefore(start + 1_000);
     const topics = numbers.topics();
     expect([...topics.keys()]).toEqual(["db/boiler/t"]);
-    expect(topics.get("db/boiler/t")?.series[0]).toMatchObject({ values: [2], summary: { count: 1 } });
+    expect(topics.get("db/boiler/t")?.series[0]).toMatchObject({ values: [2] });
+    expect(wholeSummary(topics.get("db/boiler/t"))).toMatchObject({ count: 1 });
   });
 
   test("are the same as before where nothing came", () => {
@@ -126,4 +144,13 @@ describe("the numbers of topics", () => {
     expect(numbers.topics().get("db/boiler/t")).toBe(before.get("db/boiler/t"));
     expect(numbers.topics().get("db/boiler/a")).not.toBe(before.get("db/boiler/a"));
   });
+});
+
+test("series of different size are drawn apart, each with the colour of its place", () => {
+  const topic = topicOf([record('{"celsius":21,"hPa":1013,"off":0,"percent":55,"volt":-3.3}')]);
+  const groups = groupsBySize(topic?.series ?? []).map((group) =>
+    group.map(({ series: { name }, place }) => `${place} ${name}`),
+  );
+  expect(groups).toEqual([["1 hPa"], ["0 celsius", "3 percent"], ["2 off", "4 volt"]]);
+  expect(groupsBySize([])).toEqual([]);
 });

@@ -8,6 +8,7 @@ import { ListTab } from "../../components/list-tab.tsx";
 import { MoreFilters } from "../../components/more-filters.tsx";
 import { TimeInputs } from "../../components/time-inputs.tsx";
 import { useAddress } from "../../components/use-address.ts";
+import { chartViewDefaults, chartViewIn } from "./chart-view.ts";
 import { ExportButtons } from "./export-buttons.tsx";
 import { RecordChart } from "./record-chart.tsx";
 import { RecordDialog } from "./record-dialog.tsx";
@@ -16,11 +17,11 @@ import { RecordTable } from "./record-table.tsx";
 import { useRecords } from "./use-records.ts";
 
 const all: RecordSelection = { filter: "", device: "", since: "", until: "" };
-const defaults = { ...all, view: "" };
+const defaults = { ...all, ...chartViewDefaults, view: "" };
 
 /** What devices have published: the newest first, followed live, filtered and exported. */
 export function DataTab() {
-  const [{ filter, device, since, until, view }, change] = useAddress(defaults);
+  const [{ filter, device, since, until, view, zoom, zone }, change] = useAddress(defaults);
   const selection = useMemo(() => ({ filter, device, since, until }), [filter, device, since, until]);
   const [paused, setPaused] = useState(false);
   const charted = view === "chart";
@@ -70,7 +71,7 @@ export function DataTab() {
                   filter={device}
                   onFilter={(text) => change({ device: text.trim() })}
                 />
-                <TimeInputs range={selection} onChange={change} />
+                <TimeInputs range={selection} onChange={(bounds) => change({ ...bounds, zoom: "" })} />
               </MoreFilters>
               {!charted && records.error === null && !records.isPending && (
                 <Text size="sm" c="dimmed" ml="auto">
@@ -101,7 +102,12 @@ export function DataTab() {
         }
       >
         {charted ? (
-          <RecordChart selection={selection} live={!paused} />
+          <RecordChart
+            selection={selection}
+            live={!paused}
+            view={chartViewIn({ zoom, zone })}
+            onView={change}
+          />
         ) : (
           <RecordTable
             records={records.records}

@@ -1,8 +1,10 @@
 import { useComputedColorScheme } from "@mantine/core";
-import { useEffect, useRef } from "react";
+import { useEffect, useEffectEvent, useRef } from "react";
 import UPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { TopicNumbers } from "./topic-numbers.ts";
+import type { ChartFormat } from "./chart-format.ts";
+import type { ChartRange, ChartView } from "./chart-view.ts";
+import type { PlacedSeries } from "./series-sizes.ts";
 
 const height = 260;
 
@@ -16,71 +18,118 @@ const colors = {
 } as const;
 
 /** Properties of {@link Plot}. */
-interface PlotProps extends Pick<TopicNumbers, "times" | "series"> {
-  /** The stretch of time that is shown, in seconds since 1970. */
-  readonly from: number;
-  readonly to: number;
+interface PlotProps extends ChartRange {
+  /** Seconds since 1970, ascending. */
+  readonly times: readonly number[];
+  readonly series: readonly PlacedSeries[];
+  readonly zone: ChartView["zone"];
+  readonly format: ChartFormat;
+  /** Called with the range that is dragged across, and with null at a double click. */
+  readonly onZoom: (zoom: ChartRange | null) => void;
 }
+
+/** What is drawn anew at each change. */
+type Content = Pick<PlotProps, "times" | "series" | "from" | "to">;
 
 /** A chart on the page. */
 interface Drawing {
-  readonly draw: (content: PlotProps) => void;
+  readonly draw: (content: Content) => void;
   readonly destroy: () => void;
 }
 
-/**
- * Lines over time; the caller shows the same data as text. Dragging zooms, a double click resets, and the cursors of
- * all plots of a page move together.
- */
-export function Plot({ times, series, from, to }: PlotProps) {
+/** What a drawing is made with. */
+interface Look extends Pick<PlotProps, "zone" | "format" | "onZoom"> {
+  readonly names: readonly { readonly label: string; readonly place: number }[];
+  readonly scheme: keyof typeof colors;
+}
+
+/** Lines over time; the caller shows the same data as text. The cursors of all plots of a page move together. */
+export function Plot({ times, series, from, to, zone, format, onZoom }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const drawing = useRef<Drawing | null>(null);
   const scheme = useComputedColorScheme("light");
-  const names = JSON.stringify(series.map(({ name }) => name));
+  const names = JSON.stringify(series.map((each) => ({ label: each.series.name, place: each.place })));
+  const zoom = useEffectEvent(onZoom);
 
   useEffect(() => {
     if (place.current === null) return;
-    const created = createDrawing(place.current, JSON.parse(names) as string[], scheme);
+    const created = createDrawing(place.current, {
+      names: JSON.parse(names),
+      scheme,
+      zone,
+      format,
+      onZoom: (range) => zoom(range),
+    });
     drawing.current = created;
     return () => created.destroy();
-  }, [names, scheme]);
+  }, [names, scheme, zone, format]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another drawing is empty
   useEffect(() => {
     drawing.current?.draw({ times, series, from, to });
-  }, [times, series, from, to, names, scheme]);
+  }, [times, series, from, to, names, scheme, zone, format]);
 
   return <div ref={place} aria-hidden="true" />;
 }
 
-function createDrawing(parent: HTMLElement, names: readonly string[], scheme: keyof typeof colors): Drawing {
+function createDrawing(parent: HTMLElement, { names, scheme, zone, format, onZoom }: Look): Drawing {
   const stroke = scheme === "dark" ? "#c9cdd2" : "#495057";
   const grid = { stroke: scheme === "dark" ? "#3b4047" : "#e3e6e9", width: 1 };
   const axis = { stroke, grid, ticks: grid };
-  const whole = { from: 0, to: 1 };
-  let zoomed = false;
-
-  /** The library asks for the times of the first and the last mark when nothing was chosen. */
-  function rangeOf({ data: [times] }: UPlot, min: number, max: number): [number, number] {
-    const [first, last] = [times.at(0), times.at(-1)];
-    zoomed = first !== undefined && !(min === first && (max === last || times.length === 1));
-    return zoomed ? [min, max] : [whole.from, whole.to];
-  }
+  const shown = { from: 0, to: 1 };
+  const numberText = (value: number | null) => (value === null ? "" : format.number(value));
 
   const plot = new UPlot(
     {
       width: parent.clientWidth,
       height,
-      cursor: { sync: { key: "plots", scales: ["x", null] } },
-      scales: { x: { range: rangeOf } },
-      axes: [axis, { ...axis, size: 64 }],
+      ...(zone === "UTC" && {
+        tzDate: (seconds: number) => UPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC"),
+      }),
+      cursor: {
+        sync: { key: "plots", scales: ["x", null] },
+        drag: { setScale: false },
+        bind: {
+          dblclick: () => () => {
+            onZoom(null);
+            return null;
+          },
+        },
+      },
+      hooks: {
+        setSelect: [
+          (self) => {
+            const { left, width } = self.select;
+            if (width === 0) return;
+            const [from, to] = [left, left + width].map((x) => Math.round(self.posToVal(x, "x") * 1_000));
+            self.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            if (from !== undefined && to !== undefined && from < to) onZoom({ from, to });
+          },
+        ],
+      },
+      scales: { x: { range: () => [shown.from, shown.to] } },
+      axes: [
+        {
+          ...axis,
+          values: (_self, splits, _axis, _space, step) =>
+            format.axis(
+              splits.map((seconds) => seconds * 1_000),
+              step * 1_000,
+            ),
+        },
+        { ...axis, size: 64, values: (_self, splits) => splits.map(format.number) },
+      ],
       series: [
-        {},
-        ...names.map((label, index) => ({
+        {
+          label: "Time",
+          value: (_self, seconds: number | null) => (seconds === null ? "" : format.time(seconds * 1_000)),
+        },
+        ...names.map(({ label, place }) => ({
           label,
-          stroke: colors[scheme][index % colors[scheme].length] ?? stroke,
+          stroke: colors[scheme][place % colors[scheme].length] ?? stroke,
           width: 1.5,
           spanGaps: true,
+          value: (_self: UPlot, value: number | null) => numberText(value),
           points: {
             show: (_plot: UPlot, _series: number, first: number, last: number) => last - first < mostPoints,
           },
@@ -94,16 +143,8 @@ function createDrawing(parent: HTMLElement, names: readonly string[], scheme: ke
   resized.observe(parent);
   return {
     draw({ times, series, from, to }) {
-      Object.assign(whole, { from, to });
-      const { min, max } = plot.scales.x ?? {};
-      const data: UPlot.AlignedData = [[...times], ...series.map(({ values }) => [...values])];
-      if (!zoomed || min === undefined || max === undefined) plot.setData(data);
-      else {
-        plot.batch(() => {
-          plot.setData(data, false);
-          plot.setScale("x", { min, max });
-        });
-      }
+      Object.assign(shown, { from: from / 1_000, to: to / 1_000 });
+      plot.setData([[...times], ...series.map(({ series: { values } }) => [...values])]);
     },
     destroy() {
       resized.disconnect();

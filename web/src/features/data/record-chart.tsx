@@ -3,6 +3,8 @@ import { useState } from "react";
 import { EmptyList } from "../../components/empty-list.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Waiting } from "../../components/waiting.tsx";
+import { ChartControls } from "./chart-controls.tsx";
+import { type ChartView, type chartViewDefaults, zoomValue } from "./chart-view.ts";
 import type { RecordSelection } from "./record-selection.ts";
 import { chartNotes, TopicChart } from "./topic-chart.tsx";
 import { useChartedNumbers } from "./use-charted-numbers.ts";
@@ -18,12 +20,14 @@ interface RecordChartProps {
   /** A value with a stable identity. */
   readonly selection: RecordSelection;
   readonly live: boolean;
+  readonly view: ChartView;
+  readonly onView: (changes: Partial<typeof chartViewDefaults>) => void;
 }
 
 /**
  * Draws the numbers of a selection of records, a topic at a time; while `live`, also those that are stored meanwhile.
  */
-export function RecordChart({ selection, live }: RecordChartProps) {
+export function RecordChart({ selection, live, view, onView }: RecordChartProps) {
   const [chosen, setChosen] = useState("");
   const { numbers, from, to, isReading, error, stream, readAgain } = useChartedNumbers({
     selection,
@@ -53,7 +57,15 @@ export function RecordChart({ selection, live }: RecordChartProps) {
             data={[...topics.keys()]}
             onChange={(event) => setChosen(event.currentTarget.value)}
           />
-          <TopicChart topic={topic} numbers={shown} from={from} to={to} />
+          <ChartControls view={view} onChange={onView} />
+          <TopicChart
+            topic={topic}
+            numbers={shown}
+            from={from}
+            to={to}
+            view={view}
+            onZoom={(zoom) => onView({ zoom: zoomValue(zoom) })}
+          />
         </>
       )}
       <Text size="sm" c="dimmed">

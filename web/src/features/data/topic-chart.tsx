@@ -1,22 +1,35 @@
 import { Stack, Text } from "@mantine/core";
-import { Suspense } from "react";
+import { Suspense, useMemo } from "react";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { lazyView } from "../../components/lazy-view.ts";
 import { timeSpan } from "../../components/time-in-words.ts";
 import { Waiting } from "../../components/waiting.tsx";
+import { type ChartFormat, chartFormat } from "./chart-format.ts";
+import type { ChartRange, ChartView } from "./chart-view.ts";
 import type { ChartedNumbers } from "./charted-records.ts";
-import { mostSeries, mostTopics, type TopicNumbers } from "./topic-numbers.ts";
+import { groupsBySize } from "./series-sizes.ts";
+import { mostSeries, mostTopics, summaryOf, type TopicNumbers } from "./topic-numbers.ts";
 
 const Plot = lazyView(async () => (await import("./plot.tsx")).Plot);
 
-const columns: readonly Column<TopicNumbers["series"][number]>[] = [
-  { heading: "Series", namesRow: true, cell: ({ name }) => name },
-  { heading: "Latest", cell: ({ summary }) => inShort(summary.latest) },
-  { heading: "Min", cell: ({ summary }) => inShort(summary.least) },
-  { heading: "Max", cell: ({ summary }) => inShort(summary.most) },
-  { heading: "Mean", cell: ({ summary }) => inShort(summary.mean) },
-  { heading: "Values", cell: ({ summary }) => summary.count.toLocaleString("en") },
-];
+/** A row of the summary. */
+interface SummarisedSeries {
+  readonly name: string;
+  /** Null without a number in the range. */
+  readonly summary: ReturnType<typeof summaryOf>;
+}
+
+/** The columns of the summary in the language of a chart. */
+function columnsOf({ number }: ChartFormat): readonly Column<SummarisedSeries>[] {
+  return [
+    { heading: "Series", namesRow: true, cell: ({ name }) => name },
+    { heading: "Latest", cell: ({ summary }) => summary && number(summary.latest) },
+    { heading: "Min", cell: ({ summary }) => summary && number(summary.least) },
+    { heading: "Max", cell: ({ summary }) => summary && number(summary.most) },
+    { heading: "Mean", cell: ({ summary }) => summary && number(summary.mean) },
+    { heading: "Values", cell: ({ summary }) => (summary?.count ?? 0).toLocaleString() },
+  ];
+}
 
 /** Properties of {@link TopicChart}. */
 interface TopicChartProps {
@@ -25,16 +38,31 @@ interface TopicChartProps {
   /** The stretch of time that is shown, Unix ms; null: from the first number, to the last one. */
   readonly from: number | null;
   readonly to: number | null;
+  readonly view: ChartView;
+  readonly onZoom: (zoom: ChartRange | null) => void;
 }
 
-/** Draws the numbers of a topic, with a table of their summary. */
-export function TopicChart({ topic, numbers, from, to }: TopicChartProps) {
+/** Draws the numbers of a topic, with a table that sums up what is seen of them. */
+export function TopicChart({ topic, numbers, from, to, view, onZoom }: TopicChartProps) {
   const { times, series, hasMoreSeries, stepMs } = numbers;
-  const range = rangeOf(times, from, to);
+  const range = view.zoom ?? rangeOf(times, from, to);
+  const format = useMemo(() => chartFormat(view.zone), [view.zone]);
+  const groups = useMemo(() => groupsBySize(series), [series]);
   return (
     <Stack gap="xs">
       <Suspense fallback={<Waiting />}>
-        <Plot times={times} series={series} {...range} />
+        {groups.map((group) => (
+          <Plot
+            key={group.map(({ place }) => place).join()}
+            times={times}
+            series={group}
+            from={range.from}
+            to={range.to}
+            zone={view.zone}
+            format={format}
+            onZoom={onZoom}
+          />
+        ))}
       </Suspense>
       {(stepMs !== null || hasMoreSeries) && (
         <Text size="xs" c="dimmed">
@@ -45,25 +73,21 @@ export function TopicChart({ topic, numbers, from, to }: TopicChartProps) {
       <DataTable
         label={`Numbers of ${topic}`}
         minWidth={480}
-        columns={columns}
-        rows={series}
+        columns={columnsOf(format)}
+        rows={series.map((each) => ({ name: each.name, summary: summaryOf(each, range.from, range.to) }))}
         keyOf={({ name }) => name}
       />
     </Stack>
   );
 }
 
-/** The range in seconds; its length is positive. */
-function rangeOf(times: readonly number[], from: number | null, to: number | null) {
+/** The range, Unix ms; its length is positive. */
+function rangeOf(times: readonly number[], from: number | null, to: number | null): ChartRange {
   const range = {
-    from: from === null ? (times.at(0) ?? 0) : from / 1_000,
-    to: to === null ? (times.at(-1) ?? 0) : to / 1_000,
+    from: from ?? Math.round((times.at(0) ?? 0) * 1_000),
+    to: to ?? Math.round((times.at(-1) ?? 0) * 1_000),
   };
-  return range.from < range.to ? range : { from: range.from - 30, to: range.from + 30 };
-}
-
-function inShort(value: number): string {
-  return value.toLocaleString("en", { maximumSignificantDigits: 6 });
+  return range.from < range.to ? range : { from: range.from - 30_000, to: range.to + 30_000 };
 }
 
 /** Notes on a chart: how many records it is made of, and which are left out. */

@@ -11,15 +11,16 @@ export const mostTopics = 50;
 export const mostSteps = 1024;
 
 /** Numbers of one member over time. */
-interface NumericSeries {
+export interface NumericSeries {
   /** The member's path, such as `air.celsius`; `value` where the payload itself is a number. */
   readonly name: string;
   /** One for each time of the topic; null for none. */
   readonly values: readonly (number | null)[];
-  readonly summary: SeriesSummary;
+  /** In the order of time. */
+  readonly steps: readonly Step[];
 }
 
-/** Summary of all numbers of a series. */
+/** Summary of numbers of a series. */
 interface SeriesSummary {
   readonly count: number;
   readonly latest: number;
@@ -192,7 +193,7 @@ class TopicSteps {
       series: [...this.#names].map((name) => ({
         name,
         values: times.map((at) => marks.get(at)?.get(name) ?? null),
-        summary: summaryOf(steps.flatMap((step) => step.get(name) ?? [])),
+        steps: steps.flatMap((step) => step.get(name) ?? []),
       })),
       hasMoreSeries: this.#hasMoreSeries,
       stepMs: thinned && this.#stepMs > 1 ? this.#stepMs : null,
@@ -215,7 +216,11 @@ function together(one: Step, other: Step): Step {
   };
 }
 
-function summaryOf(steps: readonly Step[]): SeriesSummary {
-  const { count, sum, latest, least, most } = steps.reduce(together);
+/** Summary of the numbers of a series from one time to another, Unix ms, in whole steps; null if there are none. */
+export function summaryOf({ steps }: NumericSeries, from: number, to: number): SeriesSummary | null {
+  const isSeen = ({ at }: NumberOfRecord) => at >= from && at <= to;
+  const seen = steps.filter(({ least, most, latest }) => isSeen(least) || isSeen(most) || isSeen(latest));
+  if (seen.length === 0) return null;
+  const { count, sum, latest, least, most } = seen.reduce(together);
   return { count, latest: latest.value, least: least.value, most: most.value, mean: sum / count };
 }

@@ -6,6 +6,8 @@ import { Failure } from "../../../components/failure.tsx";
 import { TimeInputs } from "../../../components/time-inputs.tsx";
 import { useAddress } from "../../../components/use-address.ts";
 import { Waiting } from "../../../components/waiting.tsx";
+import { ChartControls } from "../../data/chart-controls.tsx";
+import { chartViewDefaults, chartViewIn, zoomValue } from "../../data/chart-view.ts";
 import { chartNotes, TopicChart } from "../../data/topic-chart.tsx";
 import { useChartedNumbers } from "../../data/use-charted-numbers.ts";
 import { mqttPublishSnippet, useBroker } from "../shared/connection-snippets.ts";
@@ -15,12 +17,15 @@ import { asBetween, isLastRange, lastRanges, rangeDefaults, rangeIn, valuesOf } 
 /** Maximum of records in the charts. */
 const mostRecords = 100_000;
 
+const defaults = { ...rangeDefaults, ...chartViewDefaults };
+
 /** Charts that are shown until more are asked for. */
 const fewCharts = 8;
 
 /** The numbers that the device publishes, a chart for each topic, live. */
 export function DataSection({ device: { id } }: SectionProps) {
-  const [values, change] = useAddress(rangeDefaults);
+  const [values, change] = useAddress(defaults);
+  const view = chartViewIn(values);
   const range = rangeIn(values);
   const [all, setAll] = useState(false);
   const between = range.kind === "between" ? range : null;
@@ -44,18 +49,21 @@ export function DataSection({ device: { id } }: SectionProps) {
             aria-label="Time that is shown"
             value={range.kind === "last" ? range.range : "custom"}
             onChange={(chosen) =>
-              change(
-                valuesOf(
+              change({
+                ...valuesOf(
                   isLastRange(chosen) ? { kind: "last", range: chosen } : asBetween(range, Date.now()),
                 ),
-              )
+                zoom: "",
+              })
             }
             data={[
               ...Object.entries(lastRanges).map(([value, { label }]) => ({ value, label })),
               { value: "custom", label: "Custom" },
             ]}
           />
-          {between !== null && <TimeInputs range={between} onChange={change} />}
+          {between !== null && (
+            <TimeInputs range={between} onChange={(bounds) => change({ ...bounds, zoom: "" })} />
+          )}
         </Group>
         <Text size="sm" c="dimmed">
           {chartNotes(numbers, isReading, live && stream === "live")}{" "}
@@ -64,6 +72,7 @@ export function DataSection({ device: { id } }: SectionProps) {
           </Anchor>
         </Text>
       </Group>
+      {topics.length > 0 && <ChartControls view={view} onChange={change} />}
       <Failure error={error} title="The records could not be read" onRetry={readAgain} />
       {numbers === null && error === null && <Waiting />}
       {numbers !== null && topics.length === 0 && !isReading && (
@@ -74,7 +83,14 @@ export function DataSection({ device: { id } }: SectionProps) {
           <Title order={2} size="h5" mb={4}>
             {topic.replace(`db/${id}/`, "")}
           </Title>
-          <TopicChart topic={topic} numbers={shown} from={from} to={to} />
+          <TopicChart
+            topic={topic}
+            numbers={shown}
+            from={from}
+            to={to}
+            view={view}
+            onZoom={(zoom) => change({ zoom: zoomValue(zoom) })}
+          />
         </section>
       ))}
       {topics.length > fewCharts && !all && (

@@ -34,7 +34,7 @@ export function withFrames(log: EventLog, deviceId: string, frames: readonly Not
   };
 }
 
-/** The MQTT message of a frame: its topic, null where there was none, and its payload, or what a line can show of it. */
+/** The MQTT message of a frame: its topic, null for none, and its payload, or what a line can show of it. */
 interface FrameMessage {
   readonly topic: string | null;
   readonly payload: string;

@@ -1,0 +1,45 @@
+import type { ChartView } from "./chart-view.ts";
+
+/** Texts of a chart in the language of the browser. */
+export interface ChartFormat {
+  /** A time in full, Unix ms. */
+  readonly time: (at: number) => string;
+  /** Labels of an axis of time, Unix ms, that are `stepMs` apart: the date stands below the first and each new day. */
+  readonly axis: (times: readonly number[], stepMs: number) => string[];
+  readonly number: (value: number) => string;
+  /** Name of the time zone. */
+  readonly zone: string;
+}
+
+/** The formats of a chart; `locales` is for tests. */
+export function chartFormat(zone: ChartView["zone"], locales?: string): ChartFormat {
+  const inZone = zone === "UTC" ? ({ timeZone: "UTC" } as const) : {};
+  const dates = new Intl.DateTimeFormat(locales, { ...inZone, month: "short", day: "numeric" });
+  const full = new Intl.DateTimeFormat(locales, { ...inZone, dateStyle: "medium", timeStyle: "medium" });
+  const numbers = new Intl.NumberFormat(locales, { maximumSignificantDigits: 6 });
+  return {
+    time: (at) => full.format(at),
+    axis(times, stepMs) {
+      const clock = new Intl.DateTimeFormat(locales, { ...inZone, ...precisionOf(stepMs) });
+      let day = "";
+      return times.map((at) => {
+        const date = dates.format(at);
+        if (stepMs >= dayMs) return date;
+        const isNew = date !== day;
+        day = date;
+        return isNew ? `${clock.format(at)}\n${date}` : clock.format(at);
+      });
+    },
+    number: (value) => numbers.format(value),
+    zone: full.resolvedOptions().timeZone,
+  };
+}
+
+const dayMs = 86_400_000;
+
+/** Seconds, and parts of them, only where labels would be equal without. */
+function precisionOf(stepMs: number): Intl.DateTimeFormatOptions {
+  const minutes = { hour: "2-digit", minute: "2-digit" } as const;
+  if (stepMs >= 60_000) return minutes;
+  return { ...minutes, second: "2-digit", ...(stepMs < 1_000 && { fractionalSecondDigits: 3 }) };
+}

@@ -1,0 +1,35 @@
+import type { NumericSeries } from "./topic-numbers.ts";
+
+/** Series whose largest numbers differ by more than this factor get charts of their own. */
+const mostTimesLarger = 10;
+
+/** A series and its place among those of its topic, which gives it its colour. */
+export interface PlacedSeries {
+  readonly series: NumericSeries;
+  readonly place: number;
+}
+
+/** The series of a topic in groups of similar size, so that small numbers are no flat line beside large ones. */
+export function groupsBySize(all: readonly NumericSeries[]): readonly (readonly PlacedSeries[])[] {
+  const sized = all
+    .map((series, place) => ({ placed: { series, place }, size: sizeOf(series) }))
+    .sort((one, other) => other.size - one.size);
+  const groups: PlacedSeries[][] = [];
+  let largest = 0;
+  for (const { placed, size } of sized) {
+    const last = groups.at(-1);
+    // Nothing is known of the size of a series of zeros.
+    if (last !== undefined && (size === 0 || largest <= size * mostTimesLarger)) last.push(placed);
+    else {
+      groups.push([placed]);
+      largest = size;
+    }
+  }
+  return groups.map((group) => group.sort((one, other) => one.place - other.place));
+}
+
+function sizeOf({ steps }: NumericSeries): number {
+  let size = 0;
+  for (const { least, most } of steps) size = Math.max(size, Math.abs(least.value), Math.abs(most.value));
+  return size;
+}

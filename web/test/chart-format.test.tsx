@@ -1,0 +1,58 @@
+/** @jest-environment jest-fixed-jsdom */
+import { describe, expect, jest, test } from "@jest/globals";
+import { screen } from "@testing-library/react";
+import { ChartControls } from "../src/features/data/chart-controls.tsx";
+import { chartFormat } from "../src/features/data/chart-format.ts";
+import {
+  type ChartView,
+  chartViewDefaults,
+  chartViewIn,
+  zoomValue,
+} from "../src/features/data/chart-view.ts";
+import { showPage } from "./show.tsx";
+
+const at = Date.parse("2026-03-01T23:59:30.000Z");
+const zoom = { from: at, to: at + 60_000 };
+
+describe("the texts of a chart", () => {
+  test("are those of the language, for numbers, the axis and a time in full", () => {
+    const [german, english] = [chartFormat("UTC", "de-DE"), chartFormat("UTC", "en-US")];
+    expect([german.number(1234.5), english.number(1234.5)]).toEqual(["1.234,5", "1,234.5"]);
+    expect(german.time(at)).toBe("01.03.2026, 23:59:30");
+    expect(english.time(at)).toMatch(/^Mar 1, 2026, 11:59:30\sPM$/);
+    expect(german.axis([at], 3_600_000)).toEqual(["23:59\n1. März"]);
+    expect(english.axis([at], 3_600_000)[0]).toMatch(/^11:59\sPM\nMar 1$/);
+  });
+
+  test("have seconds where the labels are closer, and the date at the first and at each new day", () => {
+    const { axis } = chartFormat("UTC", "de-DE");
+    expect(axis([at, at + 15_000, at + 30_000], 15_000)).toEqual([
+      "23:59:30\n1. März",
+      "23:59:45",
+      "00:00:00\n2. März",
+    ]);
+    expect(axis([at + 250], 250)).toEqual(["23:59:30,250\n1. März"]);
+    expect(axis([at, at + 86_400_000], 86_400_000)).toEqual(["1. März", "2. März"]);
+  });
+});
+
+describe("the view of charts in an address", () => {
+  test("is found again as it was put there, and none where it is not valid", () => {
+    expect(chartViewIn({ zoom: zoomValue(zoom), zone: "utc" })).toEqual({ zoom, zone: "UTC" });
+    for (const text of ["", "x/y", "2026-03-01T00:00:00Z", zoomValue({ from: at, to: at })])
+      expect(chartViewIn({ zoom: text, zone: "" })).toEqual({ zoom: null, zone: "local" });
+  });
+
+  test("is changed by controls that name the zone and end a zoom", async () => {
+    const change = jest.fn((_changes: Partial<typeof chartViewDefaults>) => {});
+    const controls = (view: ChartView) => <ChartControls view={view} onChange={change} />;
+    await using page = await showPage(controls(chartViewIn(chartViewDefaults)), {});
+    screen.getByText(`Times in ${new Intl.DateTimeFormat().resolvedOptions().timeZone}`);
+    expect(screen.queryByRole("button")).toBeNull();
+    await page.user.click(screen.getByRole("switch", { name: "UTC" }));
+    expect(change).toHaveBeenCalledWith({ zone: "utc" });
+    page.show(controls({ zoom, zone: "UTC" }));
+    await page.user.click(await screen.findByRole("button", { name: "Reset the zoom" }));
+    expect(change).toHaveBeenLastCalledWith({ zoom: "" });
+  });
+});
