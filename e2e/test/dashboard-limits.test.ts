@@ -74,7 +74,7 @@ describeInBrowser("the limits of the dashboard", (browser) => {
       const { pathname, search } = new URL(request.url());
       if (pathname === "/api/v2/devices") asked.push(search);
     });
-    await page.goto("/");
+    await page.goto("/devices");
     await visit.signIn(mesh.masterKey);
     await page.getByText("100 of 1,500 devices read").waitFor();
     // The first one checks the key.
