@@ -103,8 +103,9 @@ export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandl
 
 /** An open connection. */
 export interface OpenDeviceConnection extends DeviceConnection {
-  /** Milliseconds since its server accepted it, by that server's clock; rounded up. */
-  readonly ageMs: number;
+  /** When its server accepted it, and when that server listed it, in Unix milliseconds by that server's clock. */
+  readonly acceptedMs: number;
+  readonly listedMs: number;
   readonly address: string;
   /** What its server received on it so far. */
   readonly received: { readonly messages: number; readonly bytes: number };
@@ -179,7 +180,8 @@ export async function listDeviceConnections(
           connectionId: cid,
           deviceId: authorized_user,
           mqttClientId: mqtt_client,
-          ageMs: data.now.getTime() - start.getTime() + 1,
+          acceptedMs: start.getTime(),
+          listedMs: data.now.getTime() + 1,
           address: ip,
           received: { messages: in_msgs, bytes: in_bytes },
         });

@@ -65,7 +65,8 @@ describe("connections of devices", () => {
     await using _pump = await broker.device("pump-1");
     const ageNow = async () => {
       const { connections } = await listDeviceConnections(bus, { deviceId: "pump-1" });
-      return connections[0]?.ageMs ?? 0;
+      const { acceptedMs = 0, listedMs = 0 } = connections[0] ?? {};
+      return listedMs - acceptedMs;
     };
     const since = performance.now();
     const first = await ageNow();

@@ -1,5 +1,6 @@
 import type { devices } from "@devmesh/contracts/devices";
 import type { Implementation } from "@devmesh/service-kit/implementation";
+import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import { mayAccess } from "./acl/principal-rights.ts";
 import { createDeviceDeletion } from "./deletion/device-deletion.ts";
 import { startRecovery } from "./deletion/recovery.ts";
@@ -17,7 +18,8 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
   const { store, keys, presence, connections, diagnostics } = options;
   const creation = createDeviceCreation(options);
   const deletion = createDeviceDeletion(options);
-  const rotation = createTokenRotation(options);
+  const tokens = new KeyedQueue();
+  const rotation = createTokenRotation(options, tokens);
   startRecovery({ ...options, creation, deletion, rotation });
 
   return {
@@ -43,7 +45,7 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
 
     async readCredentials({ id }, ctx) {
       if (!(await store.has(id, ctx.signal))) return ctx.fail("device_not_found");
-      return await keys.readCredentials({ device_id: id }, ctx);
+      return await tokens.run(id, () => keys.readCredentials({ device_id: id }, ctx));
     },
 
     async rotateToken({ id }, ctx) {

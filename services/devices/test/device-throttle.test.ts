@@ -23,7 +23,8 @@ describe("the meter of what devices send", () => {
     connectionId,
     mqttClientId: deviceId,
     address: "10.0.0.1",
-    ageMs: 1,
+    acceptedMs: 0,
+    listedMs: 1,
     received: { messages, bytes },
   });
   const servers = ["S1", "S2"];

@@ -48,7 +48,8 @@ export class FakeBroker implements BrokerConnections {
         ...connection,
         mqttClientId,
         address: "10.0.0.1",
-        ageMs: this.#clock.monotonicMs() - acceptedMs,
+        acceptedMs,
+        listedMs: this.#clock.monotonicMs(),
         received: { messages: 0, bytes: 0 },
       }));
     await this.whileListing();

@@ -184,7 +184,11 @@ class Watch implements PresenceWatch {
       // Diagnostics begin with this process: the address of a connected device must not be missing.
       const wallClock = clock.now().getTime();
       for (const connection of listed.connections)
-        diagnostics.connected({ ...connection, at: new Date(wallClock - connection.ageMs), reason: null });
+        diagnostics.connected({
+          ...connection,
+          at: new Date(wallClock - (connection.listedMs - connection.acceptedMs)),
+          reason: null,
+        });
     }
     const now = this.#now();
     const { changes, missing } = this.#sets.reconcile(listed, begun, now, this.#lastListedAt);

@@ -1,8 +1,14 @@
 import type { CallContext } from "@devmesh/service-kit/context";
+import type { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import { newLease } from "../deletion/lease.ts";
 import type { PendingRotation } from "../deletion/pending-operation.ts";
 import type { DevicesOptions } from "../devices-options.ts";
-import { closeAgainAfterMs, closeConnections } from "../presence/broker-connections.ts";
+import {
+  acceptedBefore,
+  closeAgainAfterMs,
+  closeConnections,
+  type IsOld,
+} from "../presence/broker-connections.ts";
 
 /** Milliseconds for one attempt to close a device's connections. */
 const closeTimeoutMs = 15_000;
@@ -20,54 +26,52 @@ export interface TokenRotation {
 
 /**
  * The operation is stored before the token changes. If the process dies after the change, recovery closes connections
- * with the old token; at worst a device logs in once more.
+ * with the old token; at worst a device logs in once more. Readers of tokens queue in `tokens`, so that none gets the
+ * new one before the time of the change is known.
  */
-export function createTokenRotation(options: DevicesOptions): TokenRotation {
+export function createTokenRotation(options: DevicesOptions, tokens: KeyedQueue): TokenRotation {
   const { store, keys, background, clock } = options;
 
-  /**
-   * Keeps connections that the broker accepted after `changedMs` (monotonic): they used the new token. It compares
-   * durations because the broker's clock may differ; without `changedMs` all are closed.
-   */
-  const close = (id: string, changedMs: number | undefined, call: CallContext) =>
-    closeConnections(options, id, call, changedMs === undefined ? 0 : clock.monotonicMs() - changedMs);
-
-  const closeInBackground = (id: string, changedMs?: number) =>
+  const closeInBackground = (id: string, isOld?: IsOld) =>
     background.retry("closing the connections of a device", closeTimeoutMs, (call) =>
-      close(id, changedMs, call),
+      closeConnections(options, id, call, isOld),
     );
 
-  async function closeAgainLater(id: string, operation: PendingRotation, changedMs?: number): Promise<void> {
+  async function closeAgainLater(id: string, operation: PendingRotation, isOld?: IsOld): Promise<void> {
     await clock.sleep(closeAgainAfterMs, background.signal);
-    await closeInBackground(id, changedMs);
+    await closeInBackground(id, isOld);
     await background.retry("ending a rotation", closeTimeoutMs, (call) =>
       store.replaceOperation(id, operation.token, null, call.signal),
     );
   }
 
-  async function finish(id: string, operation: PendingRotation, changedMs?: number): Promise<void> {
-    await closeInBackground(id, changedMs);
-    await closeAgainLater(id, operation, changedMs);
+  async function finish(id: string, operation: PendingRotation, isOld?: IsOld): Promise<void> {
+    await closeInBackground(id, isOld);
+    await closeAgainLater(id, operation, isOld);
   }
 
   return {
     async begin(id, call) {
       const operation: PendingRotation = { kind: "rotating", ...newLease(clock) };
       if (!(await store.beginOperation(id, [null, "rotating"], operation, call.signal))) return null;
-      let changedMs: number | undefined;
+      // Connections accepted after the change used the new token; if it failed half-way, all are closed.
+      let isOld: IsOld | undefined;
       let rest = finish;
       try {
-        const { token } = await keys.rotateToken({ device_id: id }, call);
-        changedMs = clock.monotonicMs();
+        const token = await tokens.run(id, async () => {
+          const { token } = await keys.rotateToken({ device_id: id }, call);
+          isOld = acceptedBefore(clock.monotonicMs());
+          return token;
+        });
         try {
-          await close(id, changedMs, call);
+          await closeConnections(options, id, call, isOld);
           rest = closeAgainLater;
         } catch {
           // The new token must reach the caller; closing continues in the background.
         }
         return { token };
       } finally {
-        background.run("the end of a token's rotation", () => rest(id, operation, changedMs));
+        background.run("the end of a token's rotation", () => rest(id, operation, isOld));
       }
     },
     finish,
