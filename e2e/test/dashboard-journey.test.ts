@@ -99,7 +99,7 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     expect(await told("Device ID")).toBe("boiler");
     const token = await told("Token");
     expect(token).toMatch(/^dt_[0-9A-Za-z]{32}$/);
-    for (const name of ["Connect by MQTT", "Publish a value"]) {
+    for (const name of ["Show what the device is sent", "Publish a value"]) {
       const options = /-h (?<host>\S+) -p (?<port>\d+) .*-u (?<id>\S+) -P (?<token>\S+)/.exec(
         await told(name),
       );

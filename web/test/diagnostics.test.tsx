@@ -2,9 +2,9 @@
 import type { Diagnosis } from "@devmesh/contracts/model/diagnostics";
 import { describe, expect, test } from "@jest/globals";
 import { screen, waitFor, within } from "@testing-library/react";
-import { diagnosisDetail } from "../src/features/devices/page/diagnosis-words.ts";
 import { LogSection } from "../src/features/devices/page/log-section.tsx";
 import { OverviewSection } from "../src/features/devices/page/overview-section.tsx";
+import { diagnosisDetail } from "../src/features/devices/shared/diagnosis-words.ts";
 import { deviceOf } from "./devices.ts";
 import { showPage } from "./show.tsx";
 

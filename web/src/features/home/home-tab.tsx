@@ -11,7 +11,7 @@ import { Page } from "../../components/page.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { usualOrder } from "../devices/list/device-order.ts";
 import { type DeviceList, useDeviceList } from "../devices/list/use-device-list.ts";
-import { diagnosisDetail } from "../devices/page/diagnosis-words.ts";
+import { diagnosisDetail } from "../devices/shared/diagnosis-words.ts";
 import { countText, rateText } from "../mesh/figures.ts";
 import { useMesh } from "../mesh/mesh-stream.ts";
 import { figuresTogether, type MeshObservation } from "../mesh/observation.ts";

@@ -8,7 +8,8 @@ import type { CallResult } from "../../../api/route-types.ts";
 import { Snippet } from "../../../components/code-block.tsx";
 import { FormDialog } from "../../../components/form-dialog.tsx";
 import { issueOf } from "../../../components/issue-of.ts";
-import { curlSnippet, mqttPublishSnippet, mqttSnippet, useBroker } from "../shared/connection-snippets.ts";
+import { readCommand } from "../connect/clients.ts";
+import { ConnectWizard } from "../connect/connect-wizard.tsx";
 
 /** Creates a device and shows how it connects. */
 export function CreateDevice({ onClose }: { readonly onClose: () => void }) {
@@ -31,7 +32,7 @@ export function CreateDevice({ onClose }: { readonly onClose: () => void }) {
   return (
     <FormDialog
       title="Add a device"
-      size="lg"
+      size="xl"
       action="Create"
       onSubmit={form.onSubmit((values) => creation.mutate(values))}
       work={creation}
@@ -66,17 +67,15 @@ function resultOf(device: CallResult<"createDevice">) {
 }
 
 function Connection({ device: { id, token } }: { readonly device: CallResult<"createDevice"> }) {
-  const connection = { id, token, ...useBroker() };
   return (
     <>
       <Snippet label="Device ID, its MQTT user name" text={id} />
       <Snippet label="Token, its MQTT password" text={token} />
       <Text size="xs" c="dimmed">
-        You can find the token later under Credentials, on the device's page.
+        You can find the token and these examples later under Credentials, on the device's page.
       </Text>
-      <Snippet label="Connect by MQTT" text={mqttSnippet(connection)} />
-      <Snippet label="Publish a value" text={mqttPublishSnippet(connection)} />
-      <Snippet label="Read it by REST" text={curlSnippet(id, window.location.origin)} />
+      <ConnectWizard id={id} token={token} />
+      <Snippet label="Read it by REST" text={readCommand(id)} />
     </>
   );
 }

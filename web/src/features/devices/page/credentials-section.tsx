@@ -8,7 +8,8 @@ import { Confirmation } from "../../../components/confirmation.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { Secret } from "../../../components/secret.tsx";
 import { Waiting } from "../../../components/waiting.tsx";
-import { curlSnippet, mqttPublishSnippet, mqttSnippet, useBroker } from "../shared/connection-snippets.ts";
+import { readCommand } from "../connect/clients.ts";
+import { ConnectWizard } from "../connect/connect-wizard.tsx";
 import type { SectionProps } from "./section.ts";
 
 /** The secrets of a device, and the consequences of their replacement. */
@@ -29,7 +30,7 @@ const secrets = [
   },
 ] as const;
 
-/** Token and public key of the device: copied, replaced, and put into commands that are ready to run. */
+/** Token and public key of the device: copied, replaced, and put into examples that are ready to run. */
 export function CredentialsSection({ device: { id } }: SectionProps) {
   const api = useApi();
   const [replaced, setReplaced] = useState<(typeof secrets)[number] | null>(null);
@@ -41,12 +42,10 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
     staleTime: 0,
     gcTime: 0,
   });
-  const broker = useBroker();
   if (isPending) return <Waiting />;
   if (data === undefined)
     return <Failure error={error} title="The credentials could not be read" onRetry={() => void refetch()} />;
 
-  const connection = { id, token: ready ? data.token : "$TOKEN", ...broker };
   const publicKey = ready ? data.public_key : "$PUBLIC_KEY";
   const { origin } = window.location;
   return (
@@ -65,13 +64,12 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
         </Stack>
       ))}
       <Switch
-        label="Include the secrets in the commands below"
+        label="Include the secrets in the examples below"
         checked={ready}
         onChange={(event) => setReady(event.currentTarget.checked)}
       />
-      <Snippet label="Connect by MQTT" text={mqttSnippet(connection)} />
-      <Snippet label="Publish a value" text={mqttPublishSnippet(connection)} />
-      <Snippet label="Read it by REST, with a master key" text={curlSnippet(id, origin)} />
+      <ConnectWizard id={id} token={ready ? data.token : "$TOKEN"} />
+      <Snippet label="Read it by REST, with a master key" text={readCommand(id)} />
       <Snippet
         label="Read it by REST, with its public key"
         text={`curl -s -H "Authorization: Bearer ${publicKey}" ${origin}/api/v2/m/device`}

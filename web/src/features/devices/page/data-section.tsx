@@ -10,7 +10,8 @@ import { ChartControls } from "../../data/chart-controls.tsx";
 import { chartViewDefaults, chartViewIn, zoomValue } from "../../data/chart-view.ts";
 import { chartNotes, TopicChart } from "../../data/topic-chart.tsx";
 import { useChartedNumbers } from "../../data/use-charted-numbers.ts";
-import { mqttPublishSnippet, useBroker } from "../shared/connection-snippets.ts";
+import { publishCommand } from "../connect/clients.ts";
+import { useBroker } from "../connect/use-broker.ts";
 import type { SectionProps } from "./section.ts";
 import { asBetween, isLastRange, lastRanges, rangeDefaults, rangeIn, valuesOf } from "./time-range.ts";
 
@@ -114,7 +115,7 @@ function NoNumbers({ id, records }: { readonly id: string; readonly records: num
         A number, or JSON with numbers in it, sent to a topic below db/{id}/ is drawn here as soon as it is
         stored.
       </Text>
-      <Snippet label="Publish a value" text={mqttPublishSnippet({ id, token: "$TOKEN", ...broker })} />
+      <Snippet label="Publish a value" text={publishCommand({ id, token: "$TOKEN", ...broker })} />
       <Text size="sm" c="dimmed">
         $TOKEN is the device's token: see its{" "}
         <Anchor component={Link} href={`/devices/${id}/credentials`} underline="always">

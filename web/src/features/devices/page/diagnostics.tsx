@@ -1,36 +1,10 @@
-import { diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
 import { Box, Group, Paper, Stack, Text, Title } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useApi } from "../../../api/api-context.tsx";
-import { queryKeys } from "../../../api/query-keys.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { Tag } from "../../../components/tag.tsx";
-import { useFrames } from "../../../live/live-updates.tsx";
-import { diagnosisDetail, diagnosisName, isProblem } from "./diagnosis-words.ts";
+import { diagnosisDetail, diagnosisName, isProblem } from "../shared/diagnosis-words.ts";
+import { useDiagnostics } from "../shared/use-diagnostics.ts";
 import { Fact } from "./fact.tsx";
-
-/** Interval of reading, in milliseconds: not every entry has a frame. */
-const readEveryMs = 10_000;
-
-/** Frames after which there is more to read. */
-const causes: ReadonlySet<string> = new Set([...diagnosisFrames, "online", "offline", "throttled"]);
-
-/** Diagnostics of a device, kept current. */
-function useDiagnostics(id: string) {
-  const api = useApi();
-  const queries = useQueryClient();
-  useFrames((frames) => {
-    if (frames.some((frame) => frame.id === id && causes.has(frame.name)))
-      void queries.invalidateQueries({ queryKey: queryKeys.diagnostics(id) });
-  });
-  return useQuery({
-    queryKey: queryKeys.diagnostics(id),
-    queryFn: ({ signal }) => api.call("readDiagnostics", { params: { id }, signal }),
-    refetchInterval: readEveryMs,
-    staleTime: 0,
-  });
-}
 
 /** The last refused login of a device, and its last connection or the end of it; nothing where there was none. */
 export function ConnectionFacts({ id }: { readonly id: string }) {

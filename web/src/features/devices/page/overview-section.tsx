@@ -1,10 +1,10 @@
-import { Button, Group, SimpleGrid, Stack, TagsInput, TextInput } from "@mantine/core";
+import { Anchor, Button, Group, SimpleGrid, Stack, TagsInput, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Trash2 } from "lucide-react";
 import { useEffect } from "react";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
 import { Failure } from "../../../components/failure.tsx";
@@ -24,7 +24,17 @@ export function OverviewSection({ device }: SectionProps) {
   return (
     <Stack>
       <SimpleGrid cols={{ base: 1, xs: 2, lg: 3 }} component="dl" m={0}>
-        <Fact term="Last seen">{device.online ? "online now" : <RelativeTime at={device.last_seen} />}</Fact>
+        <Fact term="Last seen">
+          {device.online ? "online now" : <RelativeTime at={device.last_seen} />}
+          {device.last_seen === null && (
+            <>
+              {" · "}
+              <Anchor component={Link} href={`/devices/${device.id}/credentials`} underline="always">
+                Connect it
+              </Anchor>
+            </>
+          )}
+        </Fact>
         <ConnectionFacts id={device.id} />
         <Fact term="Firmware version">{firmware ?? "not reported in ota.fw_version"}</Fact>
         <Fact term="Shadow">
