@@ -28,7 +28,7 @@ describeInBrowser("the dashboard while its server is away", (browser) => {
     await asMaster(mesh).post("devices", { id: "spare" });
     visit = await visitDashboard(browser(), { url: `http://127.0.0.1:${proxy.port}` });
     page = visit.page;
-    await page.goto("/");
+    await page.goto("/devices");
     await visit.signIn(mesh.masterKey);
   }, 180_000);
   afterAll(async () => {

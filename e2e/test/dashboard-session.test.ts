@@ -22,7 +22,7 @@ describeInBrowser("a session of the dashboard", (browser) => {
   const stored = (page: Page) =>
     page.evaluate(() => JSON.stringify([Object.entries(localStorage), document.cookie]));
   const signedIn = async (visit: Visit, stay = false) => {
-    await visit.page.goto("/");
+    await visit.page.goto("/devices");
     if (stay) await staySwitch(visit.page).check();
     await visit.signIn(mesh.masterKey);
     await devices(visit.page).waitFor();
@@ -87,7 +87,7 @@ describeInBrowser("a session of the dashboard", (browser) => {
     await using later = await visitDashboard(browser(), mesh, {
       storageState: await visit.context.storageState(),
     });
-    await later.page.goto("/");
+    await later.page.goto("/devices");
     await devices(later.page).waitFor();
     await later.page.getByRole("button", { name: "Sign out" }).click();
     await signInField(later.page).waitFor();
