@@ -26,8 +26,8 @@ export interface TokenRotation {
 
 /**
  * The operation is stored before the token changes. If the process dies after the change, recovery closes connections
- * with the old token; at worst a device logs in once more. Readers of tokens queue in `tokens`, so that none gets the
- * new one before the time of the change is known.
+ * with the old token; at worst a device logs in once more. Readers of tokens queue in `tokens`: a session of the new
+ * one that began before the old ones are closed would be closed with them, since sessions are closed by client id.
  */
 export function createTokenRotation(options: DevicesOptions, tokens: KeyedQueue): TokenRotation {
   const { store, keys, background, clock } = options;
@@ -61,14 +61,14 @@ export function createTokenRotation(options: DevicesOptions, tokens: KeyedQueue)
         const token = await tokens.run(id, async () => {
           const { token } = await keys.rotateToken({ device_id: id }, call);
           isOld = acceptedBefore(clock.monotonicMs());
+          try {
+            await closeConnections(options, id, call, isOld);
+            rest = closeAgainLater;
+          } catch {
+            // The new token must reach the caller; closing continues in the background.
+          }
           return token;
         });
-        try {
-          await closeConnections(options, id, call, isOld);
-          rest = closeAgainLater;
-        } catch {
-          // The new token must reach the caller; closing continues in the background.
-        }
         return { token };
       } finally {
         background.run("the end of a token's rotation", () => rest(id, operation, isOld));
