@@ -5,6 +5,7 @@ import { release } from "@devmesh/contracts/release";
 import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
 import type { Bus } from "./bus.ts";
+import { withTimeout } from "./clock.ts";
 import type { EndpointStats, Served } from "./serve.ts";
 import { type DiscoveryVerb, discoverAll, discoverySubjects, discoveryVerbs } from "./subjects.ts";
 
@@ -40,9 +41,12 @@ export interface Announcement {
   readonly served: readonly Served[];
   /** What it answers in other ways than over NATS, such as HTTP: `STATS` counts it, `INFO` does not offer it. */
   readonly elsewhere?: readonly EndpointStats[];
-  /** What it counts besides requests. */
+  /** What it counts besides requests; left out of an answer when it fails or takes longer than `figuresMs`. */
   readonly figures?: () => Promise<ReplicaFigures>;
 }
+
+/** How long figures may take, in milliseconds: `discover` waits longer for the answer. */
+const figuresMs = 250;
 
 /** An announced service. */
 export interface Announced {
@@ -77,7 +81,7 @@ export function announce(bus: Bus, options: Announcement): Announced {
       type: "io.nats.micro.v1.stats_response",
       ...who,
       started,
-      figures: await figures(),
+      figures: await inTime(figures),
       endpoints: [...endpoints, ...elsewhere].map(statsOf),
     }),
   };
@@ -106,6 +110,16 @@ export async function discover(bus: Bus, waitMs = 500): Promise<readonly Service
     const parsed = ServiceStats.safeParse(parseJson(answer.string()));
     if (parsed.success) found.push(parsed.data);
   }
+  return found;
+}
+
+/** Without its store a service has no figures, but it must not seem to be away. */
+async function inTime(figures: () => Promise<ReplicaFigures>): Promise<ReplicaFigures> {
+  let found: ReplicaFigures = {};
+  const reading = (async () => {
+    found = await figures();
+  })();
+  await withTimeout(figuresMs, reading).catch(() => undefined);
   return found;
 }
 

@@ -111,6 +111,19 @@ describe("discovery after ADR-32", () => {
     await bus.flush();
   });
 
+  test.each([
+    ["fail", () => Promise.reject(new Error("the store is away"))],
+    ["do not come", () => new Promise<never>(() => undefined)],
+  ])("$SRV.STATS is answered without figures that %s", async (_, figures) => {
+    const bus = await buses.connect("greeter", { replicaId: "four" });
+    const announced = announce(bus, { description: "greets", served: [], figures });
+    await bus.flush();
+    const stats = await asking.connection.request("$SRV.STATS.greeter.four", "", { timeout: 10_000 });
+    expect(stats.json()).toMatchObject({ id: "four", figures: {} });
+    announced.withdraw();
+    await bus.flush();
+  });
+
   test("finds all replicas for a dashboard", async () => {
     expect((await discover(asking, 150)).map(({ id }) => id).sort()).toEqual(["one", "two"]);
   });
