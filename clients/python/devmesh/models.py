@@ -206,7 +206,7 @@ class ShadowState(TypedDict):
     desired: dict[str, Any]
     """What the device should be; at most 32 KB."""
     reported: dict[str, Any]
-    """What the device says that it is, with `online` added; at most 32 KB."""
+    """The state that the device reports, with `online` added; at most 32 KB."""
     delta: NotRequired[dict[str, Any]]
     """The members of `desired` that differ; absent without any."""
 
@@ -264,7 +264,7 @@ class Diagnosis(TypedDict):
     reason: Union[str, None]
     """Why, as a stable word; null where there is no more to say."""
     address: Union[str, None]
-    """Address that the client connects from, as the broker sees it; null where it is not known. Behind a proxy it is the proxy's."""
+    """Address that the client connects from, as the broker sees it; null where it is not known. Where a proxy forwards MQTT, it is the address of the proxy."""
     client_id: Union[str, None]
     """MQTT client id; null where it is not known. Secrets in it are redacted."""
     topic: Union[str, None]
@@ -285,7 +285,7 @@ class UnknownDevice(TypedDict):
     reason: Literal["wrong_password", "wrong_client_id", "unknown_device", "bad_user_name", "throttled", "too_many_client_ids", "ingestion_not_ready", "store_unavailable", "timed_out"]
     """Why the login was refused."""
     address: Union[str, None]
-    """Address that the client connects from, as the broker sees it; null where it is not known. Behind a proxy it is the proxy's."""
+    """Address that the client connects from, as the broker sees it; null where it is not known. Where a proxy forwards MQTT, it is the address of the proxy."""
     client_id: Union[str, None]
     """MQTT client id; null where it is not known. Secrets in it are redacted."""
     count: int
@@ -413,7 +413,7 @@ class Replica(TypedDict):
     id: str
     """Unique among all replicas of all services."""
     release: Union[str, None]
-    """The release of Devmesh that it runs; null for one that does not say so."""
+    """The release of Devmesh that it runs; null where it is not announced."""
     version: str
     """Version of its contract, as in `2.0.0` for the second one."""
     started: str
@@ -508,7 +508,7 @@ class AppState(TypedDict):
     desired: AppSection
     """What the device should be."""
     reported: AppSection
-    """What the device says that it is."""
+    """The state that the device reports."""
 
 
 class AppShadow(TypedDict):

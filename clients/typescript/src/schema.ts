@@ -483,7 +483,7 @@ export interface paths {
         /**
          * See which services run and what waits in their queues
          * @description With `Accept: text/event-stream` it is sent again every 2 s, each event's `data` being what the JSON would be, until the
-         *     client leaves, the key ends or the gateway stops; a comment stands for what could not be read.
+         *     client leaves, the key ends or the gateway stops; a comment is sent when the state cannot be read.
          *
          *     Needs a master key.
          */
@@ -842,7 +842,7 @@ export interface components {
             desired: {
                 [key: string]: unknown;
             };
-            /** @description What the device says that it is, with `online` added; at most 32 KB. */
+            /** @description The state that the device reports, with `online` added; at most 32 KB. */
             reported: {
                 [key: string]: unknown;
             };
@@ -908,7 +908,7 @@ export interface components {
             name: "login_refused" | "session_taken_over" | "subscription_limit" | "allowance_exceeded" | "publication_refused" | "subscription_refused" | "connected" | "disconnected";
             /** @description Why, as a stable word; null where there is no more to say. */
             reason: string | null;
-            /** @description Address that the client connects from, as the broker sees it; null where it is not known. Behind a proxy it is the proxy's. */
+            /** @description Address that the client connects from, as the broker sees it; null where it is not known. Where a proxy forwards MQTT, it is the address of the proxy. */
             address: string | null;
             /** @description MQTT client id; null where it is not known. Secrets in it are redacted. */
             client_id: string | null;
@@ -936,7 +936,7 @@ export interface components {
              * @enum {string}
              */
             reason: "wrong_password" | "wrong_client_id" | "unknown_device" | "bad_user_name" | "throttled" | "too_many_client_ids" | "ingestion_not_ready" | "store_unavailable" | "timed_out";
-            /** @description Address that the client connects from, as the broker sees it; null where it is not known. Behind a proxy it is the proxy's. */
+            /** @description Address that the client connects from, as the broker sees it; null where it is not known. Where a proxy forwards MQTT, it is the address of the proxy. */
             address: string | null;
             /** @description MQTT client id; null where it is not known. Secrets in it are redacted. */
             client_id: string | null;
@@ -1074,7 +1074,7 @@ export interface components {
             /** @description Unique among all replicas of all services. */
             id: string;
             /**
-             * @description The release of Devmesh that it runs; null for one that does not say so.
+             * @description The release of Devmesh that it runs; null where it is not announced.
              * @default null
              */
             release: string | null;
@@ -1163,7 +1163,7 @@ export interface components {
         AppState: {
             /** @description What the device should be. */
             desired: components["schemas"]["AppSection"];
-            /** @description What the device says that it is. */
+            /** @description The state that the device reports. */
             reported: components["schemas"]["AppSection"];
         };
         /** @description What the key sees of the shadow. */
@@ -1575,9 +1575,9 @@ export interface components {
         /**
          * @description - `invalid_request`: A path parameter, query parameter or member of the body breaks its rule; `errors` lists each one.
          *     - `key_ambiguous`: Two `Authorization` headers, or one and `access_token`, hold different keys.
-         *     - `cursor_invalid`: `after` is not a record id, or stands beside a negative `skip`.
+         *     - `cursor_invalid`: `after` is not a record id, or `skip` is negative.
          *     - `filter_invalid`: `filter` holds a NUL.
-         *     - `topic_unbound`: `topic` stands without a device.
+         *     - `topic_unbound`: `topic` is given without a device.
          */
         TopicUnbound: {
             headers: {
@@ -1899,7 +1899,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page that says so. */
+            /** @description A page that confirms it. */
             200: {
                 headers: {
                     /** @description The id that logs and traces of this request carry. */
@@ -3473,7 +3473,7 @@ export interface operations {
     followNotifications: {
         parameters: {
             query?: {
-                /** @description The last `seq` received: what came behind it is sent first, as far as it is kept (one hour); a `gap` frame tells what is not. The header `Last-Event-ID` means the same. */
+                /** @description The last `seq` received: later frames that are still kept (one hour) are sent first; a `gap` frame replaces those that are not. The header `Last-Event-ID` means the same. */
                 after?: number;
                 /** @description `1`: also `data` frames, with records as they are stored; best effort, `GET /data?after=` finds all. */
                 data?: "0" | "1";
@@ -3530,7 +3530,7 @@ export interface operations {
     followOwnNotifications: {
         parameters: {
             query?: {
-                /** @description The last `seq` received: what came behind it is sent first, as far as it is kept (one hour); a `gap` frame tells what is not. The header `Last-Event-ID` means the same. */
+                /** @description The last `seq` received: later frames that are still kept (one hour) are sent first; a `gap` frame replaces those that are not. The header `Last-Event-ID` means the same. */
                 after?: number;
                 /** @description `1`: also `data` frames, with records as they are stored; best effort, `GET /data?after=` finds all. */
                 data?: "0" | "1";

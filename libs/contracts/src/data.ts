@@ -51,10 +51,10 @@ export const data = defineContract({
       errors: {
         cursor_invalid: {
           code: "invalid_argument",
-          when: "`after` is not a record id, or stands beside a negative `skip`.",
+          when: "`after` is not a record id, or `skip` is negative.",
         },
         filter_invalid: { code: "invalid_argument", when: "`filter` holds a NUL." },
-        topic_unbound: { code: "invalid_argument", when: "`topic` stands without a device." },
+        topic_unbound: { code: "invalid_argument", when: "`topic` is given without a device." },
         not_permitted: {
           code: "permission_denied",
           when: "A key of that kind may not read stored data, or a public key did not name a topic.",

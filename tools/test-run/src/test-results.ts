@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { z } from "zod";
 
-/** The members of jest's `--json` that count, and those that tell what failed. */
+/** The members of jest's `--json` that count, and those that show what failed. */
 const JestResult = z.object({
   numPassedTests: z.int(),
   numFailedTests: z.int(),

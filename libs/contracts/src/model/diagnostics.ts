@@ -33,7 +33,7 @@ export const diagnosisLengths = { id: 64, client_id: 128, topic: 256 } as const;
 const context = {
   address: z.string().nullable().meta({
     description:
-      "Address that the client connects from, as the broker sees it; null where it is not known. Behind a proxy it is the proxy's.",
+      "Address that the client connects from, as the broker sees it; null where it is not known. Where a proxy forwards MQTT, it is the address of the proxy.",
     example: "10.0.0.7",
   }),
   client_id: z.string().max(diagnosisLengths.client_id).nullable().meta({

@@ -32,7 +32,7 @@ const Replica = z
       .string()
       .nullable()
       .default(null)
-      .describe("The release of Devmesh that it runs; null for one that does not say so."),
+      .describe("The release of Devmesh that it runs; null where it is not announced."),
     version: z.string().describe("Version of its contract, as in `2.0.0` for the second one."),
     started: z
       .string()

@@ -27,7 +27,9 @@ export const Shadow = z
     state: z
       .object({
         desired: JsonObject.describe("What the device should be; at most 32 KB."),
-        reported: JsonObject.describe("What the device says that it is, with `online` added; at most 32 KB."),
+        reported: JsonObject.describe(
+          "The state that the device reports, with `online` added; at most 32 KB.",
+        ),
         delta: JsonObject.optional().describe("The members of `desired` that differ; absent without any."),
       })
       .meta({ id: "ShadowState", description: "The state of a device." }),

@@ -19,7 +19,7 @@ export const tags = {
   "Customer access": "The customer's own object, with the access token of the mail.",
   Customers: "All customers; with a master key.",
   Mail: "Mail that could not be sent; with a master key.",
-  Mesh: "The services and queues behind the API; with a master key.",
+  Mesh: "The services and queues that serve the API; with a master key.",
 } as const;
 
 /** Every route of the public API, by operation id. */

@@ -14,7 +14,7 @@ const AppSection = z
 const AppState = z
   .object({
     desired: AppSection.describe("What the device should be."),
-    reported: AppSection.describe("What the device says that it is."),
+    reported: AppSection.describe("The state that the device reports."),
   })
   .meta({ id: "AppState", description: "What the key sees of the state." });
 

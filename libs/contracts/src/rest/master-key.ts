@@ -258,7 +258,7 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     ...tagged("Mesh"),
     summary: "See which services run and what waits in their queues",
     description: `With \`Accept: text/event-stream\` it is sent again every 2 s, each event's \`data\` being what the JSON would be, until the
-client leaves, the key ends or the gateway stops; a comment stands for what could not be read.`,
+client leaves, the key ends or the gateway stops; a comment is sent when the state cannot be read.`,
     answers: {
       200: {
         description: "The mesh as it is now.",

@@ -24,7 +24,7 @@ const query = z.object({
     min: 0,
     max: Number.MAX_SAFE_INTEGER,
     description:
-      "The last `seq` received: what came behind it is sent first, as far as it is kept (one hour); a `gap` frame tells what is not. The header `Last-Event-ID` means the same.",
+      "The last `seq` received: later frames that are still kept (one hour) are sent first; a `gap` frame replaces those that are not. The header `Last-Event-ID` means the same.",
   }),
   data: flag(
     "`1`: also `data` frames, with records as they are stored; best effort, `GET /data?after=` finds all.",

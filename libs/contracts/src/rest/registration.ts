@@ -46,7 +46,7 @@ export const registration = defineRoutes({
     query: z.looseObject({
       token: z.string().min(1).max(512).describe("The secret of the link, no API key."),
     }),
-    answers: { 200: { description: "A page that says so.", other: { "text/html": Page } } },
+    answers: { 200: { description: "A page that confirms it.", other: { "text/html": Page } } },
     calls: [{ contract: keys, methods: ["confirmCustomer"] }],
   },
 });

@@ -20,7 +20,7 @@ export async function environmentBeside(
   const folder = dataFolder(resolve(dataDir));
   const mesh = await readRunningMesh(folder);
   const installation = await readInstallation(folder.installation);
-  if (!installation) throw new StartFailure(`${folder.installation} is missing; start the mesh anew.`);
+  if (!installation) throw new StartFailure(`${folder.installation} is missing; start the mesh again.`);
   const settings = meshSettings({
     HOST: mesh.settings.host,
     PORT: String(mesh.settings.port),

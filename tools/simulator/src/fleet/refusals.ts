@@ -20,7 +20,7 @@ export interface Refusals {
 }
 
 /**
- * Follows the notification stream until `signal` fires, since MQTT tells a device nothing but that it was refused.
+ * Follows the notification stream until `signal` fires, since MQTT only returns to a device that it is refused.
  * `prefix`: that of the ids of the fleet's devices.
  */
 export function followRefusals(

@@ -4,7 +4,7 @@ import type { ChartView } from "./chart-view.ts";
 export interface ChartFormat {
   /** A time in full, Unix ms. */
   readonly time: (at: number) => string;
-  /** Labels of an axis of time, Unix ms, that are `stepMs` apart: the date stands below the first and each new day. */
+  /** Labels of an axis of time, Unix ms, that are `stepMs` apart: the first and each new day have the date below. */
   readonly axis: (times: readonly number[], stepMs: number) => string[];
   readonly number: (value: number) => string;
   /** Name of the time zone. */

@@ -28,7 +28,7 @@ interface PlotProps extends ChartRange {
   readonly onZoom: (zoom: ChartRange | null) => void;
 }
 
-/** What is drawn anew at each change. */
+/** What is drawn again at each change. */
 type Content = Pick<PlotProps, "times" | "series" | "from" | "to">;
 
 /** A chart on the page. */
