@@ -4,20 +4,11 @@ import { describe, expect, test } from "@jest/globals";
 import { screen, waitFor } from "@testing-library/react";
 import { ConnectWizard } from "../src/features/devices/connect/connect-wizard.tsx";
 import { OverviewSection } from "../src/features/devices/page/overview-section.tsx";
-import { deviceOf } from "./devices.ts";
+import { deviceOf, diagnosisOf } from "./devices.ts";
 import { showPage } from "./show.tsx";
 
 const broker = { host: null as string | null, port: 1883, tls: false };
-const refused: Diagnosis = {
-  name: "login_refused",
-  reason: "wrong_password",
-  address: "10.0.0.7",
-  client_id: "pump",
-  topic: null,
-  count: 1,
-  first_at: "2026-01-31T12:00:00.000Z",
-  last_at: "2026-01-31T12:00:00.000Z",
-};
+const refused = diagnosisOf("2026-01-31T12:00:00.000Z");
 const connected: Diagnosis = { ...refused, name: "connected", reason: null };
 const record = (timestamp: string) => ({
   id: 1,

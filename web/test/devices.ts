@@ -1,5 +1,6 @@
 import { defaultAcl } from "@devmesh/contracts/model/acl";
 import type { Device } from "@devmesh/contracts/model/device";
+import type { Diagnosis } from "@devmesh/contracts/model/diagnostics";
 
 /** A device as the gateway answers it. */
 export function deviceOf(id: string, changes: Partial<Device> = {}): Device {
@@ -17,6 +18,21 @@ export function deviceOf(id: string, changes: Partial<Device> = {}): Device {
       version: 1,
       timestamp: 1_769_860_800_000,
     },
+    ...changes,
+  };
+}
+
+/** A login with a wrong password, and what differs from it. */
+export function diagnosisOf(at: string, changes: Partial<Diagnosis> = {}): Diagnosis {
+  return {
+    name: "login_refused",
+    reason: "wrong_password",
+    address: "10.0.0.7",
+    client_id: "pump",
+    topic: null,
+    count: 1,
+    first_at: at,
+    last_at: at,
     ...changes,
   };
 }

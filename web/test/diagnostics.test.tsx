@@ -5,23 +5,11 @@ import { screen, waitFor, within } from "@testing-library/react";
 import { LogSection } from "../src/features/devices/page/log-section.tsx";
 import { OverviewSection } from "../src/features/devices/page/overview-section.tsx";
 import { diagnosisDetail } from "../src/features/devices/shared/diagnosis-words.ts";
-import { deviceOf } from "./devices.ts";
+import { deviceOf, diagnosisOf } from "./devices.ts";
 import { showPage } from "./show.tsx";
 
-function diagnosis(change: Partial<Diagnosis>): Diagnosis {
-  const at = new Date(Date.now() - 125_000).toISOString();
-  return {
-    name: "login_refused",
-    reason: "wrong_password",
-    address: "10.0.0.7",
-    client_id: "pump",
-    topic: null,
-    count: 1,
-    first_at: at,
-    last_at: at,
-    ...change,
-  };
-}
+const diagnosis = (changes: Partial<Diagnosis>) =>
+  diagnosisOf(new Date(Date.now() - 125_000).toISOString(), changes);
 
 const answering = (entries: readonly Diagnosis[]) => ({
   "GET /api/v2/devices/pump/diagnostics": () => [200, entries] as const,

@@ -181,6 +181,7 @@ export async function listDeviceConnections(
           deviceId: authorized_user,
           mqttClientId: mqtt_client,
           acceptedMs: start.getTime(),
+          // The date is cut to milliseconds, and what was accepted in this one is in the list.
           listedMs: data.now.getTime() + 1,
           address: ip,
           received: { messages: in_msgs, bytes: in_bytes },

@@ -1,5 +1,6 @@
 import { jetstream } from "@nats-io/jetstream";
 import { assertConnected, type Bus } from "./bus.ts";
+import { ServiceError } from "./errors.ts";
 import { ensureHistoryStream, isMissing, streamManager } from "./streams.ts";
 import { historyStream, historySubject } from "./subjects.ts";
 
@@ -14,22 +15,25 @@ export interface StoredHistory {
   readonly sequence: number;
 }
 
-/** Rejects without the broker. */
+/** Throws `unavailable` without the broker. */
 export async function readStoredHistory(bus: Bus): Promise<StoredHistory> {
   assertConnected(bus);
-  const manager = await streamManager(bus, answerMs);
   try {
+    const manager = await streamManager(bus, answerMs);
     const message = await manager.streams.getMessage(historyStream, { last_by_subj: historySubject });
     return message === null
       ? { value: undefined, sequence: 0 }
       : { value: message.json(), sequence: message.seq };
   } catch (error) {
     if (isMissing(error)) return { value: undefined, sequence: 0 };
-    throw error;
+    throw ServiceError.of("unavailable", { service: "nats-server", cause: error });
   }
 }
 
-/** Replaces what was read with `sequence`; rejects when another wrote since, and without the broker. */
+/**
+ * Replaces what was read with `sequence`, in a stream with the replicas configured now; rejects when another wrote
+ * since, and without the broker.
+ */
 export async function replaceStoredHistory(bus: Bus, value: unknown, sequence: number): Promise<void> {
   await ensureHistoryStream(bus);
   await jetstream(bus.connection, { timeout: answerMs }).publish(historySubject, JSON.stringify(value), {

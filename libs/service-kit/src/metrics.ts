@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type LabelValues, Registry } from "prom-client";
 
 /** Seconds: from calls within one machine up to the longest deadline. */
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
@@ -30,15 +30,13 @@ export function metricsOn(registry: Registry) {
   };
 }
 
-/** The sum of a counter over its labels, or over the values of `label` that `counts` accepts. */
+/** The sum of a counter over the labels that `counts` accepts. */
 export async function sumOf<L extends string>(
   counter: Counter<L>,
-  label?: L,
-  counts: (value: string) => boolean = () => true,
+  counts: (labels: LabelValues<L>) => boolean = () => true,
 ): Promise<number> {
   const { values } = await counter.get();
-  const counted = values.filter(({ labels }) => label === undefined || counts(String(labels[label])));
-  return counted.reduce((sum, { value }) => sum + value, 0);
+  return values.filter(({ labels }) => counts(labels)).reduce((sum, { value }) => sum + value, 0);
 }
 
 /** What the kit measures in every service. Services register their own metrics on `registry`. */

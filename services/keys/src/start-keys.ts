@@ -119,8 +119,8 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
       implementation: mapStoreErrors(implementation, isStoreUnavailable),
       ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
       figures: async () => ({
-        logins: await sumOf(bus.metrics.deviceLogins, "outcome", (outcome) => outcome === "allowed"),
-        logins_refused: await sumOf(bus.metrics.deviceLogins, "outcome", (outcome) => outcome !== "allowed"),
+        logins: await sumOf(bus.metrics.deviceLogins, ({ outcome }) => outcome === "allowed"),
+        logins_refused: await sumOf(bus.metrics.deviceLogins, ({ outcome }) => outcome !== "allowed"),
       }),
       async stop() {
         await Promise.all([logins.stop(), throttled.stop()]);

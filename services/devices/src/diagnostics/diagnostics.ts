@@ -28,6 +28,9 @@ const framesOfOne = { size: 10, refill: 6, everyMs: 60_000, maxBuckets: 10_000 }
 const framesOfUnknown = { size: 60, refill: 60, everyMs: 60_000, maxBuckets: 1 } as const;
 const framesOfAll = { size: 200, refill: 20, maxBuckets: 1 } as const;
 
+/** Members of a single report that this service makes about a device it knows. */
+const ofRegistered = { address: null, client_id: null, topic: null, count: 1, registered: true } as const;
+
 type DeviceThrottled = z.output<(typeof deviceEvents)["events"]["throttled"]["schema"]>;
 
 /** Why devices do not connect, and what else went wrong between them and the mesh (api.md, Diagnostics). */
@@ -67,17 +70,8 @@ export function createDiagnostics({ events, background, clock }: DiagnosticsOpti
     name: Diagnosis["name"],
     { deviceId, mqttClientId, address, reason, at }: DeviceConnectionEvent,
   ): void {
-    record({
-      id: deviceId,
-      name,
-      reason,
-      address,
-      client_id: mqttClientId,
-      topic: null,
-      count: 1,
-      registered: true,
-      timestamp: at.toISOString(),
-    });
+    const connection = { address, client_id: mqttClientId };
+    record({ ...ofRegistered, ...connection, id: deviceId, name, reason, timestamp: at.toISOString() });
   }
 
   return {
@@ -95,17 +89,7 @@ export function createDiagnostics({ events, background, clock }: DiagnosticsOpti
 
     /** The device sent too much and is kept out of the broker, which the event `throttled` shows in the stream. */
     throttled({ id, timestamp, why }: DeviceThrottled): void {
-      history.add({
-        id,
-        name: "allowance_exceeded",
-        reason: why,
-        address: null,
-        client_id: null,
-        topic: null,
-        count: 1,
-        registered: true,
-        timestamp,
-      });
+      history.add({ ...ofRegistered, id, name: "allowance_exceeded", reason: why, timestamp });
     },
 
     ofDevice: (id: string, createdAt: number): Diagnosis[] => history.ofDevice(id, createdAt),

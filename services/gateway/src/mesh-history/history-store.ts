@@ -4,7 +4,7 @@ import { readStoredHistory, replaceStoredHistory } from "@devmesh/service-kit/hi
 
 /** The course of the mesh, shared by all gateways: one message of the broker, some 150 KB for a day. */
 export interface HistoryStore {
-  /** Empty before the first minute; rejects without the broker. */
+  /** Empty before the first minute; throws `unavailable` without the broker. */
   read(): Promise<MeshHistory>;
   /**
    * Adds a minute, unless another gateway added it before, and drops those that are a day old. Rejects when another

@@ -1,6 +1,6 @@
 import type { masterKey } from "@devmesh/contracts/rest/master-key";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { isReason, ServiceError } from "@devmesh/service-kit/errors";
+import { isReason } from "@devmesh/service-kit/errors";
 import type { ConcurrencyLimit } from "../http/concurrency-limit.ts";
 import type { Caller } from "../http/exchange.ts";
 import type { Handlers, Within } from "../http/handlers.ts";
@@ -36,10 +36,7 @@ export function meshHandlers(options: MeshRouteOptions): Handlers<MeshOperation>
       return eventStream(states(caller, within, options));
     },
     async readMeshHistory() {
-      const history = await options.readHistory().catch((cause: unknown) => {
-        throw ServiceError.of("unavailable", { cause });
-      });
-      return json(JSON.stringify(history));
+      return json(JSON.stringify(await options.readHistory()));
     },
   };
 }

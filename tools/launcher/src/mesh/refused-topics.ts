@@ -1,5 +1,6 @@
 import type { DiagnosisReport } from "@devmesh/contracts/model/diagnostics";
 import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
+import { systemClock } from "@devmesh/service-kit/clock";
 
 /**
  * What nats-server logs of a device that uses a topic that it may not use. No event of the broker has it. Anchored at
@@ -23,14 +24,7 @@ const violation = new RegExp(
 export function createRefusedTopics(
   send: (message: { readonly reports: DiagnosisReport[] }) => void,
 ): (line: string) => void {
-  const clock = {
-    now: () => new Date(),
-    schedule(ms: number, task: () => void) {
-      const timer = setTimeout(task, ms).unref();
-      return () => clearTimeout(timer);
-    },
-  };
-  const report = createDiagnosisReporter({ clock, publish: send });
+  const report = createDiagnosisReporter({ clock: systemClock, publish: send });
   return (line) => {
     const { address = "", deviceId, suffix = "", verb, subject = "" } = violation.exec(line)?.groups ?? {};
     if (deviceId === undefined) return;

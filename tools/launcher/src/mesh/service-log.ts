@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { secretsInText } from "@devmesh/contracts/model/api-key";
+import { type Clock, systemClock } from "@devmesh/service-kit/clock";
 import { z } from "zod";
 import { boundedLog } from "../process/bounded-log.ts";
 import { readLines } from "../process/line-reader.ts";
@@ -127,16 +128,11 @@ function parseLine(line: string): z.infer<typeof LogLine> | null {
   }
 }
 
-/** Calls a function after some milliseconds. */
-type Schedule = (ms: number, run: () => void) => void;
-
-const onTimer: Schedule = (ms, run) => void setTimeout(run, ms).unref();
-
 /**
  * Shows each line, but of those that differ only in numbers and quoted texts one in ten seconds, followed by the number
  * of the others: a fault that hits every message must not bury the rest.
  */
-export function foldRepeats(show: (line: string) => void, schedule: Schedule = onTimer) {
+export function foldRepeats(show: (line: string) => void, clock: Pick<Clock, "schedule"> = systemClock) {
   const folded = new Map<string, { line: string; more: number }>();
   return (line: string): void => {
     const pattern = line.replaceAll(/"[^"]*"|\d[\d.:]*/g, "…");
@@ -159,8 +155,8 @@ export function foldRepeats(show: (line: string) => void, schedule: Schedule = o
       const others = repeats.more === 1 ? "" : `… ${repeats.more} more in ${QUIET_MS / 1_000} s, the last: `;
       show(`${others}${repeats.line}`);
       repeats.more = 0;
-      schedule(QUIET_MS, report);
+      clock.schedule(QUIET_MS, report);
     };
-    schedule(QUIET_MS, report);
+    clock.schedule(QUIET_MS, report);
   };
 }

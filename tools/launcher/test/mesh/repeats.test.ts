@@ -1,29 +1,20 @@
+import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { expect, test } from "@jest/globals";
 import { foldRepeats } from "../../src/mesh/service-log.ts";
 
 /** Folds lines on a clock that `pass` moves on; returns what is shown. */
 function folding() {
   const shown: string[] = [];
-  let time = 0;
-  let timers: { readonly at: number; readonly run: () => void }[] = [];
-  const show = foldRepeats(
-    (line) => shown.push(line),
-    (ms, run) => timers.push({ at: time + ms, run }),
-  );
-  const pass = (ms: number) => {
-    time += ms;
-    const due = timers.filter(({ at }) => at <= time);
-    timers = timers.filter(({ at }) => at > time);
-    for (const { run } of due) run();
-  };
-  return { shown, show, pass };
+  const clock = new ManualClock();
+  const show = foldRepeats((line) => shown.push(line), clock);
+  return { shown, show, pass: (ms: number) => clock.advance(ms) };
 }
 
-test("a line that repeats is shown once, then its number each ten seconds, until it ends", () => {
+test("a line that repeats is shown once, then its number each ten seconds, until it ends", async () => {
   const { shown, show, pass } = folding();
   for (let second = 0; second < 20; second++) {
     show("data error: no space");
-    pass(1_000);
+    await pass(1_000);
   }
   show("keys warn: slow");
   expect(shown).toEqual([
@@ -32,18 +23,18 @@ test("a line that repeats is shown once, then its number each ten seconds, until
     "… 10 more in 10 s, the last: data error: no space",
     "keys warn: slow",
   ]);
-  pass(10_000);
-  pass(10_000);
+  await pass(10_000);
+  await pass(10_000);
   show("data error: no space");
   expect(shown.slice(4)).toEqual(["data error: no space"]);
 });
 
-test("lines that differ in numbers and quoted texts alone are folded together", () => {
+test("lines that differ in numbers and quoted texts alone are folded together", async () => {
   const { shown, show, pass } = folding();
   for (let at = 1; at <= 121; at++)
     show(`nats-server: 127.0.0.1:${50_000 + at} - mid:${at} - "fleet-${at}" - authentication error`);
   show("nats-server: Slow consumer");
-  pass(10_000);
+  await pass(10_000);
   expect(shown).toEqual([
     'nats-server: 127.0.0.1:50001 - mid:1 - "fleet-1" - authentication error',
     "nats-server: Slow consumer",
@@ -51,11 +42,11 @@ test("lines that differ in numbers and quoted texts alone are folded together", 
   ]);
 });
 
-test("one line more is shown as it is, and more kinds than are remembered are all shown", () => {
+test("one line more is shown as it is, and more kinds than are remembered are all shown", async () => {
   const { shown, show, pass } = folding();
   show("twice");
   show("twice");
-  pass(10_000);
+  await pass(10_000);
   expect(shown).toEqual(["twice", "twice"]);
   for (let at = 0; at < 300; at++) show(`kind ${"x".repeat(at)}`);
   for (let at = 0; at < 300; at++) show(`kind ${"x".repeat(at)}`);

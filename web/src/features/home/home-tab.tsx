@@ -1,6 +1,6 @@
 import { Anchor, Group, NativeSelect, Paper, Progress, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
@@ -39,7 +39,7 @@ export function HomeTab() {
   const now = observation === null ? null : figuresTogether(observation);
   const queues = observation?.queues;
   const waiting = queues === undefined ? null : sumOf(queues.data, queues.rpc_bridge);
-  const online = list.rows.filter((device) => device.online).length;
+  const online = useMemo(() => list.rows.filter((device) => device.online).length, [list.rows]);
 
   const card = (name: CourseName, term: string, value: ReactNode, href: string, of?: string) => (
     <Figure term={term} value={value} href={href} {...(of !== undefined && { of })}>
@@ -88,7 +88,7 @@ interface FigureProps {
   readonly value: ReactNode;
   /** Beside the value. */
   readonly of?: string;
-  /** The list behind the figure. */
+  /** The list that the figure counts; `#id`: on this page. */
   readonly href: string;
   readonly children: ReactNode;
 }
@@ -96,15 +96,15 @@ interface FigureProps {
 function Figure({ term, value, of, href, children }: FigureProps) {
   return (
     <Paper withBorder px="sm" py="xs">
-      {href.startsWith("#") ? (
-        <Anchor href={href} size="sm" c="inherit" underline="always">
-          {term}
-        </Anchor>
-      ) : (
-        <Anchor component={Link} href={href} size="sm" c="inherit" underline="always">
-          {term}
-        </Anchor>
-      )}
+      <Anchor
+        {...(!href.startsWith("#") && { component: Link })}
+        href={href}
+        size="sm"
+        c="inherit"
+        underline="always"
+      >
+        {term}
+      </Anchor>
       <Group gap={6} align="baseline">
         <Text size="xl" fw={600}>
           {value}
@@ -142,7 +142,7 @@ function Health({ observation }: { readonly observation: MeshObservation | null 
 }
 
 function Firmware({ list: { rows, isPending, hasMore } }: { readonly list: DeviceList }) {
-  const shares = firmwareShares(rows);
+  const shares = useMemo(() => firmwareShares(rows), [rows]);
   return (
     <Paper withBorder p="sm">
       <Stack gap="xs">
@@ -176,7 +176,8 @@ const silentHours = [1, 6, 24, 72, 168];
 
 function Silent({ list: { rows, hasMore } }: { readonly list: DeviceList }) {
   const [hours, setHours] = useState(24);
-  const silent = silentSince(rows, serverNow() - hours * 60 * 60_000);
+  const minute = Math.floor(serverNow() / 60_000);
+  const silent = useMemo(() => silentSince(rows, (minute - hours * 60) * 60_000), [rows, hours, minute]);
   return (
     <Paper withBorder p="sm">
       <Stack gap="xs">

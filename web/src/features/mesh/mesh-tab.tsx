@@ -1,9 +1,10 @@
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
-import { Alert, Paper, SimpleGrid, Text, Title } from "@mantine/core";
+import { Alert, SimpleGrid, Text, Title } from "@mantine/core";
 import { Page } from "../../components/page.tsx";
 import { Waiting } from "../../components/waiting.tsx";
 import type { StreamState } from "../../live/lasting-stream.ts";
 import { DeadMail } from "./dead-mail.tsx";
+import { FigureCard } from "./figure-card.tsx";
 import { bytesText, countText, rateText } from "./figures.ts";
 import { useMesh } from "./mesh-stream.ts";
 import { figuresTogether, type MeshFigures } from "./observation.ts";
@@ -62,14 +63,7 @@ function Traffic({ figures }: { readonly figures: MeshFigures }) {
   return (
     <SimpleGrid cols={{ base: 2, xs: 3, lg: 6 }} spacing="sm" component="dl" m={0}>
       {facts.map(([term, value]) => (
-        <Paper key={term} withBorder px="sm" py="xs">
-          <Text component="dt" size="sm">
-            {term}
-          </Text>
-          <Text component="dd" m={0} size="xl" fw={600}>
-            {value === false ? "–" : value}
-          </Text>
-        </Paper>
+        <FigureCard key={term} term={term} value={value === false ? "–" : value} />
       ))}
     </SimpleGrid>
   );
@@ -107,19 +101,8 @@ function QueueFacts({ queues: waiting }: { readonly queues: MeshState["queues"] 
     <SimpleGrid cols={{ base: 2, lg: 4 }} spacing="sm" component="dl" m={0}>
       {queues.map(({ name, term, about }) => {
         const count = waiting[name];
-        return (
-          <Paper key={name} withBorder px="sm" py="xs">
-            <Text component="dt" size="sm">
-              {term}
-            </Text>
-            <Text component="dd" m={0} size="xl" fw={600}>
-              {count === null ? "not known" : countText(count)}
-            </Text>
-            <Text component="dd" m={0} size="xs" c="dimmed">
-              {about}
-            </Text>
-          </Paper>
-        );
+        const value = count === null ? "not known" : countText(count);
+        return <FigureCard key={name} term={term} value={value} about={about} />;
       })}
     </SimpleGrid>
   );

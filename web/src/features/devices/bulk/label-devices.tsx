@@ -12,7 +12,6 @@ export function LabelDevices({ ids, onClose }: DevicesDialogProps) {
   return (
     <WorkDialog
       ids={ids}
-      title={`Label ${inWords(ids)}`}
       name={`Label ${inWords(ids)}`}
       action="Label"
       ready={add.length + remove.length > 0}

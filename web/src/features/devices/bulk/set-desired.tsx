@@ -17,7 +17,6 @@ export function SetDesired({ ids, onClose }: DevicesDialogProps) {
   return (
     <WorkDialog
       ids={ids}
-      title={`Set the desired state of ${inWords(ids)}`}
       name={`Set the desired state of ${inWords(ids)}`}
       action="Set"
       ready={desired !== null}

@@ -13,7 +13,8 @@ export interface DevicesDialogProps {
 
 /** Properties of {@link WorkDialog}. */
 interface WorkDialogProps extends DeviceJob {
-  readonly title: string;
+  /** Default: the name of the job. */
+  readonly title?: string;
   readonly children: ReactNode;
   /** Label of the button that starts the work. */
   readonly action: string;
@@ -25,7 +26,7 @@ interface WorkDialogProps extends DeviceJob {
 
 /** A form that starts work on many devices; the progress is shown apart from it, so that all can be used meanwhile. */
 export function WorkDialog(props: WorkDialogProps) {
-  const { title, children, action, destructive = false, ready, onClose, ...job } = props;
+  const { title = props.name, children, action, destructive = false, ready, onClose, ...job } = props;
   const start = useStartJob();
   const submit = (event: FormEvent) => {
     event.preventDefault();
