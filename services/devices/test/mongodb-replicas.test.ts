@@ -35,7 +35,7 @@ describeOverMongodb("two replicas of devices on one database", (mongodb) => {
     const patches = Array.from({ length: 100 }, (_, at) =>
       mesh.devices.patchDevice(
         { id: "pump", principal, patch: { shadow: { state: { desired: { [`m${at}`]: at } } } } },
-        call(15_000),
+        call(60_000),
       ),
     );
     const versions = (await Promise.all(patches)).map(
