@@ -1,3 +1,4 @@
+import { totalmem } from "node:os";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type LabelValues, Registry } from "prom-client";
 
 /** Seconds: from calls within one machine up to the longest deadline. */
@@ -58,6 +59,7 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
   if (options.processMetrics === true) {
     collectDefaultMetrics({ register: registry });
     for (const name of gaugesNamedLikeCounters) registry.removeSingleMetric(name);
+    measureLoad(registry);
   }
   return {
     registry,
@@ -97,4 +99,25 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
     /** By `outcome`: `allowed`, `denied`, `failed`. */
     deviceLogins: counter("devmesh_device_logins_total", "Device logins decided.", "outcome"),
   };
+}
+
+/** Measures how near the process is to its limits, besides what prom-client measures. */
+function measureLoad(registry: Registry): void {
+  new Counter({
+    name: "devmesh_event_loop_active_seconds_total",
+    help: "Time in which the event loop did not wait for events; a rate of 1 is a full process.",
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(performance.eventLoopUtilization().active / 1_000);
+    },
+  });
+  metricsOn(registry).measuredGauge(
+    "devmesh_memory_limit_bytes",
+    "Memory that the process may use; absent where nothing but the machine limits it.",
+    () => {
+      const limit = process.constrainedMemory();
+      return limit > 0 && limit < totalmem() ? limit : null;
+    },
+  );
 }

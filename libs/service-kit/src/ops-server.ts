@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import { Gauge } from "prom-client";
 import { withTimeout } from "./clock.ts";
 import { listen } from "./listen.ts";
 import type { Metrics } from "./metrics.ts";
@@ -8,10 +9,12 @@ export type ReadinessCheck = () => boolean | undefined | Promise<boolean | undef
 
 /** What the server for operators shows. */
 export interface OpsServerOptions {
+  /** Name of the service, a label of what readiness measures. */
+  readonly service: string;
   readonly host: string;
   readonly port: number;
   readonly metrics: Metrics;
-  /** By name; each runs at each `/readyz`. */
+  /** By name; each runs at each `/readyz` and `/metrics`. */
   readonly checks: ReadonlyMap<string, ReadinessCheck>;
   /** Longest wait for one check, in milliseconds. Default 2,000. */
   readonly checkMs?: number;
@@ -25,7 +28,18 @@ export interface OpsServer {
 
 /** Listens on a port that is not the public one; rejects when it is taken. */
 export async function startOpsServer(options: OpsServerOptions): Promise<OpsServer> {
-  const { host, port, metrics, checks, checkMs = 2_000 } = options;
+  const { service, host, port, metrics, checks, checkMs = 2_000 } = options;
+  new Gauge({
+    name: "devmesh_readiness",
+    help: "1 while a check of /readyz passes; the service is ready while all do.",
+    labelNames: ["service", "check"],
+    registers: [metrics.registry],
+    async collect() {
+      const failed = new Set(await readiness(checks, checkMs));
+      this.reset();
+      for (const check of checks.keys()) this.set({ service, check }, failed.has(check) ? 0 : 1);
+    },
+  });
   const server = createServer((request, response) => {
     const path = (request.url ?? "").split("?")[0];
     const send = (status: number, type: string, body: string) => {

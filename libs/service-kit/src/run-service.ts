@@ -136,7 +136,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
     }
     // Stopped meanwhile: the service must not report itself ready.
     if (this.#stopping.signal.aborted) return;
-    this.#checks.delete("started");
+    this.#checks.set("started", () => true);
     const ops = this.#ops?.url ?? "";
     this.#log.info({ ops }, "ready");
     tellLauncher({ type: "ready", ops });
@@ -176,6 +176,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
     const metrics = this.#metrics;
     const { signal } = this.#stopping;
     this.#ops = await startOpsServer({
+      service: name,
       host: env.OPS_HOST,
       port: env.OPS_PORT,
       metrics,

@@ -77,6 +77,9 @@ describe("a service's process", () => {
       'devmesh_call_duration_seconds_count{service="greeter",method="greet",code="ok"} 1',
     );
     expect(text).toContain("process_cpu_seconds_total");
+    expect(text).toContain('devmesh_readiness{service="greeter",check="started"} 1');
+    expect(text).toContain('devmesh_readiness{service="greeter",check="bus"} 1');
+    expect(Number(/^devmesh_event_loop_active_seconds_total (.+)$/m.exec(text)?.[1])).toBeGreaterThan(0);
     expect((await fetch(`${ops}/nothing`)).status).toBe(404);
     expect((await fetch(`${ops}/healthz`, { method: "POST" })).status).toBe(405);
   });
@@ -186,6 +189,8 @@ describe("a service's process", () => {
     const service = await ready();
     await buses.server.kill();
     await eventually(async () => (await fetch(`${service.ops}/readyz`)).status === 503);
+    const metrics = await (await fetch(`${service.ops}/metrics`)).text();
+    expect(metrics).toContain('devmesh_readiness{service="greeter",check="bus"} 0');
     await buses.server.restart();
     await eventually(async () => (await fetch(`${service.ops}/readyz`)).status === 200);
   });

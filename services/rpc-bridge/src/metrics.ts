@@ -4,10 +4,34 @@ import type { Registry } from "prom-client";
 /** What the bridge counts. */
 export type BridgeMetrics = ReturnType<typeof createBridgeMetrics>;
 
-/** Registers the bridge's metrics; each scrape reads `callsInFlight`. */
-export function createBridgeMetrics(registry: Registry, callsInFlight: () => number) {
+/** What each scrape reads. */
+interface Measured {
+  callsInFlight(): number;
+  /** Messages that the broker keeps for the bridge. */
+  backlog(): Promise<number>;
+  /** Unix milliseconds; null without TLS or a connection. */
+  certificateExpiresAt(): number | null;
+}
+
+/** Registers the bridge's metrics. */
+export function createBridgeMetrics(registry: Registry, measured: Measured) {
   const { counter, measuredGauge } = metricsOn(registry);
-  measuredGauge("devmesh_rpc_calls_in_flight", "Device calls that wait for an answer.", callsInFlight);
+  measuredGauge("devmesh_rpc_calls_in_flight", "Device calls that wait for an answer.", () =>
+    measured.callsInFlight(),
+  );
+  measuredGauge(
+    "devmesh_rpc_backlog_messages",
+    "Shadow requests and events that are acknowledged to devices and not handled yet.",
+    () => measured.backlog(),
+  );
+  measuredGauge(
+    "devmesh_mqtt_certificate_expiry_timestamp_seconds",
+    "When the certificate that the broker shows for MQTT expires; absent without TLS.",
+    () => {
+      const expiresAt = measured.certificateExpiresAt();
+      return expiresAt === null ? null : expiresAt / 1_000;
+    },
+  );
   return {
     /** `unreadable`, or `unexpected`: late, repeated, or for another replica. */
     repliesIgnored: counter(

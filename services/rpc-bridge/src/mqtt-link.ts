@@ -1,4 +1,5 @@
 import { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import { pinnedCertificate } from "@devmesh/device-broker/pinned-certificate";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
@@ -28,6 +29,8 @@ export interface MqttLinkOptions {
 export interface MqttLink {
   /** Whether messages reach the broker now. */
   readonly connected: boolean;
+  /** When the certificate that the broker showed expires, Unix milliseconds; null without TLS or a connection. */
+  readonly certificateExpiresAt: number | null;
   /** Resolves at the first login. Rejects when the link is closed before. */
   readonly ready: Promise<void>;
   /**
@@ -101,6 +104,11 @@ export function openMqttLink(options: MqttLinkOptions): MqttLink {
   return {
     get connected() {
       return connected;
+    },
+    get certificateExpiresAt() {
+      const certificate =
+        client?.stream instanceof TLSSocket ? client.stream.getPeerX509Certificate() : undefined;
+      return certificate?.validToDate.getTime() ?? null;
     },
     ready: ready.promise,
     async publish(topic, payload, { retain = false, qos = 1 } = {}) {

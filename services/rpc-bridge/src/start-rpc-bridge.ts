@@ -48,11 +48,23 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
   };
 
   const calls = createInFlightCalls({ clock, maxInFlight: env.RPC_MAX_IN_FLIGHT });
-  const metrics = createBridgeMetrics(parts.metrics.registry, () => calls.size);
   const streams = createDeviceStreams({
     provisionStreams: () =>
       provisionDeviceStreams(devicesBus, { maxBytes: env.DEVICE_STREAM_MAX_BYTES, signal: life.signal }),
     ...common,
+  });
+  // Only a publication over MQTT is retained.
+  const mqttLink = openMqttLink({
+    ...common,
+    login,
+    clientId: `_rpc-bridge-${replica}`,
+    onConnect: streams.provision,
+  });
+  const backlog = () => deviceBacklog(devicesBus, "rpc-bridge");
+  const metrics = createBridgeMetrics(parts.metrics.registry, {
+    callsInFlight: () => calls.size,
+    backlog,
+    certificateExpiresAt: () => mqttLink.certificateExpiresAt,
   });
   const online = new Set<string>();
   const endCallsIfGone = createEndCallsIfGone({ ...common, calls, devices, online });
@@ -63,13 +75,6 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
     onNoSubscriber: (id) => {
       endCallsIfGone(id).catch((error: unknown) => log.warn({ err: error }, "presence is unknown"));
     },
-  });
-  // Only a publication over MQTT is retained.
-  const mqttLink = openMqttLink({
-    ...common,
-    login,
-    clientId: `_rpc-bridge-${replica}`,
-    onConnect: streams.provision,
   });
   // Separate: the broker closes a connection whose publication it cannot store.
   const canaryLink = openMqttLink({ ...common, login, clientId: `_rpc-bridge-${replica}-canary` });
@@ -160,7 +165,7 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
       wipe,
       metrics,
       clock,
-      backlog: () => deviceBacklog(devicesBus, "rpc-bridge"),
+      backlog,
       replica,
       maxFrameBytes: env.RPC_MAX_FRAME_BYTES,
     }),

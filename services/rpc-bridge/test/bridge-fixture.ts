@@ -21,6 +21,13 @@ import { type FakeRegistry, startFakeRegistry } from "./fake-registry.ts";
 /** Of each user of the broker, and of each device. */
 export const password = "for-tests-only";
 
+/** What the bridge's metrics read, without a bridge. */
+export const unmeasured = {
+  callsInFlight: () => 0,
+  backlog: async () => 0,
+  certificateExpiresAt: () => null,
+};
+
 /** A broker with the mesh's users, device logins, a fake registry, and a caller of the bridge. */
 export interface TestMesh extends AsyncDisposable {
   readonly broker: TestNatsServer;

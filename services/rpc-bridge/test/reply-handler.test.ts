@@ -4,10 +4,11 @@ import { expect, test } from "@jest/globals";
 import { createInFlightCalls } from "../src/calls/in-flight-calls.ts";
 import { createBridgeMetrics } from "../src/metrics.ts";
 import { replyHandler } from "../src/rpc-bridge.ts";
+import { unmeasured } from "./bridge-fixture.ts";
 
 test("a reply of a device that owes none is counted and not read", async () => {
   const calls = createInFlightCalls({ clock: new ManualClock(), maxInFlight: 10 });
-  const metrics = createBridgeMetrics(createMetrics().registry, () => calls.size);
+  const metrics = createBridgeMetrics(createMetrics().registry, unmeasured);
   const handle = replyHandler(calls, metrics);
   const ignored = async (why: string) => {
     const { values } = await metrics.repliesIgnored.get();

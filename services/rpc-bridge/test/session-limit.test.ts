@@ -11,7 +11,7 @@ import { createSessionCheck } from "../src/broker-housekeeping/session-limit.ts"
 import { createEndSessions } from "../src/broker-housekeeping/wipe-device.ts";
 import { deviceOfSession } from "../src/device-topics.ts";
 import { createBridgeMetrics } from "../src/metrics.ts";
-import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { startBridge, startTestMesh, type TestMesh, unmeasured } from "./bridge-fixture.ts";
 
 let mesh: TestMesh;
 let bridge: StartedService;
@@ -93,7 +93,7 @@ test("a kept session ends when its client has been away for longer than the sett
     connectedClientIds: mesh.registry.connectedClientIds,
     endSessions: createEndSessions(mesh.brokerLogin),
     keptHours: 2,
-    metrics: createBridgeMetrics(registry, () => 0),
+    metrics: createBridgeMetrics(registry, unmeasured),
     report: () => undefined,
     clock: { ...systemClock, now: () => new Date(Date.now() + aheadMs) },
     log: createLogger({ service: "test", level: "silent" }),
