@@ -1,4 +1,5 @@
 import { type Bus, pause } from "@devmesh/service-kit/bus";
+import { withTimeout } from "@devmesh/service-kit/clock";
 import { createPuller, type PulledMessage, type Puller } from "@devmesh/service-kit/pull";
 import { streamManager } from "@devmesh/service-kit/streams";
 import { gatherAbandonedMessages } from "./abandoned-messages.ts";
@@ -18,6 +19,8 @@ const pollMs = 2_000;
 const standbyMs = 250;
 /** Waits after a batch that could not be handled, in milliseconds; the last one repeats. */
 const retryAfterMs = [100, 250, 500, 1_000, 2_000, 5_000];
+/** Longest wait for the broker to receive the last acknowledgements, in milliseconds. */
+const flushMs = 2_000;
 
 /** What the broker may count for one message: a payload of `max_payload`, subject and headers. */
 const largestMessageBytes = 1024 * 1024 + 64 * 1024;
@@ -117,7 +120,7 @@ export async function pullDeviceMessages(
       }
     }
     // The acknowledgements are on their way before the caller may close the bus, and before others get messages.
-    if (bus.connected) await bus.flush().catch(() => undefined);
+    if (bus.connected) await withTimeout(flushMs, bus.flush()).catch(() => undefined);
     await puller.unpin();
   } finally {
     offReconnect();

@@ -1,6 +1,6 @@
 import { errors, type NatsConnection, type Subscription } from "@nats-io/nats-core";
 import { connect, type NodeConnectionOptions } from "@nats-io/transport-node";
-import { systemClock } from "./clock.ts";
+import { systemClock, withTimeout } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
@@ -29,6 +29,12 @@ export interface BusOptions {
 
 /** Longest wait for one server of `url` to accept a connection and its login, in milliseconds. */
 const connectTimeoutMs = 2_000;
+
+/**
+ * How long the broker may take to confirm the end of a subscription or a connection, in milliseconds. The client itself
+ * waits for a broker that is gone until its next attempt to connect, and half a minute for one that hangs.
+ */
+const confirmationMs = 2_000;
 
 /** A connection to the broker, shared by all calls, events and queues of a process. */
 export interface Bus {
@@ -182,7 +188,8 @@ function createBus(connection: NatsConnection, identity: Identity): Bus {
     async close() {
       if (connection.isClosed()) return;
       try {
-        if (connected && !connection.isDraining()) return await connection.drain();
+        const isDrained = connected && (await withTimeout(confirmationMs, connection.drain()));
+        if (isDrained) return;
       } catch (error) {
         log.debug({ err: error }, "the connection was lost while it was drained");
       }
@@ -230,8 +237,8 @@ export async function pause(bus: Bus, ms: number, signal: AbortSignal): Promise<
 export async function endSubscription(bus: Bus, subscription: Subscription): Promise<void> {
   if (subscription.isClosed()) return;
   try {
-    if (bus.connected) await subscription.drain();
-    else subscription.unsubscribe();
+    const isDrained = bus.connected && (await withTimeout(confirmationMs, subscription.drain()));
+    if (!isDrained) subscription.unsubscribe();
   } catch (error) {
     // The connection went meanwhile, and the subscription with it.
     bus.log.debug({ err: error }, "a subscription ended with its connection");

@@ -5,7 +5,7 @@ import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import type { z } from "zod";
 import { type Bus, connectBus } from "./bus.ts";
 import { createClient } from "./client.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock, withTimeout } from "./clock.ts";
 import { type Announced, announce } from "./discovery.ts";
 import { parseEnv, type ServiceEnv } from "./env.ts";
 import { createPublisher, type Publisher } from "./events.ts";
@@ -18,6 +18,9 @@ import { devicesUser, meshUser } from "./subjects.ts";
 
 /** Time beyond `DRAIN_MS` for flushing and closing stores before the process ends regardless, in milliseconds. */
 const closingMs = 5_000;
+
+/** How long a stop waits for a start that is under way, in milliseconds. */
+const startingMs = 2_000;
 
 /** Whether a declaration holds a right in account DEVICES. */
 type OnDevices<S extends ServiceDeclaration> =
@@ -108,6 +111,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
   readonly #metrics = createMetrics({ processMetrics: true });
   readonly #checks = new Map<string, ReadinessCheck>();
   readonly #stopping = new AbortController();
+  #starting: Promise<void> = Promise.resolve();
   #bus: Bus | undefined;
   #devicesBus: Bus | undefined;
   #started: StartedService<ContractDeclaration | null> | undefined;
@@ -124,7 +128,8 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
   async begin(): Promise<void> {
     this.#checks.set("started", () => false);
     try {
-      await this.#start();
+      this.#starting = this.#start();
+      await this.#starting;
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
       const message = error instanceof Error ? error.message : String(error);
@@ -247,6 +252,8 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
   }
 
   async #stop(): Promise<void> {
+    // A start whose connections are closed under it would leave its store open, and errors that nothing handles.
+    await withTimeout(startingMs, this.#starting).catch(() => undefined);
     this.#announced?.withdraw();
     const unfinished = (await this.#served?.drain(this.#env.DRAIN_MS)) ?? 0;
     if (unfinished > 0) this.#log.warn({ unfinished }, "calls were cut short");

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { defineService } from "@devmesh/contracts/topology";
 import { visits } from "@devmesh/testkit/sample-mesh/broker";
 import { greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
@@ -19,6 +20,8 @@ await runService({
     if (env.FAIL === "stopped") {
       process.kill(process.pid, "SIGTERM");
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      // A store may take no notice of the signal.
+      await sleep(500);
     }
     let open = true;
     return {

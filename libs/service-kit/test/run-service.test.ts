@@ -6,6 +6,7 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { visits } from "@devmesh/testkit/sample-mesh/broker";
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod } from "@devmesh/testkit/sample-mesh/greeter";
+import { startTcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
@@ -183,6 +184,17 @@ describe("a service's process", () => {
     const service = start({ FAIL: "stopped" });
     expect(await service.ended).toEqual({ code: 0 });
     expect(service.output()).not.toContain('"ready"');
+    // What the start had opened meanwhile is closed.
+    expect(service.output()).toContain("store closed");
+  });
+
+  test.each(["stall", "cut"] as const)("exits with 0 when its broker is lost (%s)", async (lose) => {
+    await using proxy = await startTcpProxy(buses.server.port);
+    const service = await ready({ NATS_URL: `nats://127.0.0.1:${proxy.port}`, DRAIN_MS: "5000" });
+    proxy[lose]();
+    service.process.kill("SIGTERM");
+    expect(await service.ended).toEqual({ code: 0 });
+    expect(service.output()).toContain("store closed");
   });
 
   test("is not ready while the broker is away, and is again when it is back", async () => {
