@@ -11,6 +11,7 @@ const programs = {
   device: { path: "tools/simulator/src/device.ts", ownSession: false },
   fleet: { path: "tools/simulator/src/fleet.ts", ownSession: false },
   test: { path: "tools/test-run/src/run-tests.ts", ownSession: false, lean: false },
+  cluster: { path: "k8s/src/cluster/main.ts", ownSession: false, lean: false },
   bench: { path: "bench/run.ts", ownSession: false, lean: false },
 };
 

@@ -76,6 +76,13 @@ const cases: readonly Case[] = [
     failing: ["kubernetes"],
     failure: /^Set SMTP_URL [^\n]+\n$/,
   },
+  {
+    program: "k8s/src/cluster/main.ts",
+    wrong: ["external"],
+    why: "Say single or production, or neither.",
+    failing: ["--context", "none"],
+    failure: /^(kubectl is not on the PATH|error: context .*)\n$/,
+  },
 ];
 
 describe.each(cases)("$program", ({ program, wrong, why, failing, failure }) => {

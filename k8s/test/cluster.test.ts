@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { startLoad } from "../src/cluster/load.ts";
+import { LoadCount } from "../src/cluster/load-count.ts";
+import type { MeshAccess } from "../src/cluster/mesh-access.ts";
+import { smoke } from "../src/cluster/smoke.ts";
+import { periodTable } from "../src/cluster/table.ts";
+
+describe("with a mesh", () => {
+  let mesh: TestMesh;
+  let access: MeshAccess;
+  beforeAll(async () => {
+    mesh = await startMesh();
+    access = { url: mesh.url, mqttUrl: mesh.mqttUrl, masterKey: mesh.masterKey, mqttCertificate: null };
+  }, 120_000);
+  afterAll(async () => await mesh?.stop(), 60_000);
+
+  test("the smoke passes and leaves nothing", async () => {
+    const steps: string[] = [];
+    await smoke(access, (step) => steps.push(step));
+    expect(steps).toHaveLength(9);
+    expect((await mesh.http("/api/v2/devices")).json).toEqual([]);
+  }, 60_000);
+
+  test("the smoke names the step that fails", async () => {
+    await expect(smoke({ ...access, masterKey: `mk_${"0".repeat(32)}` }, () => undefined)).rejects.toThrow(
+      /^every service is there: .*401/,
+    );
+  }, 60_000);
+
+  test("the load counts what fails while a service is away, and no acknowledged message is lost", async () => {
+    const load = await startLoad(access, 50);
+    const quiet = await load.count(() => sleep(1_500));
+    const interrupted = await load.count(async () => {
+      const pid = await mesh.pidOf("devices");
+      await mesh.kill("devices");
+      await mesh.restarted("devices", pid);
+      await sleep(500);
+    });
+    expect(quiet.requests).toMatchObject({ failed: 0, failures: [] });
+    expect(quiet.messages.sent).toBeGreaterThan(5);
+    expect(interrupted.requests.failed).toBeGreaterThan(0);
+    expect(interrupted.requests.failures.join()).toMatch(/read a device: 503 unavailable/);
+    expect(interrupted.requests.longestGapMs).toBeGreaterThan(quiet.requests.longestGapMs);
+    expect(await load.stop()).toBe(0);
+  }, 120_000);
+});
+
+test("a count has the requests that began in its time, their failures by cause, and gaps between successes", async () => {
+  const count = new LoadCount(["read", "write"]);
+  count.add("read", Promise.resolve("done"));
+  count.add("write", Promise.resolve("excused"));
+  count.add("write", Promise.resolve({ failed: "503 unavailable" }));
+  count.add("write", Promise.resolve({ failed: "503 unavailable" }));
+  count.add(
+    "read",
+    sleep(300).then(() => "done" as const),
+  );
+  await sleep(100);
+  const figures = await count.end();
+  expect(figures).toMatchObject({ sent: 5, failed: 2, failures: ["2 × write: 503 unavailable"] });
+  expect(figures.seconds).toBeLessThan(figures.longestGapMs / 1_000 + 1);
+  expect(figures.longestGapMs).toBeGreaterThan(250);
+});
+
+test("the table has a line for each period and names what failed", () => {
+  const requests = {
+    seconds: 10,
+    sent: 1_000,
+    failed: 2,
+    longestGapMs: 1_260,
+    failures: ["2 × list keys: 503"],
+  };
+  const messages = { seconds: 10, sent: 100, failed: 0, longestGapMs: 110, failures: [] };
+  expect(periodTable(new Map([["keys", { requests, messages, logins: 1 }]])).split("\n")).toEqual([
+    expect.stringMatching(/^\| period \| seconds \| requests a second \|/),
+    expect.stringMatching(/^(\| --- )+\|$/),
+    "| keys | 10 | 100 | 1000 | 2 | 1.3 | 100 | 0 | 0.1 | 1 |",
+    "",
+    "- keys: 2 × list keys: 503",
+  ]);
+});

@@ -1,0 +1,60 @@
+import { join, relative } from "node:path";
+import { repository } from "@devmesh/launcher/mesh/service-process";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { describe, expect, test } from "@jest/globals";
+import { type AppliedOverlay, writeOverlay } from "../src/cluster/overlay.ts";
+import { findGoProgram, kustomize } from "../src/go-program.ts";
+import { buildManifests, type KubernetesObject, workloadsOf } from "../src/manifest.ts";
+
+const builder = await findGoProgram("kustomize", kustomize);
+const withBuilder = builder === null ? describe.skip : describe;
+
+const unchanged = { images: new Map(), externalMongodb: false, oneNode: false };
+
+async function build(applied: AppliedOverlay): Promise<readonly KubernetesObject[]> {
+  await using folder = await tempFolder();
+  await writeOverlay(folder.path, applied);
+  return await buildManifests(builder ?? "", relative(join(repository, "k8s"), folder.path));
+}
+
+const imagesOf = (objects: readonly KubernetesObject[]) =>
+  new Set(workloadsOf(objects).flatMap(({ template }) => template.spec.containers.map(({ image }) => image)));
+
+withBuilder("an overlay that npm run cluster applies", () => {
+  test.each(["single", "production"] as const)("is %s itself without options", async (overlay) => {
+    expect(await build({ overlay, ...unchanged })).toEqual(
+      await buildManifests(builder ?? "", `overlays/${overlay}`),
+    );
+  });
+
+  test("has its images where they are, of others too", async () => {
+    const images = new Map([["nats", "localhost:5000/nats:2.15.2"]]);
+    const objects = await build({
+      overlay: "single",
+      ...unchanged,
+      images,
+      registry: "things.example.org/x",
+      tag: "7",
+    });
+    expect([...imagesOf(objects)].sort()).toEqual([
+      "localhost:5000/nats:2.15.2",
+      ...["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"].map(
+        (service) => `things.example.org/x/devmesh-${service}:7`,
+      ),
+    ]);
+  });
+
+  test("has no MongoDB of its own beside one elsewhere, and takes its address from Secrets", async () => {
+    const objects = await build({ overlay: "production", ...unchanged, externalMongodb: true });
+    expect(workloadsOf(objects).map(({ name }) => name)).not.toContain("mongodb");
+    expect(JSON.stringify(objects)).toContain('"secretRef":{"name":"keys-store"}');
+  });
+
+  test("lets all pods share one node", async () => {
+    const objects = await build({ overlay: "production", ...unchanged, oneNode: true });
+    for (const { name, template, object } of workloadsOf(objects)) {
+      if (name === "nats") expect(template.spec.affinity).toBeUndefined();
+      expect(JSON.stringify(object.spec)).toContain('"requests":{"cpu":"10m","memory":"64Mi"}');
+    }
+  });
+});
