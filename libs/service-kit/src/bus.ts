@@ -7,6 +7,7 @@ import { createMetrics, type Metrics } from "./metrics.ts";
 import { createRequests, type SendRequest } from "./requests.ts";
 import { retry } from "./retry.ts";
 import { inboxPrefix } from "./subjects.ts";
+import type { Tracer } from "./tracer.ts";
 
 /** How a service reaches the bus. */
 export interface BusOptions {
@@ -24,6 +25,8 @@ export interface BusOptions {
   readonly streamReplicas?: number;
   readonly log?: Logger;
   readonly metrics?: Metrics;
+  /** Records calls, events and jobs. Default: none. */
+  readonly tracer?: Tracer;
   readonly signal?: AbortSignal;
 }
 
@@ -47,6 +50,7 @@ export interface Bus {
   readonly streamReplicas: number;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracer: Tracer | undefined;
   readonly request: SendRequest;
   /** For this package alone; nothing outside it imports the NATS client. */
   readonly connection: NatsConnection;
@@ -67,7 +71,16 @@ export interface Bus {
  * Connects, waiting for the broker until `signal` aborts, and reconnects for ever. Refused credentials reject at once.
  */
 export async function connectBus(options: BusOptions): Promise<Bus> {
-  const { url, user, password, name, replicaId = randomReplicaId(), streamReplicas = 1, signal } = options;
+  const {
+    url,
+    user,
+    password,
+    name,
+    replicaId = randomReplicaId(),
+    streamReplicas = 1,
+    tracer,
+    signal,
+  } = options;
   const log = options.log ?? createLogger({ service: name, level: "info", replica: replicaId });
   const metrics = options.metrics ?? createMetrics();
   const inbox = options.inboxPrefix ?? inboxPrefix(name);
@@ -99,6 +112,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     streamReplicas,
     log,
     metrics,
+    tracer,
   });
 }
 
@@ -113,7 +127,7 @@ export function assertConnected(bus: Bus): void {
 
 type Identity = Pick<
   Bus,
-  "name" | "user" | "replicaId" | "inboxPrefix" | "streamReplicas" | "log" | "metrics"
+  "name" | "user" | "replicaId" | "inboxPrefix" | "streamReplicas" | "log" | "metrics" | "tracer"
 >;
 
 function createBus(connection: NatsConnection, identity: Identity): Bus {

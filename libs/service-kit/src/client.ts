@@ -7,7 +7,8 @@ import { graceMs, timeoutHeader } from "./deadline.ts";
 import { decodeError, errorCodeHeader, ServiceError, violationsOf } from "./errors.ts";
 import type { Client, MethodName } from "./implementation.ts";
 import { methodSubject } from "./subjects.ts";
-import { formatTraceparent, requestIdHeader, traceHeader } from "./trace.ts";
+import { formatTraceparent, requestIdHeader, type TraceContext, traceHeader } from "./trace.ts";
+import { callSpan, recordSpan } from "./tracer.ts";
 
 /** Waits before a call is sent again after `unavailable`, in milliseconds; each is jittered by half. */
 const retryAfterMs = [20, 60, 150];
@@ -40,12 +41,16 @@ export function createClient<const D extends Dependency>(
 function remoteCall(bus: Bus, { contract }: Dependency, method: string, declaration: MethodDeclaration) {
   const { service } = contract;
   const subject = methodSubject(contract, method);
-  return async (input: unknown, call: CallContext): Promise<Uint8Array> => {
+  const span = callSpan("client", contract, method);
+  return (input: unknown, call: CallContext): Promise<Uint8Array> =>
+    recordSpan(bus.tracer, span, call.trace, (trace) => ask(input, call, trace));
+
+  async function ask(input: unknown, call: CallContext, trace: TraceContext): Promise<Uint8Array> {
     const body = encodeInput(declaration, input);
     assertCarried(bus, body);
     for (let attempt = 0; ; attempt++) {
       try {
-        return await send(bus, { service, subject, declaration }, body, call);
+        return await send(bus, { service, subject, declaration }, body, call, trace);
       } catch (error) {
         const waitMs = retryAfterMs[attempt];
         if (waitMs === undefined || !declaration.idempotent || !isNobodyThere(error)) throw error;
@@ -55,7 +60,7 @@ function remoteCall(bus: Bus, { contract }: Dependency, method: string, declarat
         await pause(jittered, call, error);
       }
     }
-  };
+  }
 }
 
 interface RemoteMethod {
@@ -69,6 +74,7 @@ async function send(
   { service, subject, declaration }: RemoteMethod,
   body: string,
   call: CallContext,
+  trace: TraceContext,
 ): Promise<Uint8Array> {
   if (call.signal.aborted) throw abandoned(call.signal);
   const timeoutMs = Math.floor(Math.min(declaration.deadlineMs, call.deadline.remainingMs()));
@@ -80,7 +86,7 @@ async function send(
   try {
     reply = await bus.request(subject, body, {
       timeoutMs: timeoutMs + graceMs,
-      headers: callHeaders(call, timeoutMs),
+      headers: callHeaders(call, timeoutMs, trace),
       signal: call.signal,
     });
   } catch (error) {
@@ -93,10 +99,10 @@ async function send(
   return reply.data;
 }
 
-function callHeaders(call: CallContext, timeoutMs: number) {
+function callHeaders(call: CallContext, timeoutMs: number, trace: TraceContext) {
   const wire = headers();
   wire.set(timeoutHeader, String(timeoutMs));
-  wire.set(traceHeader, formatTraceparent(call.trace));
+  wire.set(traceHeader, formatTraceparent(trace));
   if (call.requestId !== undefined) wire.set(requestIdHeader, call.requestId);
   return wire;
 }

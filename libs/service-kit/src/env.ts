@@ -4,6 +4,32 @@ import { z } from "zod";
 export const wholeNumber = (fallback: number, min: number, max: number) =>
   z.coerce.number().int().min(min).max(max).default(fallback);
 
+const samplers = [
+  "always_on",
+  "always_off",
+  "traceidratio",
+  "parentbased_always_on",
+  "parentbased_always_off",
+  "parentbased_traceidratio",
+] as const;
+
+/** Variables of OpenTelemetry, by its specification; what is not here, its library reads itself. */
+const TraceEnv = {
+  /** Of the collector, without the path. Without an endpoint nothing is recorded. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: collectorUrl().optional(),
+  /** The same for traces alone, with the path. */
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collectorUrl().optional(),
+  OTEL_EXPORTER_OTLP_PROTOCOL: z.literal("http/protobuf", "must be http/protobuf").optional(),
+  OTEL_TRACES_SAMPLER: z.enum(samplers).default("parentbased_always_on"),
+  /** Share of the traces that is kept by a sampler with a ratio. */
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
+  OTEL_SDK_DISABLED: z.stringbool("must be true or false").default(false),
+};
+
+function collectorUrl() {
+  return z.url({ protocol: /^https?$/, error: "must begin with http:// or https://" });
+}
+
 /** The environment every service reads. A service extends it with its own: `ServiceEnv.extend({…})`. */
 export const ServiceEnv = z.object({
   /** One or more broker addresses, comma-separated. */
@@ -32,6 +58,7 @@ export const ServiceEnv = z.object({
   DRAIN_MS: wholeNumber(30_000, 0, 600_000),
   /** Servers that keep each stream: 1 for a single broker, 3 for a cluster. */
   STREAM_REPLICAS: wholeNumber(1, 1, 5),
+  ...TraceEnv,
 });
 export type ServiceEnv = z.infer<typeof ServiceEnv>;
 

@@ -9,7 +9,8 @@ import { ServiceError } from "./errors.ts";
 import { RunningTasks } from "./running-tasks.ts";
 import { ensureEventsStream } from "./streams.ts";
 import { eventSubject, eventsNamed } from "./subjects.ts";
-import { continueTrace, formatTraceparent, startTrace, type TraceContext, traceHeader } from "./trace.ts";
+import { formatTraceparent, type TraceContext, traceFields, traceHeader } from "./trace.ts";
+import { messageSpan, recordReceived, recordSpan, type SpanDescription } from "./tracer.ts";
 
 /** How long a publication waits for the stream's acknowledgement, in milliseconds. */
 const publishTimeoutMs = 2_000;
@@ -105,12 +106,16 @@ export async function createPublisher<E extends EventsDeclaration>(
 
 function publication(bus: Bus, service: string, name: string, declaration: EventDeclaration) {
   const stream = jetstream(bus.connection, { timeout: publishTimeoutMs });
-  return async (payload: unknown, options: PublishOptions = {}): Promise<void> => {
+  const span = messageSpan("producer", `${service}.${name}`);
+  return (payload: unknown, options: PublishOptions = {}): Promise<void> =>
+    recordSpan(bus.tracer, span, options.call?.trace, (trace) => publish(payload, options, trace));
+
+  async function publish(payload: unknown, options: PublishOptions, trace: TraceContext): Promise<void> {
     try {
       const { subject, body } = encodeEvent(service, name, declaration, payload);
       assertConnected(bus);
       await stream.publish(subject, body, {
-        headers: traceHeaders(options.call?.trace ?? startTrace()),
+        headers: traceHeaders(trace),
         timeout: Math.max(
           1,
           Math.min(publishTimeoutMs, options.call?.deadline.remainingMs() ?? publishTimeoutMs),
@@ -122,7 +127,7 @@ function publication(bus: Bus, service: string, name: string, declaration: Event
       bus.metrics.eventsPublished.inc({ name, outcome: "failed" });
       throw error instanceof ServiceError ? error : ServiceError.of("unavailable", { cause: error });
     }
-  };
+  }
 }
 
 function traceHeaders(trace: TraceContext): MsgHdrs {
@@ -181,6 +186,7 @@ function synchronousPublication(
   declaration: EventDeclaration,
   congestion: CongestionGauge,
 ): SynchronousPublication {
+  const span = messageSpan("producer", `${service}.${name}`);
   const publish: SynchronousPublication = (payload, { call } = {}) => {
     if (!bus.connected) return "disconnected";
     if (congestion.isCongested()) return "congested";
@@ -188,7 +194,10 @@ function synchronousPublication(
       const { subject, body } = encodeEvent(service, name, declaration, payload);
       const bytes = Buffer.from(body);
       if (bytes.length > (bus.connection.info?.max_payload ?? 0)) return "too_large";
-      bus.connection.publish(subject, bytes, call === undefined ? {} : { headers: traceHeaders(call.trace) });
+      const sending = call === undefined ? undefined : bus.tracer?.startSpan(span, call.trace);
+      const trace = sending?.trace ?? call?.trace;
+      bus.connection.publish(subject, bytes, trace === undefined ? {} : { headers: traceHeaders(trace) });
+      sending?.end();
       congestion.add(bytes.length);
       return "ok";
     } catch (error) {
@@ -220,7 +229,7 @@ function encodeEvent(service: string, name: string, declaration: EventDeclaratio
 export interface ReceivedEvent {
   readonly name: string;
   readonly key: string;
-  /** A span below the publisher's. */
+  /** A span below the publisher's. Of a live event, which has no trace, a new one. */
   readonly trace: TraceContext;
 }
 
@@ -259,10 +268,11 @@ export function subscribe<const S extends EventSubscription>(
     if (declaration === undefined) throw new TypeError(`${subscription.events.service} has no event ${name}`);
     const handler = (handlers as unknown as Record<string, EventHandler>)[name];
     if (handler === undefined) throw new TypeError(`no handler for the event ${name}`);
+    const span = messageSpan("consumer", `${subscription.events.service}.${name}`);
     return bus.connection.subscribe(eventsNamed(subscription.events.service, name, declaration), {
       ...(mode === "one" ? { queue: bus.name } : {}),
       callback: (error, msg) => {
-        if (error === null) running.add(handle(bus, name, declaration, handler, msg));
+        if (error === null) running.add(handle(bus, declaration, handler, msg, { name, span }));
         else bus.log.error({ err: error, event: name }, "an event is no longer received");
       },
     });
@@ -279,10 +289,10 @@ type EventHandler = (payload: unknown, event: ReceivedEvent) => void | Promise<v
 
 async function handle(
   bus: Bus,
-  name: string,
   declaration: EventDeclaration,
   handler: EventHandler,
   msg: Msg,
+  { name, span }: { readonly name: string; readonly span: SpanDescription },
 ): Promise<void> {
   let payload: unknown;
   try {
@@ -292,12 +302,23 @@ async function handle(
     bus.log.warn({ err: error, event: name }, "an unreadable event was dropped");
     return;
   }
-  const trace = continueTrace(msg.headers?.get(traceHeader));
+  const traceparent = msg.headers?.get(traceHeader) || undefined;
+  let trace: TraceContext | undefined;
   try {
-    await handler(payload, { name, key: msg.subject.split(".").at(-1) ?? "", trace });
+    // An event without a trace, as live ones are, begins none: they are too many.
+    await recordReceived(
+      traceparent === undefined ? undefined : bus.tracer,
+      span,
+      traceparent,
+      async (own) => {
+        trace = own;
+        await handler(payload, { name, key: msg.subject.split(".").at(-1) ?? "", trace });
+      },
+    );
     bus.metrics.eventsHandled.inc({ name, outcome: "ok" });
   } catch (error) {
     bus.metrics.eventsHandled.inc({ name, outcome: "failed" });
-    bus.log.error({ err: error, event: name, trace_id: trace.traceId }, "a handler of an event failed");
+    const fields = { err: error, event: name, ...(trace && traceFields(trace)) };
+    bus.log.error(fields, "a handler of an event failed");
   }
 }

@@ -2,7 +2,8 @@ import type { ContractDeclaration } from "@devmesh/contracts/contract";
 import { ServiceError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
 import type { Metrics } from "./metrics.ts";
-import { continueTrace, requestIdHeader, type TraceContext, traceHeader } from "./trace.ts";
+import { continueTrace, requestIdHeader, type TraceContext, traceFields, traceHeader } from "./trace.ts";
+import { callSpan, recordReceived, type Tracer } from "./tracer.ts";
 
 /** A call as it arrived: nothing of it has been checked yet. */
 export interface IncomingCall {
@@ -24,9 +25,13 @@ export type CallHandler = (call: IncomingCall) => Promise<string>;
 export type Interceptor = (next: CallHandler) => CallHandler;
 
 /** Continues the caller's trace (W3C Trace Context) with a span of its own, or starts one. */
-export function traceCalls(): Interceptor {
-  return (next) => (call) =>
-    next({ ...call, header: call.header, trace: continueTrace(call.header(traceHeader)) });
+export function traceCalls(tracer?: Tracer): Interceptor {
+  return (next) => (call) => {
+    const traceparent = call.header(traceHeader);
+    const answer = (trace: TraceContext) => next({ ...call, header: call.header, trace });
+    if (tracer === undefined) return answer(continueTrace(traceparent));
+    return recordReceived(tracer, callSpan("server", call.contract, call.method), traceparent, answer);
+  };
 }
 
 /** Measures each call by its outcome, timed-out and refused ones included. */
@@ -86,8 +91,7 @@ function fieldsOf(call: IncomingCall, startedAt: number): Record<string, unknown
   return {
     method: call.method,
     ms: Math.round((performance.now() - startedAt) * 10) / 10,
-    trace_id: call.trace?.traceId,
-    span_id: call.trace?.spanId,
+    ...(call.trace === undefined ? {} : traceFields(call.trace)),
     request_id: call.header(requestIdHeader),
   };
 }

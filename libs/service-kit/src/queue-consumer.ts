@@ -11,7 +11,8 @@ import { createPuller, type PulledMessage, type PullFailure } from "./pull.ts";
 import { setNewest } from "./set-newest.ts";
 import { ensureConsumer, ensureDeadLetterStream, ensureQueueStream } from "./streams.ts";
 import { queueConsumer, queueStream } from "./subjects.ts";
-import { continueTrace, traceHeader } from "./trace.ts";
+import { type TraceContext, traceFields, traceHeader } from "./trace.ts";
+import { messageSpan, recordReceived } from "./tracer.ts";
 
 /** After this long without a sign of life, another replica takes a job over; in milliseconds. */
 const takeoverMs = 10_000;
@@ -63,6 +64,7 @@ export async function consumeQueue<Q extends QueueDeclaration>(
 ): Promise<QueueWorker> {
   const { name, attemptMs, backoffMs } = queue;
   const stopping = new AbortController();
+  const span = messageSpan("consumer", name);
   // A broker that missed the acknowledgement of a job delivers it again.
   const underWay = new Set<string>();
   const finished = new Map<string, true>();
@@ -118,20 +120,23 @@ export async function consumeQueue<Q extends QueueDeclaration>(
   async function attempt(message: PulledMessage): Promise<boolean> {
     const { deliveries: number, sequence, storedAt: queuedAt } = message;
     const allowed = backoffMs.length + 1;
-    const trace = continueTrace(message.headers?.get(traceHeader));
-    using call = createCallContext({ timeoutMs: attemptMs, trace });
+    let trace: TraceContext | undefined;
     const alive = setInterval(() => message.extend(), takeoverMs / 3);
     try {
-      if (number > allowed) throw new Error("the process ended during the last attempt");
-      const job = parseJob(queue, message.payload);
-      await untilAborted(call.signal, () =>
-        handler(job, { ...call, number, last: number === allowed, sequence, queuedAt }),
-      );
+      await recordReceived(bus.tracer, span, message.headers?.get(traceHeader), async (own) => {
+        trace = own;
+        if (number > allowed) throw new Error("the process ended during the last attempt");
+        const job = parseJob(queue, message.payload);
+        using call = createCallContext({ timeoutMs: attemptMs, trace });
+        await untilAborted(call.signal, () =>
+          handler(job, { ...call, number, last: number === allowed, sequence, queuedAt }),
+        );
+      });
       message.acknowledge();
       bus.metrics.jobAttempts.inc({ queue: name, outcome: "ok" });
       return true;
     } catch (error) {
-      const fields = { err: error, queue: name, sequence, attempt: number, trace_id: trace.traceId };
+      const fields = { err: error, queue: name, sequence, attempt: number, ...(trace && traceFields(trace)) };
       if (number < allowed && !(error instanceof UnrecoverableError)) {
         bus.metrics.jobAttempts.inc({ queue: name, outcome: "failed" });
         bus.log.warn(fields, "a job failed and will be tried again");

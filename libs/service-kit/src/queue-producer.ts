@@ -7,7 +7,8 @@ import type { CallContext } from "./context.ts";
 import { ServiceError } from "./errors.ts";
 import { ensureQueueStream } from "./streams.ts";
 import { queueSubject } from "./subjects.ts";
-import { formatTraceparent, startTrace, traceHeader } from "./trace.ts";
+import { formatTraceparent, type TraceContext, traceHeader } from "./trace.ts";
+import { messageSpan, recordSpan } from "./tracer.ts";
 
 /** How long queueing waits for the stream's acknowledgement, in milliseconds. */
 const enqueueTimeoutMs = 2_000;
@@ -30,21 +31,29 @@ export interface Producer<Q extends QueueDeclaration> {
 export async function createProducer<Q extends QueueDeclaration>(bus: Bus, queue: Q): Promise<Producer<Q>> {
   await ensureQueueStream(bus, queue.name);
   const stream = jetstream(bus.connection, { timeout: enqueueTimeoutMs });
+  const span = messageSpan("producer", queue.name);
+
+  async function send(
+    job: z.input<Q["job"]>,
+    { dedupeId, call }: EnqueueOptions,
+    trace: TraceContext,
+  ): Promise<void> {
+    assertConnected(bus);
+    const body = JSON.stringify(queue.job.parse(job));
+    const wire = headers();
+    wire.set(traceHeader, formatTraceparent(trace));
+    try {
+      await stream.publish(queueSubject(queue.name), body, {
+        headers: wire,
+        timeout: Math.max(1, Math.min(enqueueTimeoutMs, call?.deadline.remainingMs() ?? enqueueTimeoutMs)),
+        ...(dedupeId === undefined ? {} : { msgID: dedupeId }),
+      });
+    } catch (cause) {
+      throw ServiceError.of("unavailable", { cause });
+    }
+  }
   return {
-    async enqueue(job, { dedupeId, call } = {}) {
-      assertConnected(bus);
-      const body = JSON.stringify(queue.job.parse(job));
-      const wire = headers();
-      wire.set(traceHeader, formatTraceparent(call?.trace ?? startTrace()));
-      try {
-        await stream.publish(queueSubject(queue.name), body, {
-          headers: wire,
-          timeout: Math.max(1, Math.min(enqueueTimeoutMs, call?.deadline.remainingMs() ?? enqueueTimeoutMs)),
-          ...(dedupeId === undefined ? {} : { msgID: dedupeId }),
-        });
-      } catch (cause) {
-        throw ServiceError.of("unavailable", { cause });
-      }
-    },
+    enqueue: (job, options = {}) =>
+      recordSpan(bus.tracer, span, options.call?.trace, (trace) => send(job, options, trace)),
   };
 }

@@ -15,6 +15,7 @@ import { createMetrics, type Metrics } from "./metrics.ts";
 import { type OpsServer, type ReadinessCheck, startOpsServer } from "./ops-server.ts";
 import { type EndpointStats, type Served, serve } from "./serve.ts";
 import { devicesUser, meshUser } from "./subjects.ts";
+import { openTracer, type Tracer } from "./tracer.ts";
 
 /** Time beyond `DRAIN_MS` for flushing and closing stores before the process ends regardless, in milliseconds. */
 const closingMs = 5_000;
@@ -118,6 +119,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
   #served: Served | undefined;
   #announced: Announced | undefined;
   #ops: OpsServer | undefined;
+  #tracer: Tracer | undefined;
 
   constructor(definition: ServiceDefinition<S, V>, env: z.output<V>, log: Logger) {
     this.#definition = definition;
@@ -187,6 +189,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       metrics,
       checks: this.#checks,
     });
+    this.#tracer = await openTracer(env, name, log);
     const connection = {
       url: env.NATS_URL,
       name,
@@ -195,6 +198,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       metrics,
       signal,
       ...(env.REPLICA_ID === undefined ? {} : { replicaId: env.REPLICA_ID }),
+      ...(this.#tracer === undefined ? {} : { tracer: this.#tracer }),
     };
     const user = env.NATS_USER ?? name;
     const bus = await connectBus({ ...connection, ...credentials(meshUser(user), env.NATS_PASSWORD) });
@@ -268,6 +272,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       () => this.#started?.close?.(),
       () => this.#devicesBus?.close(),
       () => this.#bus?.close(),
+      () => this.#tracer?.close(),
       () => this.#ops?.close(),
     ];
     const failures: unknown[] = [];

@@ -18,7 +18,7 @@ import type { Logger } from "./logger.ts";
 import { MAX_REPLY_BYTES } from "./page.ts";
 import { RunningTasks } from "./running-tasks.ts";
 import { methodSubject } from "./subjects.ts";
-import { requestIdHeader } from "./trace.ts";
+import { requestIdHeader, traceFields } from "./trace.ts";
 
 /** What one method has done since the process started, as ADR-32 counts it. */
 export interface EndpointStats {
@@ -46,7 +46,7 @@ export interface Served {
 
 /** The interceptors of every service, outermost first. */
 export function defaultInterceptors(bus: Bus): readonly Interceptor[] {
-  return [traceCalls(), measureCalls(bus.metrics), logCalls()];
+  return [traceCalls(bus.tracer), measureCalls(bus.metrics), logCalls()];
 }
 
 /**
@@ -182,8 +182,7 @@ function methodContext(
     get log() {
       log ??= call.log.child({
         method: call.method,
-        trace_id: trace.traceId,
-        span_id: trace.spanId,
+        ...traceFields(trace),
         ...(requestId === undefined ? {} : { request_id: requestId }),
       });
       return log;

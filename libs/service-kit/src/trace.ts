@@ -14,6 +14,8 @@ export interface TraceContext {
   readonly spanId: string;
   /** Whether a collector should keep it; passed on as received. */
   readonly sampled: boolean;
+  /** True where the trace begins here: no span has this id, so none is recorded below it. */
+  readonly isStart?: true;
 }
 
 const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
@@ -35,12 +37,12 @@ export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): s
 
 /** A new trace. */
 export function startTrace(): TraceContext {
-  return { traceId: randomHex(16), spanId: randomHex(8), sampled: true };
+  return { traceId: newTraceId(), spanId: newSpanId(), sampled: true, isStart: true };
 }
 
 /** A span below `parent`, in its trace. */
-export function childSpan(parent: TraceContext): TraceContext {
-  return { ...parent, spanId: randomHex(8) };
+export function childSpan({ traceId, sampled }: TraceContext): TraceContext {
+  return { traceId, spanId: newSpanId(), sampled };
 }
 
 /** A span of its own in the trace of a received `traceparent`, or in a new one. */
@@ -48,6 +50,17 @@ export function continueTrace(header: string | undefined): TraceContext {
   const parent = parseTraceparent(header);
   return parent === null ? startTrace() : childSpan(parent);
 }
+
+/** The members of a log line that lead to its trace. */
+export function traceFields({ traceId, spanId }: TraceContext): { trace_id: string; span_id: string } {
+  return { trace_id: traceId, span_id: spanId };
+}
+
+/** 32 random hex digits. */
+export const newTraceId = (): string => randomHex(16);
+
+/** 16 random hex digits. */
+export const newSpanId = (): string => randomHex(8);
 
 const pool = Buffer.alloc(4_096);
 let drawn = pool.length;
