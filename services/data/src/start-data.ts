@@ -5,6 +5,7 @@ import { deviceBacklog } from "@devmesh/device-broker/mqtt-stream";
 import { subscribe } from "@devmesh/service-kit/events";
 import { sumOf } from "@devmesh/service-kit/metrics";
 import type { StartService } from "@devmesh/service-kit/run-service";
+import { traceStore } from "@devmesh/service-kit/trace-store";
 import { createData } from "./data.ts";
 import { createDataMetrics } from "./data-metrics.ts";
 import type { DataEnv } from "./env.ts";
@@ -20,7 +21,10 @@ import type { DataStore } from "./store/data-store.ts";
 export const startData: StartService<typeof mesh.data, DataEnv> = async (parts) => {
   const { env, bus, devicesBus, publisher, log, clock, metrics: registered, ready, signal } = parts;
   const { DATA_RETENTION_DAYS: days, DATA_MAX_BYTES: maxBytes } = env;
-  const store = await openDataStore(env.STORE_URL, maxBytes, signal);
+  const store = traceStore(bus.tracer, await openDataStore(env.STORE_URL, maxBytes, signal), {
+    system: env.STORE_URL.kind,
+    collection: "records",
+  });
   const backlog = () => deviceBacklog(devicesBus, "data");
   const metrics = createDataMetrics(registered.registry, store, backlog);
   const feed = createRecordFeed(publisher, clock);

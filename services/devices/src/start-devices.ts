@@ -8,6 +8,7 @@ import type { Bus } from "@devmesh/service-kit/bus";
 import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events";
 import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
 import type { StartService } from "@devmesh/service-kit/run-service";
+import { traceStore } from "@devmesh/service-kit/trace-store";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import type { z } from "zod";
@@ -28,7 +29,10 @@ const readinessTimeoutMs = 1_000;
 /** Opens the store, reads from the broker which devices are connected, and resumes what a crash left half-done. */
 export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async (parts) => {
   const { env, bus, publisher, clients, log, clock, metrics, signal, onLauncherMessage } = parts;
-  const store = await openDeviceStore(env.STORE_URL, signal);
+  const store = traceStore(bus.tracer, await openDeviceStore(env.STORE_URL, signal), {
+    system: parseStoreUrl(env.STORE_URL).kind,
+    collection: "devices",
+  });
   const background = new Background({ clock, signal, log });
   const connections = createBrokerConnections(bus);
   const events = createDeviceEventPublisher(publisher, clock);

@@ -94,6 +94,7 @@ export async function startGateway({
     clock,
     log,
     metrics: httpMetrics,
+    tracer: bus.tracer,
     openStream: createStreamOpener(hub, {
       maxWaitingBytes: env.NOTIFY_BUFFER_BYTES,
       metrics: notificationMetrics,

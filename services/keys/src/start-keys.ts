@@ -10,6 +10,8 @@ import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
 import { sumOf } from "@devmesh/service-kit/metrics";
 import { createProducer } from "@devmesh/service-kit/queue-producer";
 import type { StartedService, StartOptions } from "@devmesh/service-kit/run-service";
+import { traceStore } from "@devmesh/service-kit/trace-store";
+import type { Tracer } from "@devmesh/service-kit/tracer";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import { createAccountEvents } from "./account-events.ts";
@@ -52,7 +54,7 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
   const { env, bus, publisher, log, clock, signal } = options;
   const encryption = createEncryption(env.KEY_ENCRYPTION_KEY);
   const newId = createIdSource(clock);
-  const store = await openKeyStore(env.STORE_URL, signal);
+  const store = traceKeyStore(bus.tracer, await openKeyStore(env.STORE_URL, signal), env.STORE_URL);
   try {
     await checkEncryptionKey(store, encryption, signal);
     await ensureMasterKey({
@@ -134,6 +136,19 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
     await store.close();
     throw error;
   }
+}
+
+function traceKeyStore(tracer: Tracer | undefined, store: KeyStore, storeUrl: string): KeyStore {
+  const { kind: system } = parseStoreUrl(storeUrl);
+  const traced = <S extends object>(part: S, collection: string) =>
+    traceStore(tracer, part, { system, collection });
+  return {
+    ...traced(store, "keys"),
+    apiKeys: traced(store.apiKeys, "api_keys"),
+    credentials: traced(store.credentials, "credentials"),
+    customers: traced(store.customers, "customers"),
+    mailSlots: traced(store.mailSlots, "mail_slots"),
+  };
 }
 
 /** The store that `STORE_URL` names. Rejects with one clear sentence when it cannot be opened. */

@@ -13,6 +13,7 @@ import {
   type QueueWorker,
   UnrecoverableError,
 } from "@devmesh/service-kit/queue-consumer";
+import { traceFields } from "@devmesh/service-kit/trace";
 import type { z } from "zod";
 import { writeInvitation } from "./invitation.ts";
 import { type MailAddress, mailDomainOf } from "./mail-address.ts";
@@ -76,7 +77,7 @@ export async function startMailDeliveries(options: MailDeliveryOptions): Promise
 async function deliverMail(options: MailDeliveryOptions, job: MailJob, attempt: Attempt): Promise<void> {
   const { transport, metrics, log } = options;
   const { kind, customer_id } = job;
-  const subject = { kind, customer_id, attempt: attempt.number, trace_id: attempt.trace.traceId };
+  const subject = { kind, customer_id, attempt: attempt.number, ...traceFields(attempt.trace) };
   const invitation = await readInvitation(options, job, attempt);
   if (invitation === null) {
     log.info(subject, "the customer is gone; no mail is sent");

@@ -3,6 +3,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import type { Context } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { Implementation } from "@devmesh/service-kit/implementation";
+import { recordSpan, type SpanDescription, type Tracer } from "@devmesh/service-kit/tracer";
 import type { DeviceStreams } from "./broker-housekeeping/device-streams.ts";
 import type { EndSessions, WipeDevice } from "./broker-housekeeping/wipe-device.ts";
 import type { DeviceLink, DeviceLinkOptions } from "./calls/device-link.ts";
@@ -31,6 +32,7 @@ export interface RpcBridgeOptions {
   readonly endSessions: EndSessions;
   readonly wipe: WipeDevice;
   readonly metrics: BridgeMetrics;
+  readonly tracer: Tracer | undefined;
   readonly clock: Clock;
   /** Messages that the broker stores for the bridge; rejects while it cannot be asked. */
   readonly backlog: () => Promise<number>;
@@ -67,17 +69,23 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
         const reachable =
           online.has(device_id) || (await Promise.race([isOnline(device_id, context), call.outcome]));
         if (reachable === false) return context.fail("device_offline");
-        if (reachable === true) {
-          replies = link.awaitReplies(device_id);
-          if (!link.sendCall(device_id, frame)) return context.fail("broker_unreachable");
-          const timestamp = clock.now().toISOString();
-          const published = publisher.unacknowledged.rpc_in(
-            { id: device_id, timestamp, func: method, ...given },
-            { call: context },
-          );
-          if (published !== "ok") metrics.callEventsDropped.inc();
-        }
-        return { result: resultOf(await call.outcome, context) };
+        if (reachable !== true) return { result: resultOf(reachable, context) };
+        return await recordSpan(
+          options.tracer,
+          deviceCallSpan(device_id, method),
+          context.trace,
+          async () => {
+            replies = link.awaitReplies(device_id);
+            if (!link.sendCall(device_id, frame)) return context.fail("broker_unreachable");
+            const timestamp = clock.now().toISOString();
+            const published = publisher.unacknowledged.rpc_in(
+              { id: device_id, timestamp, func: method, ...given },
+              { call: context },
+            );
+            if (published !== "ok") metrics.callEventsDropped.inc();
+            return { result: resultOf(await call.outcome, context) };
+          },
+        );
       } finally {
         call.abandon();
         replies?.[Symbol.dispose]();
@@ -99,6 +107,15 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
     async readBacklog(_input, context) {
       return { waiting: await options.backlog().catch(() => context.fail("backlog_unknown")) };
     },
+  };
+}
+
+/** What is recorded of a call to a device, from its frame to the reply. */
+function deviceCallSpan(deviceId: string, method: string): SpanDescription {
+  return {
+    name: "device call",
+    kind: "client",
+    attributes: { "rpc.system.name": "jsonrpc", "rpc.method": method, "devmesh.device.id": deviceId },
   };
 }
 

@@ -164,6 +164,7 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
       endSessions,
       wipe,
       metrics,
+      tracer: bus.tracer,
       clock,
       backlog,
       replica,

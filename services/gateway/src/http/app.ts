@@ -2,6 +2,7 @@ import { IncomingMessage, type ServerResponse } from "node:http";
 import { api, type Operation } from "@devmesh/contracts/rest/api";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
+import type { Tracer } from "@devmesh/service-kit/tracer";
 import express, { type ErrorRequestHandler, type Request } from "express";
 import { createAuthentication } from "../auth/authenticate.ts";
 import type { KeyCache } from "../auth/key-cache.ts";
@@ -47,6 +48,7 @@ export interface AppOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: HttpMetrics;
+  readonly tracer: Tracer | undefined;
   readonly openStream: OpenStream;
   readonly readMesh: ReadMesh;
   readonly readHistory: HistoryStore["read"];
@@ -74,6 +76,7 @@ export function createApp({
   clock,
   log,
   metrics,
+  tracer,
   openStream,
   readMesh,
   readHistory,
@@ -87,6 +90,7 @@ export function createApp({
     clock,
     log,
     metrics,
+    tracer,
     crossOrigin,
     requestTimeoutMs: settings.REQUEST_TIMEOUT,
     largeAnswers: new ConcurrencyLimit({

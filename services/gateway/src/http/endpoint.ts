@@ -1,6 +1,14 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { continueTrace, traceFields, traceHeader } from "@devmesh/service-kit/trace";
+import {
+  type OpenSpan,
+  type SpanDescription,
+  type SpanEnd,
+  startReceivedSpan,
+  type Tracer,
+} from "@devmesh/service-kit/tracer";
 import type { Request } from "express";
 import type { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { CrossOrigin } from "./cross-origin.ts";
@@ -20,6 +28,7 @@ export interface EndpointOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: HttpMetrics;
+  readonly tracer: Tracer | undefined;
   readonly crossOrigin: CrossOrigin;
   /** Timeout for the calls of one request, in milliseconds. */
   readonly requestTimeoutMs: number;
@@ -38,7 +47,7 @@ export type Endpoint = (request: Request, response: ServerResponse, params?: Pat
  * measured once, under its route's pattern. Path and query are never logged.
  */
 export function createEndpoints(options: EndpointOptions) {
-  const { clock, log, metrics, crossOrigin, largeAnswers, stopping } = options;
+  const { clock, log, metrics, tracer, crossOrigin, largeAnswers, stopping } = options;
   // No field of a request's line is secret, and redaction costs 7 % of the throughput.
   const accessLog = log.child({}, { redact: [] });
   const exchangeOptions = { clock, timeoutMs: options.requestTimeoutMs };
@@ -49,7 +58,10 @@ export function createEndpoints(options: EndpointOptions) {
     present: PresentProblem = presentJson,
   ): Endpoint {
     return async (request, response, params = {}) => {
-      const exchange = new Exchange(request, response, params, exchangeOptions);
+      const traceparent = request.headers[traceHeader] as string | undefined;
+      const span = tracer && startReceivedSpan(tracer, requestSpan(route, request), traceparent);
+      const trace = span?.trace ?? continueTrace(traceparent);
+      const exchange = new Exchange(request, response, params, trace, exchangeOptions);
       metrics.began();
       let failure: unknown;
       let release: (() => void) | undefined;
@@ -57,7 +69,7 @@ export function createEndpoints(options: EndpointOptions) {
         if (!complete) exchange.abandon();
         release?.();
         exchange.end();
-        report(route, exchange, complete, failure);
+        report(route, exchange, complete, failure, span);
       };
       response.once("close", () => finish(response.writableFinished));
       crossOrigin.allow(exchange);
@@ -86,18 +98,19 @@ export function createEndpoints(options: EndpointOptions) {
     return large ? largeAnswers.acquire(keyId, principal.kind) : undefined;
   }
 
-  function report(route: string, exchange: Exchange, complete: boolean, failure: unknown): void {
+  function report(
+    route: string,
+    exchange: Exchange,
+    complete: boolean,
+    failure: unknown,
+    span: OpenSpan | undefined,
+  ): void {
     const { request, response, keyKind } = exchange;
     const ms = clock.monotonicMs() - exchange.startedAtMs;
     const status = exchange.upgraded ? 101 : response.headersSent ? response.statusCode : 0;
-    metrics.ended({
-      route,
-      method: request.method,
-      status,
-      keyKind,
-      ms,
-      isStream: exchange.upgraded || isEventStream(exchange.headers),
-    });
+    const isStream = exchange.upgraded || isEventStream(exchange.headers);
+    metrics.ended({ route, method: request.method, status, keyKind, ms, isStream });
+    span?.end(endOfRequest(status, complete || isStream));
     const broken = failure !== undefined && isOurs(failure, status, response.headersSent && !complete);
     if (!broken && !accessLog.isLevelEnabled("info")) return;
     const line = {
@@ -107,12 +120,34 @@ export function createEndpoints(options: EndpointOptions) {
       ms: Math.round(ms * 10) / 10,
       key_kind: keyKind,
       request_id: exchange.requestId,
-      trace_id: exchange.trace.traceId,
+      ...traceFields(exchange.trace),
       ...(complete ? undefined : { aborted: true }),
     };
     if (broken) log.error({ ...line, err: failure }, "request failed");
     else accessLog.info(line, "request");
   }
+}
+
+/** What is recorded of a request: of its path only the pattern, since a path or a query can hold a secret. */
+function requestSpan(route: string, { method, protocol }: Request): SpanDescription {
+  const isPattern = route.startsWith("/");
+  return {
+    name: isPattern ? `${method} ${route}` : method,
+    kind: "server",
+    attributes: {
+      "http.request.method": method,
+      "url.scheme": protocol,
+      ...(isPattern ? { "http.route": route } : {}),
+    },
+  };
+}
+
+function endOfRequest(status: number, complete: boolean): SpanEnd {
+  const errorType = status >= 500 ? String(status) : complete ? undefined : "aborted";
+  return {
+    attributes: status === 0 ? {} : { "http.response.status_code": status },
+    ...(errorType === undefined ? {} : { errorType }),
+  };
 }
 
 function isEventStream(headers: Reply["headers"]): boolean {

@@ -3,7 +3,7 @@ import type { Json } from "@devmesh/contracts/model/json";
 import type { Principal, PrincipalKind } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { type CallContext, createCallContext, type OpenCallContext } from "@devmesh/service-kit/context";
-import { continueTrace, type TraceContext, traceHeader } from "@devmesh/service-kit/trace";
+import type { TraceContext } from "@devmesh/service-kit/trace";
 import type { Request } from "express";
 import type { VerifiedKey } from "../auth/key-cache.ts";
 import { type Charge, rateAddress } from "../auth/rate-limit.ts";
@@ -59,15 +59,20 @@ export class Exchange {
     return rateAddress(this.request.ip);
   }
 
-  constructor(request: Request, response: ServerResponse, pathParams: PathParams, options: ExchangeOptions) {
+  constructor(
+    request: Request,
+    response: ServerResponse,
+    pathParams: PathParams,
+    trace: TraceContext,
+    options: ExchangeOptions,
+  ) {
     this.request = request;
     this.response = response;
     this.pathParams = pathParams;
     this.#options = options;
     this.startedAtMs = options.clock.monotonicMs();
-    const { headers } = request;
-    this.trace = continueTrace(headers[traceHeader] as string | undefined);
-    const asked = headers["x-request-id"];
+    this.trace = trace;
+    const asked = request.headers["x-request-id"];
     this.requestId =
       typeof asked === "string" && wellFormedRequestId.test(asked) ? asked : this.trace.traceId;
     this.headers = {

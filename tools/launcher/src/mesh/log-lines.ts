@@ -21,7 +21,7 @@ const ServiceLine = z.looseObject({
 });
 
 /** Members that say nothing to a person who reads the log of one mesh. */
-const silent: ReadonlySet<string> = new Set(["service", "replica", "trace_id", "request_id"]);
+const silent: ReadonlySet<string> = new Set(["service", "replica", "trace_id", "span_id", "request_id"]);
 
 const brokerLevels: Readonly<Record<string, LogLevel>> = {
   TRC: "trace",
