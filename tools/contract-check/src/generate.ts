@@ -27,9 +27,23 @@ const documents: Readonly<Record<string, string>> = {
   "clients/typescript/src/schema.ts": await outputOf("clients/typescript/generate.ts", openapi),
   "clients/python/devmesh/models.py": pythonModels(openapi),
   "docs/subjects.md": subjectDocument(),
+  "monitoring/prometheus-rule.yaml": prometheusRule(
+    await readFile(new URL("monitoring/rules.yaml", root), "utf8"),
+  ),
   ...brokerDocuments(),
   ...surfaces.documents,
 };
+
+/** Rules of Prometheus as an object of its operator. */
+function prometheusRule(rules: string): string {
+  return `# Made of rules.yaml by npm run generate.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: devmesh
+spec:
+${rules.replaceAll(/^(?=.)/gm, "  ")}`;
+}
 
 /** What a program of the repository prints: this package depends on no service and no client. */
 async function outputOf(program: string, input = ""): Promise<string> {
