@@ -28,7 +28,12 @@ export interface BusOptions {
   /** Records calls, events and jobs. Default: none. */
   readonly tracer?: Tracer;
   readonly signal?: AbortSignal;
+  /** How long after its loss calls wait for the connection, in milliseconds. Default 2 s. */
+  readonly reconnectGraceMs?: number;
 }
+
+/** Default of `reconnectGraceMs`: another server of a cluster takes the connection within it. */
+const defaultGraceMs = 2_000;
 
 /** Longest wait for one server of `url` to accept a connection and its login, in milliseconds. */
 const connectTimeoutMs = 2_000;
@@ -55,6 +60,8 @@ export interface Bus {
   /** For this package alone; nothing outside it imports the NATS client. */
   readonly connection: NatsConnection;
   readonly connected: boolean;
+  /** Resolves when there is a connection, `reconnectGraceMs` after its loss, or when the signal aborts. */
+  awaitConnection(signal: AbortSignal): Promise<void>;
   /** Resolves when the connection has ended for good: undefined after `close`, else the error that ended it. */
   readonly ended: Promise<Error | undefined>;
   /** Runs `hook` after each reconnect: events meanwhile were missed. Returns its removal. */
@@ -78,6 +85,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     name,
     replicaId = randomReplicaId(),
     streamReplicas = 1,
+    reconnectGraceMs = defaultGraceMs,
     tracer,
     signal,
   } = options;
@@ -104,7 +112,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     log,
     signal,
   );
-  return createBus(connection, {
+  return createBus(connection, reconnectGraceMs, {
     name,
     user: user ?? name,
     replicaId,
@@ -130,12 +138,13 @@ type Identity = Pick<
   "name" | "user" | "replicaId" | "inboxPrefix" | "streamReplicas" | "log" | "metrics" | "tracer"
 >;
 
-function createBus(connection: NatsConnection, identity: Identity): Bus {
+function createBus(connection: NatsConnection, graceMs: number, identity: Identity): Bus {
   const { user, log, metrics } = identity;
   const reconnectHooks = new Set<() => void>();
   const disconnectHooks = new Set<() => void>();
   const requests = createRequests(connection, identity.inboxPrefix);
   let connected = false;
+  let lostAtMs = Number.NEGATIVE_INFINITY;
 
   function setConnected(isConnected: boolean): void {
     connected = isConnected;
@@ -162,6 +171,8 @@ function createBus(connection: NatsConnection, identity: Identity): Bus {
       switch (status.type) {
         case "disconnect":
           setConnected(false);
+          lostAtMs = performance.now();
+          requests.loseConnection();
           log.warn({ server: status.server }, "lost the connection to the broker");
           run(disconnectHooks);
           break;
@@ -184,7 +195,7 @@ function createBus(connection: NatsConnection, identity: Identity): Bus {
 
   setConnected(true);
   followStatus().catch((error: unknown) => log.error({ err: error }, "the connection's status is lost"));
-  return {
+  const bus: Bus = {
     ...identity,
     connection,
     request: requests.send,
@@ -195,6 +206,10 @@ function createBus(connection: NatsConnection, identity: Identity): Bus {
     }),
     get connected() {
       return connected;
+    },
+    async awaitConnection(signal) {
+      const leftMs = lostAtMs + graceMs - performance.now();
+      if (!connected && leftMs > 0) await pause(bus, leftMs, signal);
     },
     onReconnect: (hook) => add(reconnectHooks, hook),
     onDisconnect: (hook) => add(disconnectHooks, hook),
@@ -210,6 +225,7 @@ function createBus(connection: NatsConnection, identity: Identity): Bus {
       await connection.close();
     },
   };
+  return bus;
 }
 
 function randomReplicaId(): string {

@@ -76,6 +76,7 @@ async function send(
   call: CallContext,
   trace: TraceContext,
 ): Promise<Uint8Array> {
+  if (!bus.connected) await bus.awaitConnection(call.signal);
   if (call.signal.aborted) throw abandoned(call.signal);
   const timeoutMs = Math.floor(Math.min(declaration.deadlineMs, call.deadline.remainingMs()));
   if (timeoutMs <= 0) throw ServiceError.of("deadline_exceeded");
@@ -88,11 +89,13 @@ async function send(
       timeoutMs: timeoutMs + graceMs,
       headers: callHeaders(call, timeoutMs, trace),
       signal: call.signal,
+      endsWithConnection: declaration.idempotent,
     });
   } catch (error) {
-    throw call.signal.aborted && error === call.signal.reason
-      ? abandoned(call.signal)
-      : asServiceError(service, error);
+    if (call.signal.aborted && error === call.signal.reason) throw abandoned(call.signal);
+    // Only an idempotent request ends so while the bus is open.
+    if (error instanceof errors.ClosedConnectionError) throw nobodyThere(service, error);
+    throw asServiceError(service, error);
   }
   if (reply.headers?.has(errorCodeHeader) === true)
     throw decodeError(reply.string(), service, declaration.errors);
@@ -156,7 +159,7 @@ function abandoned(signal: AbortSignal): ServiceError {
     : ServiceError.of("unavailable", { cause: signal.reason });
 }
 
-/** Errors of calls that no replica received: only those are sent again. */
+/** Errors of calls that no replica received, or that may be received twice: only those are sent again. */
 const unseen = new WeakSet<ServiceError>();
 
 function nobodyThere(service: string, cause: unknown): ServiceError {
@@ -173,7 +176,7 @@ function asServiceError(service: string, error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   if (error instanceof errors.NoRespondersError) return nobodyThere(service, error);
   if (error instanceof errors.TimeoutError) return ServiceError.of("deadline_exceeded", { cause: error });
-  if (error instanceof errors.ClosedConnectionError || error instanceof errors.DrainingConnectionError) {
+  if (error instanceof errors.DrainingConnectionError) {
     return ServiceError.of("unavailable", { service, cause: error });
   }
   return ServiceError.of("internal", { cause: error });

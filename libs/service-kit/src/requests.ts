@@ -11,6 +11,8 @@ interface RequestOptions {
    * callee's own error can arrive.
    */
   readonly signal?: AbortSignal;
+  /** Rejects with `ClosedConnectionError` as soon as the connection is lost, since the reply may be lost with it. */
+  readonly endsWithConnection?: boolean;
 }
 
 /**
@@ -25,6 +27,7 @@ export type SendRequest = (
 
 interface PendingRequest {
   readonly subject: string;
+  readonly endsWithConnection: boolean;
   settle(reply: Msg | null, error?: unknown): void;
 }
 
@@ -65,7 +68,7 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
     for (const request of [...pending.values()]) request.settle(null, error);
   }
 
-  const send: SendRequest = (subject, body, { timeoutMs, headers, signal }) =>
+  const send: SendRequest = (subject, body, { timeoutMs, headers, signal, endsWithConnection = false }) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
       const token = (++lastToken).toString(36);
@@ -80,7 +83,7 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
         if (reply === null) reject(error);
         else resolve(reply);
       };
-      pending.set(token, { subject, settle });
+      pending.set(token, { subject, endsWithConnection, settle });
       signal?.addEventListener("abort", onAbort);
       const publish = () => {
         if (!pending.has(token)) return;
@@ -100,6 +103,11 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
       if (!(error instanceof errors.PermissionViolationError) || error.operation !== "publish") return;
       for (const request of [...pending.values()])
         if (request.subject === error.subject) request.settle(null, error);
+    },
+    /** Rejects the requests that end with their connection. */
+    loseConnection(): void {
+      for (const request of [...pending.values()])
+        if (request.endsWithConnection) request.settle(null, new errors.ClosedConnectionError());
     },
     /** Rejects all requests: the connection is closed. */
     close: () => failAll(new errors.ClosedConnectionError()),

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { startBuses } from "@devmesh/testkit/sample-mesh/buses";
+import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { startTcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { describe, expect, test } from "@jest/globals";
@@ -30,7 +30,7 @@ describe("without anybody to answer", () => {
 });
 
 describe("when the broker dies", () => {
-  test("calls are unavailable at once, and work again when it is back, without anybody's doing", async () => {
+  test("calls are unavailable soon, and work again when it is back, without anybody's doing", async () => {
     await using buses = await startBuses();
     const serving = await buses.connect("greeter");
     const calling = await buses.connect("caller");
@@ -59,6 +59,70 @@ describe("when the broker dies", () => {
     giveUp.abort(new Error("stopping"));
     await expect(connecting).rejects.toThrow("stopping");
     await buses.server.restart();
+  });
+});
+
+describe("when the connection is lost and comes back", () => {
+  /** Longer than any machine takes to connect again. */
+  const reconnectGraceMs = 30_000;
+
+  async function through(buses: TestBuses) {
+    const proxy = await startTcpProxy(buses.server.port);
+    const calling = await buses.connect("caller", {
+      url: `nats://127.0.0.1:${proxy.port}`,
+      reconnectGraceMs,
+    });
+    const lost = new Promise<void>((resolve) => calling.onDisconnect(resolve));
+    return { proxy, lost, client: createClient(calling, everyMethod) };
+  }
+
+  test("a call made meanwhile waits, one that is not idempotent too", async () => {
+    await using buses = await startBuses();
+    const serving = await buses.connect("greeter");
+    serve(serving, greeter, greetings());
+    await serving.flush();
+    const { proxy, lost, client } = await through(buses);
+    proxy.cut();
+    await lost;
+    const waited = client.wait({ ms: 1 }, call());
+    proxy.restore();
+    expect(await waited).toMatchObject({ waitedMs: expect.any(Number) });
+    await proxy.close();
+  });
+
+  test("an idempotent call in flight is sent again, another one is not", async () => {
+    await using buses = await startBuses();
+    const serving = await buses.connect("greeter");
+    const received: string[] = [];
+    const bothArrived = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const take = async (name: string) => {
+      received.push(name);
+      if (received.length === 2) bothArrived.resolve();
+      if (received.length <= 2) await held.promise;
+    };
+    serve(
+      serving,
+      greeter,
+      greetings({
+        greet: async ({ name }) => take(name).then(() => ({ text: `hello ${name}` })),
+        wait: async () => take("wait").then(() => ({ waitedMs: 0 })),
+      }),
+    );
+    await serving.flush();
+    const { proxy, lost, client } = await through(buses);
+    const greeted = client.greet({ name: "Ada" }, call());
+    const waited = client.wait({ ms: 1 }, createCallContext({ timeoutMs: 5_000 }));
+    const refused = expect(waited).rejects.toMatchObject({ code: "deadline_exceeded" });
+    await bothArrived.promise;
+    proxy.cut();
+    await lost;
+    held.resolve();
+    proxy.restore();
+    expect(await greeted).toEqual({ text: "hello Ada" });
+    await refused;
+    expect(received.toSorted()).toEqual(["Ada", "Ada", "wait"]);
+    await proxy.close();
   });
 });
 
