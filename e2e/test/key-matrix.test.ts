@@ -91,6 +91,7 @@ const examples: Record<Operation, () => Example | Promise<Example>> = {
   listDeadMail: () => ({ path: "mail/dead" }),
   readMesh: () => ({ path: "mesh" }),
   readMeshHistory: () => ({ path: "mesh/history" }),
+  listMeshChanges: () => ({ path: "mesh/changes" }),
   readMqttAddress: () => ({ path: "mqtt" }),
   retryDeadMail: () => ({ path: "mail/dead/1/retry" }),
   queryRecords: () => ({ path: "data" }),

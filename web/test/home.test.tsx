@@ -1,9 +1,13 @@
 /** @jest-environment jest-fixed-jsdom */
 
 import type { UnknownDevice } from "@devmesh/contracts/model/diagnostics";
+import type { MeshChange } from "@devmesh/contracts/model/mesh-change";
 import type { MeshHistory, MeshMinute } from "@devmesh/contracts/model/mesh-history";
+import { api } from "@devmesh/contracts/rest/api";
+import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { describe, expect, test } from "@jest/globals";
 import { screen, within } from "@testing-library/react";
+import { authorOf, deedOf, furtherChanges } from "../src/features/home/change-words.ts";
 import { courseLines } from "../src/features/home/course.tsx";
 import { firmwareShares, silentSince } from "../src/features/home/fleet-facts.ts";
 import { HomeTab } from "../src/features/home/home-tab.tsx";
@@ -62,7 +66,42 @@ test("a course is interrupted where minutes are missing or not known", () => {
   expect(lines).toEqual([[0, 1], [3], [9]]);
 });
 
+describe("the words of a change", () => {
+  test("name each operation that is listed, and others by their ids", () => {
+    for (const [operation, { change }] of Object.entries<RouteDeclaration>(api))
+      if (change) expect(deedOf({ operation })).toMatch(/^[a-z]+ [a-z ]+$/);
+    expect(deedOf({ operation: "ofALaterRelease" })).toBe("ofALaterRelease");
+  });
+
+  test("name a key as the list of keys does, with a way to it", () => {
+    expect(authorOf({ kind: "master", id: "k1", name: "Ann" })).toEqual({
+      text: "Ann",
+      href: "/keys?filter=k1",
+    });
+    expect(authorOf({ kind: "device_key", id: "k2", name: null }).text).toBe("key k2");
+    expect(authorOf({ kind: "public_key", id: "pump", name: null })).toEqual({
+      text: "public key of pump",
+      href: "/devices/pump/credentials",
+    });
+    expect(authorOf({ kind: "customer", id: "c1", name: null }).href).toBe("/customers?filter=c1");
+  });
+
+  test("count further ones", () => {
+    expect([furtherChanges({ count: 1 }), furtherChanges({ count: 10_000 })]).toEqual([
+      "",
+      ", the last of 10,000 such changes",
+    ]);
+  });
+});
+
 describe("the home page", () => {
+  const change = (nth: number, operation: string, id: string): MeshChange => ({
+    at: minute(nth).at,
+    by: { kind: "master", id: "k1", name: "Ann" },
+    operation,
+    target: { kind: "device", id },
+    count: 1,
+  });
   const unknown: UnknownDevice = {
     id: "pmup-1",
     reason: "unknown_device",
@@ -80,6 +119,7 @@ describe("the home page", () => {
     ],
     "GET /api/v2/mesh/history": () => [200, [minute(0), minute(1)] satisfies MeshHistory],
     "GET /api/v2/unknown_devices": () => [200, [unknown]],
+    "GET /api/v2/mesh/changes": () => [200, []],
   };
 
   test("shows how many devices are online, each figure with a way to its list", async () => {
@@ -90,6 +130,49 @@ describe("the home page", () => {
     expect(screen.getByRole("link", { name: "Silent devices" }).getAttribute("href")).toBe(
       "/devices?online=false&sort=lastSeen",
     );
+  });
+
+  test("shows who changed what last, with links to the key and to devices that are still there", async () => {
+    const changes: MeshChange[] = [
+      { ...change(9, "deleteDevice", "lamp"), count: 12 },
+      change(8, "patchDevice", "pump"),
+      change(7, "rotateToken", "gone"),
+    ];
+    await using _page = await showPage(<HomeTab />, {
+      ...routes,
+      "GET /api/v2/mesh/changes": () => [200, changes],
+    });
+    const table = await screen.findByRole("table", { name: "Last changes" });
+    const pump = await within(table).findByRole("link", { name: "pump" });
+    expect(pump.getAttribute("href")).toBe("/devices/pump");
+    const rows = within(table).getAllByRole("row").slice(1);
+    expect(rows.map((row) => row.querySelector("td:last-child")?.textContent)).toEqual([
+      "deleted device lamp, the last of 12 such changes",
+      "changed device pump",
+      "replaced the token of device gone",
+    ]);
+    expect(
+      within(table)
+        .getAllByRole("link")
+        .map((link) => link.textContent),
+    ).toEqual(["Ann", "Ann", "pump", "Ann"]);
+  });
+
+  test("shows eight changes, and all of them when asked", async () => {
+    const changes = Array.from({ length: 20 }, (_, nth) => change(-nth, "patchDevice", "pump"));
+    await using page = await showPage(<HomeTab />, {
+      ...routes,
+      "GET /api/v2/mesh/changes": () => [200, changes],
+    });
+    const table = await screen.findByRole("table", { name: "Last changes" });
+    expect(within(table).getAllByRole("row")).toHaveLength(9);
+    await page.user.click(screen.getByRole("button", { name: "Show all 20" }));
+    expect(within(table).getAllByRole("row")).toHaveLength(21);
+  });
+
+  test("says what the list of changes is for while it is empty", async () => {
+    await using _page = await showPage(<HomeTab />, routes);
+    await screen.findByText(/^None yet\. Who creates, changes or deletes/);
   });
 
   test("shows which unknown ids try to log in, and from where", async () => {

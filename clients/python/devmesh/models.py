@@ -486,6 +486,41 @@ class MeshMinute(TypedDict):
     """Messages of devices that are acknowledged and not handled yet; null if not known."""
 
 
+class MeshChange(TypedDict):
+    """A change that a request made, or several equal ones."""
+
+    at: str
+    """When it was made, or the last of several."""
+    by: ChangeAuthor
+    """Who made it."""
+    operation: str
+    """The `operationId` of the request, such as `deleteDevice`."""
+    target: Union[ChangeTarget, None]
+    """What was changed, or the last of several; null if not known."""
+    count: int
+    """Number of changes that this entry combines: of one key by one operation, less than a minute apart."""
+
+
+class ChangeAuthor(TypedDict):
+    """The key that a change was made with."""
+
+    kind: Literal["master", "device_key", "public_key", "customer"]
+    """Kind of the key."""
+    id: str
+    """Id of the key; of a public key that of its device, of a customer's key that of the customer."""
+    name: Union[str, None]
+    """Name of the key at that time; null where it has none."""
+
+
+class ChangeTarget(TypedDict):
+    """What was changed."""
+
+    kind: Literal["device", "key", "customer", "mail"]
+    """What it is."""
+    id: str
+    """Its id."""
+
+
 class AppDevice(TypedDict):
     """The device as its device key sees it: the `app` sections of its shadow."""
 

@@ -518,6 +518,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v2/mesh/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See who changed what last
+         * @description The last 50 changes that requests made to devices, keys, customers and mail, newest first. Calls of devices, invitations
+         *     and what devices report are not among them. A change is listed about a second after its answer, and lost if the gateway crashes
+         *     before.
+         *
+         *     Needs a master key.
+         */
+        get: operations["listMeshChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v2/data": {
         parameters: {
             query?: never;
@@ -1146,6 +1170,44 @@ export interface components {
             device_calls: number | null;
             /** @description Messages of devices that are acknowledged and not handled yet; null if not known. */
             waiting: number | null;
+        };
+        /** @description A change that a request made, or several equal ones. */
+        MeshChange: {
+            /**
+             * Format: date-time
+             * @description When it was made, or the last of several.
+             */
+            at: string;
+            /** @description Who made it. */
+            by: components["schemas"]["ChangeAuthor"];
+            /** @description The `operationId` of the request, such as `deleteDevice`. */
+            operation: string;
+            /** @description What was changed, or the last of several; null if not known. */
+            target: components["schemas"]["ChangeTarget"] | null;
+            /** @description Number of changes that this entry combines: of one key by one operation, less than a minute apart. */
+            count: number;
+        };
+        /** @description The key that a change was made with. */
+        ChangeAuthor: {
+            /**
+             * @description Kind of the key.
+             * @enum {string}
+             */
+            kind: "master" | "device_key" | "public_key" | "customer";
+            /** @description Id of the key; of a public key that of its device, of a customer's key that of the customer. */
+            id: string;
+            /** @description Name of the key at that time; null where it has none. */
+            name: string | null;
+        };
+        /** @description What was changed. */
+        ChangeTarget: {
+            /**
+             * @description What it is.
+             * @enum {string}
+             */
+            kind: "device" | "key" | "customer" | "mail";
+            /** @description Its id. */
+            id: string;
         };
         /** @description The device as its device key sees it: the `app` sections of its shadow. */
         AppDevice: {
@@ -3307,6 +3369,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MeshMinute"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listMeshChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The changes. */
+            200: {
+                headers: {
+                    /** @description The id that logs and traces of this request carry. */
+                    "X-Request-Id"?: string;
+                    /** @description Size of the caller's bucket and the seconds that fill it. */
+                    "RateLimit-Policy"?: string;
+                    /** @description What is left of it. */
+                    RateLimit?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MeshChange"][];
                 };
             };
             400: components["responses"]["BadRequest"];

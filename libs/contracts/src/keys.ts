@@ -52,7 +52,13 @@ export const keys = defineContract({
       ...idempotent,
       deadlineMs: 3_000,
       in: z.object({ key: z.string() }),
-      out: z.object({ key_id: z.string(), principal: Principal, expires_at: Timestamp.nullable() }),
+      out: z.object({
+        key_id: z.string(),
+        principal: Principal,
+        expires_at: Timestamp.nullable(),
+        /** What people call the key; absent where it has no name, and from an earlier release. */
+        name: z.string().optional(),
+      }),
       errors: { key_invalid },
     },
     /** Master and device keys, oldest first, nothing else. */

@@ -8,7 +8,7 @@ import {
   eventsNamed,
   eventsStream,
   historyStream,
-  historySubject,
+  historySubjects,
   inboxPrefix,
   methodSubject,
   queueConsumer,
@@ -104,7 +104,11 @@ function meshPermissions(name: string, declaration: ServiceDeclaration): UserPer
   }
   if (rights.includes("discovery")) publish.push(discoverAll);
   if (rights.includes("history"))
-    publish.push(historySubject, ...streamUpkeep(historyStream), `$JS.API.STREAM.MSG.GET.${historyStream}`);
+    publish.push(
+      ...Object.values(historySubjects),
+      ...streamUpkeep(historyStream),
+      `$JS.API.STREAM.MSG.GET.${historyStream}`,
+    );
   if (rights.includes("device_connections")) {
     subscribe.push(deviceConnectSubject, deviceDisconnectSubject);
     publish.push(connectionsSubject, "$SYS.REQ.SERVER.*.KICK");

@@ -20,7 +20,7 @@ import {
   deadSubject,
   eventsStream,
   historyStream,
-  historySubject,
+  historySubjects,
   queueStream,
   queueSubject,
 } from "./subjects.ts";
@@ -57,14 +57,15 @@ export async function ensureQueueStream(bus: Bus, queue: string): Promise<void> 
   });
 }
 
-/** The stream that holds the course of the mesh: its newest message alone. */
+/** The stream of what the gateways keep together: the newest message of each subject. */
 export async function ensureHistoryStream(bus: Bus): Promise<void> {
   await ensureStream(bus, {
     name: historyStream,
-    subjects: [historySubject],
+    subjects: Object.values(historySubjects),
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.Old,
-    max_msgs: 1,
+    max_msgs: -1,
+    max_msgs_per_subject: 1,
   });
 }
 

@@ -95,9 +95,14 @@ export function deadLetterStream(name: string): string {
 /** The durable consumer that all replicas of a queue's consumer share. */
 export const queueConsumer = "worker";
 
-/** Name of the stream that holds the course of the mesh in one message, and the subject of that. */
+/** Name of the stream that holds what the gateways keep together, each in the newest message of its subject. */
 export const historyStream = "HISTORY";
-export const historySubject = "history.mesh";
+export const historySubjects = {
+  /** The course of the mesh. */
+  mesh: "history.mesh",
+  /** The last changes that requests made. */
+  changes: "history.changes",
+} as const;
 
 /** Name of the stream that holds the events of the last hour. */
 export const eventsStream = "EVENTS";

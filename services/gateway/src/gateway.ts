@@ -1,9 +1,11 @@
 import { mesh } from "@devmesh/contracts/mesh";
+import { withTimeout } from "@devmesh/service-kit/clock";
 import { subscribe } from "@devmesh/service-kit/events";
 import type { StartOptions } from "@devmesh/service-kit/run-service";
 import type { EndpointStats } from "@devmesh/service-kit/serve";
 import { KeyCache } from "./auth/key-cache.ts";
 import { PermissionCache } from "./auth/permission-cache.ts";
+import { ChangeLog } from "./changes/change-log.ts";
 import type { GatewayEnv } from "./env.ts";
 import { createApp } from "./http/app.ts";
 import { ConcurrencyLimit } from "./http/concurrency-limit.ts";
@@ -16,7 +18,7 @@ import { createNotificationMetrics } from "./notifications/notification-metrics.
 import { createStreamOpener } from "./notifications/open-stream.ts";
 import { createMeshReader, readMeshState } from "./routes/mesh-state.ts";
 
-/** Timeout for listeners to close their streams when the gateway stops, in milliseconds. */
+/** Timeout for listeners to close their streams, and for the last changes to be written, in milliseconds. */
 const closeMs = 2_000;
 
 export type GatewayOptions = Pick<
@@ -84,6 +86,7 @@ export async function startGateway({
   const httpMetrics = createHttpMetrics(metrics);
   const read = () => readMeshState({ bus, clients, clock });
   const history = createHistoryStore(bus);
+  const changes = new ChangeLog({ bus, clock, log });
   const life = new AbortController();
   const keeping = keepHistory({ store: history, read, clock, log, signal: life.signal });
   const app = createApp({
@@ -101,6 +104,7 @@ export async function startGateway({
     }),
     readMesh: createMeshReader(read, clock),
     readHistory: history.read,
+    changes,
     meshListeners: limitListeners(),
     stopping: () => stopping,
   });
@@ -123,7 +127,7 @@ export async function startGateway({
       const timeoutMs = env.DRAIN_MS - lameDuckMs;
       await Promise.all([hub.stop(Math.min(closeMs, timeoutMs)), server.stop(timeoutMs)]);
       offReconnect();
-      await Promise.all([revocations.stop(), keeping]);
+      await Promise.all([revocations.stop(), keeping, withTimeout(closeMs, changes.stop(), clock)]);
     },
   };
 }

@@ -83,6 +83,7 @@ function firstImplementations() {
           key_id: `id-${kind}`,
           principal: principals[kind as keyof typeof secrets],
           expires_at: null,
+          ...(kind === "master" && { name: "Ann" }),
         };
       }
       return context.fail("key_invalid");

@@ -42,10 +42,9 @@ describe("API keys", () => {
     const device = await service.call("createKey", { access: "device", device_id: "pump-1", name: "Ann's" });
     expect(device).toMatchObject({ access: "device", device_id: "pump-1", name: "Ann's" });
     expect(device.key).toMatch(/^dk_/);
-    expect((await service.call("verify", { key: device.key ?? "" })).principal).toEqual({
-      kind: "device_key",
-      device_id: "pump-1",
-    });
+    const verified = await service.call("verify", { key: device.key ?? "" });
+    expect(verified.principal).toEqual({ kind: "device_key", device_id: "pump-1" });
+    expect(verified.name).toBe("Ann's");
   });
 
   test("a contradictory, an expired and a stray request for a key are refused", async () => {

@@ -23,6 +23,8 @@ export const queryKeys = {
   mesh: ["mesh"],
   /** The course of the last day. */
   meshHistory: ["mesh-history"],
+  /** The last changes that requests made. */
+  meshChanges: ["mesh-changes"],
   unknownDevices: ["unknown-devices"],
   /** Below it: one list for each selection of records. */
   records: ["records"],

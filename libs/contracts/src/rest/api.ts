@@ -1,3 +1,4 @@
+import type { ChangedKind } from "../model/mesh-change.ts";
 import { customerAccess } from "./customer.ts";
 import { deviceAccess } from "./device-access.ts";
 import { deviceKey } from "./device-key.ts";
@@ -35,3 +36,8 @@ export const api = {
 
 /** The `operationId` of a route. */
 export type Operation = keyof typeof api;
+
+/** Operations that `GET /mesh/changes` lists. */
+export type ChangeOperation = {
+  [O in Operation]: (typeof api)[O] extends { readonly change: ChangedKind } ? O : never;
+}[Operation];

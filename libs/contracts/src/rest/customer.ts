@@ -19,7 +19,7 @@ export const customerAccess = defineRoutes({
     calls: [{ contract: keys, methods: ["readCustomer"] }],
   },
   updateCustomer: {
-    ...post(path),
+    ...post(path, "customer"),
     aliases,
     tag,
     summary: "Replace the customer's metadata",

@@ -36,7 +36,7 @@ export const deviceAccess = defineRoutes({
     calls: [{ contract: devices, methods: ["readDevice"] }],
   },
   patchOwnDevice: {
-    ...post("/m/device"),
+    ...post("/m/device", "device"),
     tag,
     summary: "Change the shadow as far as the ACL allows",
     description: "A body with any member that the ACL does not cover is refused whole.",
@@ -88,7 +88,7 @@ export const deviceAccess = defineRoutes({
     ],
   },
   callOwnFunction: {
-    ...post("/m/device/rpc/:func"),
+    ...post("/m/device/rpc/:func", null),
     tag,
     summary: "Call a function that the ACL lists",
     auth: ["public_key"],

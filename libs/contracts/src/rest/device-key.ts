@@ -43,7 +43,7 @@ export const deviceKey = defineRoutes({
     calls: [{ contract: devices, methods: ["readDevice"] }],
   },
   patchAppDevice: {
-    ...post(path),
+    ...post(path, "device"),
     tag,
     summary: "Change the `app` sections of the shadow",
     description: "A body with any other member is refused whole.",

@@ -16,12 +16,13 @@ import {
 } from "../model/device.ts";
 import { DeviceId } from "../model/device-id.ts";
 import { Diagnosis, UnknownDevice } from "../model/diagnostics.ts";
+import { MeshChanges } from "../model/mesh-change.ts";
 import { MeshHistory } from "../model/mesh-history.ts";
 import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
 import { checkShadowOf } from "../model/shadow-structure.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
-import { apiPrefix, defineRoutes, get, paging, post, QueryBoolean } from "./route.ts";
+import { defineRoutes, get, paging, post, QueryBoolean, remove } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
 
 const tagged = (tag: string) => ({ tag, auth: ["master"] }) as const;
@@ -66,7 +67,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: devices, methods: ["listDevices", "countDevices"] }],
   },
   createDevice: {
-    ...post("/devices"),
+    ...post("/devices", "device"),
     ...tagged("Devices"),
     summary: "Create a device",
     body: { schema: NewDevice, optional: true, checkBesides: checkShadowOf },
@@ -88,7 +89,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: devices, methods: ["readDevice"] }],
   },
   patchDevice: {
-    ...post("/devices/:id"),
+    ...post("/devices/:id", "device"),
     ...tagged("Devices"),
     summary: "Change name, ACL or shadow",
     description:
@@ -104,8 +105,7 @@ export const masterKey = defineRoutes({
     calls: [{ contract: devices, methods: ["patchDevice"] }],
   },
   deleteDevice: {
-    method: "delete",
-    path: `${apiPrefix}/devices/:id`,
+    ...remove("/devices/:id", "device"),
     ...tagged("Devices"),
     summary: "Delete a device and all that is its own",
     ...ofDevice,
@@ -140,7 +140,7 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     calls: [{ contract: devices, methods: ["readCredentials"] }],
   },
   rotateToken: {
-    ...post("/devices/:id/token"),
+    ...post("/devices/:id/token", "device"),
     ...tagged("Devices"),
     summary: "Give a device a new MQTT password",
     description: "The old one is dead within a second and its sessions are closed.",
@@ -149,7 +149,7 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     calls: [{ contract: devices, methods: ["rotateToken"] }],
   },
   rotatePublicKey: {
-    ...post("/devices/:id/public_key"),
+    ...post("/devices/:id/public_key", "device"),
     ...tagged("Devices"),
     summary: "Give a device a new public key",
     ...ofDevice,
@@ -157,7 +157,7 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     calls: [{ contract: devices, methods: ["rotatePublicKey"] }],
   },
   callFunction: {
-    ...post("/devices/:id/rpc/:func"),
+    ...post("/devices/:id/rpc/:func", null),
     ...tagged("RPC"),
     summary: "Call a function of a device with parameters",
     ...ofFunction,
@@ -184,7 +184,7 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     calls: [{ contract: keys, methods: ["listKeys"] }],
   },
   createKey: {
-    ...post("/keys"),
+    ...post("/keys", "key"),
     ...tagged("Keys"),
     summary: "Create a key",
     description: "No body makes a master key; `device_id` makes a device key.",
@@ -193,8 +193,7 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     calls: [{ contract: keys, methods: ["createKey"] }],
   },
   deleteKey: {
-    method: "delete",
-    path: `${apiPrefix}/keys/:id`,
+    ...remove("/keys/:id", "key"),
     ...tagged("Keys"),
     summary: "Delete a key",
     description: "It stops working everywhere within a second. The last master key cannot be deleted.",
@@ -218,8 +217,7 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     calls: [{ contract: keys, methods: ["listCustomers"] }],
   },
   deleteCustomer: {
-    method: "delete",
-    path: `${apiPrefix}/customers/:id`,
+    ...remove("/customers/:id", "customer"),
     ...tagged("Customers"),
     summary: "Delete a customer",
     params: identified("customer"),
@@ -236,7 +234,7 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     calls: [{ contract: mailer, methods: ["listDeadMail"] }],
   },
   retryDeadMail: {
-    ...post("/mail/dead/:id/retry"),
+    ...post("/mail/dead/:id/retry", "mail"),
     ...tagged("Mail"),
     summary: "Queue a given-up mail again",
     params: identified("mail"),
@@ -275,6 +273,16 @@ client leaves, the key ends or the gateway stops; a comment is sent when the sta
     summary: "See the course of the last 24 hours",
     description: "A minute in each item, the oldest first. Minutes in which no gateway ran are absent.",
     answers: { 200: { description: "The minutes.", json: MeshHistory } },
+    calls: [],
+  },
+  listMeshChanges: {
+    ...get("/mesh/changes"),
+    ...tagged("Mesh"),
+    summary: "See who changed what last",
+    description: `The last 50 changes that requests made to devices, keys, customers and mail, newest first. Calls of devices, invitations
+and what devices report are not among them. A change is listed about a second after its answer, and lost if the gateway crashes
+before.`,
+    answers: { 200: { description: "The changes.", json: MeshChanges } },
     calls: [],
   },
 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { JsonObject } from "../model/json.ts";
+import type { ChangedKind } from "../model/mesh-change.ts";
 import type { ViolationList } from "../model/violation.ts";
 import type { PrincipalKind } from "../principal.ts";
 import type { Dependency } from "../topology.ts";
@@ -25,8 +26,20 @@ export interface BodyDeclaration {
 }
 
 /** One route of the public API as a value: the gateway validates by it and OpenAPI is generated from it. */
-export interface RouteDeclaration {
-  readonly method: "get" | "post" | "delete";
+export type RouteDeclaration = AnyRoute & (ReadingRoute | WritingRoute);
+
+interface ReadingRoute {
+  readonly method: "get";
+  readonly change?: never;
+}
+
+interface WritingRoute {
+  readonly method: "post" | "delete";
+  /** What a request changes, for `GET /mesh/changes`; null where it is not listed, such as a call of a device. */
+  readonly change: ChangedKind | null;
+}
+
+interface AnyRoute {
   /** In Express form, `:name` for a parameter; whole, prefix included. */
   readonly path: string;
   /** Further paths of the same route, as existing clients call it. Not in OpenAPI. */
@@ -65,8 +78,12 @@ export const apiPrefix = "/api/v2";
 
 /** Method and path of a route below {@link apiPrefix}. */
 export const get = (path: string) => ({ method: "get", path: apiPrefix + path }) as const;
-/** The same for a POST. */
-export const post = (path: string) => ({ method: "post", path: apiPrefix + path }) as const;
+/** The same for a POST, with what it changes. */
+export const post = <const C extends ChangedKind | null>(path: string, change: C) =>
+  ({ method: "post", path: apiPrefix + path, change }) as const;
+/** The same for a DELETE. */
+export const remove = <const C extends ChangedKind>(path: string, change: C) =>
+  ({ method: "delete", path: apiPrefix + path, change }) as const;
 
 /** An optional integer in a query string: digits with an optional minus sign, nothing else. */
 export function queryInteger(bounds: { min: number; max: number; default?: number; description: string }) {

@@ -46,9 +46,10 @@ export function createAuthentication({ keys, cache, attempts, clock }: Authentic
     const verification = cache.begin();
     let verified: VerifiedKey | undefined;
     try {
-      const { key_id, principal, expires_at } = await keys.verify({ key }, call);
+      const { key_id, principal, expires_at, name } = await keys.verify({ key }, call);
       const expiresAtMs = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at);
-      if (expiresAtMs > clock.now().getTime()) verified = { keyId: key_id, principal, expiresAtMs };
+      if (expiresAtMs > clock.now().getTime())
+        verified = { keyId: key_id, principal, expiresAtMs, ...(name !== undefined && { name }) };
     } finally {
       if (!cache.finish(verification, digest, verified)) verified = undefined;
     }

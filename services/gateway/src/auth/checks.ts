@@ -79,7 +79,7 @@ function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) 
       throw new RequestRefused("key_missing");
     }
     const found = authenticate(key, exchange);
-    const { principal, keyId, expiresAtMs } = found instanceof Promise ? await found : found;
+    const { principal, keyId, expiresAtMs, name } = found instanceof Promise ? await found : found;
     exchange.keyKind = principal.kind;
     const rate = principal.kind === "master" ? masterRate : keyRate;
     rate.take(keyId, exchange.headers);
@@ -91,6 +91,7 @@ function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) 
     }
     exchange.principal = principal;
     exchange.keyId = keyId;
+    exchange.keyName = name;
     if (!stream) return;
     // Failed attempts of others at the same address must not keep the stream of a revoked key open.
     const { trace, requestId } = exchange;

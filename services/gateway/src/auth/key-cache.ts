@@ -8,6 +8,8 @@ export interface VerifiedKey {
   readonly principal: Principal;
   /** Unix milliseconds; infinite for a key without an end. */
   readonly expiresAtMs: number;
+  /** What people call it. */
+  readonly name?: string;
 }
 
 interface Entry {

@@ -8,6 +8,8 @@ import { createAuthentication } from "../auth/authenticate.ts";
 import type { KeyCache } from "../auth/key-cache.ts";
 import type { PermissionCache } from "../auth/permission-cache.ts";
 import { RateLimit } from "../auth/rate-limit.ts";
+import type { ChangeLog } from "../changes/change-log.ts";
+import { changeOf } from "../changes/change-of.ts";
 import { mountDashboard } from "../dashboard/dashboard.ts";
 import { followDashboard } from "../dashboard/dashboard-build.ts";
 import type { GatewayEnv } from "../env.ts";
@@ -52,6 +54,7 @@ export interface AppOptions {
   readonly openStream: OpenStream;
   readonly readMesh: ReadMesh;
   readonly readHistory: HistoryStore["read"];
+  readonly changes: Pick<ChangeLog, "add" | "read">;
   /** For `GET /mesh` as a stream. */
   readonly meshListeners: ConcurrencyLimit;
   readonly stopping: () => boolean;
@@ -80,6 +83,7 @@ export function createApp({
   openStream,
   readMesh,
   readHistory,
+  changes,
   meshListeners,
   stopping,
 }: AppOptions): App {
@@ -105,7 +109,7 @@ export function createApp({
     ...customerHandlers(clients),
     ...deviceHandlers(clients, permissions, clock),
     ...masterKeyHandlers(clients, permissions, settings.MQTT_PUBLIC_URL),
-    ...meshHandlers({ readMesh, readHistory, limit: meshListeners, clock, stopping }),
+    ...meshHandlers({ readMesh, readHistory, changes, limit: meshListeners, clock, stopping }),
     ...storedDataHandlers(clients),
     ...notificationHandlers(openStream),
   };
@@ -140,6 +144,10 @@ export function createApp({
     },
     crossOrigin,
     present: presentationOf,
+    onChange(made, exchange, reply) {
+      const change = changeOf(made, exchange, reply, clock.now());
+      if (change !== null) changes.add(change);
+    },
   });
   mountReference(app, add, { endpoint, crossOrigin, publicUrl: settings.PUBLIC_URL });
   mountDashboard(app, followDashboard(settings.WEB_DIR, clock), endpoint);

@@ -45,6 +45,8 @@ export class Exchange {
   receivedBody: Json | undefined;
   principal: Principal | undefined;
   keyId: string | undefined;
+  /** What people call the key. */
+  keyName: string | undefined;
   caller: Caller | undefined;
   charge: Charge = () => undefined;
   /** Whether the connection is a WebSocket now, without an HTTP answer. */

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import type { Request } from "express";
 import { type CheckOptions, createChecks } from "../auth/checks.ts";
+import type { ChangingRoute } from "../changes/change-of.ts";
 import type { CrossOrigin } from "./cross-origin.ts";
 import type { createEndpoints, Endpoint, PresentProblem } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
@@ -24,6 +25,8 @@ export interface MountOptions {
   readonly crossOrigin: CrossOrigin;
   /** Presentation of a route's problems; JSON by default. */
   readonly present: (route: RouteDeclaration) => PresentProblem | undefined;
+  /** Called after a request that has changed something, before its answer. */
+  readonly onChange: (made: ChangingRoute, exchange: Exchange, reply: Reply) => void;
 }
 
 /** Mounts declared routes: each path once, with a table of its methods. Other methods are `method_not_allowed`. */
@@ -31,7 +34,7 @@ export function mount(
   add: AddPath,
   routes: Readonly<Record<string, RouteDeclaration>>,
   handlers: Readonly<Record<string, RouteHandler>>,
-  { endpoint, checks, crossOrigin, present }: MountOptions,
+  { endpoint, checks, crossOrigin, present, onChange }: MountOptions,
 ): void {
   for (const [path, operations] of byPath(routes)) {
     const table: Record<string, Endpoint> = {};
@@ -41,7 +44,9 @@ export function mount(
       const check = createChecks(route, checks);
       const answer = async (exchange: Exchange) => {
         await check(exchange);
-        return handler(exchange);
+        const reply = await handler(exchange);
+        if (route.change) onChange({ operation, change: route.change }, exchange, reply);
+        return reply;
       };
       const serve = endpoint(route.path, answer, present(route));
       table[route.method.toUpperCase()] = serve;

@@ -8,6 +8,8 @@ export interface Reply {
   readonly body?: Uint8Array | string | AsyncIterable<Uint8Array | string>;
   /** Takes the connection over instead of `status` and `body`; throws only before it has. */
   readonly takeOver?: (exchange: Exchange) => void;
+  /** Id of what the request created, for the list of changes. */
+  readonly created?: string;
 }
 
 const jsonHeaders = { "Content-Type": "application/json" } as const;

@@ -19,14 +19,14 @@ export function createHistoryStore(bus: Bus): HistoryStore {
   /** What another release wrote in another form counts as none. */
   const known = (value: unknown): MeshHistory => MeshHistory.safeParse(value).data ?? [];
   return {
-    read: async () => known((await readStoredHistory(bus)).value),
+    read: async () => known((await readStoredHistory(bus, "mesh")).value),
     async append(minute) {
-      const { value, sequence } = await readStoredHistory(bus);
+      const { value, sequence } = await readStoredHistory(bus, "mesh");
       const history = known(value);
       const at = Date.parse(minute.at);
       if (history.some((other) => Date.parse(other.at) >= at)) return;
       const recent = history.filter((other) => Date.parse(other.at) > at - historyMinutes * minuteMs);
-      await replaceStoredHistory(bus, [...recent, minute], sequence);
+      await replaceStoredHistory(bus, "mesh", { value: [...recent, minute], sequence });
     },
   };
 }

@@ -44,10 +44,8 @@ export function masterKeyHandlers(
     async createDevice({ body, call }) {
       const bytes = await devices.bytes.createDevice(body ?? {}, call);
       const id = leadingString(bytes, "id");
-      return json(bytes, {
-        status: 201,
-        headers: { Location: masterKey.readDevice.path.replace(":id", id) },
-      });
+      const headers = { Location: masterKey.readDevice.path.replace(":id", id) };
+      return { ...json(bytes, { status: 201, headers }), created: id };
     },
 
     readDevice: async ({ params, principal, call }) =>
@@ -99,7 +97,10 @@ export function masterKeyHandlers(
 
     listKeys: (request) => answerList(keys.bytes.listKeys, masterKey.listKeys.path, request),
 
-    createKey: async ({ body, call }) => json(await keys.bytes.createKey(body ?? {}, call), { status: 201 }),
+    async createKey({ body, call }) {
+      const bytes = await keys.bytes.createKey(body ?? {}, call);
+      return { ...json(bytes, { status: 201 }), created: leadingString(bytes, "id") };
+    },
 
     async deleteKey({ params, call }) {
       await keys.bytes.deleteKey({ id: params.id }, call);

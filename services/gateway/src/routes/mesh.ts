@@ -1,6 +1,7 @@
 import type { masterKey } from "@devmesh/contracts/rest/master-key";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
+import type { ChangeLog } from "../changes/change-log.ts";
 import type { ConcurrencyLimit } from "../http/concurrency-limit.ts";
 import type { Caller } from "../http/exchange.ts";
 import type { Handlers, Within } from "../http/handlers.ts";
@@ -18,6 +19,7 @@ const keyCheckMs = 500;
 export interface MeshRouteOptions {
   readonly readMesh: ReadMesh;
   readonly readHistory: HistoryStore["read"];
+  readonly changes: Pick<ChangeLog, "read">;
   /** For streams. */
   readonly limit: ConcurrencyLimit;
   readonly clock: Clock;
@@ -25,9 +27,9 @@ export interface MeshRouteOptions {
 }
 
 /** Operations about the mesh itself. */
-export type MeshOperation = keyof Pick<typeof masterKey, "readMesh" | "readMeshHistory">;
+export type MeshOperation = keyof Pick<typeof masterKey, "readMesh" | "readMeshHistory" | "listMeshChanges">;
 
-/** The state of the mesh, once or as a stream, and its course. */
+/** The state of the mesh, once or as a stream, its course, and its last changes. */
 export function meshHandlers(options: MeshRouteOptions): Handlers<MeshOperation> {
   return {
     async readMesh({ caller, within, preferred }) {
@@ -37,6 +39,9 @@ export function meshHandlers(options: MeshRouteOptions): Handlers<MeshOperation>
     },
     async readMeshHistory() {
       return json(JSON.stringify(await options.readHistory()));
+    },
+    async listMeshChanges() {
+      return json(JSON.stringify(await options.changes.read()));
     },
   };
 }

@@ -53,6 +53,7 @@ export function createVerification({
       principal:
         key.device_id === null ? { kind: "master" } : { kind: "device_key", device_id: key.device_id },
       expires_at: key.expires_at === null ? null : new Date(key.expires_at).toISOString(),
+      ...(key.name !== null && { name: key.name }),
     };
   }
 

@@ -25,7 +25,7 @@ const columns: readonly Column<ListedCustomer>[] = [
   { heading: "Changed", cell: ({ updated_at }) => <RelativeTime at={updated_at} /> },
 ];
 
-const textsOf = ({ email }: ListedCustomer) => [email];
+const textsOf = ({ id, email }: ListedCustomer) => [email, id];
 
 /** Customers: invited by e-mail, confirmed or not, removed. */
 export function CustomersTab() {

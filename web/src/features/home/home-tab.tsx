@@ -17,6 +17,7 @@ import { useMesh } from "../mesh/mesh-stream.ts";
 import { figuresTogether, type MeshObservation } from "../mesh/observation.ts";
 import { Course, type CourseName } from "./course.tsx";
 import { firmwareShares, silentSince } from "./fleet-facts.ts";
+import { LastChanges } from "./last-changes.tsx";
 
 /** How often the course of the day is read again, in milliseconds: a minute is added to it each minute. */
 const historyMs = 60_000;
@@ -74,6 +75,7 @@ export function HomeTab() {
         <Firmware list={list} />
         <Silent list={list} />
       </SimpleGrid>
+      <LastChanges list={list} />
       <UnknownDevices />
     </Page>
   );

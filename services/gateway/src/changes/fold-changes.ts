@@ -1,0 +1,32 @@
+import { keptChanges, type MeshChange, type MeshChanges } from "@devmesh/contracts/model/mesh-change";
+
+/** Age, in milliseconds, up to which an entry takes up further changes of the same kind. */
+const foldMs = 60_000;
+
+/**
+ * The changes with further ones, newest first, at most 50. Changes of one key by one operation are one entry while less
+ * than a minute lies between them, so that a job on 10,000 devices displaces nothing.
+ */
+export function foldChanges(changes: MeshChanges, added: readonly MeshChange[]): MeshChanges {
+  let folded = [...changes];
+  for (const change of added) {
+    const same = folded.find((other) => belongTogether(other, change));
+    if (same === undefined) folded.push(change);
+    else folded = folded.map((other) => (other === same ? combined(other, change) : other));
+  }
+  return folded.sort((one, other) => Date.parse(other.at) - Date.parse(one.at)).slice(0, keptChanges);
+}
+
+function belongTogether(one: MeshChange, other: MeshChange): boolean {
+  return (
+    one.operation === other.operation &&
+    one.by.kind === other.by.kind &&
+    one.by.id === other.by.id &&
+    Math.abs(Date.parse(one.at) - Date.parse(other.at)) < foldMs
+  );
+}
+
+function combined(one: MeshChange, other: MeshChange): MeshChange {
+  const newer = Date.parse(one.at) > Date.parse(other.at) ? one : other;
+  return { ...newer, count: one.count + other.count };
+}

@@ -1,0 +1,45 @@
+import type { MeshChange } from "@devmesh/contracts/model/mesh-change";
+import type { ChangeOperation } from "@devmesh/contracts/rest/api";
+import { countText } from "../mesh/figures.ts";
+
+const deeds: Readonly<Record<ChangeOperation, string>> = {
+  createDevice: "created device",
+  patchDevice: "changed device",
+  deleteDevice: "deleted device",
+  rotateToken: "replaced the token of device",
+  rotatePublicKey: "replaced the public key of device",
+  patchAppDevice: "changed the app state of device",
+  patchOwnDevice: "changed the shadow of device",
+  createKey: "created key",
+  deleteKey: "deleted key",
+  updateCustomer: "changed the metadata of customer",
+  deleteCustomer: "removed customer",
+  retryDeadMail: "sent again mail",
+};
+
+/** What was done, up to the id of what it was done to: "deleted device". */
+export function deedOf({ operation }: Pick<MeshChange, "operation">): string {
+  // A gateway of another release may list other operations.
+  return deeds[operation as ChangeOperation] ?? operation;
+}
+
+/** How many changes there were, the named one being the last; empty for a single one. */
+export function furtherChanges({ count }: Pick<MeshChange, "count">): string {
+  return count === 1 ? "" : `, the last of ${countText(count)} such changes`;
+}
+
+/** The key of a change in words, with the view that lists it. */
+export function authorOf({ kind, id, name }: MeshChange["by"]): {
+  readonly text: string;
+  readonly href: string;
+} {
+  switch (kind) {
+    case "master":
+    case "device_key":
+      return { text: name ?? `key ${id}`, href: `/keys?filter=${id}` };
+    case "public_key":
+      return { text: `public key of ${id}`, href: `/devices/${id}/credentials` };
+    case "customer":
+      return { text: `customer ${id}`, href: `/customers?filter=${id}` };
+  }
+}

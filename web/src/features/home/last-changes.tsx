@@ -1,0 +1,107 @@
+import type { MeshChange } from "@devmesh/contracts/model/mesh-change";
+import { Anchor, Button, Group, Stack, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { Link } from "wouter";
+import { useApi } from "../../api/api-context.tsx";
+import { queryKeys } from "../../api/query-keys.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { Failure } from "../../components/failure.tsx";
+import { RelativeTime } from "../../components/relative-time.tsx";
+import type { DeviceList } from "../devices/list/use-device-list.ts";
+import { authorOf, deedOf, furtherChanges } from "./change-words.ts";
+
+/** How often the changes are read again, in milliseconds. */
+const changesMs = 15_000;
+/** Number of changes shown at first. */
+const shownAtFirst = 8;
+
+/** Who changed what last, with links to the key and to what is still there. */
+export function LastChanges({ list: { rows, hasMore } }: { readonly list: DeviceList }) {
+  const api = useApi();
+  const [whole, setWhole] = useState(false);
+  const {
+    data: changes,
+    error,
+    refetch,
+  } = useQuery({
+    queryKey: queryKeys.meshChanges,
+    queryFn: ({ signal }) => api.call("listMeshChanges", { signal }),
+    refetchInterval: changesMs,
+    // No frame announces changes: they are read again when the page is opened.
+    staleTime: 0,
+  });
+  const named = useMemo(() => new Set(changes?.map(({ target }) => target?.id)), [changes]);
+  const existing = useMemo(
+    () => new Set(rows.filter(({ id }) => named.has(id)).map(({ id }) => id)),
+    [rows, named],
+  );
+  const columns: readonly Column<MeshChange>[] = [
+    { heading: "When", cell: ({ at }) => <RelativeTime at={at} /> },
+    {
+      heading: "Who",
+      cell: ({ by }) => {
+        const { text, href } = authorOf(by);
+        return (
+          <Anchor component={Link} href={href} size="sm" underline="always">
+            {text}
+          </Anchor>
+        );
+      },
+    },
+    {
+      heading: "What",
+      cell: (change) => (
+        <>
+          {deedOf(change)} <ChangedThing change={change} isThere={(id) => hasMore || existing.has(id)} />
+          {furtherChanges(change)}
+        </>
+      ),
+      style: { miw: "14rem" },
+    },
+  ];
+  return (
+    <Stack gap="xs">
+      <Title order={2}>Last changes</Title>
+      <Failure error={error} title="The last changes could not be read" onRetry={() => void refetch()} />
+      {changes?.length === 0 && (
+        <Text size="sm">
+          None yet. Who creates, changes or deletes devices, keys and customers is listed here.
+        </Text>
+      )}
+      {changes !== undefined && changes.length > 0 && (
+        <DataTable
+          label="Last changes"
+          minWidth={480}
+          columns={columns}
+          rows={whole ? changes : changes.slice(0, shownAtFirst)}
+          keyOf={({ at, by, operation }) => [at, by.kind, by.id, operation].join(" ")}
+        />
+      )}
+      {changes !== undefined && changes.length > shownAtFirst && !whole && (
+        <Group>
+          <Button size="xs" variant="default" onClick={() => setWhole(true)}>
+            Show all {changes.length}
+          </Button>
+        </Group>
+      )}
+    </Stack>
+  );
+}
+
+interface ChangedThingProps {
+  readonly change: MeshChange;
+  /** Whether a device of that id exists, as far as it is known. */
+  readonly isThere: (deviceId: string) => boolean;
+}
+
+/** The id of what was changed; of a device that is still there, a link to it. */
+function ChangedThing({ change: { target, operation }, isThere }: ChangedThingProps) {
+  if (target === null) return null;
+  if (target.kind !== "device" || operation === "deleteDevice" || !isThere(target.id)) return target.id;
+  return (
+    <Anchor component={Link} href={`/devices/${target.id}`} size="sm" underline="always">
+      {target.id}
+    </Anchor>
+  );
+}
