@@ -2960,6 +2960,8 @@ export interface operations {
                     RateLimit?: string;
                     /** @description With `limit`: the next page, `rel="next"`; absent on the last page. */
                     Link?: string;
+                    /** @description With `limit`: how many keys there are. */
+                    "Total-Count"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3131,6 +3133,8 @@ export interface operations {
                     RateLimit?: string;
                     /** @description With `limit`: the next page, `rel="next"`; absent on the last page. */
                     Link?: string;
+                    /** @description With `limit`: how many customers there are. */
+                    "Total-Count"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3208,6 +3212,8 @@ export interface operations {
                     RateLimit?: string;
                     /** @description With `limit`: the next page, `rel="next"`; absent on the last page. */
                     Link?: string;
+                    /** @description With `limit`: how many mails there are. */
+                    "Total-Count"?: string;
                     [name: string]: unknown;
                 };
                 content: {

@@ -31,6 +31,7 @@ const customer_not_found = { code: "not_found", when: "There is no such customer
 const cursor_invalid = { code: "invalid_argument", when: "`after` is not a cursor of this list." } as const;
 const ofDevice = z.object({ device_id: DeviceId });
 const ofCustomer = z.object({ customer_id: z.string() });
+const counted = z.object({ count: z.int().min(0) });
 const page = z.object({ after: z.string().optional(), limit: z.int().min(1).optional() });
 
 /**
@@ -63,6 +64,9 @@ export const keys = defineContract({
     },
     /** Master and device keys, oldest first, nothing else. */
     listKeys: { ...idempotent, in: page, out: pageOf(ApiKey), errors: { cursor_invalid } },
+    /** How many keys and customers the lists have, all pages together. */
+    countKeys: { ...idempotent, in: z.object({}), out: counted },
+    countCustomers: { ...idempotent, in: z.object({}), out: counted },
     createKey: {
       ...notIdempotent,
       in: NewApiKey,

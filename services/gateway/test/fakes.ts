@@ -89,6 +89,7 @@ function firstImplementations() {
       return context.fail("key_invalid");
     },
     listKeys: async () => ({ next: null, items: [] }),
+    countKeys: async () => ({ count: 0 }),
     createKey: async ({ name = null, device_id = null, expires_at = null }) => ({
       id: "k1",
       key: "mk_00000000000000000000000000000009",
@@ -112,6 +113,7 @@ function firstImplementations() {
       const { token: _, ...listed } = customer;
       return { next: null, items: [listed] };
     },
+    countCustomers: async () => ({ count: 1 }),
     deleteCustomer: async () => ({}),
   });
   const deviceImplementation: Fake<typeof devices> = fakeContract(devices, {

@@ -13,6 +13,9 @@ beforeAll(async () => {
 afterEach(() => mesh.fakes.reset());
 afterAll(async () => mesh[Symbol.asyncDispose]());
 
+/** Answers how many items a list has. */
+type Count = () => Promise<number>;
+
 interface Asked {
   readonly limit?: number | null | undefined;
   readonly after?: string | undefined;
@@ -179,18 +182,27 @@ describe("the list of devices", () => {
 });
 
 describe.each([
-  ["keys", "/api/v2/keys", (page: unknown) => Object.assign(mesh.fakes.keys, { listKeys: page })],
+  [
+    "keys",
+    "/api/v2/keys",
+    (page: unknown) => Object.assign(mesh.fakes.keys, { listKeys: page }),
+    (count: Count) => Object.assign(mesh.fakes.keys, { countKeys: async () => ({ count: await count() }) }),
+  ],
   [
     "customers",
     "/api/v2/customers",
     (page: unknown) => Object.assign(mesh.fakes.keys, { listCustomers: page }),
+    (count: Count) =>
+      Object.assign(mesh.fakes.keys, { countCustomers: async () => ({ count: await count() }) }),
   ],
   [
     "dead mail",
     "/api/v2/mail/dead",
     (page: unknown) => Object.assign(mesh.fakes.mailer, { listDeadMail: page }),
+    (count: Count) =>
+      Object.assign(mesh.fakes.mailer, { readQueue: async () => ({ waiting: 0, dead: await count() }) }),
   ],
-] as const)("the list of %s", (_, path, serve) => {
+] as const)("the list of %s", (_, path, serve, serveCount) => {
   const itemOf = (at: number) => ({
     ...{ id: String(at), kind: "invitation", customer_id: "ann", attempts: 1, last_error: "", meta: {} },
     ...{ key: null, access: "full", device_id: null, name: null, email: "ann@example.com" },
@@ -221,6 +233,21 @@ describe.each([
       next = /<(.*)>; rel="next"/.exec(link ?? "")?.[1];
     }
     expect(pages).toEqual([["0", "1"], ["2", "3"], ["4"]]);
+  });
+
+  test("with a limit says how many there are, unless they cannot be counted", async () => {
+    serve(listOf(5, 2, itemOf).page);
+    serveCount(async () => 5);
+    const totalOf = async (query: string) => (await mesh.fetch(`${path}${query}`)).headers.get("total-count");
+    expect([await totalOf("?limit=2"), await totalOf("?limit=2&after=2"), await totalOf("")]).toEqual([
+      "5",
+      "5",
+      null,
+    ]);
+    serveCount(async () => {
+      throw new Error("an earlier release has no such method");
+    });
+    expect(await totalOf("?limit=2")).toBeNull();
   });
 });
 

@@ -82,6 +82,7 @@ describe("API keys", () => {
     for (let at = 0; at < 5; at++) made.push(await service.call("createKey", { name: String(at) }));
     const all = await service.call("listKeys", {});
     expect(all).toEqual({ next: null, items: [first, ...made] });
+    expect(await service.call("countKeys", {})).toEqual({ count: 6 });
     const page = await service.call("listKeys", { limit: 4 });
     expect(page.items).toEqual(all.items.slice(0, 4));
     expect(await service.call("listKeys", { limit: 4, after: page.next ?? "" })).toEqual({

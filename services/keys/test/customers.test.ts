@@ -328,6 +328,7 @@ describe("a customer", () => {
     expect([...first.items, ...second.items].map(({ id }) => id)).toEqual(ids);
     expect(second.next).toBeNull();
     expect(JSON.stringify(first)).not.toContain("ck_");
+    expect(await service.call("countCustomers", {})).toEqual({ count: 3 });
   });
 
   test("with large metas is listed in pages that fit a reply", async () => {

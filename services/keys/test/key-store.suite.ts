@@ -100,6 +100,12 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
         expect(await ids(keys[1]?.id ?? "", 10)).toEqual([keys[2]?.id]);
       });
 
+      test("are counted", async () => {
+        expect(await store.apiKeys.count(signal)).toBe(0);
+        for (const key of [apiKey(), apiKey()]) await store.apiKeys.insert(key, signal);
+        expect(await store.apiKeys.count(signal)).toBe(2);
+      });
+
       test("leave one valid master key over, however many are deleted at once", async () => {
         const keys = Array.from({ length: 8 }, () => apiKey());
         for (const key of keys) await store.apiKeys.insert(key, signal);
@@ -308,6 +314,15 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
         const changed = await store.customers.replaceMeta(one.id, '{"a":1}', now + 3, signal);
         expect(changed).toMatchObject({ meta: '{"a":1}', updated_at: now + 3, created_at: now });
         expect(await store.customers.replaceMeta("nobody", "{}", now, signal)).toBeNull();
+      });
+
+      test("are counted but for those that are unconfirmed for too long", async () => {
+        expect(await store.customers.count(now, signal)).toBe(0);
+        const confirmed = customer({ confirmed_at: now });
+        for (const one of [confirmed, customer(), customer({ invited_at: now + 1 })])
+          await store.customers.insert(one, signal);
+        expect(await store.customers.count(now, signal)).toBe(2);
+        expect(await store.customers.count(now - 1, signal)).toBe(3);
       });
 
       test("go when unconfirmed for too long, and only then", async () => {

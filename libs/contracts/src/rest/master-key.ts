@@ -22,7 +22,7 @@ import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
 import { checkShadowOf } from "../model/shadow-structure.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
-import { defineRoutes, get, paging, post, QueryBoolean, remove } from "./route.ts";
+import { countedPaging, defineRoutes, get, paging, post, QueryBoolean, remove } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
 
 const tagged = (tag: string) => ({ tag, auth: ["master"] }) as const;
@@ -180,8 +180,8 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     ...tagged("Keys"),
     summary: "List master and device keys, oldest first",
     query: z.object(paging.query),
-    answers: { 200: { description: "The keys.", json: z.array(ApiKey), headers: paging.headers } },
-    calls: [{ contract: keys, methods: ["listKeys"] }],
+    answers: { 200: { description: "The keys.", json: z.array(ApiKey), headers: countedPaging("keys") } },
+    calls: [{ contract: keys, methods: ["listKeys", "countKeys"] }],
   },
   createKey: {
     ...post("/keys", "key"),
@@ -211,10 +211,10 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
       200: {
         description: "The customers, without their tokens.",
         json: z.array(ListedCustomer),
-        headers: paging.headers,
+        headers: countedPaging("customers"),
       },
     },
-    calls: [{ contract: keys, methods: ["listCustomers"] }],
+    calls: [{ contract: keys, methods: ["listCustomers", "countCustomers"] }],
   },
   deleteCustomer: {
     ...remove("/customers/:id", "customer"),
@@ -230,8 +230,8 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     ...tagged("Mail"),
     summary: "List mail that was given up, oldest first",
     query: z.object(paging.query),
-    answers: { 200: { description: "The mail.", json: z.array(DeadMail), headers: paging.headers } },
-    calls: [{ contract: mailer, methods: ["listDeadMail"] }],
+    answers: { 200: { description: "The mail.", json: z.array(DeadMail), headers: countedPaging("mails") } },
+    calls: [{ contract: mailer, methods: ["listDeadMail", "readQueue"] }],
   },
   retryDeadMail: {
     ...post("/mail/dead/:id/retry", "mail"),

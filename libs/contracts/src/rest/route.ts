@@ -116,6 +116,10 @@ export const paging = {
   headers: { Link: 'With `limit`: the next page, `rel="next"`; absent on the last page.' },
 } as const;
 
+/** Headers of a list in pages that also says how many items there are. */
+export const countedPaging = (items: string) =>
+  ({ ...paging.headers, "Total-Count": `With \`limit\`: how many ${items} there are.` }) as const;
+
 /** `true` or `false` in a query string. */
 export const QueryBoolean = z
   .string()

@@ -24,21 +24,16 @@ export function masterKeyHandlers(
   return {
     readMqttAddress: async () => json(mqttAddress),
 
-    async listDevices({ query, call, within }) {
-      const { limit, order, online, filter } = query;
+    listDevices({ query, call, within }) {
+      const { order, online, filter } = query;
       const selection = { ...(online !== undefined && { online }), ...(filter !== undefined && { filter }) };
-      const isCounted = limit !== undefined && Object.keys(selection).length === 0;
       const ordered = { ...selection, ...(order !== undefined && { order }) };
-      const [list, total] = await Promise.all([
-        answerList(
-          (page, call) => devices.bytes.listDevices({ ...ordered, ...page }, call),
-          masterKey.listDevices.path,
-          { query, within },
-        ),
-        isCounted ? devices.countDevices({}, call).catch(() => undefined) : undefined,
-      ]);
-      if (total === undefined) return list;
-      return { ...list, headers: { ...list.headers, "Total-Count": String(total.count) } };
+      return answerList(
+        (page, call) => devices.bytes.listDevices({ ...ordered, ...page }, call),
+        masterKey.listDevices.path,
+        { query, within },
+        Object.keys(selection).length === 0 ? async () => (await devices.countDevices({}, call)).count : null,
+      );
     },
 
     async createDevice({ body, call }) {
@@ -95,7 +90,13 @@ export function masterKeyHandlers(
         within,
       ),
 
-    listKeys: (request) => answerList(keys.bytes.listKeys, masterKey.listKeys.path, request),
+    listKeys: (request) =>
+      answerList(
+        keys.bytes.listKeys,
+        masterKey.listKeys.path,
+        request,
+        async () => (await keys.countKeys({}, request.call)).count,
+      ),
 
     async createKey({ body, call }) {
       const bytes = await keys.bytes.createKey(body ?? {}, call);
@@ -107,14 +108,26 @@ export function masterKeyHandlers(
       return noContent;
     },
 
-    listCustomers: (request) => answerList(keys.bytes.listCustomers, masterKey.listCustomers.path, request),
+    listCustomers: (request) =>
+      answerList(
+        keys.bytes.listCustomers,
+        masterKey.listCustomers.path,
+        request,
+        async () => (await keys.countCustomers({}, request.call)).count,
+      ),
 
     async deleteCustomer({ params, call }) {
       await keys.bytes.deleteCustomer({ customer_id: params.id }, call);
       return noContent;
     },
 
-    listDeadMail: (request) => answerList(mailer.bytes.listDeadMail, masterKey.listDeadMail.path, request),
+    listDeadMail: (request) =>
+      answerList(
+        mailer.bytes.listDeadMail,
+        masterKey.listDeadMail.path,
+        request,
+        async () => (await mailer.readQueue({}, request.call)).dead,
+      ),
 
     async retryDeadMail({ params, call }) {
       await mailer.bytes.retryDeadMail({ id: params.id }, call);
@@ -134,13 +147,23 @@ interface ListRequest {
   readonly within: Within;
 }
 
-/** A list whole, or with `limit` a page of it that leads on. */
-function answerList(
+/**
+ * A list whole, or with `limit` a page of it that leads on, with the total if `count` is given. Where nobody can count,
+ * such as an earlier release of the owner, the total is absent.
+ */
+async function answerList(
   fetch: (page: PageRequest, call: CallContext) => Promise<Uint8Array>,
   path: string,
   { query, within }: ListRequest,
+  count: (() => Promise<number>) | null,
 ): Promise<Reply> {
   const { limit, after } = query;
   const pages = pagesOf((page) => within(pageMs, (call) => fetch(page, call)), limit, after);
-  return limit === undefined ? jsonArray(pages) : linkedArray(pages, { path, query });
+  if (limit === undefined) return jsonArray(pages);
+  const [list, total] = await Promise.all([
+    linkedArray(pages, { path, query }),
+    count?.().catch(() => undefined),
+  ]);
+  if (total === undefined) return list;
+  return { ...list, headers: { ...list.headers, "Total-Count": String(total) } };
 }

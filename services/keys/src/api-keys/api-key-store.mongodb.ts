@@ -121,6 +121,7 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
       );
       return found.map(apiKeyOf);
     },
+    count: (signal) => run(signal, () => keys.estimatedDocumentCount()),
     async delete(id, now, signal) {
       for (;;) {
         const key = await run(signal, () => keys.findOne({ _id: id }, { signal }));

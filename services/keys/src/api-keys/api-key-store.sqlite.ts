@@ -11,6 +11,7 @@ export function createSqliteApiKeyStore(db: DatabaseSync): ApiKeyStore {
   const findByDigest = db.prepare("SELECT * FROM api_key WHERE digest = ?");
   const findById = db.prepare("SELECT * FROM api_key WHERE id = ?");
   const list = db.prepare("SELECT * FROM api_key WHERE id > ? ORDER BY id LIMIT ?");
+  const count = db.prepare("SELECT count(*) AS keys FROM api_key");
   const validMasters = db.prepare(`
     SELECT * FROM api_key WHERE device_id IS NULL AND (expires_at IS NULL OR expires_at > ?) ORDER BY id LIMIT ?`);
   const deleteById = db.prepare("DELETE FROM api_key WHERE id = ?");
@@ -32,6 +33,7 @@ export function createSqliteApiKeyStore(db: DatabaseSync): ApiKeyStore {
     }),
     findByDigest: unlessAborted((digest) => apiKeyOf(findByDigest.get(digest))),
     list: unlessAborted((after, limit) => list.all(after ?? "", limit).flatMap((row) => apiKeyOf(row) ?? [])),
+    count: unlessAborted(() => Number(count.get()?.keys)),
     delete: unlessAborted((id, now) =>
       inTransaction(db, () => {
         const key = apiKeyOf(findById.get(id));

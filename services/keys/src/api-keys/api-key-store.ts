@@ -29,6 +29,7 @@ export interface ApiKeyStore {
   findByDigest(digest: Uint8Array, signal: AbortSignal): Promise<StoredApiKey | null>;
   /** Keys in ascending order of id, after the id `after`, at most `limit`. */
   list(after: string | null, limit: number, signal: AbortSignal): Promise<StoredApiKey[]>;
+  count(signal: AbortSignal): Promise<number>;
   /** Deletes a key, but never the last master key that is valid at `now`, however many calls there are at a time. */
   delete(id: string, now: number, signal: AbortSignal): Promise<"deleted" | "not_found" | "last_master_key">;
   /** Ids of all keys of a device, of any epoch. */

@@ -13,7 +13,7 @@ const pageLimit = 500;
 /** Lists, creates and deletes master and device keys (api.md, Keys). */
 export function createApiKeys(
   options: KeysOptions,
-): Pick<Implementation<typeof keys>, "listKeys" | "createKey" | "deleteKey"> {
+): Pick<Implementation<typeof keys>, "listKeys" | "countKeys" | "createKey" | "deleteKey"> {
   const { store, encryption, clock, events, uses, revealInLists } = options;
 
   return {
@@ -26,6 +26,8 @@ export function createApiKeys(
       );
       return cutPage(shown, { limit: wanted, cursorOf: ({ id }) => id });
     },
+
+    countKeys: async (_input, { signal }) => ({ count: await store.apiKeys.count(signal) }),
 
     async createKey({ access, device_id, name = null, expires_at = null }, context) {
       if (

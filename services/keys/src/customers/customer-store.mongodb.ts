@@ -69,6 +69,13 @@ export function createMongoCustomerStore({ db, run }: MongoStore): CustomerStore
       );
       return found.flatMap((document) => customerOf(document) ?? []);
     },
+    async count(until, signal) {
+      const [all, over] = await Promise.all([
+        run(signal, () => customers.estimatedDocumentCount()),
+        run(signal, () => customers.countDocuments(customerQueries.unconfirmed(until), { signal })),
+      ]);
+      return all - over;
+    },
     async delete(id, signal) {
       const { deletedCount } = await run(signal, () => customers.deleteOne({ _id: id }));
       return deletedCount === 1;

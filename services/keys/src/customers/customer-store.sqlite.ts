@@ -19,6 +19,8 @@ export function createSqliteCustomerStore(db: DatabaseSync): CustomerStore {
   const list = db.prepare("SELECT * FROM customer WHERE id > ? ORDER BY id LIMIT ?");
   const deleteById = db.prepare("DELETE FROM customer WHERE id = ?");
   const unconfirmed = "confirmed_at IS NULL AND invited_at <= ?";
+  const count = db.prepare(`SELECT (SELECT count(*) FROM customer)
+    - (SELECT count(*) FROM customer WHERE ${unconfirmed}) AS customers`);
   const deleteUnconfirmed = db.prepare(
     `DELETE FROM customer WHERE id = (SELECT id FROM customer WHERE ${unconfirmed} LIMIT 1) RETURNING id`,
   );
@@ -37,6 +39,7 @@ export function createSqliteCustomerStore(db: DatabaseSync): CustomerStore {
     list: unlessAborted((after, limit) =>
       list.all(after ?? "", limit).flatMap((row) => customerOf(row) ?? []),
     ),
+    count: unlessAborted((until) => Number(count.get(until)?.customers)),
     delete: unlessAborted((id) => deleteById.run(id).changes === 1),
     deleteUnconfirmed: unlessAborted((until) => idOf(deleteUnconfirmed.get(until))),
     deleteUnconfirmedOf: unlessAborted((email, until) => idOf(deleteUnconfirmedOf.get(email, until))),

@@ -32,6 +32,8 @@ export interface CustomerStore {
   replaceMeta(id: string, meta: string, at: number, signal: AbortSignal): Promise<StoredCustomer | null>;
   /** Customers in ascending order of id, after the id `after`, at most `limit`. */
   list(after: string | null, limit: number, signal: AbortSignal): Promise<StoredCustomer[]>;
+  /** Number of customers, without those that never confirmed and were last invited at `invitedUntil` or before. */
+  count(invitedUntil: number, signal: AbortSignal): Promise<number>;
   delete(id: string, signal: AbortSignal): Promise<boolean>;
   /** Deletes one customer that never confirmed and was last invited at `invitedUntil` or before; returns its id. */
   deleteUnconfirmed(invitedUntil: number, signal: AbortSignal): Promise<string | null>;

@@ -30,6 +30,7 @@ export function createCustomers(
   | "readCustomer"
   | "updateCustomer"
   | "listCustomers"
+  | "countCustomers"
   | "deleteCustomer"
 > {
   const { store, encryption, clock, newId, mail, takeMailSlot, events } = options;
@@ -107,6 +108,10 @@ export function createCustomers(
         items: page.items.filter((customer) => !isInvitationOver(customer, at)).map(describeWithoutToken),
       };
     },
+
+    countCustomers: async (_input, { signal }) => ({
+      count: await store.customers.count(now() - invitationMs, signal),
+    }),
 
     async deleteCustomer({ customer_id }, context) {
       if (!(await store.customers.delete(customer_id, context.signal)))
