@@ -36,6 +36,8 @@ const MESH_MS = 5 * 60_000;
 
 /** Most that an image adds to its base, in bytes. */
 const MAX_IMAGE_BYTES = 60_000_000;
+/** The same for the single image, with nats-server. */
+const MAX_SINGLE_IMAGE_BYTES = 100_000_000;
 
 /** Longest from the start of a container to its service being ready, in milliseconds, on a busy machine. */
 const MAX_START_MS = 120_000;
@@ -48,8 +50,10 @@ beforeAll(async () => {
   // Containers run as other users.
   await chmod(folder.path, 0o755);
   dockerfile = await readFile(join(repository, "Dockerfile"), "utf8");
-  if (found !== null && builtOn === undefined)
+  if (found !== null && builtOn === undefined) {
     await compose(["--file", "compose.yaml", "build"], await secretVariables());
+    await run("build", "--file", "Dockerfile.single", "--tag", "devmesh", ".");
+  }
 }, BUILD_MS);
 
 afterAll(async () => {
@@ -72,16 +76,24 @@ test("the Dockerfile takes the turbo that is developed with, and a base that is 
   expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:24\.\d+\.\d+-[a-z]+-slim@sha256:[0-9a-f]{64}$/m);
 });
 
+test("the single image has the base of the others, and the nats-server of compose.yaml", async () => {
+  const single = await readFile(join(repository, "Dockerfile.single"), "utf8");
+  expect(single).toContain(/^ARG NODE_IMAGE=.*$/m.exec(dockerfile)?.[0]);
+  const [, nats] = /^ARG NATS_IMAGE=(.*)$/m.exec(single) ?? [];
+  expect(await readFile(join(repository, "compose.yaml"), "utf8")).toContain(`image: ${nats}\n`);
+});
+
+/** What an image adds to the base; printed, too. */
+async function bytesOverBase(image: string): Promise<number> {
+  const [, pinned = ""] = /^ARG NODE_IMAGE=(.*)$/m.exec(dockerfile) ?? [];
+  const base = builtOn ?? pinned;
+  await run("image", "inspect", base).catch(() => run("pull", base));
+  const bytes = (await inspect(image)).Size - (await inspect(base)).Size;
+  process.stdout.write(`${image}: ${(bytes / 1e6).toFixed(1)} MB over its base\n`);
+  return bytes;
+}
+
 withContainers("the image of", () => {
-  let baseBytes: number;
-
-  beforeAll(async () => {
-    const [, pinned = ""] = /^ARG NODE_IMAGE=(.*)$/m.exec(dockerfile) ?? [];
-    const base = builtOn ?? pinned;
-    await run("image", "inspect", base).catch(() => run("pull", base));
-    baseBytes = (await inspect(base)).Size;
-  }, MESH_MS);
-
   describe.each(services)("%s", (service) => {
     /** Below `/app`. */
     let files: readonly string[];
@@ -135,18 +147,113 @@ withContainers("the image of", () => {
     });
 
     test("runs as a user by number, and adds little to its base", async () => {
-      const { Size, Config } = await inspect(`devmesh-${service}`);
+      const { Config } = await inspect(`devmesh-${service}`);
       expect(Config.User).toMatch(/^[1-9]\d+:[1-9]\d+$/);
       expect(Config.WorkingDir).toBe("/app");
       expect(Config.Env).toContain(`SERVICE=${service}`);
       expect(Config.Labels["org.opencontainers.image.title"]).toBe(`devmesh-${service}`);
-      process.stdout.write(
-        `image of ${service}: ${((Size - baseBytes) / 1e6).toFixed(1)} MB over its base\n`,
-      );
-      expect(Size - baseBytes).toBeLessThan(MAX_IMAGE_BYTES);
+      expect(await bytesOverBase(`devmesh-${service}`)).toBeLessThan(MAX_IMAGE_BYTES);
     });
   });
 });
+
+withContainers("the single image", () => {
+  const name = `devmesh-single-${process.pid}`;
+  const confined = ["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"];
+  /** Of `docker stop` without options. */
+  const graceSeconds = "10";
+  const log = () => run("logs", name);
+  const readyCount = async () => (await log()).match(/^ready /gm)?.length ?? 0;
+
+  afterAll(async () => {
+    await run("rm", "--force", name).catch(() => undefined);
+    await run("volume", "rm", "--force", name);
+  });
+
+  test(
+    "runs a whole mesh, whose key is in no log, keeps all over a restart, and stops with 0 in time",
+    async () => {
+      const [http, mqtt] = [await freePort(), await freePort()];
+      const published = [`${http}:8080`, `${mqtt}:1883`].flatMap((ports) => ["--publish", ports]);
+      await run(
+        "run",
+        "--detach",
+        "--name",
+        name,
+        ...confined,
+        ...published,
+        "--volume",
+        `${name}:/data`,
+        "devmesh",
+      );
+      await eventually(async () => (await readyCount()) === 1, { withinMs: MESH_MS, everyMs: 200 });
+      await eventually(() => isHealthy(name), { withinMs: MESH_MS, everyMs: 500 });
+      expect(await run("exec", name, "cat", "/proc/1/status")).toMatch(/^Uid:\t10001\t10001/m);
+      const masterKey = await run("exec", name, "cat", "/data/master-key");
+      const id = await run("exec", name, "hostname");
+      expect(await log()).toContain(`DEVMESH_KEY=$(docker exec ${id} cat /data/master-key)`);
+      expect(await log()).not.toContain(masterKey);
+
+      const ask = httpClient(`http://127.0.0.1:${http}`, masterKey);
+      expect((await ask("/")).text).toMatch(/<script type="module"[^>]* src="\/assets\//);
+      expect((await ask("/docs/swagger-ui.css")).status).toBe(200);
+      const { token } = (await ask("/api/v2/devices", { body: { id: "pump-1" } })).json;
+      const login = { url: `mqtt://127.0.0.1:${mqtt}`, id: "pump-1", token };
+      const answers = async (value: number) => {
+        await using device = await connectMqttDevice(login);
+        await device.answerRpc(({ params }) => ({ result: params }));
+        expect((await ask("/api/v2/devices/pump-1/rpc/Echo", { body: { value } })).json).toEqual({ value });
+        await device.publish("db/pump-1/value", String(value), 1);
+        await eventually(async () => {
+          const { json } = await ask("/api/v2/data?filter=db/pump-1/&skip=-1");
+          expect(json).toMatchObject([{ message: String(value) }]);
+          return true;
+        });
+      };
+      await answers(1);
+
+      await run("restart", "--time", graceSeconds, name);
+      await eventually(async () => (await readyCount()) === 2, { withinMs: MESH_MS, everyMs: 200 });
+      expect(await run("exec", name, "cat", "/data/master-key")).toBe(masterKey);
+      await answers(2);
+      expect((await ask("/api/v2/data?filter=db/pump-1/")).json).toMatchObject([
+        { message: "1" },
+        { message: "2" },
+      ]);
+
+      await run("stop", "--time", graceSeconds, name);
+      expect({ code: await exitCode(name), log: await log() }).toEqual({
+        code: "0",
+        log: expect.not.stringMatching(/started again/),
+      });
+    },
+    2 * MESH_MS,
+  );
+
+  test("without the right to write its data says so, and who needs it", async () => {
+    const place = join(folder.path, "of-root");
+    await mkdir(place, { mode: 0o755 });
+    const failed = run("run", "--rm", "--volume", `${place}:/data`, "devmesh");
+    await expect(failed).rejects.toThrow(
+      /folder \/data cannot be written \(EACCES\); let it belong to user 10001/,
+    );
+  });
+
+  test("adds little to its base, and holds neither tests nor what builds it", async () => {
+    const files = (
+      await run("run", "--rm", "--entrypoint", "find", "devmesh", "/app", "-type", "f", "-printf", "%P\\n")
+    ).split("\n");
+    expect(files).toContain("web/dist/index.html");
+    const own = files.filter((path) => !path.startsWith("node_modules/"));
+    expect(own.filter((path) => /(^|\/)test(ing)?\/|\.test\.ts$/.test(path))).toEqual([]);
+    expect(files.filter((path) => /^node_modules\/(rolldown|vite|react|jest)\//.test(path))).toEqual([]);
+    expect(await bytesOverBase("devmesh")).toBeLessThan(MAX_SINGLE_IMAGE_BYTES);
+  });
+});
+
+async function exitCode(container: string): Promise<string> {
+  return await run("inspect", "--format", "{{.State.ExitCode}}", container);
+}
 
 const Lock = z.object({
   packages: z.record(z.string(), z.object({ dependencies: z.record(z.string(), z.string()).default({}) })),
@@ -231,7 +338,7 @@ withContainers("the mesh of compose.yaml with compose.tls.yaml", () => {
       await run("stop", "--time", "60", ...services.map((service) => mesh.containers.get(service) ?? ""));
       await run("stop", "--time", "60", ...servers.map(([, container]) => container));
       for (const [service, container] of mesh.containers) {
-        const code = await run("inspect", "--format", "{{.State.ExitCode}}", container);
+        const code = await exitCode(container);
         expect({ service, code, log: code === "0" ? "" : await run("logs", container) }).toEqual({
           service,
           code: "0",

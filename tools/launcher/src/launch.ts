@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { hostname } from "node:os";
+import { join, resolve } from "node:path";
 import { inspect } from "node:util";
 import { buildDashboard } from "./build/dashboard-build.ts";
 import { bundleServices } from "./build/service-bundles.ts";
@@ -15,6 +16,8 @@ import { stopRequest } from "./process/stop-request.ts";
 import { welcome } from "./welcome.ts";
 
 const terminal: Terminal = console;
+/** Where Dockerfile.single puts the bundles of the services. */
+const bundlesInImage = join(repository, "dist", "image");
 // The mesh stays when nobody reads its output any more.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
@@ -31,11 +34,7 @@ async function launch(options: LauncherOptions): Promise<void> {
   try {
     const settings = meshSettings(process.env);
     const firstStart = (await masterKeyOf(settings)) === null;
-    const build = { repository, children, terminal };
-    const [bundles] = await Promise.all([
-      bundleServices(build, stop.signal),
-      options.without.has("gateway") ? undefined : buildDashboard(build, stop.signal),
-    ]);
+    const bundles = options.container ? bundlesInImage : await build(options, children, stop.signal);
     // Files of the mesh are private to their owner, and its parts inherit this; the dashboard's are not.
     process.umask(0o077);
     mesh = await startMesh(
@@ -44,7 +43,18 @@ async function launch(options: LauncherOptions): Promise<void> {
     );
     const masterKey = await masterKeyOf(settings);
     if (options.demo && masterKey) demo = await demonstrate(children, settings);
-    terminal.log(welcome({ mesh, masterKey, firstStart, demo: demo !== null }));
+    terminal.log(
+      welcome({
+        url: options.container ? settings.publicUrl : mesh.url,
+        mqttUrl: mesh.mqttUrl,
+        folder: mesh.folder,
+        masterKey,
+        // A log of a container is kept and read by others.
+        showsKey: firstStart && (!options.container || process.stdout.isTTY),
+        demo: demo !== null,
+        container: options.container ? hostname() : null,
+      }),
+    );
     terminal.log(`ready ${mesh.url}`);
     await stop.requested;
     terminal.log("Stopping.");
@@ -57,6 +67,20 @@ async function launch(options: LauncherOptions): Promise<void> {
     await demo?.stop();
     await mesh?.stop();
   }
+}
+
+/** Builds what is missing, and returns the folder of the services' bundles. */
+async function build(
+  { without }: LauncherOptions,
+  children: ChildRegistry,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const options = { repository, children, terminal };
+  const [bundles] = await Promise.all([
+    bundleServices(options, signal),
+    without.has("gateway") ? undefined : buildDashboard(options, signal),
+  ]);
+  return bundles;
 }
 
 async function masterKeyOf({ dataDir }: MeshSettings): Promise<string | null> {

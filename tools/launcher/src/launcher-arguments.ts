@@ -6,6 +6,8 @@ import { helpOption, WrongUsage } from "./process/command.ts";
 export interface LauncherOptions {
   readonly demo: boolean;
   readonly without: ReadonlySet<ServiceName>;
+  /** In the single image (Dockerfile.single): all is built, and the output is a log. */
+  readonly container: boolean;
 }
 
 /** What `npm start -- --help` says. */
@@ -29,6 +31,7 @@ export function launcherArguments(args: string[]): LauncherOptions | "help" {
     options: {
       demo: { type: "boolean", default: false },
       without: { type: "string", multiple: true, default: [] },
+      container: { type: "boolean", default: false },
       ...helpOption,
     },
   });
@@ -40,7 +43,7 @@ export function launcherArguments(args: string[]): LauncherOptions | "help" {
   }
   const missed = demoNeeds.find((service) => values.demo && without.has(service));
   if (missed) throw new WrongUsage(`--demo needs ${missed}: its devices connect during the start.`);
-  return { demo: values.demo, without };
+  return { demo: values.demo, without, container: values.container };
 }
 
 /** Whether a service of the mesh has this name. */

@@ -1,36 +1,44 @@
 import { relative } from "node:path";
 import { release } from "@devmesh/contracts/release";
-import type { Mesh } from "./mesh/mesh.ts";
+import type { DataFolder } from "./mesh/data-folder.ts";
 
 /** What the welcome depends on. */
 export interface WelcomeOptions {
-  readonly mesh: Mesh;
+  /** Of the gateway, without a trailing slash. */
+  readonly url: string;
+  readonly mqttUrl: string;
+  readonly folder: DataFolder;
   /** Null when no keys service has made one. */
   readonly masterKey: string | null;
-  /** The key itself is shown at the first start only; later its file is named. */
-  readonly firstStart: boolean;
+  /** Shows the key itself; otherwise its file is named. */
+  readonly showsKey: boolean;
   readonly demo: boolean;
+  /** The container that the mesh runs in, as `docker exec` names it; null outside. */
+  readonly container: string | null;
 }
 
 /** Addresses, the master key, and lines to try. */
-export function welcome({ mesh, masterKey, firstStart, demo }: WelcomeOptions): string {
-  const keyFile = shellWord(shortPath(mesh.folder.masterKey));
-  const api = `${mesh.url}/api/v2`;
+export function welcome(options: WelcomeOptions): string {
+  const { url, mqttUrl, folder, masterKey, showsKey, demo, container } = options;
+  const keyFile = shellWord(shortPath(folder.masterKey));
+  const inContainer = container === null ? "" : `docker exec ${container} `;
+  const logs = container === null ? "npm run logs" : `${inContainer}node tools/launcher/src/logs.ts`;
+  const api = `${url}/api/v2`;
   const bearer = '-H "Authorization: Bearer $DEVMESH_KEY"';
   const device = demo ? "demo-lamp" : "pump-1";
   const lines = [
     "",
     `Devmesh     ${release}`,
-    `Dashboard   ${mesh.url}/`,
-    `REST API    ${api}  (reference: ${mesh.url}/docs)`,
-    `MQTT        ${mesh.mqttUrl}`,
+    `Dashboard   ${url}/`,
+    `REST API    ${api}  (reference: ${url}/docs)`,
+    `MQTT        ${mqttUrl}`,
     ...(masterKey
-      ? [`Master key  ${firstStart ? `${masterKey}  (kept in ${keyFile})` : `in ${keyFile}`}`]
+      ? [`Master key  ${showsKey ? `${masterKey}  (kept in ${keyFile})` : `in ${keyFile}`}`]
       : []),
-    `Logs        ${shortPath(mesh.folder.path)}/logs  (npm run logs)`,
+    `Logs        ${shortPath(folder.path)}/logs  (${logs})`,
     "",
     "Try it in another terminal:",
-    `  export DEVMESH_KEY=$(cat ${keyFile})`,
+    `  export DEVMESH_KEY=$(${inContainer}cat ${keyFile})`,
     ...(demo
       ? []
       : [`  curl -s ${bearer} -H 'Content-Type: application/json' -d '{"id":"${device}"}' ${api}/devices`]),

@@ -3,7 +3,7 @@ import { launcherArguments } from "../src/launcher-arguments.ts";
 
 describe("the launcher's command line", () => {
   test("asks for a plain start, a demonstration, or a mesh without some services", () => {
-    expect(launcherArguments([])).toEqual({ demo: false, without: new Set() });
+    expect(launcherArguments([])).toEqual({ demo: false, without: new Set(), container: false });
     expect(launcherArguments(["--demo"])).toMatchObject({ demo: true });
     expect(launcherArguments(["--without", "data", "--without=mailer"])).toMatchObject({
       without: new Set(["data", "mailer"]),

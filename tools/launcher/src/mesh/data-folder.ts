@@ -44,8 +44,9 @@ export async function prepareDataFolder(folder: DataFolder): Promise<void> {
 }
 
 function notWritable(folder: DataFolder, why: string | undefined, cause: unknown): StartFailure {
+  const owner = why === "EACCES" ? `let it belong to user ${process.getuid?.()}, or ` : "";
   return new StartFailure(
-    `The data folder ${folder.path} cannot be written (${why}); set DATA_DIR to one that can.`,
+    `The data folder ${folder.path} cannot be written (${why}); ${owner}set DATA_DIR to one that can.`,
     { cause },
   );
 }

@@ -7,7 +7,7 @@ const run = promisify(execFile);
 
 /** The command line of a process, its arguments separated by blanks; null when there is no such process. */
 export async function commandLineOf(pid: number): Promise<string | null> {
-  if (!Number.isSafeInteger(pid) || pid <= 1) return null;
+  if (!Number.isSafeInteger(pid) || pid < 1) return null;
   try {
     if (process.platform === "linux") {
       return (await readFile(`/proc/${pid}/cmdline`, "utf8")).replaceAll("\0", " ").trim() || null;
