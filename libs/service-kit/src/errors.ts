@@ -158,6 +158,26 @@ function declarationOf(
   return Object.hasOwn(kitErrors, reason) ? kitErrors[reason as KitReason] : undefined;
 }
 
+const typesInWords: Readonly<Record<string, string>> = {
+  string: "a string",
+  number: "a number",
+  int: "an integer",
+  boolean: "true or false",
+  array: "an array",
+  object: "an object",
+  record: "an object",
+};
+
+// zod's own words for these are about JavaScript: "expected string, received undefined".
+z.config({
+  customError: ({ code, input, expected }) => {
+    if (code !== "invalid_type") return undefined;
+    if (input === undefined) return "is required";
+    const type = typesInWords[String(expected)];
+    return type === undefined ? undefined : `must be ${type}`;
+  },
+});
+
 /** The violations a schema found, as JSON pointers; bounded as a {@link ViolationList} is. */
 export function violationsOf(error: z.ZodError): Violation[] {
   const violations = new ViolationList();

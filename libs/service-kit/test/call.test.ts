@@ -70,6 +70,14 @@ describe("a call", () => {
     expect(details[0]).toEqual({ pointer: "/member_0", detail: "is not known here" });
   });
 
+  test.each([
+    [{}, "is required"],
+    [{ name: 7 }, "must be a string"],
+  ])("says what %j lacks in words of JSON", async (input, detail) => {
+    const reply = await calling.connection.request("mesh.greeter.v1.greet", JSON.stringify(input));
+    expect(reply.json<{ details: unknown }>().details).toEqual([{ pointer: "/name", detail }]);
+  });
+
   test("refuses an input that no call can carry, and sends nothing", async () => {
     const error = await failure(
       createClient(calling, everyMethod).greet({ name: "x".repeat(1_048_000) }, call()),
