@@ -41,15 +41,17 @@ export function welcome(options: WelcomeOptions): string {
     `  export DEVMESH_KEY=$(${inContainer}cat ${keyFile})`,
     ...(demo
       ? []
-      : [`  curl -s ${bearer} -H 'Content-Type: application/json' -d '{"id":"${device}"}' ${api}/devices`]),
-    `  curl -s ${bearer} ${api}/devices`,
+      : [
+          `  curl -sS -w '\\n' ${bearer} -H 'Content-Type: application/json' -d '{"id":"${device}"}' ${api}/devices`,
+        ]),
+    `  curl -sS -w '\\n' ${bearer} ${api}/devices`,
     ...(demo
       ? [
-          `  curl -s ${bearer} ${api}/devices/${device}/rpc/RPC.List`,
-          `  curl -s ${bearer} -H 'Content-Type: application/json' -d '{"on":true}' ${api}/devices/${device}/rpc/Led.Set`,
+          `  curl -sS -w '\\n' ${bearer} ${api}/devices/${device}/rpc/RPC.List`,
+          `  curl -sS -w '\\n' ${bearer} -H 'Content-Type: application/json' -d '{"on":true}' ${api}/devices/${device}/rpc/Led.Set`,
         ]
       : []),
-    `  curl -s ${bearer} '${api}/data?skip=-10'`,
+    `  curl -sS -w '\\n' ${bearer} '${api}/data?skip=-10'`,
     "",
   ];
   return lines.join("\n");

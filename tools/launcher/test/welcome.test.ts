@@ -19,7 +19,11 @@ test.each([true, false])("names the release, and the one variable of the key (de
   expect(lines).toContain("  export DEVMESH_KEY=$(cat /data/master-key)");
   const calls = lines.filter((line) => line.includes("curl"));
   expect(calls.length).toBeGreaterThan(2);
-  for (const call of calls) expect(call).toContain('-H "Authorization: Bearer $DEVMESH_KEY"');
+  for (const call of calls) {
+    expect(call).toContain('-H "Authorization: Bearer $DEVMESH_KEY"');
+    // Without a line's end the next prompt follows on the line of the answer.
+    expect(call).toContain("curl -sS -w '\\n' ");
+  }
 });
 
 test("in a container shows how to read the key and the logs there", () => {
