@@ -4,7 +4,7 @@ import { ApiProblem, Unreachable } from "../src/api/api-problem.ts";
 import { visibleDevice } from "../src/features/devices/page/access-section.tsx";
 import { failedCall } from "../src/features/devices/page/call-outcome.ts";
 import { emptyLog, maxLogEntries, messageOf, withFrames } from "../src/features/devices/page/event-log.ts";
-import { deviceOf } from "./devices.ts";
+import { deviceOf, diagnosisOf } from "./devices.ts";
 
 function frameOf(seq: number, id: string | null, name = "online"): Notification {
   return { seq, id, name, data: {}, timestamp: "2026-01-31T12:00:00.000Z" };
@@ -63,6 +63,9 @@ describe("the log of a device", () => {
       'shadow version 1 {"desired":{},"reported":{"online":false}}',
     ]);
     expect(lineOf("online", {})).toEqual([null, ""]);
+    const refusal = { ...diagnosisOf("2026-01-31T12:00:00.000Z", { count: 3 }), name: undefined };
+    expect(lineOf("login_refused", refusal)).toEqual([null, "wrong password, from 10.0.0.7, 3 times"]);
+    expect(lineOf("connected", refusal)[1]).toContain('"reason":"wrong_password"');
   });
 
   test("drops the oldest and gives each entry a place of its own", () => {

@@ -1,6 +1,9 @@
 import { DataRecord } from "@devmesh/contracts/model/data-record";
 import { Device } from "@devmesh/contracts/model/device";
+import { Diagnosis, diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
 import type { Notification } from "@devmesh/contracts/model/notification";
+import { z } from "zod";
+import { diagnosisDetail } from "../shared/diagnosis-words.ts";
 
 /** One line of a device's log. */
 export interface LogEntry {
@@ -40,6 +43,9 @@ interface FrameMessage {
   readonly payload: string;
 }
 
+/** An entry of the diagnostics, in any frame that is one. */
+const DiagnosisFrame = Diagnosis.extend({ name: z.enum(diagnosisFrames) });
+
 /** What a line of the log shows of a frame, beside its name. */
 export function messageOf({ id, name, data }: Notification): FrameMessage {
   if (name.startsWith("rpc.in.")) return { topic: `${id}/rpc`, payload: data === null ? "" : inJson(data) };
@@ -54,6 +60,8 @@ export function messageOf({ id, name, data }: Notification): FrameMessage {
     if (shadow !== undefined)
       return { topic: null, payload: `shadow version ${shadow.version} ${inJson(shadow.state)}` };
   }
+  const diagnosis = DiagnosisFrame.safeParse({ ...Object(data), name }).data;
+  if (diagnosis !== undefined) return { topic: null, payload: diagnosisDetail(diagnosis) };
   return { topic: null, payload: inJson(data) };
 }
 
