@@ -111,10 +111,11 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
                   href={below === "" ? `/devices/${id}` : `/devices/${id}/${below}`}
                   label={label}
                   active={below === section.path}
+                  // Anything but undefined takes room, `false` too.
                   rightSection={
-                    below !== section.path &&
-                    drafts !== undefined &&
-                    hasDraft(id, drafts) && <Tag>unsaved</Tag>
+                    below !== section.path && drafts !== undefined && hasDraft(id, drafts) ? (
+                      <Tag>unsaved</Tag>
+                    ) : undefined
                   }
                   w="auto"
                 />
