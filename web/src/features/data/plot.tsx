@@ -77,7 +77,7 @@ function createDrawing(parent: HTMLElement, { names, scheme, zone, format, onZoo
   const grid = { stroke: scheme === "dark" ? "#3b4047" : "#e3e6e9", width: 1 };
   const axis = { stroke, grid, ticks: grid };
   const shown = { from: 0, to: 1 };
-  const numberText = (value: number | null) => (value === null ? "" : format.number(value));
+  const numberText = (value: number | null) => (value === null ? "–" : format.number(value));
 
   const plot = new UPlot(
     {
@@ -122,7 +122,7 @@ function createDrawing(parent: HTMLElement, { names, scheme, zone, format, onZoo
       series: [
         {
           label: "Time",
-          value: (_self, seconds: number | null) => (seconds === null ? "" : format.time(seconds * 1_000)),
+          value: (_self, seconds: number | null) => (seconds === null ? "–" : format.time(seconds * 1_000)),
         },
         ...names.map(({ label, place }) => ({
           label,
