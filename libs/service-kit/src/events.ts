@@ -96,7 +96,8 @@ export async function createPublisher<E extends EventsDeclaration>(
     certain[name] = publish;
     bestEffort[name] = async (payload, options) => {
       await publish(payload, options).catch((error: unknown) => {
-        bus.log.warn({ err: error, event: name }, "an event was lost");
+        const trace = options?.call && traceFields(options.call.trace);
+        bus.log.warn({ err: error, event: name, ...trace }, "an event was lost");
       });
     };
   }
@@ -201,7 +202,8 @@ function synchronousPublication(
       congestion.add(bytes.length);
       return "ok";
     } catch (error) {
-      bus.log.warn({ err: error, event: name }, "an event could not be published");
+      const trace = call && traceFields(call.trace);
+      bus.log.warn({ err: error, event: name, ...trace }, "an event could not be published");
       return "failed";
     }
   };

@@ -18,7 +18,7 @@ import type { Logger } from "./logger.ts";
 import { MAX_REPLY_BYTES } from "./page.ts";
 import { RunningTasks } from "./running-tasks.ts";
 import { methodSubject } from "./subjects.ts";
-import { requestIdHeader, traceFields } from "./trace.ts";
+import { parseTraceparent, requestIdHeader, traceFields, traceHeader } from "./trace.ts";
 
 /** What one method has done since the process started, as ADR-32 counts it. */
 export interface EndpointStats {
@@ -216,25 +216,32 @@ async function answer(
     const failure = sendableError(ServiceError.from(error), declaration.errors);
     endpoint.errors++;
     endpoint.lastError = `${failure.code}:${failure.reason}`;
-    respondError(msg, failure, call.log);
+    respondError(msg, failure, call);
   } finally {
     endpoint.processingNs += Math.round((performance.now() - startedAt) * 1e6);
   }
 }
 
 /** An error with more details than a reply may hold is `internal`, as is an answer of that size. */
-function respondError(msg: Msg, failure: ServiceError, log: Logger): void {
+function respondError(msg: Msg, failure: ServiceError, call: IncomingCall): void {
+  const log = () => {
+    const caller = parseTraceparent(call.header(traceHeader));
+    return caller === null ? call.log : call.log.child(traceFields(caller));
+  };
   try {
     const whole = encodeError(failure);
     const bytes = Buffer.byteLength(whole.body);
     const fits = bytes <= MAX_REPLY_BYTES;
     if (!fits)
-      log.error({ subject: msg.subject, reason: failure.reason, bytes }, "an error was too large to be sent");
+      log().error(
+        { subject: msg.subject, reason: failure.reason, bytes },
+        "an error was too large to be sent",
+      );
     const { headers, body } = fits ? whole : encodeError(ServiceError.of("internal"));
     msg.respond(body, { headers });
   } catch (error) {
     // The connection is closed; the caller's own timer ends its wait.
-    log.warn({ err: error }, "an error could not be answered");
+    log().warn({ err: error }, "an error could not be answered");
   }
 }
 

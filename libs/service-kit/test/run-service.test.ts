@@ -1,5 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { subscribesTo } from "@devmesh/contracts/topology";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -7,6 +9,8 @@ import { visits } from "@devmesh/testkit/sample-mesh/broker";
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod } from "@devmesh/testkit/sample-mesh/greeter";
 import { startTcpProxy } from "@devmesh/testkit/tcp-proxy";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { startTraceCollector } from "@devmesh/testkit/trace-collector";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
@@ -83,6 +87,37 @@ describe("a service's process", () => {
     expect(Number(/^devmesh_event_loop_active_seconds_total (.+)$/m.exec(text)?.[1])).toBeGreaterThan(0);
     expect((await fetch(`${ops}/nothing`)).status).toBe(404);
     expect((await fetch(`${ops}/healthz`, { method: "POST" })).status).toBe(405);
+  });
+
+  test("exports spans as its environment says, what it has at its stop, too", async () => {
+    await using collector = await startTraceCollector();
+    const service = await ready({
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=of%20mine",
+      OTEL_RESOURCE_ATTRIBUTES: "service.name=from-attributes,deployment.environment.name=test",
+    });
+    await createClient(await buses.connect("caller"), everyMethod).greet({ name: "Ada" }, call());
+    service.process.kill("SIGTERM");
+    expect(await service.ended).toEqual({ code: 0 });
+    expect(collector.spans).toMatchObject([
+      { name: "greeter/greet", kind: "server", service: "from-attributes" },
+    ]);
+    expect(collector.headers["x-api-key"]).toBe("of mine");
+    expect(collector.received()).toContain("deployment.environment.name");
+  });
+
+  test.each([
+    ["unless", {}, false],
+    ["if", { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://127.0.0.1:1/v1/traces" }, true],
+  ])("loads no OpenTelemetry SDK %s a collector is named", async (_, env, loads) => {
+    await using folder = await tempFolder();
+    const service = await ready({ ...env, NODE_V8_COVERAGE: folder.path });
+    service.process.kill("SIGTERM");
+    await service.ended;
+    const [report = ""] = readdirSync(folder.path);
+    const scripts = readFileSync(join(folder.path, report), "utf8");
+    expect(scripts).toContain("service-kit/src/run-service.ts");
+    expect(scripts.includes("@opentelemetry/sdk-trace")).toBe(loads);
   });
 
   test("on SIGTERM turns readiness red, finishes running calls, closes the store, and exits 0", async () => {

@@ -13,6 +13,7 @@ import { type Clock, systemClock } from "@devmesh/service-kit/clock";
 import { createPublisher, type Publisher } from "@devmesh/service-kit/events";
 import { createMetrics, type Metrics } from "@devmesh/service-kit/metrics";
 import type { EndpointStats } from "@devmesh/service-kit/serve";
+import type { Tracer } from "@devmesh/service-kit/tracer";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
 import { pino } from "pino";
 import { GatewayEnv } from "../src/env.ts";
@@ -24,6 +25,7 @@ import { type Fakes, secrets, serveFakes } from "./fakes.ts";
 export interface FixtureOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
+  readonly tracer?: Tracer;
 }
 
 /** A request of a test; `key` goes into the `Authorization` header. */
@@ -60,7 +62,11 @@ export interface Fixture extends AsyncDisposable {
 }
 
 /** Starts it all on free ports. Rates are high unless a test sets them. */
-export async function startFixture({ env = {}, clock = systemClock }: FixtureOptions = {}): Promise<Fixture> {
+export async function startFixture({
+  env = {},
+  clock = systemClock,
+  ...traced
+}: FixtureOptions = {}): Promise<Fixture> {
   const lines: string[] = [];
   const log = pino(
     { level: "trace" },
@@ -74,7 +80,7 @@ export async function startFixture({ env = {}, clock = systemClock }: FixtureOpt
   const server = await startNatsServer({ jetstream: true });
   const metrics = createMetrics();
   const services = await connectBus({ url: server.url, name: "fakes", log });
-  const bus = await connectBus({ url: server.url, name: "gateway", log, metrics });
+  const bus = await connectBus({ url: server.url, name: "gateway", log, metrics, ...traced });
   const fakes = serveFakes(services);
   const events = await createPublisher(services, keyEvents);
   await services.flush();

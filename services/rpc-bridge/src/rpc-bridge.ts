@@ -96,7 +96,7 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
       return {};
     },
     async wipeDevice({ device_id, client_ids }, context) {
-      await wipe(device_id, client_ids, context.signal);
+      await wipe(device_id, client_ids, context);
       return {};
     },
     async awaitIngestion(_input, context) {

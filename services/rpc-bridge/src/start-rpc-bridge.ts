@@ -98,7 +98,6 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
   });
   const endSessions = createEndSessions(login);
   const wipe = createWipeDevice({
-    log,
     endSessions,
     link: mqttLink,
     storage,

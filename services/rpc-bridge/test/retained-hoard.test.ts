@@ -42,14 +42,13 @@ test("a wipe clears retained messages page by page, and goes on where one that w
     endSessions: createEndSessions(login),
     link,
     forget: () => undefined,
-    log,
   });
   const left = async () => (await listRetainedTopics(bus, "hoard")).total;
 
-  await expect(wipe("hoard", [], cutOff.signal)).rejects.toThrow("cut off");
+  await expect(wipe("hoard", [], { signal: cutOff.signal, log })).rejects.toThrow("cut off");
   // The broker deletes what it cleared in the background, so that pages overlap.
   await eventually(async () => (await left()) <= 2_500);
-  await wipe("hoard", [], signal);
+  await wipe("hoard", [], { signal, log });
   expect(await left()).toBe(0);
   await using later = await mesh.connect("hoard");
   for (const filter of ["hoard/event/+", "db/hoard/+"]) await later.subscribe(filter);

@@ -6,19 +6,23 @@ import { type BrokerStorage, clearRetainedMessages } from "./broker-storage.ts";
 
 /**
  * Removes from the broker what it stores of a device without access: sessions under these client ids, unreleased
- * messages at QoS 2, retained messages. Idempotent. Throws when `signal` aborts first.
+ * messages at QoS 2, retained messages. Idempotent. Throws when the call aborts first.
  */
 export type WipeDevice = (
   deviceId: string,
   clientIds: readonly string[],
-  signal: AbortSignal,
+  call: { readonly signal: AbortSignal; readonly log: Logger },
 ) => Promise<void>;
 
 /**
  * Closes the connections of a device under its client ids and drops their sessions; the broker publishes no will.
  * Throws when not all of them are known to be closed.
  */
-export type EndSessions = WipeDevice;
+export type EndSessions = (
+  deviceId: string,
+  clientIds: readonly string[],
+  signal: AbortSignal,
+) => Promise<void>;
 
 interface WipeDeviceOptions {
   readonly storage: Pick<BrokerStorage, "persistentSessions" | "retainedTopics" | "dropUnreleased">;
@@ -26,7 +30,6 @@ interface WipeDeviceOptions {
   readonly link: Pick<MqttLink, "publish">;
   /** Forgets what the bridge remembers of the device's retained messages. */
   readonly forget: (deviceId: string) => void;
-  readonly log: Logger;
 }
 
 /** Sessions ended in parallel. */
@@ -36,7 +39,7 @@ const endedAtOnce = 8;
 const maxFutilePages = 5;
 
 export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
-  const { storage, endSessions, link, forget, log } = options;
+  const { storage, endSessions, link, forget } = options;
 
   async function clearRetained(deviceId: string, signal: AbortSignal): Promise<void> {
     let before = Number.POSITIVE_INFINITY;
@@ -51,7 +54,7 @@ export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
     throw new Error(`the broker still holds ${before} retained messages`);
   }
 
-  return async (deviceId, clientIds, signal) => {
+  return async (deviceId, clientIds, { signal, log }) => {
     const found =
       clientIds.length < maxKnownClientIds ? [] : await storage.persistentSessions(deviceId, signal);
     const own = new Set([deviceId, ...[...clientIds, ...found].filter((id) => isOwnClientId(deviceId, id))]);
