@@ -5,11 +5,16 @@ import { promisify } from "node:util";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { z } from "zod";
 
-/** A map, or lines of `NAME=value` where files were merged. */
+/** A map, or lines of `NAME=value`, or `NAME` without a value, where files were merged. */
 const Environment = z.union([
   z.record(z.string(), z.string().nullable()),
   z.array(z.string()).transform((lines) => {
-    return Object.fromEntries(lines.map((line) => [line.replace(/=.*$/s, ""), line.replace(/^[^=]*=/, "")]));
+    return Object.fromEntries(
+      lines.map((line) => {
+        const [name = ""] = line.split("=", 1);
+        return [name, line === name ? null : line.slice(name.length + 1)];
+      }),
+    );
   }),
 ]);
 

@@ -1,0 +1,78 @@
+import { realpath, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { repository } from "@devmesh/launcher/mesh/service-process";
+import { readEnv, ServiceEnv } from "@devmesh/service-kit/env";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { describe, expect, test } from "@jest/globals";
+import { z } from "zod";
+import { findGoProgram, kustomize } from "../src/go-program.ts";
+import { buildManifests, ofKind, overlays, workloadsOf } from "../src/manifest.ts";
+import { findKubernetesSchemas } from "../src/manifest-checks.ts";
+
+const builder = await findGoProgram("kustomize", kustomize);
+const schemas = await findKubernetesSchemas();
+const withBuilder = builder === null ? describe.skip : describe;
+
+const Policy = z.object({
+  podSelector: z.object({ matchLabels: z.record(z.string(), z.string()) }),
+  egress: z.tuple([
+    z.object({
+      to: z.tuple([
+        z.object({ namespaceSelector: z.object({ matchLabels: z.record(z.string(), z.string()) }) }),
+      ]),
+      ports: z.tuple([z.object({ port: z.int() })]),
+    }),
+  ]),
+});
+
+const dataOf = (data: unknown) => z.record(z.string(), z.string()).default({}).parse(data);
+
+withBuilder("the component for traces", () => {
+  test.each(overlays)("names every service of %s a collector, and lets it connect there", async (name) => {
+    await using folder = await tempFolder();
+    const place = await realpath(folder.path);
+    const at = (path: string) => relative(place, join(repository, path));
+    const overlay = {
+      apiVersion: "kustomize.config.k8s.io/v1beta1",
+      kind: "Kustomization",
+      namespace: "devmesh",
+      resources: [at(`k8s/overlays/${name}`)],
+      components: [at("k8s/components/traces")],
+    };
+    await writeFile(join(place, "kustomization.yaml"), JSON.stringify(overlay));
+    const objects = await buildManifests(builder ?? "", relative(join(repository, "k8s"), place));
+    expect(await schemas?.("1.37")(objects)).toEqual(schemas === null ? undefined : []);
+
+    const settings = ofKind(objects, "ConfigMap").filter(({ data }) =>
+      Object.hasOwn(dataOf(data), "OTEL_EXPORTER_OTLP_ENDPOINT"),
+    );
+    const [map] = settings;
+    expect(settings.length).toBe(1);
+    const reading = readEnv(ServiceEnv, dataOf(map?.data));
+    if (!("env" in reading)) throw new Error(reading.problems.join("\n"));
+    const collector = new URL(reading.env.OTEL_EXPORTER_OTLP_ENDPOINT ?? "");
+
+    const policy = ofKind(objects, "NetworkPolicy").find(
+      ({ metadata }) => metadata.name === "services-to-collector",
+    );
+    const { podSelector, egress } = Policy.parse(policy?.spec);
+    expect(egress[0].ports[0].port).toBe(Number(collector.port));
+    expect(egress[0].to[0].namespaceSelector.matchLabels).toEqual({
+      "kubernetes.io/metadata.name": collector.hostname.split(".")[1],
+    });
+    const services = workloadsOf(objects).filter(({ template }) =>
+      Object.entries(podSelector.matchLabels).every(
+        ([label, value]) => template.metadata.labels[label] === value,
+      ),
+    );
+    expect(services.map((service) => service.name).sort()).toEqual(
+      ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"].sort(),
+    );
+    for (const { template } of services) {
+      const maps = template.spec.containers.flatMap(({ envFrom }) =>
+        envFrom.map(({ configMapRef }) => configMapRef?.name),
+      );
+      expect(maps).toContain(map?.metadata.name);
+    }
+  });
+});
