@@ -523,6 +523,18 @@ describeInBrowser("a new user of the dashboard", (browser) => {
     await row("boiler").waitFor();
   });
 
+  test("sees on the home page who changed what last, with a way to the key", async () => {
+    await page.getByRole("link", { name: "Home", exact: true }).click();
+    const change = page
+      .getByRole("table", { name: "Last changes" })
+      .getByRole("row", { name: /deleted device pump-\d, the last of \d+ such changes/ });
+    await change.getByRole("link").click();
+    await heading("Keys").waitFor();
+    const keys = page.getByRole("table", { name: "Keys" });
+    await keys.getByText("signed in", { exact: true }).waitFor();
+    expect(await keys.getByRole("row").count()).toBe(2);
+  });
+
   test("finds the same view behind its address, after a reload, and by back and forward", async () => {
     await visit.open("/devices?filter=site-7&online=true");
     await row("boiler").waitFor();
