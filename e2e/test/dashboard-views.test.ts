@@ -391,7 +391,11 @@ describeInBrowser("the views of the dashboard", (browser) => {
       await page.route("**/api/v2/mesh/history", (route) => route.fulfill({ json: aDay() }));
       await show(visit, "/home");
       await eventually(async () => (await page.getByText("–", { exact: true }).count()) === 0);
+      await page.getByRole("table", { name: "Last changes" }).waitFor();
+      const usual = page.viewportSize() ?? { width: 1280, height: 800 };
+      await page.setViewportSize({ ...usual, height: 1000 });
       await saveScreenshot(page, "home");
+      await page.setViewportSize(usual);
       await show(visit, "/services");
       // The first report has no rates yet.
       await page.getByText(/ ms$/).first().waitFor();
