@@ -10,6 +10,9 @@ import type { MeshAccess } from "./mesh-access.ts";
 const PUBLISH_MS = 100;
 const LOGIN_MS = 200;
 
+/** Longest time until an acknowledged message is stored, in milliseconds; after an election it takes seconds. */
+const STORED_MS = 60_000;
+
 /** What a period under load did to requests, and to a device that publishes at QoS 1. */
 export interface CountedPeriod {
   readonly requests: LoadFigures;
@@ -107,16 +110,16 @@ async function outcomeOf(answer: Promise<HttpAnswer>): Promise<Outcome> {
   }
 }
 
-/** Acknowledged messages that are not stored; waits as long as the number falls. */
+/** Acknowledged messages that are not stored within {@link STORED_MS}. */
 async function lostMessages(
   master: HttpClient,
   id: string,
   acknowledged: ReadonlySet<number>,
 ): Promise<number> {
   const missing = new Set(acknowledged);
-  for (let before = Number.POSITIVE_INFINITY; missing.size > 0 && missing.size < before; ) {
-    before = missing.size;
-    await sleep(2_000);
+  const end = performance.now() + STORED_MS;
+  while (missing.size > 0 && performance.now() < end) {
+    await sleep(1_000);
     const { text } = await master(`/data?filter=db/${id}/count`, {
       headers: { accept: "application/x-ndjson" },
     });
@@ -149,9 +152,13 @@ class LoadDevice {
   }
 
   async run(count: (request: Promise<Outcome>) => void): Promise<void> {
-    while (!this.#stopped) {
+    const urls = this.#login.url.split(",");
+    for (let turn = 0; !this.#stopped; ) {
+      const url = urls[turn++ % urls.length] ?? "";
       // The certificate may be renewed meanwhile; the smoke has checked it.
-      const device = await connectMqttDevice(this.#login, { rejectUnauthorized: false }).catch(() => null);
+      const device = await connectMqttDevice({ ...this.#login, url }, { rejectUnauthorized: false }).catch(
+        () => null,
+      );
       if (device === null) {
         await sleep(LOGIN_MS);
         continue;

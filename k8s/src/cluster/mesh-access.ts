@@ -7,6 +7,7 @@ import type { Kubectl } from "./kubectl.ts";
 export interface MeshAccess {
   /** Of the gateway, without a slash at the end. */
   readonly url: string;
+  /** Several, comma-separated, are used in turn. */
   readonly mqttUrl: string;
   readonly masterKey: string;
   /** PEM file of the certificate that the brokers show; null for MQTT without TLS. */
