@@ -68,11 +68,16 @@ withBuilder("the component for traces", () => {
     expect(services.map((service) => service.name).sort()).toEqual(
       ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"].sort(),
     );
+    expect(ofKind(objects, "Deployment").length).toBe(services.length);
     for (const { template } of services) {
       const maps = template.spec.containers.flatMap(({ envFrom }) =>
         envFrom.map(({ configMapRef }) => configMapRef?.name),
       );
       expect(maps).toContain(map?.metadata.name);
+      const secrets = template.spec.containers.flatMap(({ envFrom }) =>
+        envFrom.map(({ secretRef }) => secretRef?.name),
+      );
+      expect(secrets).toContain("traces");
     }
   });
 });
