@@ -21,6 +21,9 @@ export async function smoke(mesh: MeshAccess, passed: (step: string) => void): P
     passed(name);
   };
 
+  await step("the master key is accepted", async () => {
+    expectStatus(await master("/keys?limit=1"), 200);
+  });
   await step("every service is there", () =>
     holds(async () => {
       const { services } = expectStatus(await master("/mesh"), 200);
