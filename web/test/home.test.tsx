@@ -79,6 +79,11 @@ describe("the words of a change", () => {
       href: "/keys?filter=k1",
     });
     expect(authorOf({ kind: "device_key", id: "k2", name: null }).text).toBe("key k2");
+    const id = "01a20626-e816-7000-98e0-5d3abddce2a2";
+    expect(authorOf({ kind: "master", id, name: null })).toEqual({
+      text: "key …5d3abddce2a2",
+      href: `/keys?filter=${id}`,
+    });
     expect(authorOf({ kind: "public_key", id: "pump", name: null })).toEqual({
       text: "public key of pump",
       href: "/devices/pump/credentials",

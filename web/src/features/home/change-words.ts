@@ -28,6 +28,11 @@ export function furtherChanges({ count }: Pick<MeshChange, "count">): string {
   return count === 1 ? "" : `, the last of ${countText(count)} such changes`;
 }
 
+/** A long id by its end, in which ids made at the same time differ: "…5d3abddce2a2". */
+export function shortId(id: string): string {
+  return id.length > 16 ? `…${id.slice(-12)}` : id;
+}
+
 /** The key of a change in words, with the view that lists it. */
 export function authorOf({ kind, id, name }: MeshChange["by"]): {
   readonly text: string;
@@ -36,10 +41,10 @@ export function authorOf({ kind, id, name }: MeshChange["by"]): {
   switch (kind) {
     case "master":
     case "device_key":
-      return { text: name ?? `key ${id}`, href: `/keys?filter=${id}` };
+      return { text: name ?? `key ${shortId(id)}`, href: `/keys?filter=${id}` };
     case "public_key":
       return { text: `public key of ${id}`, href: `/devices/${id}/credentials` };
     case "customer":
-      return { text: `customer ${id}`, href: `/customers?filter=${id}` };
+      return { text: `customer ${shortId(id)}`, href: `/customers?filter=${id}` };
   }
 }

@@ -9,7 +9,7 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import type { DeviceList } from "../devices/list/use-device-list.ts";
-import { authorOf, deedOf, furtherChanges } from "./change-words.ts";
+import { authorOf, deedOf, furtherChanges, shortId } from "./change-words.ts";
 
 /** How often the changes are read again, in milliseconds. */
 const changesMs = 15_000;
@@ -43,7 +43,7 @@ export function LastChanges({ list: { rows, hasMore } }: { readonly list: Device
       cell: ({ by }) => {
         const { text, href } = authorOf(by);
         return (
-          <Anchor component={Link} href={href} size="sm" underline="always">
+          <Anchor component={Link} href={href} title={by.id} size="sm" underline="always">
             {text}
           </Anchor>
         );
@@ -98,7 +98,8 @@ interface ChangedThingProps {
 /** The id of what was changed; of a device that is still there, a link to it. */
 function ChangedThing({ change: { target, operation }, isThere }: ChangedThingProps) {
   if (target === null) return null;
-  if (target.kind !== "device" || operation === "deleteDevice" || !isThere(target.id)) return target.id;
+  if (target.kind !== "device") return <span title={target.id}>{shortId(target.id)}</span>;
+  if (operation === "deleteDevice" || !isThere(target.id)) return target.id;
   return (
     <Anchor component={Link} href={`/devices/${target.id}`} size="sm" underline="always">
       {target.id}
