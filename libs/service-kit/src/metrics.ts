@@ -1,4 +1,5 @@
 import { totalmem } from "node:os";
+import { performance } from "node:perf_hooks";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type LabelValues, Registry } from "prom-client";
 
 /** Seconds: from calls within one machine up to the longest deadline. */
