@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -49,6 +49,7 @@ async function repository(folder: string) {
   );
   return {
     root,
+    npm,
     runs: async () =>
       (await readFile(join(folder, "runs"), "utf8").catch(() => "")).split("\n").filter(Boolean),
     /** What `npm ci` was given last. */
@@ -114,6 +115,24 @@ describe("dependencies", () => {
     const repo = await repository(folder.path);
     await repo.install({ NODE_ENV: "production", npm_config_omit: "dev optional" });
     expect(await repo.arguments()).toEqual(expect.arrayContaining(["--include=optional", "--include=dev"]));
+  });
+
+  test("are all installed for what is built with the compiler", async () => {
+    const repositoryRoot = new URL("../../..", import.meta.url);
+    const { scripts } = JSON.parse(await readFile(new URL("package.json", repositoryRoot), "utf8"));
+    expect(scripts.clients).toMatch(/^node tools\/launcher\/install-all\.mjs && /);
+    await using folder = await tempFolder();
+    const repo = await repository(folder.path);
+    await repo.install({}, undefined, { lean: true });
+    await cp(new URL("tools/launcher", repositoryRoot), join(repo.root, "tools/launcher"), {
+      recursive: true,
+      filter: (path) => !path.endsWith("node_modules"),
+    });
+    const all = spawn(process.execPath, [join(repo.root, "tools/launcher/install-all.mjs")], {
+      env: { ...process.env, npm_execpath: repo.npm },
+    });
+    expect(await once(all, "close")).toEqual([0, null]);
+    expect(await repo.arguments()).toEqual(expect.arrayContaining(["--include=dev"]));
   });
 
   test("of tests are not installed for a start, and added for the tests, below a mesh that runs", async () => {
