@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, test } from "@jest/globals";
-import { withBadAnswers } from "../src/fleet/faults.ts";
+import { expect, jest, test } from "@jest/globals";
+import { disturb, withBadAnswers } from "../src/fleet/faults.ts";
 import { seededRandom } from "../src/fleet/seeded-random.ts";
 import { noTotals } from "../src/fleet/totals.ts";
 
@@ -32,4 +32,22 @@ test("faults are the same again for the same seed, and others for another seed o
   expect((await answers(1, 1)).told).toEqual(told);
   expect((await answers(2, 1)).told).not.toEqual(told);
   expect((await answers(1, 2)).told).not.toEqual(told);
+});
+
+test("only a device that is connected counts as dropped", () => {
+  jest.useFakeTimers();
+  const dropsOf = (connected: boolean) => {
+    const totals = { ...noTotals };
+    const device = { id: "one", connected, drop() {}, send() {} };
+    const end = disturb(device, seededRandom(1, 1), totals);
+    jest.advanceTimersByTime(600_000);
+    end();
+    return totals.drops;
+  };
+  try {
+    expect(dropsOf(true)).toBeGreaterThan(0);
+    expect(dropsOf(false)).toBe(0);
+  } finally {
+    jest.useRealTimers();
+  }
 });

@@ -31,8 +31,10 @@ export function withBadAnswers(model: DeviceModel, random: SeededRandom, totals:
   return { ...model, functions: Object.fromEntries(functions) };
 }
 
+type Disturbed = Pick<SimulatedDevice, "id" | "connected" | "drop" | "send">;
+
 /** Drops the device's connection or sends garbage at random times, until the result is called. */
-export function disturb(device: SimulatedDevice, random: SeededRandom, totals: Totals): () => void {
+export function disturb(device: Disturbed, random: SeededRandom, totals: Totals): () => void {
   let timer: NodeJS.Timeout;
   const schedule = () => {
     timer = setTimeout(
@@ -45,7 +47,7 @@ export function disturb(device: SimulatedDevice, random: SeededRandom, totals: T
   };
   const strike = () => {
     if (random.oneIn(2)) {
-      totals.drops++;
+      if (device.connected) totals.drops++;
       device.drop();
     } else {
       totals.garbage++;
