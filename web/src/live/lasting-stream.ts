@@ -31,7 +31,8 @@ interface LastingStreamOptions extends StreamTimeouts {
   readonly signal: AbortSignal;
 }
 
-const defaultBackOffMs = [250, 1_000, 2_000, 5_000, 10_000, 30_000] as const;
+/** Short to the end, as views that read by themselves are back long before a banner that waits for the stream. */
+const defaultBackOffMs = [250, 1_000, 2_000, 5_000] as const;
 const defaultSilenceMs = 50_000;
 
 /**
