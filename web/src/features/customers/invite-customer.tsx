@@ -49,7 +49,7 @@ export function InviteCustomer({ onClose }: { readonly onClose: () => void }) {
 }
 
 function resultOf(email: string, goesToFile: boolean) {
-  const limit = "if the address may get one: at most three an hour do.";
+  const limit = "unless the address got three within the last hour.";
   if (!goesToFile) return { message: `An invitation to ${email} is on its way, ${limit}` };
   return {
     message: `The invitation to ${email} is written to a file, ${limit}`,
