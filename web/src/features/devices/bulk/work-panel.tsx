@@ -150,10 +150,12 @@ function Result({ outcome, done }: { readonly outcome: Outcome; readonly done: s
       </Text>
     );
   const { error } = outcome;
+  const message = error instanceof Error ? error.message : String(error);
+  const text = error instanceof ApiProblem ? `${message} (${error.reason})` : message;
+  // A line is cut at the edge of the panel.
   return (
-    <Text span inherit c="var(--mantine-color-error)">
-      {error instanceof Error ? error.message : String(error)}
-      {error instanceof ApiProblem && ` (${error.reason})`}
+    <Text span inherit c="var(--mantine-color-error)" title={text}>
+      {text}
     </Text>
   );
 }
