@@ -44,13 +44,7 @@ export async function awaitReady(kubectl: Kubectl): Promise<void> {
 
 /** What can be rolled: each service, and each server of nats by its pod. */
 export async function rollable(kubectl: Kubectl): Promise<readonly string[]> {
-  const deployments = await kubectl.run([
-    "get",
-    "deployments",
-    "--selector=app.kubernetes.io/component=service",
-    "-o",
-    "jsonpath={.items[*].metadata.name}",
-  ]);
+  const deployments = await kubectl.run(["get", "deployments", "-o", "jsonpath={.items[*].metadata.name}"]);
   const servers = (await podsOf(kubectl, "app.kubernetes.io/name=nats")).map(({ metadata }) => metadata.name);
   return [...deployments.split(" "), ...servers.sort()];
 }
@@ -76,13 +70,13 @@ async function podsOf(kubectl: Kubectl, selector?: string): Promise<readonly Pod
   return Pods.parse(JSON.parse(await kubectl.run(["get", "pods", ...only, "-o", "json"]))).items;
 }
 
-/** Ready and not ending; a pod of a finished Job is settled, too. */
+/** Ready and not ending; a pod that has ended for good is settled, too. */
 function isSettled({ metadata, status }: Pod): boolean {
   if (metadata.deletionTimestamp !== undefined) return false;
   const isReady = status.conditions.some(
     (condition) => condition.type === "Ready" && condition.status === "True",
   );
-  return status.phase === "Succeeded" || isReady;
+  return status.phase === "Succeeded" || status.phase === "Failed" || isReady;
 }
 
 async function until(what: string, check: () => Promise<boolean>): Promise<void> {
