@@ -436,8 +436,10 @@ async function startMesh(ports: Readonly<Record<string, number>>): Promise<Mesh>
 
 /** From the start of a container to the last line `ready` of its log, in milliseconds. */
 async function startTime(container: string): Promise<number> {
-  const ready =
-    (await run("logs", container)).split("\n").findLast((line) => line.includes('"msg":"ready"')) ?? "{}";
+  const readyLine = async () =>
+    (await run("logs", container)).split("\n").findLast((line) => line.includes('"msg":"ready"'));
+  // A service is healthy before it is ready.
+  const ready = await eventually(readyLine, { withinMs: MAX_START_MS });
   const { time } = z.object({ time: z.string() }).parse(JSON.parse(ready));
   const started = await run(
     "inspect",
