@@ -28,8 +28,13 @@ test("a gateway that stops finishes what runs, ends its connections and takes no
   await stopped;
 });
 
-test("what does not finish in time is cut off", async () => {
+test("what does not finish in time is unavailable, and what waits for its client is cut off", async () => {
   await using mesh = await startFixture({ env: { DRAIN_MS: "100" } });
+  const { hostname, port } = new URL(mesh.url);
+  const slow = connect(Number(port), hostname);
+  const closed = once(slow, "close");
+  slow.write("POST /api/v2/devices HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{");
+  slow.resume();
   let begun = false;
   let release = (): void => undefined;
   mesh.fakes.devices.readDevice = async () => {
@@ -39,13 +44,13 @@ test("what does not finish in time is cut off", async () => {
     });
     return { etag: '"1"', device: fakeDevice("pump") as never };
   };
-  const running = mesh.fetch("/api/v2/devices/pump").then(
-    () => "answered",
-    () => "cut off",
-  );
+  const running = mesh.fetch("/api/v2/devices/pump");
   await eventually(() => begun);
   await mesh.stopGateway();
-  expect(await running).toBe("cut off");
+  const answer = await running;
+  expect(answer.status).toBe(503);
+  expect(await answer.json()).toMatchObject({ reason: "unavailable" });
+  await closed;
   release();
 });
 

@@ -1,6 +1,7 @@
 import { IncomingMessage, type ServerResponse } from "node:http";
 import { api, type Operation } from "@devmesh/contracts/rest/api";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { ServiceError } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { Tracer } from "@devmesh/service-kit/tracer";
 import express, { type ErrorRequestHandler, type Request } from "express";
@@ -27,6 +28,7 @@ import { storedDataHandlers } from "../routes/stored-data.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { createCrossOrigin } from "./cross-origin.ts";
 import { createEndpoints } from "./endpoint.ts";
+import type { Exchange } from "./exchange.ts";
 import { RequestRefused } from "./gateway-errors.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
 import type { HttpMetrics } from "./http-metrics.ts";
@@ -65,6 +67,8 @@ export interface App {
   /** The class of its requests: Express would exchange the prototype of each. */
   readonly IncomingMessage: typeof IncomingMessage;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Aborts the calls of requests that are not answered, so that these are answered with `unavailable`. */
+  readonly cutShort: () => void;
 }
 
 /**
@@ -90,6 +94,7 @@ export function createApp({
   const rate = (name: string, perSecond: number) => new RateLimit({ name, perSecond, maxBuckets, clock });
   const addressRate = rate("address", settings.RATE_ANONYMOUS);
   const crossOrigin = createCrossOrigin(settings.CORS_ORIGINS);
+  const running = new Set<Exchange>();
   const endpoint = createEndpoints({
     clock,
     log,
@@ -104,6 +109,7 @@ export function createApp({
       refusal: "too_many_answers",
     }),
     stopping,
+    running,
   });
   const handlers: Handlers = {
     ...customerHandlers(clients),
@@ -182,6 +188,10 @@ export function createApp({
       }
       if (found === undefined) app(request, response);
       else found.value(request, response, found.params);
+    },
+    cutShort() {
+      const reason = ServiceError.of("unavailable", { cause: new Error("the gateway stops") });
+      for (const exchange of running) exchange.abort(reason);
     },
   };
 }

@@ -36,6 +36,8 @@ export interface EndpointOptions {
   readonly largeAnswers: ConcurrencyLimit;
   /** Whether the gateway is stopping: answers then close their connections. */
   readonly stopping: () => boolean;
+  /** Requests that are not answered yet. */
+  readonly running: Set<Exchange>;
 }
 
 export type PresentProblem = (exchange: Exchange, answer: ProblemAnswer) => Reply;
@@ -47,7 +49,7 @@ export type Endpoint = (request: Request, response: ServerResponse, params?: Pat
  * measured once, under its route's pattern. Path and query are never logged.
  */
 export function createEndpoints(options: EndpointOptions) {
-  const { clock, log, metrics, tracer, crossOrigin, largeAnswers, stopping } = options;
+  const { clock, log, metrics, tracer, crossOrigin, largeAnswers, stopping, running } = options;
   // No field of a request's line is secret, and redaction costs 7 % of the throughput.
   const accessLog = log.child({}, { redact: [] });
   const exchangeOptions = { clock, timeoutMs: options.requestTimeoutMs };
@@ -62,11 +64,13 @@ export function createEndpoints(options: EndpointOptions) {
       const span = tracer && startReceivedSpan(tracer, requestSpan(route, request), traceparent);
       const trace = span?.trace ?? continueTrace(traceparent);
       const exchange = new Exchange(request, response, params, trace, exchangeOptions);
+      running.add(exchange);
       metrics.began();
       let failure: unknown;
       let release: (() => void) | undefined;
       const finish = (complete: boolean) => {
-        if (!complete) exchange.abandon();
+        running.delete(exchange);
+        if (!complete) exchange.abort(new ClientGone());
         release?.();
         exchange.end();
         report(route, exchange, complete, failure, span);

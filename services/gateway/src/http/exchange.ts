@@ -8,7 +8,6 @@ import type { Request } from "express";
 import type { VerifiedKey } from "../auth/key-cache.ts";
 import { type Charge, rateAddress } from "../auth/rate-limit.ts";
 import type { Within } from "./handlers.ts";
-import { ClientGone } from "./request-body.ts";
 import type { PathParams } from "./route-table.ts";
 
 const wellFormedRequestId = /^[A-Za-z0-9._-]{1,128}$/;
@@ -54,7 +53,7 @@ export class Exchange {
   readonly #options: ExchangeOptions;
   #call: OpenCallContext | undefined;
   #others: Set<OpenCallContext> | undefined;
-  #gone = false;
+  #aborted: { readonly reason: unknown } | undefined;
 
   /** Rate limit key of a caller without a key. */
   get address(): string {
@@ -112,12 +111,11 @@ export class Exchange {
     return accepted === false ? types[0] : accepted;
   };
 
-  /** Aborts the open calls: the client has gone before the answer was complete. */
-  abandon(): void {
-    this.#gone = true;
-    const gone = new ClientGone();
-    this.#call?.abort(gone);
-    for (const call of this.#others ?? []) call.abort(gone);
+  /** Aborts the calls of this request, those to come included. */
+  abort(reason: unknown): void {
+    this.#aborted = { reason };
+    this.#call?.abort(reason);
+    for (const call of this.#others ?? []) call.abort(reason);
   }
 
   end(): void {
@@ -127,7 +125,7 @@ export class Exchange {
   #open(timeoutMs: number): OpenCallContext {
     const { clock } = this.#options;
     const call = createCallContext({ timeoutMs, trace: this.trace, requestId: this.requestId, clock });
-    if (this.#gone) call.abort(new ClientGone());
+    if (this.#aborted !== undefined) call.abort(this.#aborted.reason);
     return call;
   }
 }

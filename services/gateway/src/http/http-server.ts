@@ -22,7 +22,10 @@ export interface HttpServerOptions {
 export interface HttpServer {
   /** `http://HOST:PORT`. */
   readonly url: string;
-  /** Accepts no new connections; running requests that take longer than `timeoutMs` are cut short. */
+  /**
+   * Accepts no new connections; running requests that take longer than `timeoutMs` are answered with `unavailable`, or
+   * cut off where they wait for the client.
+   */
   stop(timeoutMs: number): Promise<void>;
 }
 
@@ -37,6 +40,9 @@ const limits = {
   // The application refuses it instead, with a problem and a request id.
   requireHostHeader: false,
 };
+
+/** How long requests that are cut short have for their answers, in milliseconds. */
+const lastAnswersMs = 500;
 
 /** Starts to listen; rejects when the address is taken. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
@@ -60,12 +66,18 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   });
   const url = await listen(server, port, host);
   log.info({ url }, "listening");
-  return { url, stop: (timeoutMs) => stopServer({ server, upgraded }, timeoutMs, clock, log) };
+  return { url, stop: (timeoutMs) => stopServer({ app, server, upgraded }, timeoutMs, clock, log) };
 }
 
-/** `upgraded`: connections that `server` no longer closes itself. */
+interface RunningServer {
+  readonly app: App;
+  readonly server: Server;
+  /** Connections that `server` no longer closes itself. */
+  readonly upgraded: ReadonlySet<Duplex>;
+}
+
 async function stopServer(
-  { server, upgraded }: { readonly server: Server; readonly upgraded: ReadonlySet<Duplex> },
+  { app, server, upgraded }: RunningServer,
   timeoutMs: number,
   clock: Clock,
   log: Logger,
@@ -73,6 +85,8 @@ async function stopServer(
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   if (await withTimeout(timeoutMs, closed, clock)) return;
   log.warn("requests were cut short");
+  app.cutShort();
+  if (await withTimeout(lastAnswersMs, closed, clock)) return;
   server.closeAllConnections();
   for (const socket of upgraded) socket.destroy();
   await closed;
