@@ -16,6 +16,8 @@ import { stopRequest } from "./process/stop-request.ts";
 import { welcome } from "./welcome.ts";
 
 const terminal: Terminal = console;
+/** A stop that takes longer, in milliseconds, is explained. */
+const quickStopMs = 1_500;
 /** Where Dockerfile.single puts the bundles of the services. */
 const bundlesInImage = join(repository, "dist", "image");
 // The mesh stays when nobody reads its output any more.
@@ -58,6 +60,8 @@ async function launch(options: LauncherOptions): Promise<void> {
     terminal.log(`ready ${mesh.url}`);
     await stop.requested;
     terminal.log("Stopping.");
+    const waiting = `Requests and calls that run have up to ${settings.drainMs / 1_000} s (DRAIN_MS).`;
+    setTimeout(() => terminal.log(waiting), quickStopMs).unref();
   } catch (error) {
     if (stop.signal.aborted) return;
     // Of what nobody foresaw, the stack is needed.
