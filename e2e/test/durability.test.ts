@@ -127,6 +127,11 @@ describe("one mesh whose parts are killed", () => {
 
   test("a mesh whose services are killed one after the other comes back by itself", async () => {
     const lamp = await enrolDevice(mesh, "lamp");
+    // A queue whose broker was just killed takes jobs again when a leader is elected.
+    await eventually(
+      async () => (await asAnyone(mesh).get("/newcustomer?email=bob@example.com")).status === 202,
+      { everyMs: 1_000 },
+    );
     await registerCustomer(mesh, "ann@example.com");
     for (const service of [
       "gateway",
