@@ -8,7 +8,7 @@ import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { describe, expect, test } from "@jest/globals";
 import { screen, within } from "@testing-library/react";
 import { authorOf, deedOf, furtherChanges } from "../src/features/home/change-words.ts";
-import { courseLines } from "../src/features/home/course.tsx";
+import { courseHours, courseLines } from "../src/features/home/course.tsx";
 import { firmwareShares, silentSince } from "../src/features/home/fleet-facts.ts";
 import { HomeTab } from "../src/features/home/home-tab.tsx";
 import { deviceOf } from "./devices.ts";
@@ -58,6 +58,12 @@ describe("facts of the fleet", () => {
     expect(silentSince(rows, Date.parse("2026-01-02T00:00:00.000Z"))).toBe(1);
     expect(silentSince(rows, Date.parse("2026-01-04T00:00:00.000Z"))).toBe(2);
   });
+});
+
+test("a course shows the hours that are known, a day at most", () => {
+  const hour = 60 * 60_000;
+  const hoursOf = (first: number) => courseHours([[{ at: first, value: 1 }]], 100 * hour);
+  expect([hoursOf(100 * hour), hoursOf(98.5 * hour), hoursOf(0)]).toEqual([1, 2, 24]);
 });
 
 test("a course is interrupted where minutes are missing or not known", () => {

@@ -12,7 +12,7 @@ interface CourseProps {
 
 const width = 240;
 const height = 36;
-const dayMs = 24 * 60 * 60_000;
+const hourMs = 60 * 60_000;
 
 /** A point of a line. */
 export interface CoursePoint {
@@ -35,13 +35,20 @@ export function courseLines(history: MeshHistory, name: CourseName): CoursePoint
   return lines;
 }
 
-/** The course of a figure over the last 24 hours, as a line with its highest value. */
+/** Whole hours from the first known value to the end, 1 to 24: a mesh that is an hour old has no day to show. */
+export function courseHours(lines: readonly CoursePoint[][], end: number): number {
+  const first = lines[0]?.[0]?.at ?? end;
+  return Math.min(24, Math.max(1, Math.ceil((end - first) / hourMs)));
+}
+
+/** The course of a figure over the last 24 hours, as a line with the highest value of a minute. */
 export function Course({ history, name }: CourseProps) {
   const lines = courseLines(history, name);
   const highest = Math.max(0, ...lines.flat().map(({ value }) => value));
   const end = Date.parse(history.at(-1)?.at ?? "");
   if (lines.length === 0) return <Text size="xs">The course begins in a minute.</Text>;
-  const x = (at: number) => width - ((end - at) / dayMs) * width;
+  const hours = courseHours(lines, end);
+  const x = (at: number) => width - ((end - at) / (hours * hourMs)) * width;
   const y = (value: number) => height - 1 - (highest === 0 ? 0 : value / highest) * (height - 2);
   return (
     <>
@@ -65,7 +72,7 @@ export function Course({ history, name }: CourseProps) {
         ))}
       </svg>
       <Text size="xs" c="dimmed">
-        24 h, at most {rateText(highest)}
+        {hours} h, highest minute {rateText(highest)}
       </Text>
     </>
   );
