@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { readFile, realpath, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { startMesh } from "@devmesh/testkit/mesh";
@@ -12,7 +12,7 @@ import { beforeAll, describe, expect, test } from "@jest/globals";
 import { parse } from "yaml";
 import { z } from "zod";
 import { findGoProgram, kustomize } from "../src/go-program.ts";
-import { buildManifests, type KubernetesObject, ofKind, workloadsOf } from "../src/manifest.ts";
+import { type KubernetesObject, ofKind, workloadsOf } from "../src/manifest.ts";
 import { findKubernetesSchemas, findKubeScore } from "../src/manifest-checks.ts";
 import {
   type Dashboard,
@@ -23,6 +23,7 @@ import {
   withoutVariables,
 } from "../src/monitoring.ts";
 import { findPromtool } from "../src/promtool.ts";
+import { buildWithComponents } from "./build-with-components.ts";
 
 const checker = await findPromtool();
 const builder = await findGoProgram("kustomize", kustomize);
@@ -269,18 +270,8 @@ withBuilder("the components over production", () => {
   let objects: readonly KubernetesObject[];
 
   beforeAll(async () => {
-    await using folder = await tempFolder();
-    const place = await realpath(folder.path);
-    const at = (path: string) => relative(place, join(repository, path));
-    const overlay = {
-      apiVersion: "kustomize.config.k8s.io/v1beta1",
-      kind: "Kustomization",
-      namespace: "devmesh",
-      resources: [at("k8s/overlays/production")],
-      components: [at("monitoring"), at("k8s/components/load-autoscaling")],
-    };
-    await writeFile(join(place, "kustomization.yaml"), JSON.stringify(overlay));
-    objects = await buildManifests(builder ?? "", relative(join(repository, "k8s"), place));
+    const components = ["monitoring", "k8s/components/load-autoscaling"];
+    objects = await buildWithComponents(builder ?? "", "production", components);
   });
 
   const ofKubernetes = () =>

@@ -1,13 +1,10 @@
-import { realpath, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
-import { repository } from "@devmesh/launcher/mesh/service-process";
 import { readEnv, ServiceEnv } from "@devmesh/service-kit/env";
-import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 import { findGoProgram, kustomize } from "../src/go-program.ts";
-import { buildManifests, ofKind, overlays, workloadsOf } from "../src/manifest.ts";
+import { ofKind, overlays, workloadsOf } from "../src/manifest.ts";
 import { findKubernetesSchemas } from "../src/manifest-checks.ts";
+import { buildWithComponents } from "./build-with-components.ts";
 
 const builder = await findGoProgram("kustomize", kustomize);
 const schemas = await findKubernetesSchemas();
@@ -29,18 +26,7 @@ const dataOf = (data: unknown) => z.record(z.string(), z.string()).default({}).p
 
 withBuilder("the component for traces", () => {
   test.each(overlays)("names every service of %s a collector, and lets it connect there", async (name) => {
-    await using folder = await tempFolder();
-    const place = await realpath(folder.path);
-    const at = (path: string) => relative(place, join(repository, path));
-    const overlay = {
-      apiVersion: "kustomize.config.k8s.io/v1beta1",
-      kind: "Kustomization",
-      namespace: "devmesh",
-      resources: [at(`k8s/overlays/${name}`)],
-      components: [at("k8s/components/traces")],
-    };
-    await writeFile(join(place, "kustomization.yaml"), JSON.stringify(overlay));
-    const objects = await buildManifests(builder ?? "", relative(join(repository, "k8s"), place));
+    const objects = await buildWithComponents(builder ?? "", name, ["k8s/components/traces"]);
     expect(await schemas?.("1.37")(objects)).toEqual(schemas === null ? undefined : []);
 
     const settings = ofKind(objects, "ConfigMap").filter(({ data }) =>

@@ -1,4 +1,5 @@
 import { jetstream } from "@nats-io/jetstream";
+import type { z } from "zod";
 import { assertConnected, type Bus } from "./bus.ts";
 import { ServiceError } from "./errors.ts";
 import { ensureHistoryStream, isMissing, streamManager } from "./streams.ts";
@@ -10,25 +11,29 @@ const answerMs = 2_000;
 /** What the stream `HISTORY` can hold. */
 export type HistoryName = keyof typeof historySubjects;
 
-/** One value of the stream `HISTORY`. */
-export interface StoredHistory {
-  /** JSON, not checked; undefined before the first write. */
-  readonly value: unknown;
+/** One list of the stream `HISTORY`. */
+export interface StoredHistory<T> {
+  /** Empty before the first write, and where another release wrote in another form. */
+  readonly value: T;
   /** Sequence of the message; 0 before the first write. */
   readonly sequence: number;
 }
 
 /** Throws `unavailable` without the broker. */
-export async function readStoredHistory(bus: Bus, name: HistoryName): Promise<StoredHistory> {
+export async function readStoredHistory<S extends z.ZodArray>(
+  bus: Bus,
+  name: HistoryName,
+  schema: S,
+): Promise<StoredHistory<z.output<S>>> {
   assertConnected(bus);
+  const none = { value: schema.parse([]), sequence: 0 };
   try {
     const manager = await streamManager(bus, answerMs);
     const message = await manager.streams.getMessage(historyStream, { last_by_subj: historySubjects[name] });
-    return message === null
-      ? { value: undefined, sequence: 0 }
-      : { value: message.json(), sequence: message.seq };
+    if (message === null) return none;
+    return { value: schema.safeParse(message.json()).data ?? none.value, sequence: message.seq };
   } catch (error) {
-    if (isMissing(error)) return { value: undefined, sequence: 0 };
+    if (isMissing(error)) return none;
     throw ServiceError.of("unavailable", { service: "nats-server", cause: error });
   }
 }
@@ -40,7 +45,7 @@ export async function readStoredHistory(bus: Bus, name: HistoryName): Promise<St
 export async function replaceStoredHistory(
   bus: Bus,
   name: HistoryName,
-  { value, sequence }: StoredHistory,
+  { value, sequence }: StoredHistory<unknown>,
 ): Promise<void> {
   await ensureHistoryStream(bus);
   await jetstream(bus.connection, { timeout: answerMs }).publish(

@@ -39,7 +39,7 @@ export class ChangeLog {
 
   /** What all gateways have written; throws `unavailable` without the broker. */
   async read(): Promise<MeshChanges> {
-    return changesIn((await readStoredHistory(this.#options.bus, "changes")).value);
+    return (await readStoredHistory(this.#options.bus, "changes", MeshChanges)).value;
   }
 
   /** Writes what waits. */
@@ -65,16 +65,11 @@ export class ChangeLog {
     const taken = this.#waiting;
     this.#waiting = [];
     try {
-      const { value, sequence } = await readStoredHistory(bus, "changes");
-      await replaceStoredHistory(bus, "changes", { value: foldChanges(changesIn(value), taken), sequence });
+      const { value, sequence } = await readStoredHistory(bus, "changes", MeshChanges);
+      await replaceStoredHistory(bus, "changes", { value: foldChanges(value, taken), sequence });
     } catch (error) {
       log.debug({ err: error }, "the last changes are not written yet");
       this.#waiting = foldChanges(taken, this.#waiting);
     }
   }
-}
-
-/** What another release wrote in another form counts as none. */
-function changesIn(value: unknown): MeshChanges {
-  return MeshChanges.safeParse(value).data ?? [];
 }

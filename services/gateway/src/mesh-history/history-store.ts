@@ -16,13 +16,11 @@ export interface HistoryStore {
 const minuteMs = 60_000;
 
 export function createHistoryStore(bus: Bus): HistoryStore {
-  /** What another release wrote in another form counts as none. */
-  const known = (value: unknown): MeshHistory => MeshHistory.safeParse(value).data ?? [];
+  const read = () => readStoredHistory(bus, "mesh", MeshHistory);
   return {
-    read: async () => known((await readStoredHistory(bus, "mesh")).value),
+    read: async () => (await read()).value,
     async append(minute) {
-      const { value, sequence } = await readStoredHistory(bus, "mesh");
-      const history = known(value);
+      const { value: history, sequence } = await read();
       const at = Date.parse(minute.at);
       if (history.some((other) => Date.parse(other.at) >= at)) return;
       const recent = history.filter((other) => Date.parse(other.at) > at - historyMinutes * minuteMs);
