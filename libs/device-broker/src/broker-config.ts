@@ -150,6 +150,8 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
     max_payload: 1024 * 1024,
     // Detects a lost service; the keep-alive detects a lost device.
     ping_interval: "20s",
+    // In lame duck mode a server ends its connections from 10 s on, one by one; it is gone after this time.
+    lame_duck_duration: cluster && "30s",
     jetstream: {
       store_dir: storeDir,
       max_file_store: options.maxFileStore ?? 16 * 1024 ** 3,

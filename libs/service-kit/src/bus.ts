@@ -44,6 +44,13 @@ const connectTimeoutMs = 2_000;
  */
 const confirmationMs = 2_000;
 
+/** Servers announce their stop at least 10 s before they close connections: replicas leave one in turn until then. */
+const leaveWithinMs = 5_000;
+
+/** How long a bus that leaves a server waits for its replies, in milliseconds, and how often it looks. */
+const repliesMs = 2_000;
+const lookMs = 5;
+
 /** A connection to the broker, shared by all calls, events and queues of a process. */
 export interface Bus {
   readonly name: string;
@@ -60,8 +67,13 @@ export interface Bus {
   /** For this package alone; nothing outside it imports the NATS client. */
   readonly connection: NatsConnection;
   readonly connected: boolean;
-  /** Resolves when there is a connection, `reconnectGraceMs` after its loss, or when the signal aborts. */
-  awaitConnection(signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves when there is a connection for a call, `reconnectGraceMs` after its loss, or when the signal aborts. There is
+   * none while the bus leaves a server that is about to stop.
+   */
+  awaitConnection(signal?: AbortSignal): Promise<void>;
+  /** Makes the bus leave a server only when `isAwaiting` returns false: no reply is lost then. Bounded by 2 s. */
+  leaveAfter(isAwaiting: () => boolean): void;
   /** Resolves when the connection has ended for good: undefined after `close`, else the error that ended it. */
   readonly ended: Promise<Error | undefined>;
   /** Runs `hook` after each reconnect: events meanwhile were missed. Returns its removal. */
@@ -143,7 +155,9 @@ function createBus(connection: NatsConnection, graceMs: number, identity: Identi
   const reconnectHooks = new Set<() => void>();
   const disconnectHooks = new Set<() => void>();
   const requests = createRequests(connection, identity.inboxPrefix);
+  const awaiting: (() => boolean)[] = [requests.isAwaiting];
   let connected = false;
+  let leaving = false;
   let lostAtMs = Number.NEGATIVE_INFINITY;
 
   function setConnected(isConnected: boolean): void {
@@ -166,11 +180,28 @@ function createBus(connection: NatsConnection, graceMs: number, identity: Identi
     return () => void hooks.delete(hook);
   }
 
+  /** Connects to another server while no reply is on its way, so that none is lost. Calls wait as after a loss. */
+  async function leaveServer(): Promise<void> {
+    await systemClock.sleep(Math.random() * leaveWithinMs);
+    if (!connected || connection.isClosed() || connection.isDraining()) return;
+    leaving = true;
+    lostAtMs = performance.now();
+    while (performance.now() < lostAtMs + repliesMs && awaiting.some((isAwaiting) => isAwaiting()))
+      await systemClock.sleep(lookMs);
+    await connection.flush();
+    await connection.reconnect();
+  }
+
   async function followStatus(): Promise<void> {
     for await (const status of connection.status()) {
       switch (status.type) {
+        case "ldm":
+          log.info({ server: status.server }, "the server of the broker is about to stop");
+          leaveServer().catch((error: unknown) => log.debug({ err: error }, "the server was lost before"));
+          break;
         case "disconnect":
           setConnected(false);
+          leaving = false;
           lostAtMs = performance.now();
           requests.loseConnection();
           log.warn({ server: status.server }, "lost the connection to the broker");
@@ -209,8 +240,9 @@ function createBus(connection: NatsConnection, graceMs: number, identity: Identi
     },
     async awaitConnection(signal) {
       const leftMs = lostAtMs + graceMs - performance.now();
-      if (!connected && leftMs > 0) await pause(bus, leftMs, signal);
+      if ((!connected || leaving) && leftMs > 0) await pause(bus, leftMs, signal);
     },
+    leaveAfter: (isAwaiting) => void awaiting.push(isAwaiting),
     onReconnect: (hook) => add(reconnectHooks, hook),
     onDisconnect: (hook) => add(disconnectHooks, hook),
     flush: () => connection.flush(),
@@ -256,10 +288,11 @@ async function firstConnection(
 }
 
 /** Waits `ms` milliseconds, less when the bus comes back or `signal` aborts meanwhile; never rejects. */
-export async function pause(bus: Bus, ms: number, signal: AbortSignal): Promise<void> {
+export async function pause(bus: Bus, ms: number, signal?: AbortSignal): Promise<void> {
   const woken = new AbortController();
   const off = bus.onReconnect(() => woken.abort());
-  await systemClock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
+  const signals = signal === undefined ? [woken.signal] : [signal, woken.signal];
+  await systemClock.sleep(ms, AbortSignal.any(signals)).catch(() => undefined);
   off();
 }
 

@@ -76,7 +76,7 @@ async function send(
   call: CallContext,
   trace: TraceContext,
 ): Promise<Uint8Array> {
-  if (!bus.connected) await bus.awaitConnection(call.signal);
+  await bus.awaitConnection(call.signal);
   if (call.signal.aborted) throw abandoned(call.signal);
   const timeoutMs = Math.floor(Math.min(declaration.deadlineMs, call.deadline.remainingMs()));
   if (timeoutMs <= 0) throw ServiceError.of("deadline_exceeded");

@@ -98,6 +98,8 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
 
   return {
     send,
+    /** Whether a reply is awaited. */
+    isAwaiting: () => pending.size > 0,
     /** Rejects the requests that an error of the connection concerns. */
     fail(error: Error): void {
       if (!(error instanceof errors.PermissionViolationError) || error.operation !== "publish") return;

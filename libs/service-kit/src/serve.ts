@@ -80,7 +80,7 @@ export function serve<C extends ContractDeclaration>(
             return;
           }
           const call = incoming(contract, method, msg, bus.log);
-          running.add(answer(msg, call, handler, declaration, endpoint));
+          running.add(answer(bus, msg, call, handler, declaration, endpoint));
         },
       }),
     );
@@ -202,6 +202,7 @@ function methodContext(
 }
 
 async function answer(
+  bus: Bus,
   msg: Msg,
   call: IncomingCall,
   handler: CallHandler,
@@ -211,7 +212,10 @@ async function answer(
   const startedAt = performance.now();
   endpoint.requests++;
   try {
-    msg.respond(await handler(call));
+    const body = await handler(call);
+    // Any server passes the answer on; without a connection it would be dropped.
+    if (!bus.connected) await bus.awaitConnection();
+    msg.respond(body);
   } catch (error) {
     const failure = sendableError(ServiceError.from(error), declaration.errors);
     endpoint.errors++;

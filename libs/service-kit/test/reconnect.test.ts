@@ -1,9 +1,12 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
+import { freePort } from "@devmesh/testkit/free-port";
+import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
+import { startBuses, type TestBuses, testLog } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { startTcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { describe, expect, test } from "@jest/globals";
+import { connectBus } from "../src/bus.ts";
 import { createClient } from "../src/client.ts";
 import { createCallContext } from "../src/context.ts";
 import { serve } from "../src/serve.ts";
@@ -123,6 +126,54 @@ describe("when the connection is lost and comes back", () => {
     await refused;
     expect(received.toSorted()).toEqual(["Ada", "Ada", "wait"]);
     await proxy.close();
+  });
+});
+
+describe("when a server of a cluster announces its stop", () => {
+  async function startPair(): Promise<readonly [TestNatsServer, TestNatsServer]> {
+    const ports = [await freePort(), await freePort()];
+    const routes = ports.map((port) => `nats-route://127.0.0.1:${port}`).join(", ");
+    const [one, other] = await Promise.all(
+      ports.map((port) =>
+        startNatsServer({
+          config: `
+            cluster { name: pair, listen: "127.0.0.1:${port}", routes: [${routes}] }
+            lame_duck_grace_period: "1m", lame_duck_duration: "2m"`,
+        }),
+      ),
+    );
+    if (one === undefined || other === undefined) throw new Error("there are two ports");
+    return [one, other];
+  }
+
+  test("caller and service leave it while it runs, and no call is lost", async () => {
+    const [leaving, staying] = await startPair();
+    await using _leaving = leaving;
+    await using _staying = staying;
+    const url = leaving.url;
+    const [serving, calling] = await Promise.all(
+      ["greeter", "caller"].map((name) => connectBus({ url, name, log: testLog })),
+    );
+    if (serving === undefined || calling === undefined) throw new Error("there are two names");
+    serve(serving, greeter, greetings());
+    await serving.flush();
+    const client = createClient(calling, everyMethod);
+    const moved = Promise.all(
+      [serving, calling].map((bus) => new Promise<void>((resolve) => bus.onReconnect(resolve))),
+    );
+    let isDone = false;
+    // Each takes long enough that some are in flight at any time.
+    const callers = Array.from({ length: 4 }, async () => {
+      while (!isDone) await client.wait({ ms: 200 }, createCallContext({ timeoutMs: 5_000 }));
+    });
+
+    process.kill(leaving.pid, "SIGUSR2");
+    await moved;
+    isDone = true;
+    await Promise.all(callers);
+    expect(() => process.kill(leaving.pid, 0)).not.toThrow();
+    for (const bus of [serving, calling]) expect(bus.connection.getServer()).toContain(`:${staying.port}`);
+    await Promise.all([serving.close(), calling.close()]);
   });
 });
 

@@ -75,6 +75,7 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
           deviceCallSpan(device_id, method),
           context.trace,
           async () => {
+            await link.awaitConnection(context.signal);
             replies = link.awaitReplies(device_id);
             if (!link.sendCall(device_id, frame)) return context.fail("broker_unreachable");
             const timestamp = clock.now().toISOString();

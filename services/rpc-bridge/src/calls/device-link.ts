@@ -8,6 +8,8 @@ import { deviceTopics, replyTopics, subjectOf } from "../device-topics.ts";
 
 /** Sends to devices at QoS 0 and receives their replies. */
 export interface DeviceLink {
+  /** Resolves when there is a connection for a call, two seconds after its loss, or when the signal aborts. */
+  awaitConnection(signal: AbortSignal): Promise<void>;
   /** False when there is no connection; nothing is kept for later. */
   send(topic: string, payload: Buffer): boolean;
   /** The same for a call; `onNoSubscriber` gets the device if none of its clients subscribes. */
@@ -44,6 +46,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const { bus, replica, onReply, onNoSubscriber } = options;
   const sender = createDeviceSender(bus, onNoSubscriber);
   const awaited = new Map<string, Replies>();
+  bus.leaveAfter(() => awaited.size > 0);
 
   function subscribeTo(deviceId: string, calls: number): BoundedSubscription {
     const subjects = replyTopics(deviceId, replica).map(subjectOf);
@@ -69,6 +72,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   }
 
   return {
+    awaitConnection: bus.awaitConnection,
     send: (topic, payload) => sender.send(subjectOf(topic), payload),
     sendCall: (id, payload) => sender.sendExpectingSubscriber(id, subjectOf(deviceTopics.calls(id)), payload),
     awaitReplies(deviceId) {
