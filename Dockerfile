@@ -1,53 +1,79 @@
 # syntax=docker/dockerfile:1
-# One image for each service: docker build --build-arg SERVICE=gateway --tag devmesh-gateway .
+# One image for each service:
+#   docker build --build-arg SERVICE=gateway --tag devmesh-gateway .
+# All of Devmesh in one container, to try it: nats-server and the services, started as by `npm start`:
+#   docker build --target single --tag devmesh .
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
+ARG NATS_IMAGE=nats:2.15.2-alpine
 
-FROM ${NODE_IMAGE} AS prune
-RUN npm install --global --ignore-scripts turbo@2.11.11
-WORKDIR /repository
+# Knows no SERVICE, so that it runs once for all images.
+FROM ${NODE_IMAGE} AS build
+WORKDIR /devmesh
 COPY . .
-ARG SERVICE
-RUN turbo prune "@devmesh/$SERVICE" --docker --production --out-dir pruned
-# Removes what only development needs, the Node packages among it, so that npm does not look for it.
-RUN cd pruned/json && npm pkg delete devDependencies optionalDependencies --workspaces --include-workspace-root
-# The gateway serves the dashboard, which is built with tools of its own; for another service this stays empty.
-RUN mkdir -p dashboard/json dashboard/full \
-  && if [ "$SERVICE" = gateway ]; then turbo prune @devmesh/web --docker --out-dir dashboard \
-  && cd dashboard/json && npm pkg delete devDependencies optionalDependencies; fi
+# Neither what only development needs, nor the packages that carry Node.
+RUN npm pkg delete devDependencies optionalDependencies --workspaces --include-workspace-root
+RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --no-audit --no-fund
+RUN npm run build --workspace web && node tools/launcher/src/build/bundle.ts dist/image
 
-FROM ${NODE_IMAGE} AS dashboard
-WORKDIR /build
-COPY --from=prune /repository/dashboard/json/ .
-RUN --mount=type=cache,target=/root/.npm if [ -e package.json ]; then npm ci --ignore-scripts --no-audit --no-fund; fi
-COPY --from=prune /repository/dashboard/full/ .
-RUN if [ -e package.json ]; then npm run build --workspace web; else mkdir -p web/dist; fi
+# A folder for each service: its programs, and the package.json that makes them ES modules.
+FROM build AS services
+RUN set -e; mkdir /images; \
+  for service in services/*; do \
+    image=/images/$(basename $service); \
+    cp -a dist/image/$service $image; cp -a $service/package.json $image; \
+    dashboard=; [ $service != services/gateway ] || dashboard="--workspace web"; \
+    sh tools/launcher/src/build/bill-of-materials.sh $image --workspace $service $dashboard; \
+  done
+# What the gateway serves, without what only debuggers read.
+RUN cp -a --parents web/dist node_modules/swagger-ui-dist /images/gateway && rm /images/gateway/node_modules/*/*.map
 
-FROM ${NODE_IMAGE} AS install
+FROM build AS mesh
+RUN mkdir /image && cp -a --parents dist web/dist node_modules/swagger-ui-dist /image
+RUN sh tools/launcher/src/build/bill-of-materials.sh /image
+# What the launcher and the simulated devices need to run; the services are bundled.
+RUN --mount=type=cache,target=/root/.npm npm pkg delete dependencies.rolldown --workspace tools/launcher \
+  && npm ci --omit=dev --no-audit --no-fund --workspace tools/launcher --workspace tools/simulator
+RUN cp -a --parents package.json node_modules libs tools/launcher tools/simulator /image
+
+FROM ${NATS_IMAGE} AS nats
+
+FROM ${NODE_IMAGE} AS single
+LABEL org.opencontainers.image.title=devmesh \
+      org.opencontainers.image.licenses=Apache-2.0
+# Docker ends a container 10 s after SIGTERM: running calls have 3 s.
+ENV NODE_ENV=production \
+    NODE_OPTIONS=--disable-warning=ExperimentalWarning \
+    MALLOC_ARENA_MAX=2 \
+    HOST=0.0.0.0 \
+    PUBLIC_URL=http://127.0.0.1:8080 \
+    DATA_DIR=/data \
+    DRAIN_MS=3000
+COPY --from=nats /usr/local/bin/nats-server /usr/local/bin/
 WORKDIR /app
-COPY --from=prune /repository/pruned/json/ .
-# The packages of this repository stay links: Node strips no types below node_modules.
-RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no-audit --no-fund
-COPY --from=prune /repository/pruned/full/ .
-# The lean package.json again, and nothing that only tools read.
-COPY --from=prune /repository/pruned/json/ .
-RUN rm -f package-lock.json turbo.json .npmrc
-COPY --from=dashboard /build/web/dist/ web/dist/
+COPY --from=mesh /image/ .
+# A new volume gets this owner.
+RUN install --directory --owner=10001 --group=10001 --mode=700 /data
+USER 10001:10001
+VOLUME /data
+EXPOSE 8080 1883
+HEALTHCHECK --interval=15s --timeout=5s --start-period=60s CMD ["node", "tools/launcher/src/health.ts"]
+ENTRYPOINT ["node", "tools/launcher/src/launch.ts", "--container"]
 
 FROM ${NODE_IMAGE}
+# Less memory, as by the launcher (service-process.ts, bootstrap.mjs).
+ENV NODE_ENV=production \
+    NODE_OPTIONS="--disable-warning=ExperimentalWarning --max-semi-space-size=4" \
+    MALLOC_ARENA_MAX=2 \
+    OPS_HOST=0.0.0.0 \
+    OPS_PORT=9090
+WORKDIR /app
+EXPOSE 9090
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.OPS_PORT}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "main.js"]
 ARG SERVICE
 RUN test -n "$SERVICE"
 LABEL org.opencontainers.image.title=devmesh-$SERVICE \
       org.opencontainers.image.licenses=Apache-2.0
-ENV NODE_ENV=production \
-    NODE_OPTIONS=--disable-warning=ExperimentalWarning \
-    SERVICE=$SERVICE \
-    OPS_HOST=0.0.0.0 \
-    OPS_PORT=9090
-WORKDIR /app
-COPY --from=install /app/ .
+COPY --from=services /images/$SERVICE/ .
 USER 10001:10001
-EXPOSE 9090
-HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.OPS_PORT}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-# The shell only names the service and is gone then: Node itself is process 1 and gets SIGTERM.
-CMD ["sh", "-c", "exec node \"services/$SERVICE/src/main.ts\""]

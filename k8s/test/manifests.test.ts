@@ -87,11 +87,12 @@ beforeAll(async () => {
   secrets = await makeOperatorSecrets();
 });
 
-/** The program of ours that a container runs, by its image; null for images of others. */
+/** The source of the program of ours that a container runs, by its image; null for images of others. */
 function programOf({ image, command }: Container): string | null {
   const service = /devmesh-(?<service>[a-z-]+):/.exec(image)?.groups?.service;
   if (service === undefined) return null;
-  return command?.find((word) => word.endsWith("main.ts")) ?? `services/${service}/src/main.ts`;
+  const program = command?.find((word) => word.endsWith("main.js")) ?? "main.js";
+  return `services/${service}/src/${program.replace(/\.js$/, ".ts")}`;
 }
 
 /** What objects refer to, such as `Secret/nats`. */

@@ -18,7 +18,7 @@ import { welcome } from "./welcome.ts";
 const terminal: Terminal = console;
 /** A stop that takes longer, in milliseconds, is explained. */
 const quickStopMs = 1_500;
-/** Where Dockerfile.single puts the bundles of the services. */
+/** Where the Dockerfile puts the bundles of the services. */
 const bundlesInImage = join(repository, "dist", "image");
 // The mesh stays when nobody reads its output any more.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});

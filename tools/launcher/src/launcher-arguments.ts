@@ -6,7 +6,7 @@ import { helpOption, WrongUsage } from "./process/command.ts";
 export interface LauncherOptions {
   readonly demo: boolean;
   readonly without: ReadonlySet<ServiceName>;
-  /** In the single image (Dockerfile.single): all is built, and the output is a log. */
+  /** In the single image: all is built, and the output is a log. */
   readonly container: boolean;
 }
 

@@ -4,8 +4,9 @@ import { mesh } from "@devmesh/contracts/mesh";
 import { rolldown } from "rolldown";
 
 /*
- * Bundles each service into a folder `services/NAME` below the first argument: `main.js`, one file for each
- * worker thread, and one for each part that is loaded on demand, such as the driver of MongoDB.
+ * Bundles each service into a folder `services/NAME` below the first argument: `main.js` and further programs, such as
+ * `bootstrap/main.js`, one file for each worker thread, and one for each part that is loaded on demand, such as the
+ * driver of MongoDB.
  */
 const [out = ""] = process.argv.slice(2);
 const repository = resolve(import.meta.dirname, "../../../..");
@@ -13,12 +14,16 @@ await Promise.all(Object.keys(mesh).map(bundle));
 
 async function bundle(service: string): Promise<void> {
   const src = join(repository, "services", service, "src");
-  const workers = globSync("**/*.worker.ts", { cwd: src });
+  const programs = globSync("**/main.ts", { cwd: src }).map((path) => [
+    path.replace(/\.ts$/, ""),
+    join(src, path),
+  ]);
+  const workers = globSync("**/*.worker.ts", { cwd: src }).map((path) => [
+    basename(path, ".ts"),
+    join(src, path),
+  ]);
   const build = await rolldown({
-    input: {
-      main: join(src, "main.ts"),
-      ...Object.fromEntries(workers.map((path) => [basename(path, ".ts"), join(src, path)])),
-    },
+    input: Object.fromEntries([...programs, ...workers]),
     platform: "node",
     // Its files are served, not run.
     external: [/^swagger-ui-dist/],
