@@ -44,12 +44,23 @@ const connectTimeoutMs = 2_000;
  */
 const confirmationMs = 2_000;
 
-/** Servers announce their stop at least 10 s before they close connections: replicas leave one in turn until then. */
+/**
+ * A server announces its stop some 10 s before it closes connections. Until then replicas leave it, in turn, each at a
+ * moment when no answer is on its way: the broker refuses an answer over another connection than the question's.
+ */
 const leaveWithinMs = 5_000;
 
-/** How long a bus that leaves a server waits for its replies, in milliseconds, and how often it looks. */
-const repliesMs = 2_000;
+/** How long a bus waits for such a moment, in milliseconds, and how often it looks. */
+const answersMs = 2_000;
 const lookMs = 5;
+
+/** A use of a connection whose answers would be lost with it. */
+export interface ConnectionUse {
+  /** Whether an answer is on its way. */
+  isBusy(): boolean;
+  /** Whether an answer may need calls over the same connection: calls do not wait then while a server is left. */
+  readonly needsCalls?: boolean;
+}
 
 /** A connection to the broker, shared by all calls, events and queues of a process. */
 export interface Bus {
@@ -68,12 +79,12 @@ export interface Bus {
   readonly connection: NatsConnection;
   readonly connected: boolean;
   /**
-   * Resolves when there is a connection for a call, `reconnectGraceMs` after its loss, or when the signal aborts. There is
-   * none while the bus leaves a server that is about to stop.
+   * Resolves when there is a connection for a call, `reconnectGraceMs` after its loss, or when the signal aborts. There
+   * is none while the bus leaves a server that is about to stop.
    */
-  awaitConnection(signal?: AbortSignal): Promise<void>;
-  /** Makes the bus leave a server only when `isAwaiting` returns false: no reply is lost then. Bounded by 2 s. */
-  leaveAfter(isAwaiting: () => boolean): void;
+  awaitConnection(signal: AbortSignal): Promise<void>;
+  /** Makes the bus leave a server that is about to stop when this use is not busy, within two seconds. */
+  leaveAfter(use: ConnectionUse): void;
   /** Resolves when the connection has ended for good: undefined after `close`, else the error that ended it. */
   readonly ended: Promise<Error | undefined>;
   /** Runs `hook` after each reconnect: events meanwhile were missed. Returns its removal. */
@@ -155,7 +166,7 @@ function createBus(connection: NatsConnection, graceMs: number, identity: Identi
   const reconnectHooks = new Set<() => void>();
   const disconnectHooks = new Set<() => void>();
   const requests = createRequests(connection, identity.inboxPrefix);
-  const awaiting: (() => boolean)[] = [requests.isAwaiting];
+  const uses: ConnectionUse[] = [];
   let connected = false;
   let leaving = false;
   let lostAtMs = Number.NEGATIVE_INFINITY;
@@ -180,15 +191,18 @@ function createBus(connection: NatsConnection, graceMs: number, identity: Identi
     return () => void hooks.delete(hook);
   }
 
-  /** Connects to another server while no reply is on its way, so that none is lost. Calls wait as after a loss. */
+  /** Connects to another server at a moment when no answer is on its way over this one. */
   async function leaveServer(): Promise<void> {
     await systemClock.sleep(Math.random() * leaveWithinMs);
     if (!connected || connection.isClosed() || connection.isDraining()) return;
-    leaving = true;
+    leaving = uses.every(({ needsCalls }) => !needsCalls);
     lostAtMs = performance.now();
-    while (performance.now() < lostAtMs + repliesMs && awaiting.some((isAwaiting) => isAwaiting()))
-      await systemClock.sleep(lookMs);
-    await connection.flush();
+    const isBusy = () =>
+      performance.now() < lostAtMs + answersMs && (requests.isAwaiting() || uses.some((use) => use.isBusy()));
+    do {
+      while (isBusy()) await systemClock.sleep(lookMs);
+      await connection.flush();
+    } while (isBusy());
     await connection.reconnect();
   }
 
@@ -242,7 +256,7 @@ function createBus(connection: NatsConnection, graceMs: number, identity: Identi
       const leftMs = lostAtMs + graceMs - performance.now();
       if ((!connected || leaving) && leftMs > 0) await pause(bus, leftMs, signal);
     },
-    leaveAfter: (isAwaiting) => void awaiting.push(isAwaiting),
+    leaveAfter: (use) => void uses.push(use),
     onReconnect: (hook) => add(reconnectHooks, hook),
     onDisconnect: (hook) => add(disconnectHooks, hook),
     flush: () => connection.flush(),
@@ -288,11 +302,10 @@ async function firstConnection(
 }
 
 /** Waits `ms` milliseconds, less when the bus comes back or `signal` aborts meanwhile; never rejects. */
-export async function pause(bus: Bus, ms: number, signal?: AbortSignal): Promise<void> {
+export async function pause(bus: Bus, ms: number, signal: AbortSignal): Promise<void> {
   const woken = new AbortController();
   const off = bus.onReconnect(() => woken.abort());
-  const signals = signal === undefined ? [woken.signal] : [signal, woken.signal];
-  await systemClock.sleep(ms, AbortSignal.any(signals)).catch(() => undefined);
+  await systemClock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
   off();
 }
 

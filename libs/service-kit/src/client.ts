@@ -53,7 +53,7 @@ function remoteCall(bus: Bus, { contract }: Dependency, method: string, declarat
         return await send(bus, { service, subject, declaration }, body, call, trace);
       } catch (error) {
         const waitMs = retryAfterMs[attempt];
-        if (waitMs === undefined || !declaration.idempotent || !isNobodyThere(error)) throw error;
+        if (waitMs === undefined || !isNobodyThere(error)) throw error;
         const jittered = waitMs * (0.5 + Math.random());
         if (call.deadline.remainingMs() <= jittered) throw error;
         bus.metrics.callRetries.inc({ service, method });
@@ -159,7 +159,7 @@ function abandoned(signal: AbortSignal): ServiceError {
     : ServiceError.of("unavailable", { cause: signal.reason });
 }
 
-/** Errors of calls that no replica received, or that may be received twice: only those are sent again. */
+/** Errors of calls that no replica received, or that are idempotent: only those are sent again. */
 const unseen = new WeakSet<ServiceError>();
 
 function nobodyThere(service: string, cause: unknown): ServiceError {

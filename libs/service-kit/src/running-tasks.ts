@@ -8,6 +8,10 @@ export class RunningTasks {
     void task.finally(() => this.#tasks.delete(task));
   }
 
+  get size(): number {
+    return this.#tasks.size;
+  }
+
   /** Resolves when no task runs any more. */
   async settled(): Promise<void> {
     while (this.#tasks.size > 0) await Promise.all([...this.#tasks]);

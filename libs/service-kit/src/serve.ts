@@ -64,6 +64,7 @@ export function serve<C extends ContractDeclaration>(
   const open = new Set<OpenCallContext>();
   const endpoints: EndpointStats[] = [];
   const subscriptions: Subscription[] = [];
+  bus.leaveAfter({ isBusy: () => running.size > 0, needsCalls: true });
 
   for (const [method, declaration] of Object.entries(contract.methods)) {
     const subject = methodSubject(contract, method);
@@ -80,7 +81,7 @@ export function serve<C extends ContractDeclaration>(
             return;
           }
           const call = incoming(contract, method, msg, bus.log);
-          running.add(answer(bus, msg, call, handler, declaration, endpoint));
+          running.add(answer(msg, call, handler, declaration, endpoint));
         },
       }),
     );
@@ -202,7 +203,6 @@ function methodContext(
 }
 
 async function answer(
-  bus: Bus,
   msg: Msg,
   call: IncomingCall,
   handler: CallHandler,
@@ -212,10 +212,7 @@ async function answer(
   const startedAt = performance.now();
   endpoint.requests++;
   try {
-    const body = await handler(call);
-    // Any server passes the answer on; without a connection it would be dropped.
-    if (!bus.connected) await bus.awaitConnection();
-    msg.respond(body);
+    msg.respond(await handler(call));
   } catch (error) {
     const failure = sendableError(ServiceError.from(error), declaration.errors);
     endpoint.errors++;

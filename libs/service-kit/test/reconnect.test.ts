@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "@devmesh/testkit/free-port";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
 import { startBuses, type TestBuses, testLog } from "@devmesh/testkit/sample-mesh/buses";
@@ -138,6 +139,12 @@ describe("when a server of a cluster announces its stop", () => {
         startNatsServer({
           config: `
             cluster { name: pair, listen: "127.0.0.1:${port}", routes: [${routes}] }
+            authorization { users: [
+              { user: caller, password: caller }
+              { user: greeter, password: greeter, permissions: {
+                publish: { deny: "_INBOX_caller.>" }, subscribe: ">", allow_responses: true
+              } }
+            ] }
             lame_duck_grace_period: "1m", lame_duck_duration: "2m"`,
         }),
       ),
@@ -146,34 +153,37 @@ describe("when a server of a cluster announces its stop", () => {
     return [one, other];
   }
 
-  test("caller and service leave it while it runs, and no call is lost", async () => {
+  test("a caller and two replicas leave it while it runs, and no call is lost", async () => {
     const [leaving, staying] = await startPair();
     await using _leaving = leaving;
     await using _staying = staying;
-    const url = leaving.url;
-    const [serving, calling] = await Promise.all(
-      ["greeter", "caller"].map((name) => connectBus({ url, name, log: testLog })),
-    );
-    if (serving === undefined || calling === undefined) throw new Error("there are two names");
-    serve(serving, greeter, greetings());
-    await serving.flush();
+    const open = (name: string) =>
+      connectBus({ url: leaving.url, name, user: name, password: name, log: testLog });
+    const serving = [await open("greeter"), await open("greeter")];
+    const calling = await open("caller");
+    const buses = [...serving, calling];
+    for (const bus of serving) {
+      serve(bus, greeter, greetings());
+      await bus.flush();
+    }
     const client = createClient(calling, everyMethod);
-    const moved = Promise.all(
-      [serving, calling].map((bus) => new Promise<void>((resolve) => bus.onReconnect(resolve))),
-    );
+    const moved = Promise.all(buses.map((bus) => new Promise<void>((resolve) => bus.onReconnect(resolve))));
     let isDone = false;
-    // Each takes long enough that some are in flight at any time.
-    const callers = Array.from({ length: 4 }, async () => {
-      while (!isDone) await client.wait({ ms: 200 }, createCallContext({ timeoutMs: 5_000 }));
+    const callers = Array.from({ length: 3 }, async () => {
+      while (!isDone) {
+        await client.wait({ ms: 20 }, createCallContext({ timeoutMs: 5_000 }));
+        await sleep(50 * Math.random());
+      }
     });
 
     process.kill(leaving.pid, "SIGUSR2");
     await moved;
     isDone = true;
-    await Promise.all(callers);
+    const calls = await Promise.allSettled(callers);
+    for (const bus of buses) expect(bus.connection.getServer()).toContain(`:${staying.port}`);
     expect(() => process.kill(leaving.pid, 0)).not.toThrow();
-    for (const bus of [serving, calling]) expect(bus.connection.getServer()).toContain(`:${staying.port}`);
-    await Promise.all([serving.close(), calling.close()]);
+    await Promise.all(buses.map((bus) => bus.close()));
+    expect(calls).toEqual(callers.map(() => ({ status: "fulfilled", value: undefined })));
   });
 });
 

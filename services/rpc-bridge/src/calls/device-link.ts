@@ -46,7 +46,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const { bus, replica, onReply, onNoSubscriber } = options;
   const sender = createDeviceSender(bus, onNoSubscriber);
   const awaited = new Map<string, Replies>();
-  bus.leaveAfter(() => awaited.size > 0);
+  bus.leaveAfter({ isBusy: () => awaited.size > 0 });
 
   function subscribeTo(deviceId: string, calls: number): BoundedSubscription {
     const subjects = replyTopics(deviceId, replica).map(subjectOf);
