@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import type { ConnectionKey } from "../src/presence/broker-connections.ts";
-import { offlineAfterMs, PresenceSets } from "../src/presence/presence.ts";
+import { offlineAfterMs, PresenceSets, serverGoneAfterMs } from "../src/presence/presence.ts";
 
 const connection = (connectionId: number, deviceId = "d", serverId = "S1"): ConnectionKey => ({
   deviceId,
@@ -84,10 +84,11 @@ describe("presence as sets of connections", () => {
     ]);
   });
 
-  test("a server that does not answer is given one listing more", () => {
+  test("connections of a server that does not answer are kept while it may be stopping", () => {
     const sets = new PresenceSets();
     sets.connected(connection(1), 0);
-    expect([1, 2, 3].map((now) => listAll(sets, [], now, []).missing)).toEqual([1, 1, 0]);
+    const at = [1, 2, 3, serverGoneAfterMs, serverGoneAfterMs + 1];
+    expect(at.map((now) => listAll(sets, [], now, []).missing)).toEqual([1, 1, 1, 1, 0]);
     expect(sets.isOnline("d")).toBe(false);
   });
 

@@ -8,8 +8,11 @@ const rememberEndedMs = 60_000;
 const rememberMissedMs = 150_000;
 /** Listings in a row that must miss a connection before it counts as gone: one may be incomplete. */
 const missesUntilGone = 2;
-/** The same for connections of a server that did not answer: it may be slow. */
-const missesUntilServerGone = 3;
+/**
+ * Milliseconds after which connections of a server that does not answer count as gone: a server that is about to stop
+ * answers no listing and reports no disconnect, and keeps connections for half a minute.
+ */
+export const serverGoneAfterMs = 35_000;
 
 /** A change to publish. */
 export interface PresenceChange {
@@ -32,6 +35,8 @@ interface OpenConnection {
   /** Sequence number; shows whether a listing could contain it. */
   readonly opened: number;
   misses: number;
+  /** When the first of these listings was evaluated. */
+  missedSince: number;
 }
 
 interface PendingOffline {
@@ -131,9 +136,11 @@ export class PresenceSets {
     let missing = 0;
     for (const [key, open] of this.#open) {
       if (keys.has(key) || open.opened >= openedBefore) continue;
-      open.misses++;
-      const limit = answered.has(open.serverId) ? missesUntilGone : missesUntilServerGone;
-      if (open.misses < limit) missing++;
+      if (open.misses++ === 0) open.missedSince = now;
+      const isGone = answered.has(open.serverId)
+        ? open.misses >= missesUntilGone
+        : now - open.missedSince >= serverGoneAfterMs;
+      if (!isGone) missing++;
       else {
         this.#missed.set(key, now + rememberMissedMs);
         this.#remove(key, now, lastListedAt);
@@ -167,7 +174,7 @@ export class PresenceSets {
   #add(key: string, { deviceId, serverId }: ConnectionKey, now: number): PresenceChange[] {
     if (this.#open.has(key)) return [];
     const eventId = this.#missed.delete(key) ? `${key}@${now}` : key;
-    this.#open.set(key, { deviceId, serverId, eventId, opened: this.#opened++, misses: 0 });
+    this.#open.set(key, { deviceId, serverId, eventId, opened: this.#opened++, misses: 0, missedSince: 0 });
     const connections = this.#byDevice.get(deviceId);
     if (connections === undefined) this.#byDevice.set(deviceId, new Set([key]));
     else connections.add(key);
