@@ -11,7 +11,20 @@ import { formatTraceparent, requestIdHeader, type TraceContext, traceHeader } fr
 import { callSpan, recordSpan } from "./tracer.ts";
 
 /** Waits before a call is sent again after `unavailable`, in milliseconds; each is jittered by half. */
-const retryAfterMs = [20, 60, 150];
+const retryAfterMs = [20, 60];
+const longestRetryMs = 150;
+
+/** How often a call is sent again at least. */
+const leastRetries = 3;
+
+/**
+ * How long calls wait for a service without a replica, in milliseconds: one on SQLite ends before its successor starts.
+ * Once it is absent for longer, calls fail soon.
+ */
+const absenceMs = 4_000;
+
+/** How long an absence is remembered, in milliseconds; then calls wait for the service again. */
+const rememberAbsenceMs = 60_000;
 
 /**
  * A client of the methods that a service declares to call. It passes on trace, request id and remaining time, and
@@ -42,6 +55,12 @@ function remoteCall(bus: Bus, { contract }: Dependency, method: string, declarat
   const { service } = contract;
   const subject = methodSubject(contract, method);
   const span = callSpan("client", contract, method);
+  let absentSinceMs = Number.NEGATIVE_INFINITY;
+  const isNewlyAbsent = (error: unknown, nowMs: number): boolean => {
+    if (!(error instanceof ServiceError && error.cause instanceof errors.NoRespondersError)) return false;
+    if (nowMs - absentSinceMs > rememberAbsenceMs) absentSinceMs = nowMs;
+    return nowMs - absentSinceMs < absenceMs;
+  };
   return (input: unknown, call: CallContext): Promise<Uint8Array> =>
     recordSpan(bus.tracer, span, call.trace, (trace) => ask(input, call, trace));
 
@@ -52,9 +71,10 @@ function remoteCall(bus: Bus, { contract }: Dependency, method: string, declarat
       try {
         return await send(bus, { service, subject, declaration }, body, call, trace);
       } catch (error) {
-        const waitMs = retryAfterMs[attempt];
-        if (waitMs === undefined || !isNobodyThere(error)) throw error;
-        const jittered = waitMs * (0.5 + Math.random());
+        if (!isNobodyThere(error)) throw error;
+        const mayReturn = isNewlyAbsent(error, call.deadline.clock.monotonicMs());
+        if (attempt >= leastRetries && !mayReturn) throw error;
+        const jittered = (retryAfterMs[attempt] ?? longestRetryMs) * (0.5 + Math.random());
         if (call.deadline.remainingMs() <= jittered) throw error;
         bus.metrics.callRetries.inc({ service, method });
         await pause(jittered, call, error);

@@ -33,6 +33,30 @@ describe("without anybody to answer", () => {
   });
 });
 
+describe("when the only replica of a service is replaced", () => {
+  test("calls wait for the next one, and not again while it stays away", async () => {
+    await using buses = await startBuses();
+    const [former, next] = [await buses.connect("greeter"), await buses.connect("greeter")];
+    const client = createClient(await buses.connect("caller"), everyMethod);
+    const served = serve(former, greeter, greetings());
+    await former.flush();
+    await client.wait({ ms: 1 }, call());
+    await served.drain(0);
+    const waiting = client.wait({ ms: 1 }, call());
+    // Longer than the calls are repeated to a service that is known to be down.
+    await sleep(1_000);
+    const servedNext = serve(next, greeter, greetings());
+    await expect(waiting).resolves.toMatchObject({ waitedMs: expect.any(Number) });
+
+    await servedNext.drain(0);
+    const startedAt = performance.now();
+    await expect(client.wait({ ms: 1 }, call())).rejects.toMatchObject({ code: "unavailable" });
+    const firstMs = performance.now() - startedAt;
+    await expect(client.wait({ ms: 1 }, call())).rejects.toMatchObject({ code: "unavailable" });
+    expect(performance.now() - startedAt - firstMs).toBeLessThan(firstMs);
+  });
+});
+
 describe("when the broker dies", () => {
   test("calls are unavailable soon, and work again when it is back, without anybody's doing", async () => {
     await using buses = await startBuses();
