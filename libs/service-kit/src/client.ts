@@ -23,7 +23,7 @@ const leastRetries = 3;
  */
 const absenceMs = 4_000;
 
-/** How long an absence is remembered, in milliseconds; then calls wait for the service again. */
+/** How long an absence without an answer is remembered, in milliseconds; then calls wait for the service again. */
 const rememberAbsenceMs = 60_000;
 
 /**
@@ -69,7 +69,9 @@ function remoteCall(bus: Bus, { contract }: Dependency, method: string, declarat
     assertCarried(bus, body);
     for (let attempt = 0; ; attempt++) {
       try {
-        return await send(bus, { service, subject, declaration }, body, call, trace);
+        const answer = await send(bus, { service, subject, declaration }, body, call, trace);
+        absentSinceMs = Number.NEGATIVE_INFINITY;
+        return answer;
       } catch (error) {
         if (!isNobodyThere(error)) throw error;
         const mayReturn = isNewlyAbsent(error, call.deadline.clock.monotonicMs());

@@ -48,6 +48,7 @@ describe("when the only replica of a service is replaced", () => {
     const servedNext = serve(next, greeter, greetings());
     await expect(waiting).resolves.toMatchObject({ waitedMs: expect.any(Number) });
 
+    // Answered in between: this is another absence.
     await servedNext.drain(0);
     const startedAt = performance.now();
     await expect(client.wait({ ms: 1 }, call())).rejects.toMatchObject({ code: "unavailable" });
