@@ -15,7 +15,7 @@ import { serve } from "../src/serve.ts";
 const call = () => createCallContext({ timeoutMs: 30_000 });
 
 describe("without anybody to answer", () => {
-  test("a call is unavailable at once", async () => {
+  test("a call is unavailable after a few seconds", async () => {
     await using buses = await startBuses();
     const client = createClient(await buses.connect("caller"), everyMethod);
     const startedAt = performance.now();
