@@ -168,6 +168,7 @@ function createBus(connection: NatsConnection, graceMs: number, identity: Identi
   const requests = createRequests(connection, identity.inboxPrefix);
   const uses: ConnectionUse[] = [];
   let connected = false;
+  let isServerStopping = false;
   let leaving = false;
   let lostAtMs = Number.NEGATIVE_INFINITY;
 
@@ -194,7 +195,7 @@ function createBus(connection: NatsConnection, graceMs: number, identity: Identi
   /** Connects to another server at a moment when no answer is on its way over this one. */
   async function leaveServer(): Promise<void> {
     await systemClock.sleep(Math.random() * leaveWithinMs);
-    if (!connected || connection.isClosed() || connection.isDraining()) return;
+    if (!isServerStopping || connection.isDraining()) return;
     leaving = uses.every(({ needsCalls }) => !needsCalls);
     lostAtMs = performance.now();
     const isBusy = () =>
@@ -203,18 +204,22 @@ function createBus(connection: NatsConnection, graceMs: number, identity: Identi
       while (isBusy()) await systemClock.sleep(lookMs);
       await connection.flush();
     } while (isBusy());
-    await connection.reconnect();
+    if (isServerStopping) await connection.reconnect();
   }
 
   async function followStatus(): Promise<void> {
     for await (const status of connection.status()) {
       switch (status.type) {
         case "ldm":
+          // The server repeats it with each change of the cluster.
+          if (isServerStopping) break;
+          isServerStopping = true;
           log.info({ server: status.server }, "the server of the broker is about to stop");
           leaveServer().catch((error: unknown) => log.debug({ err: error }, "the server was lost before"));
           break;
         case "disconnect":
           setConnected(false);
+          isServerStopping = false;
           leaving = false;
           lostAtMs = performance.now();
           requests.loseConnection();
