@@ -76,6 +76,7 @@ export function answerAuthCallout(
 ): ActiveSubscription {
   const issuer = accountSigner(issuerSeed);
   const running = new RunningTasks();
+  bus.leaveAfter({ isBusy: () => running.size > 0, needsCalls: true });
   const subscription = bus.connection.subscribe(authCalloutSubject, {
     queue: bus.name,
     callback: (error, msg) => {
