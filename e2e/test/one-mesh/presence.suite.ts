@@ -102,11 +102,11 @@ export function presence(shared: () => TestMesh): void {
       await mesh.restarted("nats-server", pid);
       const again = await eventually(() => returns?.connect().catch(() => null), { withinMs: 30_000 });
       await again.answerRpc(() => ({ result: "here" }));
-      expect(Date.parse((await shown("lost", false, 45_000)).last_seen)).toBeGreaterThan(0);
+      expect(Date.parse((await shown("lost", false, 80_000)).last_seen)).toBeGreaterThan(0);
       await shown("returns", true);
       expect((await master.get("devices/returns/rpc/Where")).json).toBe("here");
       expect((await master.get("devices/lost/rpc/Where")).json.reason).toBe("device_offline");
       await again.leave();
-    }, 120_000);
+    }, 180_000);
   });
 }

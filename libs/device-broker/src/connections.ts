@@ -113,8 +113,8 @@ export interface OpenDeviceConnection extends DeviceConnection {
 
 /** The open device connections, and the servers that reported them. */
 export interface DeviceConnections {
-  /** Servers that answered. The connections of one that is missing here are unknown, not gone. */
-  readonly servers: readonly string[];
+  /** Names of the servers that answered, by id. The connections of one that is missing here are unknown, not gone. */
+  readonly servers: ReadonlyMap<string, string>;
   readonly connections: readonly OpenDeviceConnection[];
 }
 
@@ -132,7 +132,7 @@ const pageSize = 512;
 const overlap = 64;
 
 const ConnectionsReply = z.object({
-  server: z.object({ id: ServerId }),
+  server: z.object({ id: ServerId, name: z.string() }),
   data: z.object({
     now: z.coerce.date(),
     total: z.int(),
@@ -162,6 +162,7 @@ export async function listDeviceConnections(
   { deviceId, stallMs = 300, signal }: ListDeviceConnectionsOptions = {},
 ): Promise<DeviceConnections> {
   const found = new Map<string, Map<number, OpenDeviceConnection>>();
+  const names = new Map<string, string>();
   /** How far each server has been read; absent once it is read to its end. */
   const unread = new Set<string>();
   for (let offset = 0; offset === 0 || unread.size > 0; offset += pageSize - overlap) {
@@ -171,6 +172,7 @@ export async function listDeviceConnections(
       if (offset > 0 && !unread.has(server.id)) continue;
       const known = found.get(server.id) ?? new Map<number, OpenDeviceConnection>();
       found.set(server.id, known);
+      names.set(server.id, server.name);
       assertOverlap(offset, known, data);
       for (const connection of data.connections) {
         const { cid, start, ip, type, authorized_user, mqtt_client, in_msgs, in_bytes } = connection;
@@ -197,7 +199,7 @@ export async function listDeviceConnections(
     }
   }
   return {
-    servers: [...found.keys()],
+    servers: names,
     connections: [...found.values()].flatMap((known) => [...known.values()]),
   };
 }

@@ -27,7 +27,10 @@ describe("the meter of what devices send", () => {
     listedMs: 1,
     received: { messages, bytes },
   });
-  const servers = ["S1", "S2"];
+  const servers = new Map([
+    ["S1", "one"],
+    ["S2", "two"],
+  ]);
 
   test("finds a device that sends more than the burst over all its connections, and no other", () => {
     const meter = new TrafficMeter(limits);
@@ -62,7 +65,7 @@ describe("the meter of what devices send", () => {
     const meter = new TrafficMeter(limits);
     const connections = [connection("a", 1, 1_000_000)];
     expect(meter.take({ servers, connections }, 0)).toEqual([]);
-    expect(meter.take({ servers: ["S2"], connections: [] }, 2_000)).toEqual([]);
+    expect(meter.take({ servers: new Map([["S2", "two"]]), connections: [] }, 2_000)).toEqual([]);
     expect(meter.take({ servers, connections: [connection("a", 1, 1_000_100)] }, 4_000)).toEqual([]);
   });
 });

@@ -53,7 +53,7 @@ export class FakeBroker implements BrokerConnections {
         received: { messages: 0, bytes: 0 },
       }));
     await this.whileListing();
-    return { servers: [...this.servers], connections };
+    return { servers: new Map([...this.servers].map((id) => [id, id])), connections };
   }
 
   async close(listed: ConnectionKey): Promise<void> {

@@ -8,7 +8,10 @@ const connection = (connectionId: number, deviceId = "d", serverId = "S1"): Conn
   serverId,
   connectionId,
 });
-const listing = (connections: ConnectionKey[], servers = ["S1"]) => ({ connections, servers });
+const listing = (connections: ConnectionKey[], servers = ["S1"], nameOf = (id: string) => id) => ({
+  connections,
+  servers: new Map(servers.map((id) => [id, nameOf(id)])),
+});
 const listAll = (sets: PresenceSets, listed: ConnectionKey[], now: number, servers = ["S1"]) =>
   sets.reconcile(listing(listed, servers), sets.beginListing(), now, 0);
 
@@ -90,6 +93,22 @@ describe("presence as sets of connections", () => {
     const at = [1, 2, 3, serverGoneAfterMs, serverGoneAfterMs + 1];
     expect(at.map((now) => listAll(sets, [], now, []).missing)).toEqual([1, 1, 1, 1, 0]);
     expect(sets.isOnline("d")).toBe(false);
+  });
+
+  test("connections of a server are gone when one of the same name answers in its place", () => {
+    const sets = new PresenceSets();
+    sets.connected(connection(1, "d", "S1"), 0);
+    sets.connected(connection(1, "e", "S3"), 0);
+    const list = (servers: string[], now: number) =>
+      sets.reconcile(
+        listing([], servers, (id) => (id === "S3" ? "two" : "one")),
+        sets.beginListing(),
+        now,
+        0,
+      );
+    list(["S1", "S3"], 1);
+    list(["S2"], 2);
+    expect(["d", "e"].map((id) => sets.isOnline(id))).toEqual([false, true]);
   });
 
   test("a connection that was thought lost and turns up again is published anew, not under the earlier id", () => {

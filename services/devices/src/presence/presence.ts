@@ -57,6 +57,8 @@ export interface BegunListing {
 export class PresenceSets {
   readonly #open = new Map<string, OpenConnection>();
   readonly #byDevice = new Map<string, Set<string>>();
+  /** Of the servers that answered last, by name. */
+  readonly #serverIds = new Map<string, string>();
   /** Ended connections with the time at which they are forgotten, in that order. */
   readonly #ended = new Map<string, number>();
   /** Missed connections, likewise. */
@@ -117,7 +119,11 @@ export class PresenceSets {
    * server sends no events. `missing` counts those not dropped yet. `lastListedAt`: time of the listing before.
    */
   reconcile(
-    listed: { readonly servers: readonly string[]; readonly connections: readonly ConnectionKey[] },
+    listed: {
+      /** Names by id. */
+      readonly servers: ReadonlyMap<string, string>;
+      readonly connections: readonly ConnectionKey[];
+    },
     { openedBefore }: BegunListing,
     now: number,
     lastListedAt: number,
@@ -132,14 +138,14 @@ export class PresenceSets {
       if (open !== undefined) open.misses = 0;
       else if (!this.#ended.has(key)) changes.push(...this.#add(key, connection, now));
     }
-    const answered = new Set(listed.servers);
+    const restarted = this.#restarted(listed.servers);
     let missing = 0;
     for (const [key, open] of this.#open) {
       if (keys.has(key) || open.opened >= openedBefore) continue;
       if (open.misses++ === 0) open.missedSince = now;
-      const isGone = answered.has(open.serverId)
+      const isGone = listed.servers.has(open.serverId)
         ? open.misses >= missesUntilGone
-        : now - open.missedSince >= serverGoneAfterMs;
+        : restarted.has(open.serverId) || now - open.missedSince >= serverGoneAfterMs;
       if (!isGone) missing++;
       else {
         this.#missed.set(key, now + rememberMissedMs);
@@ -169,6 +175,17 @@ export class PresenceSets {
   get nextDueAt(): number | null {
     for (const { dueAt } of this.#pendingOffline.values()) return dueAt;
     return null;
+  }
+
+  /** Ids of servers in whose place another one of the same name answers. */
+  #restarted(answered: ReadonlyMap<string, string>): ReadonlySet<string> {
+    const former = new Set<string>();
+    for (const [id, name] of answered) {
+      const known = this.#serverIds.get(name);
+      if (known !== undefined && known !== id) former.add(known);
+      this.#serverIds.set(name, id);
+    }
+    return former;
   }
 
   #add(key: string, { deviceId, serverId }: ConnectionKey, now: number): PresenceChange[] {

@@ -42,7 +42,7 @@ export class TrafficMeter {
     const first = this.#listedAt === null;
     this.#listedAt = now;
     // Counters of a server that did not answer continue at its next answer.
-    const seen = new Map([...this.#seen].filter(([server]) => !servers.includes(server)));
+    const seen = new Map([...this.#seen].filter(([server]) => !servers.has(server)));
     const sent = new Map<string, Received>();
     for (const { deviceId, serverId, connectionId, received } of connections) {
       const before = this.#seen.get(serverId)?.get(connectionId) ?? { messages: 0, bytes: 0 };
