@@ -1,7 +1,7 @@
 import { type KeyObject, randomUUID, verify } from "node:crypto";
-import { type Bus, endSubscription } from "@devmesh/service-kit/bus";
+import type { Bus } from "@devmesh/service-kit/bus";
 import type { ActiveSubscription } from "@devmesh/service-kit/events";
-import { RunningTasks } from "@devmesh/service-kit/running-tasks";
+import { startResponder } from "@devmesh/service-kit/responder";
 import { setNewest } from "@devmesh/service-kit/set-newest";
 import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
@@ -75,18 +75,14 @@ export function answerAuthCallout(
   decide: (request: LoginRequest) => Promise<LoginDecision>,
 ): ActiveSubscription {
   const issuer = accountSigner(issuerSeed);
-  const running = new RunningTasks();
-  bus.leaveAfter({ isBusy: () => running.size > 0, needsCalls: true });
-  const subscription = bus.connection.subscribe(authCalloutSubject, {
-    queue: bus.name,
-    callback: (error, msg) => {
-      if (error === null) running.add(answer(bus, issuer, decide, msg));
-      else bus.log.error({ err: error }, "logins can no longer be answered");
-    },
-  });
+  const { running, stop } = startResponder(
+    bus,
+    bus.name,
+    new Map([[authCalloutSubject, (msg: Msg) => answer(bus, issuer, decide, msg)]]),
+  );
   return {
     async stop() {
-      await endSubscription(bus, subscription);
+      await stop();
       await running.settled();
     },
   };

@@ -44,22 +44,22 @@ const connectTimeoutMs = 2_000;
  */
 const confirmationMs = 2_000;
 
-/**
- * A server announces its stop some 10 s before it closes connections. Until then replicas leave it, in turn, each at a
- * moment when no answer is on its way: the broker refuses an answer over another connection than the question's.
- */
+/** A server announces its stop some 10 s before it closes connections. Until then replicas leave it, in turn. */
 const leaveWithinMs = 5_000;
 
-/** How long a bus waits for such a moment, in milliseconds, and how often it looks. */
-const answersMs = 2_000;
+/**
+ * Longest wait until no message is on its way that would be lost with the connection, in milliseconds, and how often a
+ * bus looks. Less than calls wait for a service without a replica.
+ */
+const idleMs = 3_000;
 const lookMs = 5;
 
-/** A use of a connection whose answers would be lost with it. */
+/** A use of a connection that loses messages when the connection is replaced. */
 export interface ConnectionUse {
-  /** Whether an answer is on its way. */
+  /** Whether a message is on its way that would be lost. */
   isBusy(): boolean;
-  /** Whether an answer may need calls over the same connection: calls do not wait then while a server is left. */
-  readonly needsCalls?: boolean;
+  /** Of a use that answers requests: takes no more of them before a server is left, and again afterwards. */
+  readonly requests?: { pause(): Promise<void>; resume(): void };
 }
 
 /** A connection to the broker, shared by all calls, events and queues of a process. */
@@ -83,7 +83,7 @@ export interface Bus {
    * is none while the bus leaves a server that is about to stop.
    */
   awaitConnection(signal: AbortSignal): Promise<void>;
-  /** Makes the bus leave a server that is about to stop when this use is not busy, within two seconds. */
+  /** Makes the bus leave a server that is about to stop when this use is not busy, within three seconds. */
   leaveAfter(use: ConnectionUse): void;
   /** Resolves when the connection has ended for good: undefined after `close`, else the error that ended it. */
   readonly ended: Promise<Error | undefined>;
@@ -192,19 +192,28 @@ function createBus(connection: NatsConnection, graceMs: number, identity: Identi
     return () => void hooks.delete(hook);
   }
 
-  /** Connects to another server at a moment when no answer is on its way over this one. */
+  /**
+   * Connects to another server when no message is on its way over this one. Without requests to answer, the process
+   * makes its calls wait meanwhile; with some, an answer may need them.
+   */
   async function leaveServer(): Promise<void> {
     await systemClock.sleep(Math.random() * leaveWithinMs);
     if (!isServerStopping || connection.isDraining()) return;
-    leaving = uses.every(({ needsCalls }) => !needsCalls);
+    const answering = uses.flatMap(({ requests }) => requests ?? []);
+    leaving = answering.length === 0;
     lostAtMs = performance.now();
     const isBusy = () =>
-      performance.now() < lostAtMs + answersMs && (requests.isAwaiting() || uses.some((use) => use.isBusy()));
-    do {
-      while (isBusy()) await systemClock.sleep(lookMs);
-      await connection.flush();
-    } while (isBusy());
-    if (isServerStopping) await connection.reconnect();
+      performance.now() < lostAtMs + idleMs && (requests.isReplyNear() || uses.some((use) => use.isBusy()));
+    try {
+      await Promise.all(answering.map((use) => use.pause()));
+      do {
+        while (isBusy()) await systemClock.sleep(lookMs);
+        await connection.flush();
+      } while (isBusy());
+      if (isServerStopping) await connection.reconnect();
+    } finally {
+      for (const use of answering) use.resume();
+    }
   }
 
   async function followStatus(): Promise<void> {

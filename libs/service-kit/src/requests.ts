@@ -31,6 +31,9 @@ interface PendingRequest {
   settle(reply: Msg | null, error?: unknown): void;
 }
 
+/** Most replies arrive sooner than this after their request, in milliseconds. */
+const soonMs = 1_000;
+
 /** Whether a message is the broker's answer to a publication on a subject without a subscriber. */
 export function isNoResponders(msg: Msg): boolean {
   return msg.data.length === 0 && msg.headers?.code === 503;
@@ -46,6 +49,7 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
   const pending = new Map<string, PendingRequest>();
   const inbox = `${createInbox(inboxPrefix)}.`;
   let lastToken = 0;
+  let lastSentMs = Number.NEGATIVE_INFINITY;
   let unsent: (() => void)[] = [];
 
   function sendTogether(): void {
@@ -84,6 +88,7 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
         else resolve(reply);
       };
       pending.set(token, { subject, endsWithConnection, settle });
+      lastSentMs = performance.now();
       signal?.addEventListener("abort", onAbort);
       const publish = () => {
         if (!pending.has(token)) return;
@@ -98,8 +103,8 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
 
   return {
     send,
-    /** Whether a reply is awaited. */
-    isAwaiting: () => pending.size > 0,
+    /** Whether a reply may arrive soon; a slow one rarely arrives just when the connection is replaced. */
+    isReplyNear: () => pending.size > 0 && performance.now() < lastSentMs + soonMs,
     /** Rejects the requests that an error of the connection concerns. */
     fail(error: Error): void {
       if (!(error instanceof errors.PermissionViolationError) || error.operation !== "publish") return;

@@ -1,6 +1,6 @@
 import type { ContractDeclaration, MethodDeclaration } from "@devmesh/contracts/contract";
-import type { Msg, Subscription } from "@nats-io/nats-core";
-import { type Bus, endSubscription } from "./bus.ts";
+import type { Msg } from "@nats-io/nats-core";
+import type { Bus } from "./bus.ts";
 import { type Clock, systemClock, withTimeout } from "./clock.ts";
 import { type Context, createCallContext, type OpenCallContext } from "./context.ts";
 import { parseTimeout, timeoutHeader, untilAborted } from "./deadline.ts";
@@ -16,7 +16,7 @@ import {
 } from "./interceptors.ts";
 import type { Logger } from "./logger.ts";
 import { MAX_REPLY_BYTES } from "./page.ts";
-import { RunningTasks } from "./running-tasks.ts";
+import { startResponder } from "./responder.ts";
 import { methodSubject } from "./subjects.ts";
 import { parseTraceparent, requestIdHeader, traceFields, traceHeader } from "./trace.ts";
 
@@ -60,11 +60,9 @@ export function serve<C extends ContractDeclaration>(
   interceptors: readonly Interceptor[] = defaultInterceptors(bus),
   clock: Clock = systemClock,
 ): Served {
-  const running = new RunningTasks();
   const open = new Set<OpenCallContext>();
   const endpoints: EndpointStats[] = [];
-  const subscriptions: Subscription[] = [];
-  bus.leaveAfter({ isBusy: () => running.size > 0, needsCalls: true });
+  const answers = new Map<string, (msg: Msg) => Promise<void>>();
 
   for (const [method, declaration] of Object.entries(contract.methods)) {
     const subject = methodSubject(contract, method);
@@ -72,26 +70,17 @@ export function serve<C extends ContractDeclaration>(
     const core = checkedCall(declaration, implementation[method as MethodName<C>] as Handler, clock, open);
     const handler = interceptors.reduceRight<CallHandler>((next, wrap) => wrap(next), core);
     endpoints.push(endpoint);
-    subscriptions.push(
-      bus.connection.subscribe(subject, {
-        queue: contract.service,
-        callback: (error, msg) => {
-          if (error !== null) {
-            bus.log.error({ err: error, subject }, "a method can no longer be served");
-            return;
-          }
-          const call = incoming(contract, method, msg, bus.log);
-          running.add(answer(msg, call, handler, declaration, endpoint));
-        },
-      }),
+    answers.set(subject, (msg) =>
+      answer(msg, incoming(contract, method, msg, bus.log), handler, declaration, endpoint),
     );
   }
+  const { running, stop } = startResponder(bus, contract.service, answers);
 
   return {
     contract,
     endpoints,
     async drain(boundMs) {
-      await Promise.all(subscriptions.map((subscription) => endSubscription(bus, subscription)));
+      await stop();
       if (await withTimeout(boundMs, running.settled(), clock)) return 0;
       const unfinished = open.size;
       const stopping = ServiceError.of("unavailable", { cause: new Error("the service is stopping") });

@@ -37,6 +37,9 @@ interface Replies {
 /** Messages that a device may send on each of its reply topics for each of its calls in flight. */
 const repliesPerCall = 100;
 
+/** Most devices reply sooner than this, in milliseconds; a slow reply rarely arrives just when a server is left. */
+const soonMs = 1_000;
+
 /**
  * Uses NATS rather than MQTT, so that it subscribes to the replies of a device only while that device owes one: the
  * broker drops all others. SUB and PUB share a connection, and a route in a cluster, so the subscription exists
@@ -46,7 +49,8 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   const { bus, replica, onReply, onNoSubscriber } = options;
   const sender = createDeviceSender(bus, onNoSubscriber);
   const awaited = new Map<string, Replies>();
-  bus.leaveAfter({ isBusy: () => awaited.size > 0 });
+  let lastCallMs = Number.NEGATIVE_INFINITY;
+  bus.leaveAfter({ isBusy: () => awaited.size > 0 && performance.now() < lastCallMs + soonMs });
 
   function subscribeTo(deviceId: string, calls: number): BoundedSubscription {
     const subjects = replyTopics(deviceId, replica).map(subjectOf);
@@ -76,6 +80,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
     send: (topic, payload) => sender.send(subjectOf(topic), payload),
     sendCall: (id, payload) => sender.sendExpectingSubscriber(id, subjectOf(deviceTopics.calls(id)), payload),
     awaitReplies(deviceId) {
+      lastCallMs = performance.now();
       const replies = join(deviceId);
       return {
         [Symbol.dispose]() {
