@@ -226,6 +226,14 @@ describe("the figures", () => {
     expect([...named].filter((metric) => !known(metric))).toEqual([]);
   });
 
+  test("that autoscalers read have a value from the start", async () => {
+    const adapter = await readFile(join(monitoringFolder, "prometheus-adapter.yaml"), "utf8");
+    const read = [...adapter.matchAll(/seriesQuery: (\w+)/g)].map(([, name]) => name);
+    expect(read.length).toBeGreaterThan(2);
+    const hasValue = (name: string | undefined) => new RegExp(`^${name}(\\{.*\\})? \\d`, "m").test(scraped);
+    expect(read.filter((name) => !hasValue(name))).toEqual([]);
+  });
+
   test("say when the certificate of MQTT expires", () => {
     const expiry = /^devmesh_mqtt_certificate_expiry_timestamp_seconds (\S+)$/m.exec(scraped)?.[1];
     expect(Number(expiry) * 1_000).toBe(new X509Certificate(testCertificate.cert).validToDate.getTime());

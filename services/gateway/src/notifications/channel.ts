@@ -1,4 +1,4 @@
-import { type Frame, joinFrames, type StreamFormat } from "./frame.ts";
+import { type Frame, joinFrames, type StreamFormat, streamFormats } from "./frame.ts";
 import type { Listener, ListenerPrincipal } from "./listener.ts";
 import type { BufferedEvent } from "./replay-buffer.ts";
 import type { View } from "./view.ts";
@@ -99,7 +99,7 @@ export class Channel {
 
   #send(frames: readonly Frame[]): void {
     if (frames.length === 0) return;
-    for (const format of ["websocket", "event_stream"] as const) {
+    for (const format of streamFormats) {
       const listeners = this.#listeners[format];
       if (listeners.size === 0) continue;
       const bytes = joinFrames(frames, format);

@@ -4,7 +4,9 @@ import type { Timestamp } from "@devmesh/contracts/model/time";
 import type { z } from "zod";
 
 /** Frames are messages of a WebSocket, or events of `text/event-stream`. */
-export type StreamFormat = "websocket" | "event_stream";
+export const streamFormats = ["websocket", "event_stream"] as const;
+
+export type StreamFormat = (typeof streamFormats)[number];
 
 /**
  * One frame of the notification stream. It is encoded once for each format, whatever the number of listeners: a server

@@ -2,8 +2,10 @@ import type { Principal } from "@devmesh/contracts/principal";
 import type { Caller } from "../http/exchange.ts";
 import type { CloseReason, Sink } from "./sink.ts";
 
-/** Principals that may subscribe. */
-export type ListenerPrincipal = Extract<Principal, { readonly kind: "master" | "public_key" }>;
+/** Kinds of principals that may subscribe. */
+export const listenerKinds = ["master", "public_key"] as const;
+
+export type ListenerPrincipal = Extract<Principal, { readonly kind: (typeof listenerKinds)[number] }>;
 
 /** What a client subscribes to. */
 export interface SubscriptionOptions {
