@@ -1,9 +1,11 @@
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { eventually } from "@devmesh/testkit/eventually";
+import { testLog } from "@devmesh/testkit/sample-mesh/buses";
 import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { UniqueMessageIdProvider } from "mqtt";
+import { createWipeDevice } from "../src/broker-housekeeping/wipe-device.ts";
 import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
 let mesh: TestMesh;
@@ -206,6 +208,23 @@ describe("wiping a device", () => {
     await later.awaitMessage("db/pump2/sign");
     expect(later.messages).toHaveLength(1);
     await later.leave();
+  });
+
+  test("is unavailable, so that it is repeated, while a server of the broker clears nothing", async () => {
+    const wipeDevice = createWipeDevice({
+      storage: {
+        persistentSessions: async () => [],
+        retainedTopics: async () => ({ topics: ["pump/shadow/delta"], total: 1 }),
+        dropUnreleased: async () => undefined,
+      },
+      endSessions: async () => undefined,
+      link: { publish: async () => undefined },
+      forget: () => undefined,
+    });
+    using call = createCallContext({ timeoutMs: 25_000 });
+    await expect(wipeDevice("pump", [], { signal: call.signal, log: testLog })).rejects.toMatchObject({
+      reason: "unavailable",
+    });
   });
 
   test("leaves no delta of the device when one was on its way", async () => {

@@ -1,4 +1,5 @@
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
+import { ServiceError } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { isClientIdOf, isGeneratedClientId } from "../device-topics.ts";
 import { type BrokerLogin, connectMqtt, type MqttLink } from "../mqtt-link.ts";
@@ -6,7 +7,8 @@ import { type BrokerStorage, clearRetainedMessages } from "./broker-storage.ts";
 
 /**
  * Removes from the broker what it stores of a device without access: sessions under these client ids, unreleased
- * messages at QoS 2, retained messages. Idempotent. Throws when the call aborts first.
+ * messages at QoS 2, retained messages. Idempotent. Throws when the call aborts first, and `unavailable` when the
+ * broker clears nothing.
  */
 export type WipeDevice = (
   deviceId: string,
@@ -35,7 +37,10 @@ interface WipeDeviceOptions {
 /** Sessions ended in parallel. */
 const endedAtOnce = 8;
 
-/** Pages in a row that leave no fewer topics before the wipe fails: something else publishes them. */
+/**
+ * Pages in a row that leave no fewer topics before the wipe fails as `unavailable`: a nats-server that has just started
+ * learns of retained messages some seconds later, and clears none that it does not know.
+ */
 const maxFutilePages = 5;
 
 export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
@@ -51,7 +56,10 @@ export function createWipeDevice(options: WipeDeviceOptions): WipeDevice {
       before = total;
       await clearRetainedMessages(link, topics, signal);
     }
-    throw new Error(`the broker still holds ${before} retained messages`);
+    throw ServiceError.of("unavailable", {
+      service: "nats-server",
+      cause: new Error(`the broker still holds ${before} retained messages`),
+    });
   }
 
   return async (deviceId, clientIds, { signal, log }) => {
