@@ -50,7 +50,10 @@ export interface MongoStore {
  */
 const serverSelectionMs = 1_500;
 
-/** Between two attempts to reconnect, in milliseconds. */
+/** How long opening waits for a server, in milliseconds: both may be starting, on a busy machine. */
+const openingMs = 10_000;
+
+/** Between two attempts to connect, in milliseconds. */
 const reconnectEveryMs = 500;
 
 /** Server errors that do not depend on the request, by MongoDB's names (`error_codes.yml`). */
@@ -119,7 +122,7 @@ const attemptsAtMost = 5;
 /**
  * Opens a service's database and creates its collections' indexes. Writes are journaled by a majority before they are
  * acknowledged, and reads are never rolled back (ADR 18).
- * @throws StoreUnavailable when no server answers in time.
+ * @throws StoreUnavailable when no server answers within ten seconds.
  */
 export async function openMongo(
   { url, database }: MongoUrl,
@@ -144,22 +147,39 @@ export async function openMongo(
     },
     close: () => connection.close(),
   };
-  try {
-    for (const { name, indexes, replacedIndexes = [] } of collections) {
-      if (indexes.length === 0) continue;
-      const collection = db.collection(name);
-      await store.run(signal, () => collection.createIndexes([...indexes]));
-      const existing = await store.run(signal, () => collection.indexes());
-      for (const replaced of replacedIndexes) {
-        if (existing.some((index) => index.name === replaced))
-          await store.run(signal, () => dropIndex(collection, replaced));
+  const endMs = performance.now() + openingMs;
+  for (;;) {
+    try {
+      // By itself a client whose first call found no server connects no more.
+      await store.run(signal, () => client.connect());
+      await createIndexes(store, collections, signal);
+      await store.ping(signal);
+      return store;
+    } catch (error) {
+      if (!isUnreached(error) || performance.now() >= endMs) {
+        await connection.close();
+        throw error;
       }
     }
-    await store.ping(signal);
-    return store;
-  } catch (error) {
-    await connection.close();
-    throw error;
+    await sleep(reconnectEveryMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** Also drops the indexes that they replace. */
+async function createIndexes(
+  { db, run }: MongoStore,
+  collections: readonly CollectionDeclaration[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { name, indexes, replacedIndexes = [] } of collections) {
+    if (indexes.length === 0) continue;
+    const collection = db.collection(name);
+    await run(signal, () => collection.createIndexes([...indexes]));
+    const existing = await run(signal, () => collection.indexes());
+    for (const replaced of replacedIndexes) {
+      if (existing.some((index) => index.name === replaced))
+        await run(signal, () => dropIndex(collection, replaced));
+    }
   }
 }
 
@@ -281,6 +301,11 @@ const awayErrors = [
   MongoOperationTimeoutError,
   MongoWriteConcernError,
 ];
+
+/** Whether no server answered; one that refuses the login does. */
+function isUnreached(error: unknown): boolean {
+  return error instanceof StoreUnavailable && !(error.cause instanceof MongoServerError);
+}
 
 function isAway(error: unknown): boolean {
   if (awayErrors.some((type) => error instanceof type)) return true;
