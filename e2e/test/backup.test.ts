@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { copyFile, cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -221,7 +222,7 @@ async function countsOf(mesh: TestMesh): Promise<number[]> {
     .map((line) => Number(JSON.parse(line).message.split(" ")[1]));
 }
 
-/** Publishes `n 0`, `n 1`, … at QoS 1, some at a time. */
+/** Publishes `n 0`, `n 1`, … at QoS 1, 20 at a time, and less than the 2,000 a second that a device may publish. */
 async function publishUntilStopped(busy: EnrolledDevice) {
   const device = await busy.connect();
   let running = true;
@@ -231,6 +232,7 @@ async function publishUntilStopped(busy: EnrolledDevice) {
     while (running) {
       await Promise.all(Array.from({ length: 20 }, () => device.publish("db/busy/count", `n ${next++}`, 1)));
       acknowledged = next;
+      await sleep(20);
     }
   })();
   return {

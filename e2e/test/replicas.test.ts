@@ -1,7 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
-
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { type Replica, startReplica } from "@devmesh/testkit/replica";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -195,7 +195,7 @@ describeOverMongodb("two of every service", () => {
           if (isReady) ready.add(url);
           else ready.delete(url);
         }
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await sleep(100);
       }
     })();
     await eventually(() => ready.size === 2);
@@ -226,7 +226,11 @@ describeOverMongodb("two of every service", () => {
       }
     };
     const publishing = (async () => {
-      while (loading) await ringing.publish("db/bell/rings", String(published++), 1);
+      while (loading) {
+        await ringing.publish("db/bell/rings", String(published++), 1);
+        // Less than the 2,000 a second that a device may publish.
+        await sleep(2);
+      }
     })();
     const workers = Array.from({ length: 6 }, (_, turn) => worker(turn));
 

@@ -97,7 +97,7 @@ describeOverMongodb("keys over MongoDB", (mongodb) => {
       expect(await reasonOf(call)).toBe("unavailable");
     }
     proxy.restore();
-    await service.ready();
+    await eventually(() => service.ready().then(() => true));
     expect(await service.call("verify", { key })).toMatchObject({ principal: { kind: "master" } });
   });
 
@@ -143,7 +143,7 @@ describeOverMongodb("keys over MongoDB", (mongodb) => {
     proxy.cut();
     for (let attempt = 0; attempt < 3; attempt++) await expect(connect()).rejects.toThrow();
     proxy.restore();
-    await service.ready();
+    await eventually(() => service.ready().then(() => true));
     // With its one failure used up it would be refused for the next minute, which the clock does not bring.
     await (await connect()).leave();
   });

@@ -124,6 +124,8 @@ describe("a device that floods the mesh", () => {
     await calm.publish("calm/shadow/update", { state: { reported: { alive: true } } }, 1);
     await eventually(() => mesh.registry.known.get("calm")?.reported.alive === true);
     expect(await bridge.metric("devmesh_device_queued_messages_dropped_total")).toBeGreaterThan(0);
+    // Ends the session: what it still keeps would take room from later tests.
+    await (await mesh.connect("flood", { clientId: "flood:kept" })).leave();
   });
 
   test("with retained messages has them cleared, and nobody else's", async () => {

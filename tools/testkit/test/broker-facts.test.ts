@@ -45,7 +45,9 @@ afterAll(async () => {
   await server.stop();
 });
 
-const device = (id: string, clientId = id, clean = true): Promise<MqttDevice> =>
+/** With a client id of its own: the broker closes one that comes again before its last connection has ended. */
+let connections = 0;
+const device = (id: string, clientId = `${id}-${++connections}`, clean = true): Promise<MqttDevice> =>
   connectMqttDevice({ url: server.mqttUrl, id, token: id === "app" ? "app" : "t", clientId }, { clean });
 
 /** A PUBLISH at QoS 1 with packet identifier 4711 (MQTT 3.1.1, section 3.3). */
@@ -251,7 +253,7 @@ describe("connections and sessions", () => {
   });
 
   test("the client id of another device takes over that device's session, whoever's token it is", async () => {
-    await using pump = await device("pump-1");
+    await using pump = await device("pump-1", "pump-1");
     const closed = pump.closed();
     await using thief = await device("ab", "pump-1");
     await closed;
@@ -260,10 +262,10 @@ describe("connections and sessions", () => {
 
   test("KICK closes one client by its number, and leaves its session and what is queued for it", async () => {
     const events = await connectionEvents();
-    const pump = await device("pump-1", "pump-1", false);
+    const pump = await device("pump-1", "pump-1:kept", false);
     await pump.subscribe("pump-1/queued", 1);
     const connected = await eventually(() =>
-      events.find(({ what, id }) => what === "CONNECT" && id === "pump-1"),
+      events.find(({ what, id }) => what === "CONNECT" && id === "pump-1:kept"),
     );
     const { server: info } = JSON.parse((await sys.request("$SYS.REQ.SERVER.PING.CONNZ", "{}")).payload);
     const closed = pump.closed();
@@ -271,10 +273,10 @@ describe("connections and sessions", () => {
     await closed;
     await using publisher = await device("app", "app-queue");
     await publisher.publish("pump-1/queued", "waiting", 1);
-    await using again = await device("pump-1", "pump-1", false);
+    await using again = await device("pump-1", "pump-1:kept", false);
     expect(await again.awaitMessage("pump-1/queued")).toMatchObject({ payload: "waiting" });
     await again.leave();
-    await using cleaned = await device("pump-1");
+    await using cleaned = await device("pump-1", "pump-1:kept");
     expect(cleaned.client.connected).toBe(true);
   });
 
