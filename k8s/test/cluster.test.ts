@@ -16,6 +16,19 @@ describe("with a mesh", () => {
   }, 120_000);
   afterAll(async () => await mesh?.stop(), 60_000);
 
+  /**
+   * Returns the last process id. The launcher waits 1, 2 and 4 s before it starts the service again: the last time
+   * longer than calls wait.
+   */
+  async function crashThrice(service: "devices" | "keys"): Promise<number> {
+    for (let crash = 1; ; crash++) {
+      const pid = await mesh.pidOf(service);
+      await mesh.kill(service);
+      if (crash === 3) return pid;
+      await mesh.restarted(service, pid);
+    }
+  }
+
   test("the smoke passes and leaves nothing", async () => {
     const steps: string[] = [];
     await smoke(access, (step) => steps.push(step));
@@ -29,16 +42,17 @@ describe("with a mesh", () => {
     );
   }, 60_000);
 
+  test("the smoke waits while a service cannot be reached yet", async () => {
+    await crashThrice("keys");
+    await smoke(access, () => undefined);
+  }, 120_000);
+
   test("the load counts what fails while a service is away, and no acknowledged message is lost", async () => {
     const load = await startLoad(access, 50);
     const quiet = await load.count(() => sleep(1_500));
     const interrupted = await load.count(async () => {
-      // The launcher waits 1, 2 and 4 s before it starts the service again: the last time longer than calls wait.
-      for (let crash = 0; crash < 3; crash++) {
-        const pid = await mesh.pidOf("devices");
-        await mesh.kill("devices");
-        await mesh.restarted("devices", pid);
-      }
+      const pid = await crashThrice("devices");
+      await mesh.restarted("devices", pid);
       await sleep(500);
     });
     expect(quiet.requests).toMatchObject({ failed: 0, failures: [] });
