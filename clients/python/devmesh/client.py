@@ -10,7 +10,7 @@ from http.client import HTTPException
 from typing import Any, cast
 from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from .models import (
     ApiKey,
@@ -29,12 +29,25 @@ FIRST_PAUSE = 0.5
 """Seconds before the notification stream is opened again, doubled each time."""
 LONGEST_PAUSE = 15.0
 
+REDIRECTS = (301, 302, 303, 307, 308)
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """urllib sends the key on to any host that a redirect names."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_opener = build_opener(_NoRedirects)
+
 
 class DevmeshProblem(Exception):
     """An error that the server answered. `reason` is for programs, the message for people."""
 
     def __init__(self, status: int, problem: Problem | None) -> None:
-        super().__init__(problem["detail"] if problem else f"HTTP status {status}")
+        hint = ", a redirect, which is not followed" if status in REDIRECTS else ""
+        super().__init__(problem["detail"] if problem else f"HTTP status {status}{hint}")
         self.status = status
         self.problem = problem
         """All that the server said; None if something else answered, such as a proxy."""
@@ -48,7 +61,10 @@ class Devmesh:
     def __init__(self, url: str, key: str, timeout: float = 90.0) -> None:
         """`timeout`: seconds without a byte from the server after which a request fails."""
         self._url = url.rstrip("/")
-        self._key = key
+        self._key = key.strip()
+        # http.client would quote the key in its error.
+        if not re.fullmatch(r"[!-~]+", self._key):
+            raise ValueError("the key is empty or has a character that no key has")
         self._timeout = timeout
 
     def request(
@@ -134,7 +150,7 @@ class Devmesh:
         following: str | None = path + _query(query)
         while following is not None:
             with self._open("GET", following) as response:
-                link = re.search(r'<([^>]*)>; rel="next"', response.headers.get("Link") or "")
+                link = re.search(r'<(/[^>]*)>; rel="next"', response.headers.get("Link") or "")
                 items = json.load(response)
             yield from items
             following = link[1] if link else None
@@ -146,7 +162,7 @@ class Devmesh:
         content = None if body is None else json.dumps(body).encode()
         request = Request(self._url + target, data=content, headers=sent, method=method)
         try:
-            return urlopen(request, timeout=self._timeout)
+            return _opener.open(request, timeout=self._timeout)
         except HTTPError as error:
             with error:
                 raise DevmeshProblem(error.code, _problem(error)) from None

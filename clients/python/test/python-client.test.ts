@@ -40,5 +40,5 @@ withPython("the client passes its own tests against a running mesh", async () =>
     cwd: import.meta.dirname,
     env: { ...env, PYTHONDONTWRITEBYTECODE: "1" },
   });
-  expect(stderr).toMatch(/^Ran 4 tests .*\n\nOK$/m);
+  expect(stderr).toMatch(/^Ran 6 tests .*\n\nOK$/m);
 });

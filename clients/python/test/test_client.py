@@ -2,12 +2,43 @@
 
 import os
 import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
+
+from threading import Thread
 
 from devmesh import Devmesh, DevmeshProblem
 
 URL = os.environ["DEVMESH_URL"]
 master = Devmesh(URL, os.environ["DEVMESH_KEY"])
+
+
+@contextmanager
+def server(location: str | None, received: list[str]) -> Iterator[str]:
+    """Answers `[]`, or redirects to `location`; keeps the `Authorization` that it receives."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            received.append(self.headers["Authorization"])
+            self.send_response(200 if location is None else 302)
+            self.send_header("Content-Length", "2" if location is None else "0")
+            if location is not None:
+                self.send_header("Location", location)
+            self.end_headers()
+            if location is None:
+                self.wfile.write(b"[]")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        Thread(target=listening.serve_forever).start()
+        try:
+            yield f"http://127.0.0.1:{listening.server_port}"
+        finally:
+            listening.shutdown()
 
 
 class ClientTest(unittest.TestCase):
@@ -52,6 +83,28 @@ class ClientTest(unittest.TestCase):
         with self.assertRaises(DevmeshProblem) as refused:
             next(Devmesh(URL, key).notifications())
         self.assertEqual(refused.exception.reason, "wrong_key_kind")
+
+    def test_a_redirect_is_refused_and_takes_the_key_nowhere(self) -> None:
+        received: list[str] = []
+        with server(None, received) as other, server(other, []) as redirecting:
+            client = Devmesh(redirecting, "mk_secret")
+            for ask in (
+                lambda: client.device("pump-1"),
+                lambda: next(client.devices()),
+                lambda: next(client.notifications()),
+            ):
+                with self.assertRaises(DevmeshProblem) as refused:
+                    ask()
+                self.assertEqual(refused.exception.status, 302)
+                self.assertIn("redirect", str(refused.exception))
+        self.assertEqual(received, [])
+
+    def test_a_malformed_key_is_refused_without_being_quoted(self) -> None:
+        for key in ("mk_sec\nret", "mk_secret€", "mk secret", ""):
+            with self.assertRaises(ValueError) as refused:
+                Devmesh(URL, key).device("pump-1")
+            self.assertNotIn("sec", repr(refused.exception.args))
+            self.assertIsNone(refused.exception.__context__)
 
 
 if __name__ == "__main__":

@@ -39,10 +39,14 @@ export interface DevmeshClient extends Client<paths> {
 
 /** Creates a client for one key. */
 export function createDevmeshClient(options: DevmeshOptions): DevmeshClient {
-  const { url, key, fetch = globalThis.fetch } = { ...options, url: options.url.replace(/\/+$/, "") };
-  const connection = { url, key, fetch };
-  const headers = { Authorization: `Bearer ${key}` };
-  const client = createFetchClient<paths>({ baseUrl: url, headers, fetch: (request) => fetch(request) });
+  const { fetch = globalThis.fetch } = options;
+  const url = options.url.replace(/\/+$/, "");
+  const key = options.key.trim();
+  // fetch would quote the key in its error.
+  if (!/^[!-~]+$/.test(key)) throw new TypeError("the key is empty or has a character that no key has");
+  const init = { headers: { Authorization: `Bearer ${key}` }, redirect: "manual" } as const;
+  const connection = { url, init, fetch };
+  const client = createFetchClient<paths>({ baseUrl: url, ...init, fetch: (request) => fetch(request) });
   client.use({
     async onResponse({ response }) {
       if (!response.ok) throw await DevmeshProblem.of(response);
@@ -55,10 +59,10 @@ export function createDevmeshClient(options: DevmeshOptions): DevmeshClient {
     );
     let next: string | undefined = `${path}?${new URLSearchParams(given)}`;
     while (next !== undefined) {
-      const response: Response = await fetch(url + next, { headers });
+      const response: Response = await fetch(url + next, init);
       if (!response.ok) throw await DevmeshProblem.of(response);
       yield* (await response.json()) as T[];
-      next = /<([^>]*)>; rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
+      next = /<(\/[^>]*)>; rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
     }
   }
 

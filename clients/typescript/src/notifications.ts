@@ -65,7 +65,8 @@ export interface NotificationOptions {
 
 interface Connection {
   readonly url: string;
-  readonly key: string;
+  /** Of each request; with the key. */
+  readonly init: { readonly headers: Readonly<Record<string, string>>; readonly redirect: "manual" };
   readonly fetch: typeof fetch;
 }
 
@@ -79,7 +80,7 @@ const pauseMs = { first: 500, longest: 15_000 };
  * server keeps (one hour). Throws a {@link DevmeshProblem} when the server refuses the request itself.
  */
 export async function* follow(
-  { url, key, fetch }: Connection,
+  { url, init, fetch }: Connection,
   path: "/api/v2/notify" | "/api/v2/m/device/notify",
   { after, data, device, account, signal }: NotificationOptions,
 ): AsyncGenerator<DevmeshNotification, void, undefined> {
@@ -95,7 +96,8 @@ export async function* follow(
       const position = new URLSearchParams(query);
       if (last !== undefined) position.set("after", String(last));
       const response = await fetch(`${url}${path}?${position}`, {
-        headers: { Authorization: `Bearer ${key}`, Accept: "text/event-stream" },
+        ...init,
+        headers: { ...init.headers, Accept: "text/event-stream" },
         ...(signal && { signal }),
       });
       if (!response.ok) throw await DevmeshProblem.of(response);

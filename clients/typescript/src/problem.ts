@@ -3,6 +3,9 @@ import type { components } from "./schema.ts";
 /** The body of each error (RFC 9457). */
 export type Problem = components["schemas"]["Problem"];
 
+/** Statuses of redirects; browsers show 0 instead. */
+const redirects = [0, 301, 302, 303, 307, 308];
+
 /** An error that the server answered. `reason` is for programs, `message` for people. */
 export class DevmeshProblem extends Error {
   override readonly name = "DevmeshProblem";
@@ -13,7 +16,8 @@ export class DevmeshProblem extends Error {
   readonly problem: Problem | undefined;
 
   constructor(status: number, problem: Problem | undefined) {
-    super(problem?.detail ?? `HTTP status ${status}`);
+    const hint = redirects.includes(status) ? ", a redirect, which is not followed" : "";
+    super(problem?.detail ?? `HTTP status ${status}${hint}`);
     this.status = status;
     this.reason = problem?.reason;
     this.problem = problem;

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
@@ -24,6 +27,11 @@ afterAll(async () => {
   await pump?.leave();
   await mesh?.stop();
 }, 60_000);
+
+const listen = async (server: Server): Promise<string> => {
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
 
 const refusalOf = async (work: Promise<unknown>) => {
   const error = await work.then(
@@ -56,6 +64,45 @@ describe("requests", () => {
       error.problem?.detail,
     ]);
   });
+});
+
+describe("a key", () => {
+  const requests = (client: DevmeshClient): readonly (() => Promise<unknown>)[] => [
+    () => client.GET("/api/v2/devices"),
+    () => client.devices().next(),
+    () => client.notifications().next(),
+  ];
+
+  test("goes to no address that a redirect names", async () => {
+    let received = 0;
+    const other = createServer((_request, response) => {
+      received++;
+      response.end("[]");
+    });
+    const otherUrl = await listen(other);
+    const redirecting = createServer((_request, response) => {
+      response.writeHead(302, { Location: otherUrl }).end();
+    });
+    const client = createDevmeshClient({ url: await listen(redirecting), key: "mk_secret" });
+    try {
+      for (const request of requests(client)) {
+        const error = await refusalOf(request());
+        expect([error.status, error.message]).toEqual([302, expect.stringContaining("redirect")]);
+      }
+      expect(received).toBe(0);
+    } finally {
+      for (const server of [other, redirecting]) server.close();
+    }
+  });
+
+  test.each(["mk_sec\nret", "mk_secret€", "mk secret", ""])(
+    "that is malformed is refused unquoted: %j",
+    (key) => {
+      expect(() => createDevmeshClient({ url: mesh.url, key })).toThrow(
+        new TypeError("the key is empty or has a character that no key has"),
+      );
+    },
+  );
 });
 
 test("lists are read page after page", async () => {
