@@ -1,9 +1,11 @@
 /**
- * What a device with a leaked token costs others: one device publishes, is called and is read, first alone, then during
- * an attack by another. `node bench/attack.ts [seconds of an attack] [part of the names of attacks]`
+ * What a device with a leaked token costs others beside an idle fleet: one device publishes, is called and is read,
+ * first alone, then during an attack by another.
+ * `node bench/attack.ts [seconds of an attack] [part of the names of attacks] [sizes of fleets, as 3000,10000]`
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@devmesh/testkit/eventually";
+import { connectIdleFleet } from "@devmesh/testkit/idle-fleet";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startChild } from "./child.ts";
@@ -13,11 +15,12 @@ import { type Credentials, createDevices } from "./mesh-tenant.ts";
 const attackMs = Number(process.argv[2] ?? 10) * 1000;
 const quietMs = attackMs / 2;
 const chosen = process.argv[3] ?? "";
+const fleets = (process.argv[4] ?? "3000,10000").split(",").map(Number);
 
 interface Attack {
   readonly name: string;
   /** The module that runs it, and its environment. */
-  readonly module: "flood" | "sessions";
+  readonly module: "flood" | "sessions" | "storm";
   readonly env: (id: string) => Record<string, string>;
 }
 
@@ -27,6 +30,7 @@ const flood = (
   qos: 0 | 1,
   bytes: number,
   connections = 1,
+  lifeMs = 0,
 ): Attack => ({
   name,
   module: "flood",
@@ -35,13 +39,25 @@ const flood = (
     BENCH_QOS: String(qos),
     BENCH_BYTES: String(bytes),
     BENCH_CONNECTIONS: String(connections),
+    BENCH_LIFE_MS: String(lifeMs),
   }),
+});
+const storm = (name: string, kind: "ping" | "subscribe", qos: 0 | 1, connections: number): Attack => ({
+  name,
+  module: "storm",
+  env: () => ({ BENCH_STORM: kind, BENCH_QOS: String(qos), BENCH_CONNECTIONS: String(connections) }),
 });
 const all: readonly Attack[] = [
   flood("replies at QoS 0, 20 bytes", (id) => `${id}/r/rpc`, 0, 20),
   flood("events at QoS 0, 20 bytes", (id) => `${id}/event/x`, 0, 20),
   flood("records at QoS 1, 100 KB, three connections", (id) => `db/${id}/blob`, 1, 100_000, 3),
   flood("records at QoS 0, 20 bytes", (id) => `db/${id}/n`, 0, 20),
+  flood("short connections, QoS 0, 20 bytes", (id) => `db/${id}/n`, 0, 20, 8, 120),
+  flood("short connections, QoS 1, 100 KB", (id) => `db/${id}/blob`, 1, 100_000, 8, 120),
+  flood("200 connections, QoS 1, 1 KB", (id) => `db/${id}/kb`, 1, 1_000, 200),
+  storm("subscriptions at QoS 0", "subscribe", 0, 20),
+  storm("subscriptions at QoS 1", "subscribe", 1, 20),
+  storm("pings", "ping", 0, 20),
   { name: "kept sessions with filters at QoS 1", module: "sessions", env: () => ({}) },
 ];
 const attacks = all.filter(({ name }) => name.includes(chosen));
@@ -54,8 +70,9 @@ interface Figures {
 }
 
 await using mesh = await startMesh();
-const [calm, ...attackers] = await createDevices(mesh, 1 + attacks.length);
+const [calm, ...others] = await createDevices(mesh, 1 + attacks.length * fleets.length + Math.max(...fleets));
 if (calm === undefined) throw new Error("there are no devices");
+const attackers = others.splice(0, attacks.length * fleets.length);
 await using echo = startChild(import.meta.resolve("./rpc-round-trip/echo-device.ts"), loginOf(calm));
 await echo.ready;
 await using publisher = await connectMqttDevice({
@@ -114,7 +131,7 @@ async function work(phase: string, forMs: number): Promise<Record<"publish" | "c
 
 /** Number of distinct stored records of a phase. */
 async function storedIn(phase: string): Promise<number> {
-  const { json } = await mesh.http(`/api/v2/data?device_id=${calm?.id}&limit=5000`);
+  const { json } = await mesh.http(`/api/v2/data?device_id=${calm?.id}&filter=${phase}&limit=5000`);
   const records = json as { topic: string; message: string }[];
   return new Set(records.filter(({ topic }) => topic.endsWith(`/${phase}`)).map(({ message }) => message))
     .size;
@@ -128,13 +145,12 @@ async function missing(phase: string, count: number): Promise<number> {
   return count - (await storedIn(phase));
 }
 
-// Compiles the code.
-await work("warm-up", 5_000);
-for (const [nth, attack] of attacks.entries()) {
-  const [quietly, attacked] = [`quiet-${nth}`, `attacked-${nth}`];
+/** Runs the attack beside the fleet and reports its figures. */
+async function measure(attack: Attack, attacker: Credentials, fleet: number): Promise<void> {
+  const name = `${attack.name}, ${fleet} devices`;
+  const [quietly, attacked] = [`quiet-${attacker.id}`, `attacked-${attacker.id}`];
   const quiet = await work(quietly, quietMs);
   quiet.publish.lost += await missing(quietly, quiet.publish.ms.length);
-  const attacker = attackers[nth] as Credentials;
   await using child = startChild(import.meta.resolve(`./attack/${attack.module}.ts`), {
     ...loginOf(attacker),
     BENCH_MS: String(attackMs),
@@ -143,24 +159,35 @@ for (const [nth, attack] of attacks.entries()) {
   const beside = await work(attacked, attackMs);
   const report = await child.ready;
   beside.publish.lost += await missing(attacked, beside.publish.ms.length);
-  console.log(`${attack.name}: ${report}`);
+  console.log(`${name}: ${report}`);
   for (const kind of ["publish", "call", "read"] as const) {
     const [before, after] = [quiet[kind], beside[kind]];
     reportFigures([
       {
         name: `${kind}, p99, ms`,
-        ours: { name: attack.name, values: [p99(after.ms)] },
+        ours: { name, values: [p99(after.ms)] },
         peer: { name: "quiet", values: [p99(before.ms)] },
         goal: { ratio: 5 },
         digits: 1,
       },
       {
         name: `${kind}, lost`,
-        ours: { name: attack.name, values: [after.lost] },
+        ours: { name, values: [after.lost] },
         peer: { name: "quiet", values: [before.lost] },
         goal: { value: 0 },
       },
     ]);
     for (const reason of new Set([...before.reasons, ...after.reasons])) console.log(`    ${reason}`);
   }
+}
+
+await using connected = new AsyncDisposableStack();
+let size = 0;
+for (const [nth, fleet] of fleets.entries()) {
+  connected.use(await connectIdleFleet(mesh.mqttUrl, others.slice(size, fleet)));
+  size = fleet;
+  // Compiles the code.
+  await work("warm-up", 5_000);
+  for (const [at, attack] of attacks.entries())
+    await measure(attack, attackers[nth * attacks.length + at] as Credentials, fleet);
 }

@@ -1,20 +1,40 @@
 /**
- * QoS 1 messages a second by `BROKER_SYNC`: every second and before each acknowledgement, against nats-server's
- * default of two minutes. `node bench/broker-sync.ts [seconds a round]`
+ * What a device waits for acknowledgements at QoS 1 by `BROKER_SYNC`, against a sync every second, and what
+ * nats-server uses while nothing happens. `node bench/broker-sync.ts [intervals, comma-separated] [load]`, part of a
+ * load's name.
  */
-import { eventually } from "@devmesh/testkit/eventually";
-import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { setTimeout as sleep } from "node:timers/promises";
 import { connectNats } from "@devmesh/testkit/nats-connection";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
-import { inTurns, report } from "./measure.ts";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { type Publisher, publish } from "./ingestion/publisher.ts";
+import { inTurns, report, reportFigures } from "./measure.ts";
+import { cpuSeconds } from "./process-usage.ts";
 
-const roundMs = 1000 * Number(process.argv[2] ?? 2);
+interface Load {
+  readonly name: string;
+  readonly devices: number;
+  /** Messages of all devices, and those of them that wait for an acknowledgement at a time. */
+  readonly messages: number;
+  readonly inFlight: number;
+}
+
+const intervals = (process.argv[2] ?? "100ms,always").split(",");
+const allLoads: readonly Load[] = [
+  { name: "1 device, 1 in flight", devices: 1, messages: 5_000, inFlight: 1 },
+  { name: "100 devices, 1 in flight each", devices: 100, messages: 20_000, inFlight: 100 },
+  { name: "1,000 devices, 1 in flight each", devices: 1_000, messages: 20_000, inFlight: 1_000 },
+  { name: "100 devices, 10 in flight each", devices: 100, messages: 30_000, inFlight: 1_000 },
+];
+const loads = allLoads.filter(({ name }) => name.includes(process.argv[3] ?? ""));
 const rounds = 3;
-const connections = 8;
-const inFlight = 25;
+const idleMs = 2_000;
+const peer = "1s";
 
-async function acknowledgedPerSecond(sync: string) {
-  await using server = await startNatsServer({
+await using folder = await tempFolder();
+
+const startBroker = (sync: string) =>
+  startNatsServer({
     config: ({ port, mqttPort, storeDir }) => `
       server_name: bench
       listen: "127.0.0.1:${port}"
@@ -22,45 +42,63 @@ async function acknowledgedPerSecond(sync: string) {
       mqtt { listen: "127.0.0.1:${mqttPort}" }
       accounts { DEVICES { jetstream: enabled, users: [ { user: bench, password: bench } ] } }`,
   });
-  const devices = await Promise.all(
-    Array.from({ length: connections }, (_, number) =>
-      connectMqttDevice({ url: server.mqttUrl, id: "bench", token: "bench", clientId: `bench-${number}` }),
-    ),
-  );
+
+async function measure(sync: string, { name, devices, messages, inFlight }: Load) {
+  await using server = await startBroker(sync);
+  const publishers: Publisher[] = Array.from({ length: devices }, (_, nth) => ({
+    id: "bench",
+    token: "bench",
+    clientId: `bench-${nth}`,
+  }));
+  const round = { port: server.mqttPort, folder: folder.path, kind: "records", publishers } as const;
+  // The first connection creates the streams. The broker stores a message only for a consumer.
+  await publish({ ...round, publishers: publishers.slice(0, 1), messages: 1, inFlight: 1 });
   await using admin = await connectNats({ port: server.port, user: "bench", password: "bench" });
-  // The broker stores a message only for a consumer.
   await admin.requestJson("$JS.API.CONSUMER.DURABLE.CREATE.$MQTT_msgs.bench", {
     stream_name: "$MQTT_msgs",
     config: { durable_name: "bench", ack_policy: "explicit", deliver_policy: "all" },
   });
-  let acknowledged = 0;
-  let waiting = connections * inFlight;
-  const begin = performance.now();
-  const publish = (nth: number) => {
-    if (performance.now() - begin > roundMs) {
-      waiting--;
-      return;
-    }
-    devices[nth % connections]?.client.publish("kept/n", Buffer.alloc(200), { qos: 1 }, (error) => {
-      if (error) throw error;
-      acknowledged++;
-      publish(nth);
-    });
+  const cpuBefore = await cpuSeconds([server.pid]);
+  const { began, ended, p99 } = await publish({ ...round, messages, inFlight });
+  const cpu = (await cpuSeconds([server.pid])) - cpuBefore;
+  return {
+    [`${name}, PUBACK/s`]: (messages / (ended - began)) * 1_000,
+    [`${name}, p99, ms`]: p99,
+    [`${name}, per CPU second of nats-server`]: messages / cpu,
   };
-  for (let nth = 0; nth < connections * inFlight; nth++) publish(nth);
-  await eventually(() => waiting === 0);
-  const seconds = (performance.now() - begin) / 1000;
-  await Promise.all(devices.map((device) => device.leave()));
-  return { "PUBACK/s": acknowledged / seconds };
 }
 
-const measured = await inTurns(rounds, {
-  always: () => acknowledgedPerSecond("always"),
-  "1s": () => acknowledgedPerSecond("1s"),
-  "2m": () => acknowledgedPerSecond("2m"),
-});
-console.log(
-  `median (min–max) of ${rounds} rounds of ${roundMs / 1000} s, ${connections} connections, ${inFlight} each in flight`,
-);
-report(measured, { ours: "1s", peer: "2m" });
-report(measured, { ours: "always", peer: "2m" });
+/** The processor time of a nats-server with MQTT's streams, which nobody uses. */
+async function measureIdle(sync: string) {
+  await using server = await startBroker(sync);
+  const by = [{ id: "bench", token: "bench", clientId: "bench" }];
+  await publish({
+    port: server.mqttPort,
+    folder: folder.path,
+    kind: "records",
+    publishers: by,
+    messages: 1,
+    inFlight: 1,
+  });
+  // It writes the state of each stream when it stops, and syncs that too from then on.
+  await server.restart();
+  await sleep(idleMs / 2);
+  const before = await cpuSeconds([server.pid]);
+  await sleep(idleMs);
+  return { "idle, % of a processor": (((await cpuSeconds([server.pid])) - before) / idleMs) * 100_000 };
+}
+
+/** Rounds of all intervals in turns. */
+const inTurnsOf = (run: (sync: string) => Promise<Record<string, number>>) =>
+  inTurns<string, string>(
+    rounds,
+    Object.fromEntries([...intervals, peer].map((sync) => [sync, () => run(sync)])),
+  );
+
+for (const [sync, figures] of Object.entries(await inTurnsOf(measureIdle)))
+  for (const [name, values] of Object.entries(figures))
+    reportFigures([{ name, ours: { name: sync, values }, digits: 1 }]);
+for (const load of loads) {
+  const measured = await inTurnsOf((sync) => measure(sync, load));
+  for (const ours of intervals) report(measured, { ours, peer, digits: 1 });
+}

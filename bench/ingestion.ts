@@ -7,13 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
-import { startChild } from "./child.ts";
-import {
-  type Published,
-  type Publisher,
-  type PublishReport,
-  writePublishers,
-} from "./ingestion/publisher.ts";
+import { type Published, type Publisher, publish } from "./ingestion/publisher.ts";
 import { inTurns, report } from "./measure.ts";
 import { startMeshBefore } from "./mesh-before.ts";
 import { createDevices } from "./mesh-tenant.ts";
@@ -45,21 +39,8 @@ const peer = "nats-server alone";
 
 await using folder = await tempFolder();
 
-/** Runs the publishers of a load to their end. */
-async function publish(
-  port: number,
-  { kind, messages }: Load,
-  by: readonly Publisher[],
-): Promise<PublishReport> {
-  await using child = startChild(import.meta.resolve("./ingestion/publishers.ts"), {
-    BENCH_MQTT_PORT: String(port),
-    BENCH_PUBLISHERS: await writePublishers(folder.path, by),
-    BENCH_PUBLISHED: kind,
-    BENCH_MESSAGES: String(messages),
-    BENCH_WINDOW: String(inFlight / by.length),
-  });
-  return (await child.ready) as PublishReport;
-}
+const publishLoad = (port: number, { kind, messages }: Load, publishers: readonly Publisher[]) =>
+  publish({ port, folder: folder.path, publishers, kind, messages, inFlight });
 
 /** The service that handles what is published, and its counter of that. */
 const handlers = {
@@ -99,7 +80,11 @@ async function startPublishedMesh(start: typeof startMesh) {
       ];
       const [service, all] = [await cpuSeconds(ofService), await cpuSeconds(ofAll)];
       const before = await handledBy(mesh, kind);
-      const { began, ended, messages } = await publish(mesh.ports.mqtt, load, devices.slice(0, load.devices));
+      const { began, ended, messages } = await publishLoad(
+        mesh.ports.mqtt,
+        load,
+        devices.slice(0, load.devices),
+      );
       while ((await handledBy(mesh, kind)) < before + messages) await sleep(pollMs);
       const { handled, acknowledged, perCpu, perServiceCpu } = figures(load);
       return {
@@ -117,7 +102,7 @@ await using bare = await startNatsServer({
   config: ({ port, mqttPort, storeDir }) => `
     server_name: bare
     listen: "127.0.0.1:${port}"
-    jetstream { store_dir: ${JSON.stringify(storeDir)}, sync_interval: "1s", limits { default_max_consumers: -1 } }
+    jetstream { store_dir: ${JSON.stringify(storeDir)}, sync_interval: "100ms", limits { default_max_consumers: -1 } }
     mqtt { listen: "127.0.0.1:${mqttPort}" }
     accounts { DEVICES { jetstream: enabled, users: [ { user: bare, password: bare } ] } }`,
 });
@@ -128,7 +113,7 @@ async function measureBare(load: Load) {
     token: "bare",
     clientId: `bench-${nth}`,
   }));
-  const { began, ended, messages } = await publish(bare.mqttPort, load, by);
+  const { began, ended, messages } = await publishLoad(bare.mqttPort, load, by);
   const rate = (messages / (ended - began)) * 1_000;
   const { handled, acknowledged } = figures(load);
   return { [handled]: rate, [acknowledged]: rate };

@@ -17,7 +17,7 @@ const atATime = 20;
 const staticUser = "rpc-bridge.devices";
 
 await using mesh = await startMesh();
-const devices = await createDevices(mesh, 100);
+const devices = await createDevices(mesh, 200);
 const staticPassword = await brokerPassword(mesh, staticUser);
 
 interface Login {

@@ -14,7 +14,7 @@ export function startPeer(name: string, env: NodeJS.ProcessEnv, log: number): Ch
 /** Runs `npm ci` in `bench/peers` unless it holds what its lock file names: the root installs no peers. */
 export async function installPeers(): Promise<void> {
   if (await isInstalled()) return;
-  console.log("Installing the peers (npm ci in bench/peers, once).");
+  console.error("Installing the peers (npm ci in bench/peers, once).");
   const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const npm = spawn("npm", args, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
   const [code] = await once(npm, "exit");

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { findChromium, withoutChromium } from "@devmesh/testkit/find-chromium";
+import { findHaproxy, withoutHaproxy } from "@devmesh/testkit/mqtt-proxy";
 import { installPeers } from "./peer.ts";
 
 /** What must be there for a benchmark. */
@@ -11,6 +12,7 @@ export type Requirement = keyof typeof requirements;
 /** Each provides what it can; null when it is there, else why not. */
 export const requirements = {
   chromium: async () => ((await findChromium()) === null ? withoutChromium : null),
+  haproxy: async () => ((await findHaproxy()) === null ? withoutHaproxy : null),
   mongodb: async () => (process.env.MONGODB_URL ? null : "no MONGODB_URL"),
   /** The type check of the root leaves the peers out, since it runs without their packages. */
   peers: async () => {

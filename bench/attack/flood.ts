@@ -5,16 +5,19 @@ import { generate } from "mqtt-packet";
 import { reportReady } from "../child.ts";
 
 /**
- * Publishes as fast as the broker reads, up to a time and a count, and reconnects when it is closed. It reports how
- * many messages the sockets took.
+ * Publishes as fast as the broker reads, up to a time and a count, over connections that it ends after BENCH_LIFE_MS
+ * (0: never), and reconnects when one is closed. It reports how many messages the sockets took.
  */
 const { BENCH_MQTT_URL, BENCH_DEVICE_ID = "", BENCH_DEVICE_TOKEN = "", BENCH_TOPIC = "" } = process.env;
-const [qos, bytes, connections, forMs] = ["QOS", "BYTES", "CONNECTIONS", "MS"].map((name) =>
-  Number(process.env[`BENCH_${name}`]),
-) as [number, number, number, number];
+const [qos, bytes, connections, lifeMs, forMs] = ["QOS", "BYTES", "CONNECTIONS", "LIFE_MS", "MS"].map(
+  (name) => Number(process.env[`BENCH_${name}`]),
+) as [number, number, number, number, number];
 const { port } = new URL(BENCH_MQTT_URL ?? "");
 const maxMessages = 5_000_000;
 const pieceBytes = 64 * 1024;
+/** As many client ids as may be new at once. */
+const clientIds = lifeMs === 0 ? connections : 300;
+const pauseMs = lifeMs === 0 ? 200 : 10;
 
 const atOnce = Math.max(1, Math.floor(pieceBytes / (bytes + BENCH_TOPIC.length + 8)));
 const piece = Buffer.concat(
@@ -33,12 +36,12 @@ const piece = Buffer.concat(
 const end = performance.now() + forMs;
 let [messages, logins, refused] = [0, 0, 0];
 
-/** Resolves when the broker closes the connection or the time is over. */
+/** Resolves when the connection is closed, by the broker or after its time. */
 function publishOver(clientId: string): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ host: "127.0.0.1", port: Number(port) });
     const send = () => {
-      while (performance.now() < end && messages < maxMessages) {
+      while (performance.now() < end && messages < maxMessages && !socket.destroyed) {
         messages += atOnce;
         if (!socket.write(piece)) return;
       }
@@ -48,6 +51,8 @@ function publishOver(clientId: string): Promise<void> {
       if (connack[3] !== 0) refused++;
       else {
         logins++;
+        // What the kernel has taken already reaches the broker.
+        if (lifeMs > 0) setTimeout(() => socket.destroy(), lifeMs);
         socket.on("drain", send);
         send();
       }
@@ -63,9 +68,9 @@ function publishOver(clientId: string): Promise<void> {
 
 await Promise.all(
   Array.from({ length: connections }, async (_, nth) => {
-    while (performance.now() < end && messages < maxMessages) {
-      await publishOver(`${BENCH_DEVICE_ID}:${nth}`);
-      await sleep(200);
+    for (let n = nth; performance.now() < end && messages < maxMessages; n += connections) {
+      await publishOver(`${BENCH_DEVICE_ID}:${n % clientIds}`);
+      await sleep(pauseMs);
     }
   }),
 );

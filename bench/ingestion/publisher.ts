@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { startChild } from "../child.ts";
 import type { Credentials } from "../mesh-tenant.ts";
 
 /** What publishes, with a connection of its own. */
@@ -15,11 +16,36 @@ export interface PublishReport {
   readonly began: number;
   readonly ended: number;
   readonly messages: number;
+  /** From a message to its acknowledgement, in milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
 }
 
-/** Writes them for the process that publishes, and returns the path. */
-export async function writePublishers(folder: string, publishers: readonly Publisher[]): Promise<string> {
+/** What {@link publish} sends. */
+export interface PublishOptions {
+  /** Of the MQTT listener. */
+  readonly port: number;
+  /** For a file that has the publishers. */
+  readonly folder: string;
+  readonly publishers: readonly Publisher[];
+  readonly kind: Published;
+  /** Messages of all publishers. */
+  readonly messages: number;
+  /** Unacknowledged messages of all publishers. */
+  readonly inFlight: number;
+}
+
+/** Publishes at QoS 1 in a separate process, and returns when all is acknowledged. */
+export async function publish(options: PublishOptions): Promise<PublishReport> {
+  const { port, folder, publishers, kind, messages, inFlight } = options;
   const path = join(folder, "publishers.json");
   await writeFile(path, JSON.stringify(publishers));
-  return path;
+  await using child = startChild(import.meta.resolve("./publishers.ts"), {
+    BENCH_MQTT_PORT: String(port),
+    BENCH_PUBLISHERS: path,
+    BENCH_PUBLISHED: kind,
+    BENCH_MESSAGES: String(messages),
+    BENCH_WINDOW: String(inFlight / publishers.length),
+  });
+  return (await child.ready) as PublishReport;
 }

@@ -4,11 +4,12 @@ import { connect, type Socket } from "node:net";
 import { connectPacket } from "@devmesh/testkit/connect-packet";
 import { generate } from "mqtt-packet";
 import { reportReady } from "../child.ts";
+import { median, p99 } from "../measure.ts";
 import type { Publisher, PublishReport } from "./publisher.ts";
 
 /**
- * Publishes at QoS 1 from some devices, each with a window of unacknowledged ones. Of the acknowledgements it
- * only counts bytes, to leave the processors to the mesh.
+ * Publishes at QoS 1 from some devices, each with a window of unacknowledged ones. Of the acknowledgements, which come
+ * in order, it only counts bytes, to leave the processors to the mesh.
  */
 const { BENCH_MQTT_PORT, BENCH_PUBLISHERS = "", BENCH_PUBLISHED, BENCH_MESSAGES, BENCH_WINDOW } = process.env;
 const devices = JSON.parse(readFileSync(BENCH_PUBLISHERS, "utf8")) as Publisher[];
@@ -39,19 +40,25 @@ async function logIn({ id, token, clientId }: Publisher): Promise<Socket> {
   return socket;
 }
 
-/** Resolves with the last acknowledgement. */
-function publish(socket: Socket, packets: readonly Buffer[]): Promise<void> {
+/** Resolves with the last acknowledgement, with the milliseconds that each message waited for its own. */
+function publish(socket: Socket, packets: readonly Buffer[]): Promise<Float64Array> {
   return new Promise((resolve, reject) => {
+    /** When it was sent, until it is acknowledged. */
+    const waited = new Float64Array(packets.length);
     let sent = 0;
+    let acked = 0;
     let ackedBytes = 0;
     const send = () => {
-      const until = Math.min(packets.length, Math.floor(ackedBytes / ackBytes) + window);
+      const until = Math.min(packets.length, acked + window);
       if (until > sent) socket.write(Buffer.concat(packets.slice(sent, until)));
+      waited.fill(performance.now(), sent, until);
       sent = Math.max(sent, until);
     };
     socket.on("data", (acks) => {
       ackedBytes += acks.length;
-      if (ackedBytes === packets.length * ackBytes) resolve();
+      const now = performance.now();
+      for (; acked < Math.floor(ackedBytes / ackBytes); acked++) waited[acked] = now - (waited[acked] ?? 0);
+      if (acked === packets.length) resolve(waited);
       else send();
     });
     socket.on("error", reject);
@@ -77,5 +84,13 @@ const packets = devices.map(({ clientId }, at) =>
   ),
 );
 const began = Date.now();
-await Promise.all(sockets.map((socket, at) => publish(socket, packets[at] ?? [])));
-reportReady({ began, ended: Date.now(), messages: each * devices.length } satisfies PublishReport);
+const waits = await Promise.all(sockets.map((socket, at) => publish(socket, packets[at] ?? [])));
+const ended = Date.now();
+const all = waits.flatMap((waited) => [...waited]);
+reportReady({
+  began,
+  ended,
+  messages: each * devices.length,
+  p50: median(all),
+  p99: p99(all),
+} satisfies PublishReport);

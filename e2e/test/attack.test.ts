@@ -1,26 +1,43 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
+import { connectPacket } from "@devmesh/testkit/connect-packet";
 import { eventually } from "@devmesh/testkit/eventually";
+import { connectIdleFleet } from "@devmesh/testkit/idle-fleet";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { openWebSocket } from "@devmesh/testkit/notification-client";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { generate } from "mqtt-packet";
 import { startSender } from "../src/acknowledged-load.ts";
 import { asMaster, type EnrolledDevice, enrolDevice } from "../src/tenant.ts";
 
 /** One device attacks with its token what all share; another works meanwhile and must lose nothing. */
 let mesh: TestMesh;
 let calm: MqttDevice;
+let fleet: AsyncDisposable;
 beforeAll(async () => {
-  mesh = await startMesh({ env: { DEVICE_RATE_MESSAGES: "2000", DEVICE_RATE_BYTES: "2000000" } });
+  mesh = await startMesh({
+    env: { DEVICE_RATE_MESSAGES: "2000", DEVICE_RATE_BYTES: "2000000", RATE_MASTER: "1000000" },
+  });
+  fleet = await connectIdleFleet(mesh.mqttUrl, await idleDevices(300));
   calm = await (await enrolDevice(mesh, "calm")).connect();
   await calm.answerRpc(({ params }) => ({ result: params }));
 }, 120_000);
 afterAll(async () => {
   await calm?.leave();
+  await fleet?.[Symbol.asyncDispose]();
   await mesh?.stop();
 }, 60_000);
+
+async function idleDevices(count: number): Promise<{ id: string; token: string }[]> {
+  const create = async (id: string) => ({
+    id,
+    token: (await asMaster(mesh).post("devices", { id })).json.token as string,
+  });
+  return await Promise.all(Array.from({ length: count }, (_, nth) => create(`idle-${nth}`)));
+}
 
 interface Flood {
   readonly topic: string;
@@ -97,6 +114,50 @@ test.each<[string, Flood["qos"], number, (id: string) => string, "messages" | "b
   },
   180_000,
 );
+
+/** Publishes over a new connection and leaves; resolves with whether the login was accepted. */
+function publishAndLeave(
+  { id, token }: EnrolledDevice,
+  clientId: string,
+  messages: number,
+): Promise<boolean> {
+  const message = generate({
+    cmd: "publish",
+    topic: `db/${id}/n`,
+    payload: "x".repeat(20),
+    qos: 0,
+    dup: false,
+    retain: false,
+  });
+  return new Promise((resolve, reject) => {
+    let accepted = false;
+    const socket = connect({ host: "127.0.0.1", port: Number(new URL(mesh.mqttUrl).port) });
+    socket.once("data", (connack) => {
+      accepted = connack[3] === 0;
+      socket.end(accepted ? Buffer.concat(Array.from({ length: messages }, () => message)) : "");
+    });
+    socket.on("error", reject);
+    socket.on("close", () => resolve(accepted));
+    socket.write(connectPacket(id, token, clientId));
+  });
+}
+
+test("a flood over short connections, each under another client id, is cut off", async () => {
+  const attacker = await enrolDevice(mesh, "attacker-short");
+  const attack = async () => {
+    // Ten of them hold more than a device may send at once.
+    for (let n = 0; n < 60; n++)
+      if (!(await publishAndLeave(attacker, `${attacker.id}:${n}`, 3_000).catch(() => false))) return n;
+    return null;
+  };
+  const attacked = attack();
+  await work(attacked);
+  expect(await attacked).toBeGreaterThanOrEqual(6);
+  await expect(attacker.connect()).rejects.toThrow();
+  const { json: history } = await asMaster(mesh).get(`devices/${attacker.id}/diagnostics`);
+  expect(history).toContainEqual(expect.objectContaining({ name: "allowance_exceeded", reason: "messages" }));
+  expect(calm.client.connected).toBe(true);
+}, 180_000);
 
 test("a device that fills what waits for services is cut off before the broker is full, and another loses nothing", async () => {
   const streamBytes = 32 * 1024 * 1024;

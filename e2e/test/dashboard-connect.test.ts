@@ -47,6 +47,7 @@ describeInBrowser("the wizard that connects a device", (browser) => {
     await page.getByRole("button", { name: "Add device", exact: true }).click();
     await page.getByRole("dialog").getByLabel("ID").fill(id);
     await page.getByRole("button", { name: "Create", exact: true }).click();
+    await visit.enterMasterKey(mesh.masterKey);
     await wizard().getByRole("tab", { name: client }).click();
     await waiting().waitFor();
   }
@@ -116,6 +117,8 @@ describeInBrowser("the wizard that connects a device", (browser) => {
     await visit.open("/devices/linked");
     await page.getByRole("link", { name: "Connect it" }).click();
     await waiting().waitFor();
+    await page.getByRole("button", { name: "Show the credentials" }).click();
+    await visit.enterMasterKey(mesh.masterKey);
     await page.getByRole("switch", { name: "Include the secrets" }).check();
     expect(await codeOf("Publish a value")).toMatch(/-u linked -P dt_[0-9A-Za-z]{32} /);
     expect(visit.pageErrors).toEqual(noPageErrors);

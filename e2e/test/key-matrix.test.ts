@@ -1,3 +1,5 @@
+import { secretsInText } from "@devmesh/contracts/model/api-key";
+import { keyNames } from "@devmesh/contracts/principal";
 import { api, type Operation } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
@@ -7,7 +9,16 @@ import { type RestClient, restClient } from "../src/rest-client.ts";
 import { asMaster, type EnrolledDevice, enrolDevice, registerCustomer } from "../src/tenant.ts";
 
 /** Every kind of key against every route: 2xx only where the specification grants it. */
-const holders = ["master", "device_key", "public_key", "customer", "device", "unknown", "nobody"] as const;
+const holders = [
+  "master",
+  "session",
+  "device_key",
+  "public_key",
+  "customer",
+  "device",
+  "unknown",
+  "nobody",
+] as const;
 type Holder = (typeof holders)[number];
 
 let mesh: TestMesh;
@@ -30,6 +41,7 @@ beforeAll(async () => {
   confirmLink = customer.link;
   clients = {
     master: asMaster(mesh),
+    session: restClient(mesh.url, (await asMaster(mesh).post("sessions")).json.key),
     device_key: pump.asDeviceKey,
     public_key: pump.asPublicKey,
     customer: customer.asCustomer,
@@ -81,6 +93,9 @@ const examples: Record<Operation, () => Example | Promise<Example>> = {
   listKeys: () => ({ path: "keys" }),
   createKey: () => ({ path: "keys", body: { device_id: "pump-1" } }),
   deleteKey: async () => ({ path: `keys/${await created("keys", { device_id: "pump-1" })}` }),
+  listSessions: () => ({ path: "sessions" }),
+  createSession: () => ({ path: "sessions", body: { name: "Firefox" } }),
+  endSession: async () => ({ path: `sessions/${await created("sessions", {})}` }),
   listCustomers: () => ({ path: "customers" }),
   deleteCustomer: async () => {
     const email = `leaver${++counter}@example.com`;
@@ -118,7 +133,15 @@ describe.each(Object.entries(api) as [Operation, RouteDeclaration][])("%s", (ope
     const { path, body } = await examples[operation]();
     const answer = await clients[holder].send(route.method.toUpperCase(), path, body);
     expect(expected(route, operation, holder)).toContain(answer.status);
-    if (answer.status === 403) expect(answer.json.reason).toBe("wrong_key_kind");
+    if (answer.status === 403) {
+      expect(answer.json.reason).toBe("wrong_key_kind");
+      expect(answer.json.detail).toContain(
+        `This route needs a ${route.auth?.map((kind) => keyNames[kind]).join(" or ")}`,
+      );
+    }
+    // What no session gets is above all what a thief would take from a browser.
+    if (holder === "session" && route.auth !== null)
+      expect(JSON.stringify(answer.json ?? null)).not.toMatch(secretsInText);
     if (answer.status >= 400)
       expect(answer.headers.get("content-type")).toContain("application/problem+json");
   });

@@ -11,7 +11,9 @@ const callerSpan = "00f067aa0ba902b7";
 
 test("a device call over HTTP is one trace through all services", async () => {
   await using collector = await startTraceCollector();
-  await using mesh = await startMesh({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
+  await using mesh = await startMesh({
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, TRUST_PROXY: "loopback" },
+  });
   const lamp = await enrolDevice(mesh, "lamp");
   const device = await lamp.connect();
   await device.answerRpc(({ params }) => ({ result: params ?? null }));

@@ -6,7 +6,7 @@ import { parseAllDocuments } from "yaml";
 import { z } from "zod";
 
 /** The overlays, by the folder's name. */
-export const overlays = ["single", "production", "external"] as const;
+export const overlays = ["single", "production", "external-mongodb", "external"] as const;
 
 const Labels = z.record(z.string(), z.string());
 
@@ -45,6 +45,7 @@ const Container = z.object({
   startupProbe: Probe.optional(),
   readinessProbe: Probe.optional(),
   livenessProbe: Probe.optional(),
+  lifecycle: z.object({ preStop: Probe.optional() }).optional(),
   securityContext: z.looseObject({}).optional(),
 });
 export type Container = z.infer<typeof Container>;
@@ -64,7 +65,7 @@ const PodTemplate = z.object({
 });
 
 /** Any object of Kubernetes. */
-const KubernetesObject = z.looseObject({
+export const KubernetesObject = z.looseObject({
   apiVersion: z.string(),
   kind: z.string(),
   metadata: z.looseObject({ name: z.string(), namespace: z.string().optional(), labels: Labels.optional() }),

@@ -47,8 +47,9 @@ describe("with a mesh", () => {
     await smoke(access, () => undefined);
   }, 120_000);
 
-  test("the load counts what fails while a service is away, and no acknowledged message is lost", async () => {
-    const load = await startLoad(access, 50);
+  test("the load counts what fails while a service is away, and nothing acknowledged is lost", async () => {
+    const reported: string[] = [];
+    await using load = await startLoad(access, 50, (line) => reported.push(line));
     const quiet = await load.count(() => sleep(1_500));
     const interrupted = await load.count(async () => {
       const pid = await crashThrice("devices");
@@ -60,14 +61,36 @@ describe("with a mesh", () => {
     expect(interrupted.requests.failed).toBeGreaterThan(0);
     expect(interrupted.requests.failures.join()).toMatch(/read a device: 503 unavailable/);
     expect(interrupted.requests.longestGapMs).toBeGreaterThan(quiet.requests.longestGapMs);
-    expect(await load.stop()).toBe(0);
+    expect(reported.length).toBeGreaterThanOrEqual(interrupted.requests.failed);
+    expect(reported.join("\n")).toMatch(/^\S+Z {2}read a device: 503 unavailable after \d+\.\d s$/m);
+    expect(await load.stop()).toEqual([]);
+  }, 120_000);
+
+  test("the load counts calls to a device without a connection apart", async () => {
+    await using load = await startLoad(access, 50, () => undefined);
+    const [device] = (await mesh.http("/api/v2/devices?limit=1")).json;
+    const period = await load.count(async () => {
+      await mesh.http(`/api/v2/devices/${device.id}/token`, { method: "POST" });
+      await sleep(3_000);
+    });
+    expect(period.requests.offline).toBeGreaterThan(0);
+    expect(period.requests.failures).toEqual([]);
+    expect(await load.stop()).toEqual([]);
+  }, 60_000);
+
+  test("the load finds changes of a shadow that are not stored", async () => {
+    await using load = await startLoad(access, 50, () => undefined);
+    await load.count(() => sleep(1_500));
+    const [{ id }] = (await mesh.http("/api/v2/devices?limit=1")).json;
+    await mesh.http(`/api/v2/devices/${id}`, { method: "DELETE" });
+    expect((await load.stop()).join()).toMatch(new RegExp(`(\\d+) of \\1 changes of the shadow of ${id}`));
   }, 120_000);
 });
 
 test("a count has the requests that began in its time, their failures by cause, and gaps between successes", async () => {
   const count = new LoadCount(["read", "write"]);
   count.add("read", Promise.resolve("done"));
-  count.add("write", Promise.resolve("excused"));
+  count.add("write", Promise.resolve("offline"));
   count.add("write", Promise.resolve({ failed: "503 unavailable" }));
   count.add("write", Promise.resolve({ failed: "503 unavailable" }));
   count.add(
@@ -76,7 +99,7 @@ test("a count has the requests that began in its time, their failures by cause, 
   );
   await sleep(100);
   const figures = await count.end();
-  expect(figures).toMatchObject({ sent: 5, failed: 2, failures: ["2 × write: 503 unavailable"] });
+  expect(figures).toMatchObject({ sent: 5, offline: 1, failed: 2, failures: ["2 × write: 503 unavailable"] });
   expect(figures.seconds).toBeLessThan(figures.longestGapMs / 1_000 + 1);
   expect(figures.longestGapMs).toBeGreaterThan(250);
 });
@@ -85,15 +108,16 @@ test("the table has a line for each period and names what failed", () => {
   const requests = {
     seconds: 10,
     sent: 1_000,
+    offline: 3,
     failed: 2,
     longestGapMs: 1_260,
     failures: ["2 × list keys: 503"],
   };
-  const messages = { seconds: 10, sent: 100, failed: 0, longestGapMs: 110, failures: [] };
-  expect(periodTable(new Map([["keys", { requests, messages, logins: 1 }]])).split("\n")).toEqual([
+  const messages = { seconds: 10, sent: 100, offline: 0, failed: 0, longestGapMs: 110, failures: [] };
+  expect(periodTable([["keys", { requests, messages, logins: 1 }]]).split("\n")).toEqual([
     expect.stringMatching(/^\| period \| seconds \| requests a second \|/),
     expect.stringMatching(/^(\| --- )+\|$/),
-    "| keys | 10 | 100 | 1000 | 2 | 1.3 | 100 | 0 | 0.1 | 1 |",
+    "| keys | 10 | 100 | 1000 | 2 | 3 | 1.3 | 100 | 0 | 0.1 | 1 |",
     "",
     "- keys: 2 × list keys: 503",
   ]);

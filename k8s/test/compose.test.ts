@@ -16,11 +16,11 @@ const reader = await findGoProgram("compose-config", composeConfig);
 const withReader = reader === null ? describe.skip : describe;
 
 const variants = [
-  { name: "compose.yaml", files: ["compose.yaml"], published: ["gateway 8080", "nats 1883"] },
+  { name: "compose.yaml", files: ["compose.yaml"], published: ["gateway 8080", "proxy 1883"] },
   {
     name: "compose.yaml and compose.tls.yaml",
     files: ["compose.yaml", "compose.tls.yaml"],
-    published: ["gateway 8080", "nats 8883", "nats 8443"],
+    published: ["gateway 8080", "proxy 8883", "proxy 8443"],
   },
 ];
 /** What the operator says besides the secrets, for TLS. */
@@ -103,7 +103,7 @@ withReader.each(variants)("$name", ({ name, files, published }) => {
   test("pins the images that it does not build, and asks what runs for its health", () => {
     for (const [service, { image, healthcheck }] of Object.entries(services)) {
       if (image === `devmesh-${service}`) continue;
-      expect(image).toMatch(/^(nats|mongo):\d+\.\d+\.\d+/);
+      expect(image).toMatch(/^(nats|mongo|haproxy):\d+\.\d+\.\d+/);
       if (service !== helper) expect(healthcheck?.test.length).toBeGreaterThan(1);
     }
   });

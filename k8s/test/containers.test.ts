@@ -7,6 +7,7 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { freePort } from "@devmesh/testkit/free-port";
 import { httpClient } from "@devmesh/testkit/http";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { longNames, unfinishedConnects } from "@devmesh/testkit/strangers";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
 import { foreignCertificate } from "@devmesh/testkit/test-certificate";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
@@ -39,6 +40,9 @@ const MAX_IMAGE_BYTES = 15_000_000;
 /** The same for the single image, with nats-server. */
 const MAX_SINGLE_IMAGE_BYTES = 105_000_000;
 
+/** Most memory of nats-server at a time, in KB: without the proxy the strangers alone cost it as much. */
+const MAX_BROKER_KB = 150_000;
+
 /** Longest from the start of a container to its service being ready, in milliseconds, on a busy machine. */
 const MAX_START_MS = 120_000;
 
@@ -54,11 +58,22 @@ beforeAll(async () => {
     await compose(["--file", "compose.yaml", "build"], await secretVariables());
     await run("build", "--target", "single", "--tag", "devmesh", ".");
   }
+  if (found !== null && builtOn !== undefined) await buildProxy(builtOn);
 }, BUILD_MS);
 
 afterAll(async () => {
   await folder.remove();
 });
+
+/** Builds HAProxy of Debian under the name that compose.yaml asks for. */
+async function buildProxy(base: string): Promise<void> {
+  const text = await readFile(join(repository, "compose.yaml"), "utf8");
+  const [, image = ""] = /image: (haproxy:.*)$/m.exec(text) ?? [];
+  if ((await run("images", "--quiet", `localhost/${image}`)) !== "") return;
+  const options = ["--format", "docker", "--network", "host", "--isolation", "chroot"];
+  const named = ["--build-arg", `NODE_IMAGE=${base}`, "--tag", `localhost/${image}`];
+  await run("build", ...options, ...named, "--file", "k8s/test/haproxy.Dockerfile", "k8s/test");
+}
 
 test("the Dockerfile takes a base that is pinned, and the nats-server of compose.yaml", async () => {
   expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:24\.\d+\.\d+-[a-z]+-slim@sha256:[0-9a-f]{64}$/m);
@@ -322,6 +337,8 @@ async function secretVariables(): Promise<NodeJS.Dict<string>> {
   return parseEnv(composeEnvironment(await deploymentSecrets(join(folder.path, "installation.json"))));
 }
 
+const isOwn = (service: string) => services.some((name) => name === service);
+
 withContainers("the mesh of compose.yaml with compose.tls.yaml", () => {
   test(
     "is healthy and confined, serves HTTP and MQTT, and stops in order",
@@ -340,7 +357,7 @@ withContainers("the mesh of compose.yaml with compose.tls.yaml", () => {
           },
         );
         const status = await run("exec", container, "cat", "/proc/1/status");
-        expect(status).toMatch(service === "nats" ? /^Uid:\t1000\t1000/m : /^Uid:\t10001\t10001/m);
+        expect(status).toMatch(isOwn(service) ? /^Uid:\t10001\t10001/m : /^Uid:\t(1000|999)\t/m);
         expect(status).toMatch(/^CapBnd:\t0+$/m);
         expect(status).toMatch(/^NoNewPrivs:\t1$/m);
         expect(await run("exec", container, "cat", "/proc/mounts")).toMatch(/^\S+ \/ \S+ ro\b/m);
@@ -369,13 +386,18 @@ withContainers("the mesh of compose.yaml with compose.tls.yaml", () => {
         });
         await device.publish("db/pump-1/temperature", "21.5", 1);
       }
+      const strangers = { port: ports.MQTT_PORT, from: "127.0.0.2", tls: true };
+      await Promise.all([unfinishedConnects(strangers, 200), longNames(strangers, 200)]);
+      const memory = await run("exec", mesh.containers.get("nats") ?? "", "cat", "/proc/1/status");
+      expect(Number(/^VmHWM:\s+(\d+) kB$/m.exec(memory)?.[1])).toBeLessThan(MAX_BROKER_KB);
+
       await eventually(async () => {
         const { json } = await ask("/api/v2/data?filter=db/pump-1/");
         expect(json).toMatchObject([{ message: "21.5" }, { message: "21.5" }]);
         return true;
       });
 
-      const servers = [...mesh.containers].filter(([name]) => !services.some((service) => service === name));
+      const servers = [...mesh.containers].filter(([name]) => !isOwn(name));
       await run("stop", "--time", "60", ...services.map((service) => mesh.containers.get(service) ?? ""));
       await run("stop", "--time", "60", ...servers.map(([, container]) => container));
       for (const [service, container] of mesh.containers) {
@@ -419,7 +441,7 @@ async function startMesh(ports: Readonly<Record<string, number>>): Promise<Mesh>
   });
   await compose([...args, "up", "--detach", "--no-build"], variables);
   const containers = new Map<string, string>();
-  for (const service of ["nats", ...(override === undefined ? ["mongodb"] : []), ...services]) {
+  for (const service of ["nats", "proxy", ...(override === undefined ? ["mongodb"] : []), ...services]) {
     const labels = { project, service };
     const filters = Object.entries(labels).map(
       ([name, value]) => `label=com.docker.compose.${name}=${value}`,

@@ -1,9 +1,14 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { readFile, realpath, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { join, relative } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { readEnv } from "@devmesh/service-kit/env";
+import { eventually } from "@devmesh/testkit/eventually";
+import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
@@ -47,6 +52,7 @@ const ofNode = new Set(["NODE_EXTRA_CA_CERTS"]);
 const needless: Readonly<Record<(typeof overlays)[number], readonly string[]>> = {
   single: ["mongodb", "keys-store", "devices-store", "data-store"],
   production: [],
+  "external-mongodb": ["mongodb"],
   external: ["nats", "mongodb"],
 };
 
@@ -59,6 +65,7 @@ const accepted: Readonly<Record<(typeof overlays)[number], readonly string[]>> =
     ),
   ].sort(),
   production: [],
+  "external-mongodb": [],
   external: [],
 };
 
@@ -152,11 +159,49 @@ withBuilder("the liveness probe of nats-server", () => {
   test.each([
     ["single", "http://127.0.0.1:8222/healthz?"],
     ["production", "http://127.0.0.1:8222/healthz?js-enabled-only=true"],
+    ["external-mongodb", "http://127.0.0.1:8222/healthz?js-enabled-only=true"],
   ] as const)("of %s restarts it after a write error once there is room", async (overlay, asked) => {
     expect(await passes(overlay, true, 20_000)).toEqual({ passes: true, asked });
     expect(await passes(overlay, false, 16_383)).toEqual({ passes: true, asked });
     expect(await passes(overlay, false, 16_384)).toEqual({ passes: false, asked });
   });
+});
+
+withBuilder("the end of nats-server", () => {
+  test("waits until a busy server has begun lame duck mode, which SIGTERM does not cut short", async () => {
+    const workloads = workloadsOf(await buildManifests(builder ?? "", "overlays/production"));
+    const nats = workloads.find(({ name }) => name === "nats");
+    const [command = "", ...args] =
+      nats?.template.spec.containers[0]?.lifecycle?.preStop?.exec?.command ?? [];
+    await using server = await startNatsServer();
+    await using folder = await tempFolder();
+    const program = async (name: string, body: string) =>
+      writeFile(join(folder.path, name), `#!/bin/sh\n${body}\n`, { mode: 0o700 });
+    await program("nats-server", `[ "$*" = "--signal ldm=1" ] && kill -USR2 ${server.pid}`);
+    const connecting = `require("node:net").connect(${server.port})`;
+    const exits = `.on("connect", () => process.exit(0)).on("error", () => process.exit(1))`;
+    await program("nc", `exec '${process.execPath}' -e '${connecting}${exits}'`);
+    // A server without a client ends at once in lame duck mode.
+    const client = connect(server.port, "127.0.0.1");
+    await once(client, "data");
+    client.write("CONNECT {}\r\nPING\r\n");
+    await once(client, "data");
+
+    process.kill(server.pid, "SIGSTOP");
+    let waited = false;
+    const env = { PATH: `${folder.path}:${process.env.PATH}` };
+    const waiting = promisify(execFile)(command, args, { env }).then(() => {
+      waited = true;
+    });
+    await sleep(300);
+    expect(waited).toBe(false);
+    process.kill(server.pid, "SIGCONT");
+    await waiting;
+    process.kill(server.pid, "SIGTERM");
+    await eventually(() => server.log().includes('Trapped "terminated" signal'));
+    expect(server.log()).not.toContain("Initiating Shutdown");
+    client.destroy();
+  }, 30_000);
 });
 
 test("kube-score and the schemas find what is wrong", async () => {

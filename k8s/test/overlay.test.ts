@@ -2,14 +2,14 @@ import { join, relative } from "node:path";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
-import { type AppliedOverlay, writeOverlay } from "../src/cluster/overlay.ts";
+import { type AppliedOverlay, appliedOverlays, writeOverlay } from "../src/cluster/overlay.ts";
 import { findGoProgram, kustomize } from "../src/go-program.ts";
 import { buildManifests, type KubernetesObject, workloadsOf } from "../src/manifest.ts";
 
 const builder = await findGoProgram("kustomize", kustomize);
 const withBuilder = builder === null ? describe.skip : describe;
 
-const unchanged = { images: new Map(), externalMongodb: false, oneNode: false };
+const unchanged = { images: new Map(), oneNode: false };
 
 async function build(applied: AppliedOverlay): Promise<readonly KubernetesObject[]> {
   await using folder = await tempFolder();
@@ -21,7 +21,7 @@ const imagesOf = (objects: readonly KubernetesObject[]) =>
   new Set(workloadsOf(objects).flatMap(({ template }) => template.spec.containers.map(({ image }) => image)));
 
 withBuilder("an overlay that npm run cluster applies", () => {
-  test.each(["single", "production"] as const)("is %s itself without options", async (overlay) => {
+  test.each(appliedOverlays)("is %s itself without options", async (overlay) => {
     expect(await build({ overlay, ...unchanged })).toEqual(
       await buildManifests(builder ?? "", `overlays/${overlay}`),
     );
@@ -42,12 +42,6 @@ withBuilder("an overlay that npm run cluster applies", () => {
         (service) => `things.example.org/x/devmesh-${service}:7`,
       ),
     ]);
-  });
-
-  test("has no MongoDB of its own beside one elsewhere, and takes its address from Secrets", async () => {
-    const objects = await build({ overlay: "production", ...unchanged, externalMongodb: true });
-    expect(workloadsOf(objects).map(({ name }) => name)).not.toContain("mongodb");
-    expect(JSON.stringify(objects)).toContain('"secretRef":{"name":"keys-store"}');
   });
 
   test("lets all pods share one node", async () => {

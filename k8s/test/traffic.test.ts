@@ -1,6 +1,7 @@
+import { externalMongodb } from "@devmesh/launcher/deployment/external-mongodb";
 import { describe, expect, test } from "@jest/globals";
 import { findGoProgram, kustomize } from "../src/go-program.ts";
-import { buildManifests, overlays, workloadsOf } from "../src/manifest.ts";
+import { buildManifests, KubernetesObject, overlays, workloadsOf } from "../src/manifest.ts";
 import { allowedTraffic } from "../src/traffic.ts";
 
 const builder = await findGoProgram("kustomize", kustomize);
@@ -21,25 +22,34 @@ const everywhere = [
 
 /** What nats-servers of the overlay let through. */
 const toNats = [
-  "anywhere -> nats:8443",
-  "anywhere -> nats:8883",
   ...services.map((service) => `${service} -> nats:4222`),
   "rpc-bridge -> nats:8883",
   "nats -> nats:6222",
 ];
 
+/** What devices use, where nothing is in front of the nats-servers, and with HAProxy in front. */
+const devicesToNats = ["anywhere -> nats:8443", "anywhere -> nats:8883"];
+const devicesToProxy = [
+  "anywhere -> mqtt-proxy:8443",
+  "anywhere -> mqtt-proxy:8883",
+  "mqtt-proxy -> nats:8443",
+  "mqtt-proxy -> nats:8883",
+  "monitoring -> mqtt-proxy:9090",
+];
+
 const expected: Readonly<Record<(typeof overlays)[number], readonly string[]>> = {
-  single: [...everywhere, ...toNats],
+  single: [...everywhere, ...toNats, ...devicesToNats],
   production: [
     ...everywhere,
     ...toNats,
+    ...devicesToProxy,
     ...[...storeOwners, "mongodb", "mongodb-initiation"].map((client) => `${client} -> mongodb:27017`),
   ],
+  "external-mongodb": [...everywhere, ...toNats, ...devicesToProxy],
   external: [
     ...everywhere,
     ...services.map((service) => `${service} -> anywhere:4222`),
     "rpc-bridge -> anywhere:8883",
-    ...storeOwners.map((service) => `${service} -> anywhere:27017`),
   ],
 };
 
@@ -49,4 +59,17 @@ withBuilder("the network policies of", () => {
     const names = workloadsOf(objects).map(({ name }) => `${name} -> kube-system:53`);
     expect(allowedTraffic(objects)).toEqual([...expected[overlay], ...names].sort());
   });
+
+  test.each(["external-mongodb", "external"])(
+    "%s let through the ports of MongoDB with what npm run secrets prints for its URL",
+    async (overlay) => {
+      const objects = await buildManifests(builder ?? "", `overlays/${overlay}`);
+      const printed = externalMongodb("mongodb://a.example.com:27018,b.example.com") ?? [];
+      const without = new Set(allowedTraffic(objects));
+      const all = allowedTraffic([...objects, ...printed.map((object) => KubernetesObject.parse(object))]);
+      expect(all.filter((line) => !without.has(line))).toEqual(
+        storeOwners.flatMap((service) => [27017, 27018].map((port) => `${service} -> anywhere:${port}`)),
+      );
+    },
+  );
 });

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 /**
  * Runs `npm ci` when `node_modules` does not match package-lock.json; a second process waits for the first. `lean`:
  * without what only tests and checks need, which is two thirds of all packages. Throws one sentence when it fails. A
- * signal ends npm first, then this process.
+ * signal ends npm first, then this process. All of it is printed to stderr: stdout is the program's, such as a file.
  */
 export async function ensureInstalled(root, { lean = false } = {}) {
   if (isInstalled(root, lean)) return;
@@ -28,7 +28,9 @@ export async function ensureInstalled(root, { lean = false } = {}) {
     if (isInstalled(root, lean)) return;
     // `npm ci` begins by deleting what a mesh may be running from.
     const adds = readText(stampFile(root)) === stampOf(root, true);
-    console.log(adds ? "Installing what tests need (npm, once)." : "Installing dependencies (npm ci, once).");
+    console.error(
+      adds ? "Installing what tests need (npm, once)." : "Installing dependencies (npm ci, once).",
+    );
     npm = spawnNpm(root, { lean, adds });
     // npm goes on when this process is killed: it then holds the lock.
     if (npm.pid !== undefined) lock.handTo(npm.pid);
@@ -107,7 +109,11 @@ function spawnNpm(root, { lean, adds }) {
   const [command, first] = npm?.endsWith("npm-cli.js") ? [process.execPath, [npm]] : ["npm", []];
   const env = { ...process.env };
   for (const name of Object.keys(env)) if (/^npm_config_(include_)?workspace/i.test(name)) delete env[name];
-  return spawn(command, [...first, ...args], { cwd: root, env, stdio: ["ignore", "inherit", "inherit"] });
+  return spawn(command, [...first, ...args], {
+    cwd: root,
+    env,
+    stdio: ["ignore", process.stderr.fd, "inherit"],
+  });
 }
 
 function succeeded(npm) {
@@ -136,7 +142,7 @@ async function takeInstallLock(path) {
       if (readText(path) === mine) break;
       continue;
     }
-    if (!announced) console.log("Waiting for another process that installs the dependencies.");
+    if (!announced) console.error("Waiting for another process that installs the dependencies.");
     announced = true;
     await sleep(250);
   }

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
 import type { ListedCustomer } from "@devmesh/contracts/model/customer";
+import type { Session as SessionOfBrowser } from "@devmesh/contracts/model/session";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { MantineProvider } from "@mantine/core";
 import { QueryClientProvider } from "@tanstack/react-query";
@@ -29,6 +30,15 @@ const keyOf = (id: string, changes: Partial<ApiKey> = {}): ApiKey => ({
   expires_at: null,
   ...changes,
 });
+const sessionOf = (id: string, changes: Partial<SessionOfBrowser> = {}): SessionOfBrowser => ({
+  id,
+  master_key_id: "one",
+  name: null,
+  created_at: at,
+  last_used: null,
+  expires_at: at,
+  ...changes,
+});
 const customerOf = (id: string): ListedCustomer => ({
   id,
   email: `${id}@example.com`,
@@ -48,8 +58,8 @@ const meshState = (mail_delivery: "smtp" | "files") => ({
 beforeEach(() => window.history.replaceState(null, "", "/"));
 
 function Session() {
-  const { key } = useSession();
-  return key === null ? <SignIn /> : <p>signed in with {key}</p>;
+  const { session } = useSession();
+  return session === null ? <SignIn /> : <p>signed in with {session.key}</p>;
 }
 
 describe("the sign-in", () => {
@@ -129,14 +139,15 @@ describe("the list of keys", () => {
         return [204];
       },
     });
+    const keyRequests = () => page.requests.filter((request) => request.includes("/keys"));
     await page.user.click(await screen.findByRole("button", { name: "Delete the key two" }));
     const dialog = await screen.findByRole("dialog", { name: "Delete the key two?" });
     await page.user.click(within(dialog).getByRole("button", { name: "Cancel" }));
-    expect(page.requests).toEqual(["GET /api/v2/keys"]);
+    expect(keyRequests()).toEqual(["GET /api/v2/keys"]);
     await page.user.click(screen.getByRole("button", { name: "Delete the key two" }));
     await page.user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Delete" }));
     await waitFor(() => expect(screen.queryByRole("button", { name: "Delete the key two" })).toBeNull());
-    expect(page.requests).toEqual(["GET /api/v2/keys", "DELETE /api/v2/keys/two", "GET /api/v2/keys"]);
+    expect(keyRequests()).toEqual(["GET /api/v2/keys", "DELETE /api/v2/keys/two", "GET /api/v2/keys"]);
   });
 
   test("says of the last master key why it stays, before it is tried", async () => {
@@ -177,9 +188,33 @@ describe("the list of keys", () => {
     screen.getByText("unnamed, id-2");
   });
 
+  test("has no secrets in a session until the user wants them", async () => {
+    let reads = 0;
+    await using page = await showPage(<KeysTab />, {
+      "GET /api/v2/keys": () => [
+        200,
+        [keyOf("one", { key: null }), keyOf("two", { key: reads++ === 0 ? null : "mk_two" })],
+      ],
+      "GET /api/v2/sessions": () => [200, [sessionOf("own"), sessionOf("other", { name: "Edge" })]],
+      "DELETE /api/v2/sessions/other": () => [204],
+    });
+    await waitFor(() => expect(screen.getAllByText("hidden")).toHaveLength(2));
+    await page.user.click(screen.getByRole("button", { name: "Show the keys" }));
+    await screen.findByRole("button", { name: "Copy the key two" });
+    screen.getByText("was shown at its creation");
+    expect(screen.queryByRole("button", { name: "Show the keys" })).toBeNull();
+
+    const sessions = await screen.findByRole("table", { name: "Sessions" });
+    within(sessions).getByText("this browser");
+    await page.user.click(screen.getByRole("button", { name: "End the session Edge" }));
+    await page.user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "End" }));
+    await waitFor(() => expect(page.requests).toContain("DELETE /api/v2/sessions/other"));
+  });
+
   test("can be read again where that failed", async () => {
     let reads = 0;
     await using page = await showPage(<KeysTab />, {
+      "GET /api/v2/sessions": () => [200, []],
       "GET /api/v2/keys": () => {
         reads += 1;
         return reads === 1 ? [403, problem("forbidden", 403)] : [200, [keyOf("one")]];

@@ -87,6 +87,39 @@ describe("the client of the API", () => {
     expect(problem).toMatchObject({ name: "ApiProblem", status: 503, reason: "unreadable", requestId: null });
   });
 
+  test("sends with a master key what no session may send, or is asked to, and nothing else", async () => {
+    const keys: (string | undefined)[] = [];
+    await using server = await startHttpServer((request, response) => {
+      keys.push(request.headers.authorization);
+      sendJson(response, 200, []);
+    });
+    const asked: string[] = [];
+    const api = createApiClient({
+      origin: server.origin,
+      key: "sk_1",
+      askMasterKey: async () => {
+        asked.push("asked");
+        return "mk_1";
+      },
+    });
+    await api.call("listKeys", {});
+    await api.call("listDevices", {});
+    await api.call("listKeys", { asMaster: true });
+    for (const operation of ["createKey", "createDevice", "createSession"] as const)
+      await api.call(operation, {});
+    await api.open("/api/v2/notify");
+    expect(keys.map((sent) => sent?.slice("Bearer ".length))).toEqual([
+      "sk_1",
+      "sk_1",
+      "mk_1",
+      "mk_1",
+      "mk_1",
+      "mk_1",
+      "sk_1",
+    ]);
+    expect(asked).toHaveLength(4);
+  });
+
   test("tells its owner when the key is refused", async () => {
     await using server = await startHttpServer((_request, response) => response.writeHead(401).end());
     let refused = 0;

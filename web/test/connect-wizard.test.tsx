@@ -40,6 +40,13 @@ describe("the wizard that connects a device", () => {
     expect(screen.queryByText(/A board cannot reach/)).toBeNull();
   });
 
+  test("shows no command before it knows where the broker is", async () => {
+    await using page = await showPage(wizard, server({ mqtt: { ...broker, port: 20_540 } }));
+    expect(screen.queryByText(/mosquitto_pub/)).toBeNull();
+    await screen.findByText(/mosquitto_pub -h localhost -p 20540/);
+    expect(page.requests).toContain("GET /api/v2/mqtt");
+  });
+
   test("takes the host of the page where the broker has no other, which a board may not reach", async () => {
     await using page = await showPage(wizard, server({}));
     await screen.findByText(/mosquitto_pub -h localhost -p 1883/);

@@ -50,7 +50,7 @@ describe("the creation of a device", () => {
     await page.user.click(screen.getByRole("button", { name: "Create" }));
     await screen.findByText("pump is created.");
     expect(create).toHaveBeenCalledWith({ id: "pump", shadow: { tags: { labels: ["hall"] } } });
-    screen.getByText(/mosquitto_sub .* -u pump -P dt_1/);
+    await screen.findByText(/mosquitto_sub .* -u pump -P dt_1/);
   });
 });
 
@@ -341,7 +341,10 @@ test("a secret of a device is replaced after a confirmation", async () => {
     },
     ...mqtt,
   });
-  await page.user.click(await screen.findByRole("button", { name: "Replace the token" }));
+  expect(page.requests.filter((request) => request.includes("credentials"))).toEqual([]);
+  await page.user.click(screen.getByRole("button", { name: "Show the credentials" }));
+  await screen.findByRole("button", { name: "Show the token" });
+  await page.user.click(screen.getByRole("button", { name: "Replace the token" }));
   const dialog = await screen.findByRole("dialog", { name: "Replace the token?" });
   await page.user.click(within(dialog).getByRole("button", { name: "Replace the token" }));
   await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());

@@ -39,6 +39,17 @@ describe("a list of devices that is kept up to date", () => {
     expect(pages.pages[1]).toBe(before.pages[1]);
   });
 
+  test("keeps a device under a filter for its only label, also where that is no array", () => {
+    const labelled = (id: string, labels: string | string[]) => {
+      const device = deviceOf(id);
+      return rowOf({ ...device, shadow: { ...device.shadow, tags: { labels } } });
+    };
+    const changed = [labelled("a", "roof"), labelled("b", ["roof"]), labelled("c", "cellar")];
+    const changes = changed.map((row): DeviceChange => ({ kind: "row", row }));
+    const { pages } = applyChanges(pagesOf([changed.slice(0, 2)]), { ...all, filter: "roof" }, changes);
+    expect(pages.pages.flatMap(({ rows }) => rows.map(({ labels }) => labels))).toEqual([["roof"], ["roof"]]);
+  });
+
   test("drops what is deleted, and takes up what is new at its end, also what was made anew", () => {
     const changes: DeviceChange[] = [
       { kind: "deleted", id: "a" },

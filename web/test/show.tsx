@@ -61,7 +61,7 @@ export async function showPage(view: ReactNode, routes: TestRoutes): Promise<Sho
     else sendJson(response, status, body, headers);
   });
   const { origin } = server;
-  const api = createApiClient({ origin, key: "mk_session" });
+  const api = createApiClient({ origin, key: "mk_session", session: { id: "own", master_key_id: "one" } });
   const queries = createQueryClient();
   const page = (shown: ReactNode) => (
     <MantineProvider theme={theme} env="test">

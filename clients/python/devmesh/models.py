@@ -103,6 +103,15 @@ class NewApiKey(TypedDict):
     """When it stops working, in the future; null or left out for never."""
 
 
+class NewSession(TypedDict):
+    """A session to begin."""
+
+    name: NotRequired[Union[str, None]]
+    """Where it is, such as the browser."""
+    days: NotRequired[int]
+    """Number of days that it lasts, 30 if left out; never longer than its master key."""
+
+
 # A merge patch (RFC 7396) of the `app` sections of the shadow.
 AppDevicePatch: TypeAlias = "dict[str, Any]"
 
@@ -340,6 +349,42 @@ class ApiKey(TypedDict):
     """When it stops working; null for never."""
 
 
+class Session(TypedDict):
+    """A session of the dashboard."""
+
+    id: str
+    """Id of the session in URLs; no secret."""
+    master_key_id: str
+    """The master key that began it; it ends with that key."""
+    name: Union[str, None]
+    """Where it is, such as the browser."""
+    created_at: str
+    """When it began."""
+    last_used: Union[str, None]
+    """When it was last used, exact to a minute; null before."""
+    expires_at: str
+    """When it ends."""
+
+
+class CreatedSession(TypedDict):
+    """A session that has just begun, with its key."""
+
+    id: str
+    """Id of the session in URLs; no secret."""
+    master_key_id: str
+    """The master key that began it; it ends with that key."""
+    name: Union[str, None]
+    """Where it is, such as the browser."""
+    created_at: str
+    """When it began."""
+    last_used: Union[str, None]
+    """When it was last used, exact to a minute; null before."""
+    expires_at: str
+    """When it ends."""
+    key: str
+    """The secret; it cannot be read again."""
+
+
 class ListedCustomer(TypedDict):
     """A customer as a master key lists it, without the token."""
 
@@ -507,7 +552,7 @@ class ChangeAuthor(TypedDict):
     kind: Literal["master", "device_key", "public_key", "customer"]
     """Kind of the key."""
     id: str
-    """Id of the key; of a public key that of its device, of a customer's key that of the customer."""
+    """Id of the key; of a session that of its master key, of a public key that of its device, of a customer's key that of the customer."""
     name: Union[str, None]
     """Name of the key at that time; null where it has none."""
 

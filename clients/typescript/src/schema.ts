@@ -9,7 +9,7 @@ export interface paths {
         };
         /**
          * Invite a customer by e-mail
-         * @description Always answers the same for a well-formed address, known or not. The mail holds a confirmation link and the customer's access token.
+         * @description Answers the same for each well-formed address, known or not. The mail holds a confirmation link and the customer's access token. A browser gets a page.
          *
          *     No key needed.
          */
@@ -149,7 +149,7 @@ export interface paths {
          * List devices, in the order of their creation
          * @description All of them, streamed, unless `limit` is given; then `Link` with rel=next leads on.
          *
-         *     Needs a master key.
+         *     Needs a master key or session.
          */
         get: operations["listDevices"];
         put?: never;
@@ -173,7 +173,7 @@ export interface paths {
         };
         /**
          * Read a device
-         * @description Needs a master key.
+         * @description Needs a master key or session.
          */
         get: operations["readDevice"];
         put?: never;
@@ -181,12 +181,12 @@ export interface paths {
          * Change name, ACL or shadow
          * @description The shadow is merged (RFC 7396). `shadow.version` and `If-Match` make the write conditional.
          *
-         *     Needs a master key.
+         *     Needs a master key or session.
          */
         post: operations["patchDevice"];
         /**
          * Delete a device and all that is its own
-         * @description Needs a master key.
+         * @description Needs a master key or session.
          */
         delete: operations["deleteDevice"];
         options?: never;
@@ -206,7 +206,7 @@ export interface paths {
          * @description Refused logins, connections and their ends, refused publications and exceeded limits of the device, newest first: the
          *     last 50. They are in memory only and begin when the service `devices` starts.
          *
-         *     Needs a master key.
+         *     Needs a master key or session.
          */
         get: operations["readDiagnostics"];
         put?: never;
@@ -228,7 +228,7 @@ export interface paths {
          * List logins of ids that are no device
          * @description The last 50 refused logins under user names that are no device, newest first; equal ones are one.
          *
-         *     Needs a master key.
+         *     Needs a master key or session.
          */
         get: operations["listUnknownDevices"];
         put?: never;
@@ -310,13 +310,13 @@ export interface paths {
         };
         /**
          * Call a function of a device without parameters
-         * @description Needs a master key.
+         * @description Needs a master key or session.
          */
         get: operations["callFunctionWithoutParams"];
         put?: never;
         /**
          * Call a function of a device with parameters
-         * @description Needs a master key.
+         * @description Needs a master key or session.
          */
         post: operations["callFunction"];
         delete?: never;
@@ -334,7 +334,9 @@ export interface paths {
         };
         /**
          * List master and device keys, oldest first
-         * @description Needs a master key.
+         * @description For a session without the secrets: `key` is null.
+         *
+         *     Needs a master key or session.
          */
         get: operations["listKeys"];
         put?: never;
@@ -363,11 +365,60 @@ export interface paths {
         post?: never;
         /**
          * Delete a key
-         * @description It stops working everywhere within a second. The last master key cannot be deleted.
+         * @description It stops working everywhere within a second, and sessions that it began do. The last master key cannot be deleted.
+         *
+         *     Needs a master key or session.
+         */
+        delete: operations["deleteKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sessions of the dashboard, oldest first
+         * @description Needs a master key or session.
+         */
+        get: operations["listSessions"];
+        put?: never;
+        /**
+         * Begin a session of the dashboard
+         * @description Its key does what the master key does, except read or make a secret. At most 100 last at a time: one more ends
+         *     the one that was not used for longest.
          *
          *     Needs a master key.
          */
-        delete: operations["deleteKey"];
+        post: operations["createSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a session of the dashboard
+         * @description Its key stops working everywhere within a second. A session may end itself.
+         *
+         *     Needs a master key or session.
+         */
+        delete: operations["endSession"];
         options?: never;
         head?: never;
         patch?: never;
@@ -382,7 +433,9 @@ export interface paths {
         };
         /**
          * List customers, oldest first
-         * @description Needs a master key.
+         * @description For a session, keys and tokens that applications store in `meta` are redacted.
+         *
+         *     Needs a master key or session.
          */
         get: operations["listCustomers"];
         put?: never;
@@ -405,7 +458,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a customer
-         * @description Needs a master key.
+         * @description Needs a master key or session.
          */
         delete: operations["deleteCustomer"];
         options?: never;
@@ -422,7 +475,7 @@ export interface paths {
         };
         /**
          * List mail that was given up, oldest first
-         * @description Needs a master key.
+         * @description Needs a master key or session.
          */
         get: operations["listDeadMail"];
         put?: never;
@@ -444,7 +497,7 @@ export interface paths {
         put?: never;
         /**
          * Queue a given-up mail again
-         * @description Needs a master key.
+         * @description Needs a master key or session.
          */
         post: operations["retryDeadMail"];
         delete?: never;
@@ -462,7 +515,7 @@ export interface paths {
         };
         /**
          * See where devices connect by MQTT
-         * @description Needs a master key.
+         * @description Needs a master key or session.
          */
         get: operations["readMqttAddress"];
         put?: never;
@@ -485,7 +538,7 @@ export interface paths {
          * @description With `Accept: text/event-stream` it is sent again every 2 s, each event's `data` being what the JSON would be, until the
          *     client leaves, the key ends or the gateway stops; a comment is sent when the state cannot be read.
          *
-         *     Needs a master key.
+         *     Needs a master key or session.
          */
         get: operations["readMesh"];
         put?: never;
@@ -507,7 +560,7 @@ export interface paths {
          * See the course of the last 24 hours
          * @description A minute in each item, the oldest first. Minutes in which no gateway ran are absent.
          *
-         *     Needs a master key.
+         *     Needs a master key or session.
          */
         get: operations["readMeshHistory"];
         put?: never;
@@ -527,11 +580,11 @@ export interface paths {
         };
         /**
          * See who changed what last
-         * @description The last 50 changes that requests made to devices, keys, customers and mail, newest first. Calls of devices, invitations
-         *     and what devices report are not among them. A change is listed about a second after its answer, and lost if the gateway crashes
+         * @description The last changes that requests made to devices, keys, customers and mail, newest first: at most 35 of master keys and 5
+         *     each of device keys, public keys and customers. Calls of devices, invitations and what devices report are not among them. A change is listed about a second after its answer, and lost if the gateway crashes
          *     before.
          *
-         *     Needs a master key.
+         *     Needs a master key or session.
          */
         get: operations["listMeshChanges"];
         put?: never;
@@ -553,7 +606,7 @@ export interface paths {
          * Read stored records, oldest first
          * @description A device key sees only `db/<its device>/`. With `Accept: application/x-ndjson` or `text/csv` the answer is a streamed export without the limit of 5,000.
          *
-         *     Needs a master key or device key.
+         *     Needs a master key or session or device key.
          */
         get: operations["queryRecords"];
         put?: never;
@@ -605,7 +658,7 @@ export interface paths {
          *     The stream beats every 20 s, by ping or comment. It ends when the key ends, when the client reads too slowly (WebSocket code
          *     1013), and when the gateway stops (1012); then connect again with `after`.
          *
-         *     Needs a master key.
+         *     Needs a master key or session.
          */
         get: operations["followNotifications"];
         put?: never;
@@ -756,6 +809,13 @@ export interface components {
             name?: string | null;
             /** @description When it stops working, in the future; null or left out for never. */
             expires_at?: string | null;
+        };
+        /** @description A session to begin. */
+        NewSession: {
+            /** @description Where it is, such as the browser. */
+            name?: string | null;
+            /** @description Number of days that it lasts, 30 if left out; never longer than its master key. */
+            days?: number;
         };
         /** @description A merge patch (RFC 7396) of the `app` sections of the shadow. */
         AppDevicePatch: {
@@ -1019,6 +1079,50 @@ export interface components {
             /** @description When it stops working; null for never. */
             expires_at: string | null;
         };
+        /** @description A session of the dashboard. */
+        Session: {
+            /** @description Id of the session in URLs; no secret. */
+            id: string;
+            /** @description The master key that began it; it ends with that key. */
+            master_key_id: string;
+            /** @description Where it is, such as the browser. */
+            name: string | null;
+            /**
+             * Format: date-time
+             * @description When it began.
+             */
+            created_at: string;
+            /** @description When it was last used, exact to a minute; null before. */
+            last_used: string | null;
+            /**
+             * Format: date-time
+             * @description When it ends.
+             */
+            expires_at: string;
+        };
+        /** @description A session that has just begun, with its key. */
+        CreatedSession: {
+            /** @description Id of the session in URLs; no secret. */
+            id: string;
+            /** @description The master key that began it; it ends with that key. */
+            master_key_id: string;
+            /** @description Where it is, such as the browser. */
+            name: string | null;
+            /**
+             * Format: date-time
+             * @description When it began.
+             */
+            created_at: string;
+            /** @description When it was last used, exact to a minute; null before. */
+            last_used: string | null;
+            /**
+             * Format: date-time
+             * @description When it ends.
+             */
+            expires_at: string;
+            /** @description The secret; it cannot be read again. */
+            key: string;
+        };
         /** @description A customer as a master key lists it, without the token. */
         ListedCustomer: {
             /** @description Id of the customer. */
@@ -1194,7 +1298,7 @@ export interface components {
              * @enum {string}
              */
             kind: "master" | "device_key" | "public_key" | "customer";
-            /** @description Id of the key; of a public key that of its device, of a customer's key that of the customer. */
+            /** @description Id of the key; of a session that of its master key, of a public key that of its device, of a customer's key that of the customer. */
             id: string;
             /** @description Name of the key at that time; null where it has none. */
             name: string | null;
@@ -1314,24 +1418,6 @@ export interface components {
                     status?: 400;
                     /** @enum {string} */
                     reason?: "invalid_request";
-                } & components["schemas"]["Problem"];
-            };
-        };
-        /** @description - `rate_limited`: The key, or the address, has used up its rate; see `Retry-After`. */
-        RateLimited: {
-            headers: {
-                /** @description The id that logs and traces of this request carry. */
-                "X-Request-Id"?: string;
-                /** @description Seconds until another try may succeed. */
-                "Retry-After"?: string;
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": {
-                    /** @constant */
-                    status?: 429;
-                    /** @enum {string} */
-                    reason?: "rate_limited";
                 } & components["schemas"]["Problem"];
             };
         };
@@ -1939,10 +2025,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Invitation"];
+                    "text/html": string;
                 };
             };
             400: components["responses"]["InvalidRequest"];
-            429: components["responses"]["RateLimited"];
+            /**
+             * @description - `rate_limited`: The key, or the address, has used up its rate; see `Retry-After`.
+             *     - `too_many_invitations`: As many invitations as one network may ask for within an hour were asked for from yours; try again in an hour, or from another network.
+             */
+            429: {
+                headers: {
+                    /** @description The id that logs and traces of this request carry. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds until another try may succeed. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": {
+                        /** @constant */
+                        status?: 429;
+                        /** @enum {string} */
+                        reason?: "rate_limited" | "too_many_invitations";
+                    } & components["schemas"]["Problem"];
+                };
+            };
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -1993,7 +2100,24 @@ export interface operations {
                     } & components["schemas"]["Problem"];
                 };
             };
-            429: components["responses"]["RateLimited"];
+            /** @description - `rate_limited`: The key, or the address, has used up its rate; see `Retry-After`. */
+            429: {
+                headers: {
+                    /** @description The id that logs and traces of this request carry. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds until another try may succeed. */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": {
+                        /** @constant */
+                        status?: 429;
+                        /** @enum {string} */
+                        reason?: "rate_limited";
+                    } & components["schemas"]["Problem"];
+                };
+            };
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -3098,6 +3222,153 @@ export interface operations {
                         status?: 409;
                         /** @enum {string} */
                         reason?: "last_master_key";
+                    } & components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions. */
+            200: {
+                headers: {
+                    /** @description The id that logs and traces of this request carry. */
+                    "X-Request-Id"?: string;
+                    /** @description Size of the caller's bucket and the seconds that fill it. */
+                    "RateLimit-Policy"?: string;
+                    /** @description What is left of it. */
+                    RateLimit?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    createSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewSession"];
+            };
+        };
+        responses: {
+            /** @description The session and, only here, its key. */
+            201: {
+                headers: {
+                    /** @description The id that logs and traces of this request carry. */
+                    "X-Request-Id"?: string;
+                    /** @description Size of the caller's bucket and the seconds that fill it. */
+                    "RateLimit-Policy"?: string;
+                    /** @description What is left of it. */
+                    RateLimit?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedSession"];
+                };
+            };
+            400: components["responses"]["BodyMalformed"];
+            /**
+             * @description - `key_missing`: The route needs a key and none came in a form that can be read.
+             *     - `key_invalid`: The key is unknown, revoked or expired.
+             *     - `key_invalid`: The key is unknown, revoked or expired.
+             */
+            401: {
+                headers: {
+                    /** @description The id that logs and traces of this request carry. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": {
+                        /** @constant */
+                        status?: 401;
+                        /** @enum {string} */
+                        reason?: "key_missing" | "key_invalid" | "key_invalid";
+                    } & components["schemas"]["Problem"];
+                };
+            };
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    endSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the session. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    /** @description The id that logs and traces of this request carry. */
+                    "X-Request-Id"?: string;
+                    /** @description Size of the caller's bucket and the seconds that fill it. */
+                    "RateLimit-Policy"?: string;
+                    /** @description What is left of it. */
+                    RateLimit?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `session_not_found`: There is no session of that id. */
+            404: {
+                headers: {
+                    /** @description The id that logs and traces of this request carry. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": {
+                        /** @constant */
+                        status?: 404;
+                        /** @enum {string} */
+                        reason?: "session_not_found";
                     } & components["schemas"]["Problem"];
                 };
             };

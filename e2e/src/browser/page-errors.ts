@@ -1,3 +1,4 @@
+import { secretsInText } from "@devmesh/contracts/model/api-key";
 import type { BrowserContext } from "playwright-core";
 
 /** What a page must never do; all empty for a good one. */
@@ -20,7 +21,7 @@ export const noPageErrors: PageErrors = {
 };
 
 /** A key of any kind, or a device's token. */
-const secret = /(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}/;
+const secret = new RegExp(secretsInText.source);
 
 /** Chromium's message about a status such as 401, which is no error of the page. */
 const refusal = /^Failed to load resource: the server responded with a status of \d+/;

@@ -24,6 +24,8 @@ export interface Visit extends AsyncDisposable {
   open(path: string): Promise<void>;
   /** Signs in at the sign-in page and waits for the dashboard. */
   signIn(key: string): Promise<void>;
+  /** Answers the dialog that asks for a master key, and waits for its end. */
+  enterMasterKey(key: string): Promise<void>;
   /** Opens a tab by the navigation and waits for its heading. */
   goTo(tab: string): Promise<void>;
   /** Address and accessible content of the page, for the message of a failed test. */
@@ -63,6 +65,12 @@ export async function visitDashboard(
       await page.getByLabel("Master key").fill(key);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.getByRole("navigation", { name: "Views" }).waitFor();
+    },
+    async enterMasterKey(key) {
+      const dialog = page.getByRole("dialog", { name: "Enter a master key" });
+      await dialog.getByLabel("Master key").fill(key);
+      await dialog.getByRole("button", { name: "Continue" }).click();
+      await dialog.waitFor({ state: "detached" });
     },
     async goTo(tab) {
       await page

@@ -1,9 +1,15 @@
-/** How a request ended; `excused` counts neither as a success nor as a failure. */
-export type Outcome = "done" | "excused" | { readonly failed: string };
+/** How a request ended; `offline`: answered 409 `device_offline` at once, since its device had no connection. */
+export type Outcome = "done" | "offline" | Failure;
+
+/** Why a request failed. */
+interface Failure {
+  readonly failed: string;
+}
 
 /** What happened to requests of one kind. */
 interface KindCount {
   sent: number;
+  offline: number;
   /** By the cause. */
   readonly failed: Map<string, number>;
   lastDoneMs: number;
@@ -14,6 +20,7 @@ interface KindCount {
 export interface LoadFigures {
   readonly seconds: number;
   readonly sent: number;
+  readonly offline: number;
   readonly failed: number;
   /** Longest time without a success of one kind of request, in milliseconds. */
   readonly longestGapMs: number;
@@ -31,8 +38,9 @@ export class LoadCount {
   readonly #running = new Set<Promise<void>>();
 
   constructor(kinds: readonly string[]) {
+    const [lastDoneMs, longestGapMs] = [this.#begunMs, 0];
     this.#kinds = new Map(
-      kinds.map((kind) => [kind, { sent: 0, failed: new Map(), lastDoneMs: this.#begunMs, longestGapMs: 0 }]),
+      kinds.map((kind) => [kind, { sent: 0, offline: 0, failed: new Map(), lastDoneMs, longestGapMs }]),
     );
   }
 
@@ -43,8 +51,8 @@ export class LoadCount {
     count.sent++;
     const counted = request.then((outcome) => {
       if (outcome === "done") succeed(count, performance.now());
-      else if (outcome !== "excused")
-        count.failed.set(outcome.failed, (count.failed.get(outcome.failed) ?? 0) + 1);
+      else if (outcome === "offline") count.offline++;
+      else count.failed.set(outcome.failed, (count.failed.get(outcome.failed) ?? 0) + 1);
     });
     this.#running.add(counted);
     void counted.finally(() => this.#running.delete(counted));
@@ -62,6 +70,7 @@ export class LoadCount {
     return {
       seconds: (endedMs - this.#begunMs) / 1_000,
       sent: kinds.reduce((sum, [, { sent }]) => sum + sent, 0),
+      offline: kinds.reduce((sum, [, { offline }]) => sum + offline, 0),
       failed: failures.reduce((sum, { times }) => sum + times, 0),
       longestGapMs: Math.max(...kinds.map(([, { longestGapMs }]) => longestGapMs)),
       failures: failures.map(({ text }) => text),

@@ -1,200 +1,208 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DeviceLogin } from "@devmesh/simulator/device-connection";
 import { type HttpAnswer, type HttpClient, httpClient } from "@devmesh/testkit/http";
-import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { LoadCount, type LoadFigures, type Outcome } from "./load-count.ts";
+import { LoadDevice } from "./load-device.ts";
 import type { MeshAccess } from "./mesh-access.ts";
 
-/** Pauses of the device between two messages, and between two logins after a refused one, in milliseconds. */
-const PUBLISH_MS = 100;
-const LOGIN_MS = 200;
+/** Devices that are called and publish. */
+const DEVICES = 5;
 
 /** Longest time until an acknowledged message is stored, in milliseconds; after an election it takes seconds. */
 const STORED_MS = 60_000;
 
-/** What a period under load did to requests, and to a device that publishes at QoS 1. */
+/** Longest time of an answer `device_offline`, in milliseconds: a device that moves has two seconds to return. */
+const OFFLINE_MS = 3_000;
+
+/** A device may notice the end of its connection that much later than the mesh, in milliseconds. */
+const NOTICED_MS = 1_000;
+
+/** What a period under load did to requests, and to devices that publish at QoS 1. */
 export interface CountedPeriod {
   readonly requests: LoadFigures;
   readonly messages: LoadFigures;
-  /** Connections that the device made anew. */
+  /** Connections that devices made again. */
   readonly logins: number;
 }
 
-/** Requests of five kinds at a constant rate, and one device. */
-export interface Load {
+/** Requests of eight kinds at a constant rate, and five devices, which are deleted at the end. */
+export interface Load extends AsyncDisposable {
   /** Counts what begins while `work` runs. */
   count(work: () => Promise<void>): Promise<CountedPeriod>;
-  /** Ends it and deletes the device; resolves with the messages that were acknowledged and are not stored. */
-  stop(): Promise<number>;
+  /** Ends it; resolves with what was acknowledged and is not stored, a line each. */
+  stop(): Promise<readonly string[]>;
 }
 
+/** A failed request: its kind, the cause, when it began and how long it took. */
+export type ReportFailure = (line: string) => void;
+
 /**
- * Starts the load; resolves when the device is connected. Requests are sent whether or not earlier ones are
- * answered.
+ * Starts the load; resolves when the devices are connected. Requests are sent whether or not earlier ones are
+ * answered, and never a second time.
  */
-export async function startLoad(mesh: MeshAccess, requestsPerSecond: number): Promise<Load> {
+export async function startLoad(
+  mesh: MeshAccess,
+  requestsPerSecond: number,
+  report: ReportFailure,
+): Promise<Load> {
   const master = httpClient(`${mesh.url}/api/v2`, mesh.masterKey);
-  const id = `load-${randomBytes(6).toString("hex")}`;
-  const created = await master("/devices", { body: { id } });
-  if (created.status !== 201) throw new Error(`${created.status}: ${created.text}`);
-  const device = new LoadDevice({ url: mesh.mqttUrl, id, token: created.json.token });
-  const kinds = requestKinds(master, id, device);
+  const devices: LoadDevice[] = [];
+  const deviceKeys = new Map<LoadDevice, HttpClient>();
+  const prefix = `load-${randomBytes(6).toString("hex")}`;
+  for (let number = 0; number < DEVICES; number++) {
+    const id = `${prefix}-${number}`;
+    const { token } = expectCreated(await master("/devices", { body: { id } }));
+    const { key } = expectCreated(await master("/keys", { body: { device_id: id } }));
+    const device = new LoadDevice({ url: mesh.mqttUrl, id, token });
+    devices.push(device);
+    deviceKeys.set(device, master.as(key));
+  }
+  const kinds = requestKinds(master, deviceKeys);
   const names = [...kinds.keys()];
   const counts = { requests: new LoadCount(names), messages: new LoadCount([publishing]) };
-  const running = device.run((request) => counts.messages.add(publishing, request));
-  await device.connected();
+  const running = devices.map((device) => device.run((sent) => counts.messages.add(publishing, sent)));
+  await Promise.all(devices.map((device) => device.connected()));
 
   let turn = 0;
   const timer = setInterval(() => {
-    const name = names[turn++ % names.length] ?? "";
-    counts.requests.add(name, kinds.get(name)?.(turn) ?? Promise.resolve("excused"));
+    const number = turn++;
+    const name = names[number % names.length] ?? "";
+    const device = devices[Math.floor(number / names.length) % devices.length];
+    const send = kinds.get(name);
+    if (device === undefined || send === undefined) return;
+    counts.requests.add(name, reported(name, send(device, number), report));
   }, 1_000 / requestsPerSecond);
+  const logins = () => devices.reduce((sum, device) => sum + device.logins, 0);
+  const end = async () => {
+    clearInterval(timer);
+    await counts.requests.end();
+    for (const device of devices) device.stop();
+    await Promise.all(running);
+  };
 
   return {
     async count(work) {
       counts.requests = new LoadCount(names);
       counts.messages = new LoadCount([publishing]);
-      const before = device.logins;
+      const before = logins();
       await work();
       const ended = Promise.all([counts.requests.end(), counts.messages.end()]);
       counts.requests = new LoadCount(names);
       counts.messages = new LoadCount([publishing]);
       const [requests, messages] = await ended;
-      return { requests, messages, logins: device.logins - before };
+      return { requests, messages, logins: logins() - before };
     },
     async stop() {
-      clearInterval(timer);
-      await counts.requests.end();
-      device.stop();
-      await running;
-      const lost = await lostMessages(master, id, device.acknowledged);
-      await master(`/devices/${id}`, { method: "DELETE" });
+      await end();
+      const lost: string[] = [];
+      for (const device of devices) lost.push(...(await lostOf(master, device)));
       return lost;
+    },
+    async [Symbol.asyncDispose]() {
+      await end();
+      for (const { id } of devices) await master(`/devices/${id}`, { method: "DELETE" });
     },
   };
 }
 
 const publishing = "publish at QoS 1";
 
-type Send = (turn: number) => Promise<Outcome>;
+type Send = (device: LoadDevice, turn: number) => Promise<Outcome>;
 
-function requestKinds(master: HttpClient, id: string, device: LoadDevice): ReadonlyMap<string, Send> {
+function requestKinds(
+  master: HttpClient,
+  deviceKeys: ReadonlyMap<LoadDevice, HttpClient>,
+): ReadonlyMap<string, Send> {
   return new Map<string, Send>([
-    ["read a device", () => outcomeOf(master(`/devices/${id}`))],
-    [
-      "change a shadow",
-      (turn) => outcomeOf(master(`/devices/${id}`, { body: { shadow: { state: { desired: { turn } } } } })),
-    ],
-    ["read records", () => outcomeOf(master("/data?limit=10&skip=-10"))],
+    ["read a device", ({ id }) => outcomeOf(master(`/devices/${id}`))],
+    ["call a device", (device, turn) => call(master, device, turn)],
+    ["read records", ({ id }) => outcomeOf(master(`/data?limit=10&skip=-10&device_id=${id}`))],
+    ["change a shadow", (device, turn) => changeShadow(master, device, turn)],
     ["list keys", () => outcomeOf(master("/keys?limit=10"))],
-    [
-      "call the device",
-      async (turn) => {
-        const { logins, isConnected } = device;
-        const outcome = await outcomeOf(master(`/devices/${id}/rpc/Echo`, { body: { turn } }));
-        const stayed = isConnected && device.isConnected && device.logins === logins;
-        return outcome === "done" || stayed ? outcome : "excused";
-      },
-    ],
+    ["list devices", () => outcomeOf(master("/devices?limit=10"))],
+    ["make and revoke a key", ({ id }, turn) => makeKey(master, id, turn)],
+    ["read with a device key", (device) => outcomeOf((deviceKeys.get(device) ?? master)("/device"))],
   ]);
 }
 
-async function outcomeOf(answer: Promise<HttpAnswer>): Promise<Outcome> {
+/** A device without a connection at any moment of the call is answered 409 at once, and that is no failure. */
+async function call(master: HttpClient, device: LoadDevice, turn: number): Promise<Outcome> {
+  const { connection } = device;
+  const begunMs = performance.now();
+  const outcome = await outcomeOf(master(`/devices/${device.id}/rpc/Echo`, { body: { turn } }));
+  if (typeof outcome === "string" || outcome.failed !== "409 device_offline") return outcome;
+  if (performance.now() - begunMs > OFFLINE_MS) return { failed: "409 device_offline, late" };
+  if (connection === null) return "offline";
+  await sleep(NOTICED_MS);
+  const stayed = device.connection === connection;
+  return stayed ? { failed: "409 device_offline of a connected device" } : "offline";
+}
+
+async function changeShadow(master: HttpClient, device: LoadDevice, turn: number): Promise<Outcome> {
+  const change = { shadow: { state: { desired: { turn } } } };
+  return await outcomeOf(master(`/devices/${device.id}`, { body: change }), 200, ({ shadow }) => {
+    device.changes++;
+    device.versions.add(shadow.version);
+  });
+}
+
+/** Two requests: a key that nobody revokes is not left. */
+async function makeKey(master: HttpClient, device: string, turn: number): Promise<Outcome> {
+  let id = "";
+  const body = { device_id: device, name: `load ${turn}` };
+  const made = await outcomeOf(master("/keys", { body }), 201, (key) => {
+    id = key.id;
+  });
+  return made === "done" ? await outcomeOf(master(`/keys/${id}`, { method: "DELETE" }), 204) : made;
+}
+
+async function outcomeOf(
+  answer: Promise<HttpAnswer>,
+  expected = 200,
+  take: (body: HttpAnswer["json"]) => void = () => undefined,
+): Promise<Outcome> {
   try {
     const { status, json } = await answer;
-    return status === 200 ? "done" : { failed: `${status} ${json?.reason ?? ""}` };
+    if (status !== expected) return { failed: `${status} ${json?.reason ?? ""}` };
+    take(json);
+    return "done";
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     return { failed: cause instanceof Error && "code" in cause ? String(cause.code) : String(cause) };
   }
 }
 
-/** Acknowledged messages that are not stored within {@link STORED_MS}. */
-async function lostMessages(
-  master: HttpClient,
-  id: string,
-  acknowledged: ReadonlySet<number>,
-): Promise<number> {
+async function reported(kind: string, request: Promise<Outcome>, report: ReportFailure): Promise<Outcome> {
+  const begun = new Date();
+  const outcome = await request;
+  if (typeof outcome === "object") {
+    const seconds = ((Date.now() - begun.getTime()) / 1_000).toFixed(1);
+    report(`${begun.toISOString()}  ${kind}: ${outcome.failed} after ${seconds} s`);
+  }
+  return outcome;
+}
+
+/** What a device's messages and changes of its shadow have lost within {@link STORED_MS}. */
+async function lostOf(master: HttpClient, device: LoadDevice): Promise<readonly string[]> {
+  const { id, acknowledged, versions, changes } = device;
   const missing = new Set(acknowledged);
   const end = performance.now() + STORED_MS;
   while (missing.size > 0 && performance.now() < end) {
-    await sleep(1_000);
     const { text } = await master(`/data?filter=db/${id}/count`, {
       headers: { accept: "application/x-ndjson" },
     });
     for (const line of text.split("\n")) if (line !== "") missing.delete(Number(JSON.parse(line).message));
+    if (missing.size > 0) await sleep(1_000);
   }
-  return missing.size;
+  const lost = missing.size > 0 ? [`${missing.size} of ${acknowledged.size} messages of ${id}`] : [];
+  const { json } = await master(`/devices/${id}`);
+  // Each change steps the version by one: a version given twice, or beyond the present one, is of a lost change.
+  const stored = [...versions].filter((version) => version <= json?.shadow?.version).length;
+  if (stored < changes) lost.push(`${changes - stored} of ${changes} changes of the shadow of ${id}`);
+  return lost;
 }
 
-/** A device that echoes calls, publishes numbers at QoS 1, and logs in again whenever its connection is lost. */
-class LoadDevice {
-  readonly acknowledged = new Set<number>();
-  logins = 0;
-  /** Whether it is connected and subscribed to calls. */
-  isConnected = false;
-  readonly #login: DeviceLogin;
-  readonly #first = Promise.withResolvers<void>();
-  #next = 0;
-  #stopped = false;
-
-  constructor(login: DeviceLogin) {
-    this.#login = login;
-  }
-
-  connected(): Promise<void> {
-    return this.#first.promise;
-  }
-
-  stop(): void {
-    this.#stopped = true;
-  }
-
-  async run(count: (request: Promise<Outcome>) => void): Promise<void> {
-    const urls = this.#login.url.split(",");
-    for (let turn = 0; !this.#stopped; ) {
-      const url = urls[turn++ % urls.length] ?? "";
-      // The certificate may be renewed meanwhile; the smoke has checked it.
-      const device = await connectMqttDevice({ ...this.#login, url }, { rejectUnauthorized: false }).catch(
-        () => null,
-      );
-      if (device === null) {
-        await sleep(LOGIN_MS);
-        continue;
-      }
-      this.logins++;
-      await this.#publish(device, count);
-      this.isConnected = false;
-      await device[Symbol.asyncDispose]();
-    }
-  }
-
-  async #publish(device: MqttDevice, count: (request: Promise<Outcome>) => void): Promise<void> {
-    const closed = device.closed();
-    const answering = device.answerRpc(({ params }) => ({ result: params ?? null }));
-    try {
-      await Promise.race([answering, closed]);
-    } catch {
-      return;
-    }
-    this.isConnected = device.client.connected;
-    this.#first.resolve();
-    void closed.then(() => {
-      this.isConnected = false;
-    });
-    while (!this.#stopped && device.client.connected) {
-      const number = this.#next++;
-      const acknowledged = device.publish(`db/${this.#login.id}/count`, String(number), 1).then(
-        (): Outcome => {
-          this.acknowledged.add(number);
-          return "done";
-        },
-        (): Outcome => ({ failed: "not sent" }),
-      );
-      const cut = closed.then((): Outcome => ({ failed: "connection lost before the acknowledgement" }));
-      count(Promise.race([acknowledged, cut]));
-      await sleep(PUBLISH_MS);
-    }
-  }
+function expectCreated({ status, text, json }: HttpAnswer): HttpAnswer["json"] {
+  if (status !== 201) throw new Error(`${status}: ${text}`);
+  return json;
 }

@@ -12,26 +12,27 @@ import { awaitReady, roll, rollable } from "./rollouts.ts";
 import { smoke } from "./smoke.ts";
 import { periodTable } from "./table.ts";
 
-const usage = `Usage: npm run cluster -- [single|production] [OPTION ...]
+const usage = `Usage: npm run cluster -- [OVERLAY] [OPTION ...]
 
 Tests a mesh in Kubernetes from outside, in the namespace devmesh of kubectl's current context: waits until all pods are ready, tries
 devices, calls, shadows, records and keys, then replaces the pods of each service and each nats-server under load and counts the
-requests that failed. With the name of an overlay it applies that first, and makes Secrets that are missing.
+requests that failed, with a line on stderr for each. With the name of an overlay (${appliedOverlays.join(", ")}) it applies
+that first, and makes Secrets that are missing.
 
   --context NAME         another context of the kubeconfig
   --registry HOST/PATH   where the six images are, and
   --tag TAG              their tag; without these as the overlay says
   --image NAME=IMAGE:TAG an image of others, such as nats=registry.example.com/nats:2.15.2-alpine; may be repeated
-  --mongodb URL          with production: a MongoDB elsewhere, without a database's name, in place of the overlay's own
+  --mongodb URL          with external-mongodb: that MongoDB, without a database's name
   --one-node             nats-servers may share a node, and pods request little
   --installation FILE    keeps the secrets that it makes (installation.json)
   --http URL             address of the gateway, and
   --mqtt URL             of the brokers (mqtts://HOST:PORT); without these kubectl forwards ports, each to one pod: then the
                          gateway and the brokers are not replaced, since the ports end with their pods
-  --rollouts NAMES       only these, comma-separated, such as gateway,nats-0; none: the load is left out
+  --rollouts NAMES       only these, in this order, such as gateway,nats-0,nats-0; none: the load is left out
   --during COMMAND       instead of rollouts: counts while a command of the shell runs and until all pods are ready again, such as
                          an upgrade; may be repeated
-  --rate N               requests a second (100)`;
+  --rate N               requests a second (50)`;
 
 interface ClusterOptions {
   readonly context: string | undefined;
@@ -63,7 +64,7 @@ function read(args: string[]): ClusterOptions | "help" {
       mqtt: { type: "string" },
       rollouts: { type: "string" },
       during: { type: "string", multiple: true, default: [] },
-      rate: { type: "string", default: "100" },
+      rate: { type: "string", default: "50" },
       ...helpOption,
     },
   });
@@ -71,9 +72,9 @@ function read(args: string[]): ClusterOptions | "help" {
   const [name, ...others] = positionals;
   const overlay = appliedOverlays.find((known) => known === name);
   if ((name !== undefined && overlay === undefined) || others.length > 0)
-    throw new WrongUsage(`Say ${appliedOverlays.join(" or ")}, or neither.`);
-  if (values.mongodb !== undefined && overlay !== "production")
-    throw new WrongUsage("--mongodb goes with production.");
+    throw new WrongUsage(`Say ${appliedOverlays.join(" or ")}, or none.`);
+  if ((values.mongodb !== undefined) !== (overlay === "external-mongodb"))
+    throw new WrongUsage("--mongodb and external-mongodb go together.");
   if ((values.http === undefined) !== (values.mqtt === undefined))
     throw new WrongUsage("--http and --mqtt go together.");
   if (values.rollouts !== undefined && values.during.length > 0)
@@ -86,7 +87,6 @@ function read(args: string[]): ClusterOptions | "help" {
     registry: values.registry,
     tag: values.tag,
     images: new Map(values.image.map(namedImage)),
-    externalMongodb: values.mongodb !== undefined,
     oneNode: values["one-node"],
   };
   const { context, mongodb, installation, http, mqtt, during } = values;
@@ -101,6 +101,7 @@ function namedImage(text: string): [string, string] {
 }
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
+const sayFailure = (line: string) => process.stderr.write(`${line}\n`);
 
 async function run(options: ClusterOptions): Promise<void> {
   const { applied, mongodb, installation, http, mqtt } = options;
@@ -108,7 +109,7 @@ async function run(options: ClusterOptions): Promise<void> {
   await using closing = new AsyncDisposableStack();
   const { path: folder } = closing.use(await tempFolder());
   if (applied !== null) {
-    const withMongodb = applied.overlay === "production" && !applied.externalMongodb;
+    const withMongodb = applied.overlay === "production";
     await prepareNamespace(kubectl, { installation, withMongodb, mongodb, folder });
     await writeOverlay(folder, applied);
     // A Job cannot be changed while it is there; these may run again at any time.
@@ -123,41 +124,40 @@ async function run(options: ClusterOptions): Promise<void> {
   const mesh = await accessMesh(kubectl, { http, mqtt }, folder, closing);
   await smoke(mesh, (step) => say(`ok  ${step}`));
 
-  const works = new Map<string, () => Promise<void>>(
-    options.during.map((command) => [
-      command,
-      async () => {
-        await shell(command);
-        await awaitReady(kubectl);
-      },
-    ]),
-  );
-  if (works.size === 0) {
+  const works = options.during.map((command): Work => {
+    const work = async () => {
+      await shell(command);
+      await awaitReady(kubectl);
+    };
+    return [command, work];
+  });
+  if (works.length === 0) {
     const throughPods = http === undefined;
     for (const name of options.rollouts ?? (await rollable(kubectl))) {
       if (throughPods && /^(gateway|nats-\d+)$/.test(name))
         say(`not replaced without --http and --mqtt: ${name}`);
-      else works.set(name, () => roll(kubectl, name));
+      else works.push([name, () => roll(kubectl, name)]);
     }
   }
-  if (works.size > 0) say(await countEach(works, () => startLoad(mesh, options.rate)));
+  if (works.length > 0) say(await countEach(works, () => startLoad(mesh, options.rate, sayFailure)));
 }
 
-/** Runs each work under the same load; the table of what the load met. Throws when an acknowledged message is lost. */
-async function countEach(
-  works: ReadonlyMap<string, () => Promise<void>>,
-  start: () => ReturnType<typeof startLoad>,
-): Promise<string> {
-  const periods = new Map<string, CountedPeriod>();
-  const load = await start();
+/** What is done under load, and its name; one name may come several times. */
+type Work = [name: string, work: () => Promise<void>];
+
+/** Runs each work under the same load; the table of what the load met. Throws when something acknowledged is lost. */
+async function countEach(works: readonly Work[], start: () => ReturnType<typeof startLoad>): Promise<string> {
+  const periods: [string, CountedPeriod][] = [];
+  await using load = await start();
   for (const [name, work] of works) {
     const period = await load.count(work);
-    periods.set(name, period);
+    periods.push([name, period]);
     say(`${name}: ${period.requests.failed} of ${period.requests.sent} requests failed`);
   }
   const lost = await load.stop();
-  if (lost > 0) throw new Error(`${periodTable(periods)}\n\n${lost} acknowledged messages are not stored`);
-  return `\n${periodTable(periods)}\nEvery acknowledged message is stored.`;
+  if (lost.length > 0)
+    throw new Error(`${periodTable(periods)}\n\nAcknowledged and not stored: ${lost.join(", ")}`);
+  return `\n${periodTable(periods)}\nEverything that was acknowledged is stored.`;
 }
 
 async function shell(command: string): Promise<void> {

@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 
 /** The overlays that bring their own nats-server. */
-export const appliedOverlays = ["single", "production"] as const;
+export const appliedOverlays = ["single", "production", "external-mongodb"] as const;
 
 /** An overlay, and how it is changed for a cluster. */
 export interface AppliedOverlay {
@@ -16,8 +16,6 @@ export interface AppliedOverlay {
   readonly tag?: string | undefined;
   /** Images of others by their name in the overlay, such as `nats` and `registry.example.com/nats:2.15.2-alpine`. */
   readonly images: ReadonlyMap<string, string>;
-  /** Whether MongoDB runs elsewhere: the overlay's own is left out. */
-  readonly externalMongodb: boolean;
   /** Whether all pods share a node: nats-servers may, and pods request little. */
   readonly oneNode: boolean;
 }
@@ -44,13 +42,10 @@ export async function writeOverlay(folder: string, applied: AppliedOverlay): Pro
   // Kustomize takes relative paths only.
   const base = relative(await realpath(folder), manifests);
   const moved = (path: string) => join(base, "overlays", applied.overlay, path);
-  const external = (path: string) => path.replace(/\/mongodb$/, "/external-mongodb");
   const changed = {
     ...original,
     resources: original.resources.map(moved),
-    components: original.components
-      .map((path) => (applied.externalMongodb ? external(path) : path))
-      .map(moved),
+    components: original.components.map(moved),
     images: original.images.map((image) => imageOf(image, applied)),
     patches: [...original.patches, ...(applied.oneNode ? oneNodePatches : [])],
   };

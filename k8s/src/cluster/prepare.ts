@@ -2,12 +2,11 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
+import { externalMongodb } from "@devmesh/launcher/deployment/external-mongodb";
 import { kubernetesSecrets } from "@devmesh/launcher/deployment/kubernetes-secrets";
 import { repository } from "@devmesh/launcher/mesh/service-process";
+import { StartFailure } from "@devmesh/launcher/process/errors";
 import type { Kubectl } from "./kubectl.ts";
-
-/** Services with a database of their own in MongoDB. */
-const storeOwners = ["keys", "devices", "data"] as const;
 
 /** What the Secrets are made from where the namespace has none. */
 export interface Preparation {
@@ -33,26 +32,15 @@ export async function prepareNamespace(kubectl: Kubectl, preparation: Preparatio
   for (const name of ["mqtt-tls", "http-tls"]) {
     if (!found.has(`secret/${name}`)) await makeCertificate(kubectl, name, folder);
   }
-  if (mongodb !== undefined)
-    await apply(
-      kubectl,
-      storeOwners.map((service) => storeSecret(service, mongodb)),
-    );
+  if (mongodb !== undefined) {
+    const external = externalMongodb(mongodb);
+    if (external === null) throw new StartFailure("--mongodb takes mongodb://HOSTS, without a database.");
+    await apply(kubectl, external);
+  }
 }
 
 async function apply(kubectl: Kubectl, items: readonly object[]): Promise<void> {
   await kubectl.run(["apply", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items }));
-}
-
-function storeSecret(service: string, mongodb: string) {
-  const url = new URL(mongodb);
-  url.pathname = `/${service}`;
-  return {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { name: `${service}-store` },
-    stringData: { STORE_URL: url.href },
-  };
 }
 
 async function makeCertificate(kubectl: Kubectl, name: string, folder: string): Promise<void> {

@@ -6,6 +6,7 @@ const columns = [
   "requests a second",
   "requests",
   "failed",
+  "device offline",
   "longest gap, s",
   "messages",
   "not acknowledged",
@@ -14,13 +15,14 @@ const columns = [
 ] as const;
 
 /** The periods as a table in Markdown, with the causes of failures in a list below it. */
-export function periodTable(periods: ReadonlyMap<string, CountedPeriod>): string {
-  const rows = [...periods].map(([name, { requests, messages, logins }]) => [
+export function periodTable(periods: readonly (readonly [string, CountedPeriod])[]): string {
+  const rows = periods.map(([name, { requests, messages, logins }]) => [
     name,
     requests.seconds.toFixed(0),
     (requests.sent / requests.seconds).toFixed(0),
     String(requests.sent),
     String(requests.failed),
+    String(requests.offline),
     (requests.longestGapMs / 1_000).toFixed(1),
     String(messages.sent),
     String(messages.failed),
@@ -28,7 +30,7 @@ export function periodTable(periods: ReadonlyMap<string, CountedPeriod>): string
     String(logins),
   ]);
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  const failures = [...periods].flatMap(([name, { requests, messages }]) =>
+  const failures = periods.flatMap(([name, { requests, messages }]) =>
     [...requests.failures, ...messages.failures].map((failure) => `- ${name}: ${failure}`),
   );
   return [line(columns), line(columns.map(() => "---")), ...rows.map(line), "", ...failures].join("\n");

@@ -28,6 +28,11 @@ export interface ErrorDeclaration {
   readonly when: string;
   /** Travels with the error; parsed by the receiving side. Must hold no secret. */
   readonly details?: z.ZodType;
+  /**
+   * Where an earlier attempt of the same call may have been carried out, the error means that it was: the caller gets
+   * the answer `{}`. For idempotent methods.
+   */
+  readonly meansDone?: true;
 }
 
 /** One procedure of a service. */
@@ -48,6 +53,10 @@ const answersSoon = { deadlineMs: 5_000, errors: {} } as const;
 export const idempotent = { ...answersSoon, idempotent: true } as const;
 /** The same for a method that must not be done twice. */
 export const notIdempotent = { ...answersSoon, idempotent: false } as const;
+
+/** The error of a method that finds nothing to delete or to take, not even what its own first attempt took. */
+export const doneIfRepeated = <const E extends ErrorDeclaration>(error: E) =>
+  ({ ...error, meansDone: true }) as const;
 
 /** The answer of a method that has nothing to say. */
 export const done = z.object({});

@@ -4,6 +4,7 @@ import {
   defineEvent,
   defineEvents,
   done,
+  doneIfRepeated,
   idempotent,
   notIdempotent,
   pageOf,
@@ -130,7 +131,7 @@ export const devices = defineContract({
       deadlineMs: 15_000,
       in: ofDevice,
       out: done,
-      errors: { device_not_found },
+      errors: { device_not_found: doneIfRepeated(device_not_found) },
     },
     readCredentials: { ...idempotent, in: ofDevice, out: DeviceCredentials, errors: { device_not_found } },
     /** A new MQTT password; the old one is dead and its sessions are closed. */

@@ -5,6 +5,7 @@ import {
   defineEvents,
   defineLiveEvent,
   done,
+  doneIfRepeated,
   idempotent,
   notIdempotent,
   pageOf,
@@ -17,6 +18,7 @@ import { DiagnosisReports } from "./model/diagnostics.ts";
 import { EmailAddress } from "./model/email-address.ts";
 import { JsonObject } from "./model/json.ts";
 import { customerChanges, keyChanges } from "./model/notification.ts";
+import { CreatedSession, NewSession, Session } from "./model/session.ts";
 import { Timestamp } from "./model/time.ts";
 import { Violation } from "./model/violation.ts";
 import { Principal } from "./principal.ts";
@@ -48,7 +50,7 @@ export const keys = defineContract({
   service: "keys",
   version: 1,
   methods: {
-    /** The principal of a secret. `revoked` events name `key_id`. */
+    /** The principal of a secret other than a session's. `revoked` events name `key_id`. */
     verify: {
       ...idempotent,
       deadlineMs: 3_000,
@@ -62,8 +64,21 @@ export const keys = defineContract({
       }),
       errors: { key_invalid },
     },
+    /** The session of a secret. `revoked` events name `id`. */
+    verifySession: {
+      ...idempotent,
+      deadlineMs: 3_000,
+      in: z.object({ key: z.string() }),
+      out: Session.pick({ id: true, master_key_id: true, expires_at: true }).extend({
+        /** What people call the master key. */
+        master_key_name: z.string().nullable(),
+      }),
+      errors: { key_invalid },
+    },
     /** Master and device keys, oldest first, nothing else. */
     listKeys: { ...idempotent, in: page, out: pageOf(ApiKey), errors: { cursor_invalid } },
+    /** The same with `key` null in each. */
+    listKeysWithoutSecrets: { ...idempotent, in: page, out: pageOf(ApiKey), errors: { cursor_invalid } },
     /** How many keys and customers the lists have, all pages together. */
     countKeys: { ...idempotent, in: z.object({}), out: counted },
     countCustomers: { ...idempotent, in: z.object({}), out: counted },
@@ -85,15 +100,32 @@ export const keys = defineContract({
       },
     },
     deleteKey: {
-      ...notIdempotent,
+      ...idempotent,
       in: z.object({ id: z.string() }),
       out: done,
       errors: {
-        key_not_found: { code: "not_found", when: "There is no key of that id." },
+        key_not_found: doneIfRepeated({ code: "not_found", when: "There is no key of that id." }),
         last_master_key: {
           code: "conflict",
           when: "The last master key that is still valid cannot be deleted.",
         },
+      },
+    },
+    /** Begins a session of a master key. Beyond `maxSessions` the one that was not used for longest ends. */
+    createSession: {
+      ...notIdempotent,
+      in: NewSession.extend({ master_key_id: z.string() }),
+      out: CreatedSession,
+      errors: { key_invalid },
+    },
+    /** Sessions that have not ended, oldest first; `maxSessions` or a few more. */
+    listSessions: { ...idempotent, in: z.object({}), out: z.array(Session) },
+    endSession: {
+      ...idempotent,
+      in: z.object({ id: z.string() }),
+      out: done,
+      errors: {
+        session_not_found: doneIfRepeated({ code: "not_found", when: "There is no session of that id." }),
       },
     },
     /** Makes token and public key of a new device; where a creation was cut off, answers those already made. */
@@ -127,7 +159,7 @@ export const keys = defineContract({
     revokeDevice: { ...idempotent, in: ofDevice, out: z.object({ client_ids: z.array(z.string()) }) },
     /** Drops what `revokeDevice` kept; the id may be issued again. */
     forgetDevice: { ...idempotent, in: ofDevice, out: done },
-    /** Stores a new customer and queues the mail. The result is the same for a known address. */
+    /** Stores a new customer and queues the mail. The result is the same for each address, known or not. */
     invite: {
       ...notIdempotent,
       deadlineMs: 10_000,
@@ -137,6 +169,12 @@ export const keys = defineContract({
         network: z.string().min(1).max(64).optional(),
       }),
       out: done,
+      errors: {
+        too_many_invitations: {
+          code: "resource_exhausted",
+          when: "As many invitations as one network may ask for within an hour were asked for from yours; try again in an hour, or from another network.",
+        },
+      },
     },
     /** Content of an invitation. The mailer reads it when it sends, so that no queue holds a secret. */
     readInvitation: {
@@ -176,7 +214,12 @@ export const keys = defineContract({
       },
     },
     listCustomers: { ...idempotent, in: page, out: pageOf(ListedCustomer), errors: { cursor_invalid } },
-    deleteCustomer: { ...notIdempotent, in: ofCustomer, out: done, errors: { customer_not_found } },
+    deleteCustomer: {
+      ...idempotent,
+      in: ofCustomer,
+      out: done,
+      errors: { customer_not_found: doneIfRepeated(customer_not_found) },
+    },
   },
 });
 
@@ -188,7 +231,7 @@ export const keyEvents = defineEvents({
   events: {
     /** Ids of keys that are no longer valid. */
     revoked: defineEvent(z.object({ key_ids: z.array(z.string()) }), () => "all"),
-    /** A master or device key was made or deleted. Best effort, as the next one. */
+    /** A master key, device key or session was made or deleted. Best effort, as the next one. */
     key_changed: defineEvent(z.object({ ...about, change: z.enum(keyChanges) }), (event) => event.id),
     customer_changed: defineEvent(
       z.object({ ...about, change: z.enum(customerChanges) }),

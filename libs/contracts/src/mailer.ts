@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineContract, defineQueue, done, idempotent, pageOf } from "./contract.ts";
+import { defineContract, defineQueue, done, doneIfRepeated, idempotent, pageOf } from "./contract.ts";
 import { MailDelivery } from "./model/mesh-state.ts";
 import { Timestamp } from "./model/time.ts";
 
@@ -53,7 +53,12 @@ export const mailer = defineContract({
       ...idempotent,
       in: z.object({ id: z.string() }),
       out: done,
-      errors: { mail_not_found: { code: "not_found", when: "There is no given-up mail of that id." } },
+      errors: {
+        mail_not_found: doneIfRepeated({
+          code: "not_found",
+          when: "There is no given-up mail of that id.",
+        }),
+      },
     },
     readQueue: {
       ...idempotent,

@@ -13,7 +13,7 @@ export const mesh = {
     calls: mergeCalls([
       ...Object.values(api).flatMap((route) => [...route.calls]),
       // Not in a route's `calls`, since no client gets their errors as they are.
-      calls(keys, ["verify"]),
+      calls(keys, ["verify", "verifySession"]),
       calls(data, ["readBacklog"]),
       calls(rpcBridge, ["readBacklog"]),
       calls(mailer, ["readQueue"]),

@@ -16,11 +16,17 @@ export const Principal = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("device"), device_id: DeviceId }),
 ]);
 export type Principal = z.infer<typeof Principal>;
-export type PrincipalKind = Principal["kind"];
+
+/**
+ * What a route admits. A session of the dashboard is no principal: the gateway admits it to routes without a secret in
+ * their answers, and passes it on as the master key that began it (ADR 28).
+ */
+export type KeyKind = Principal["kind"] | "session";
 
 /** Kinds of key in words, for error texts and the API reference. */
-export const keyNames: Readonly<Record<PrincipalKind, string>> = {
+export const keyNames: Readonly<Record<KeyKind, string>> = {
   master: "master key",
+  session: "session",
   device_key: "device key",
   public_key: "device public key",
   customer: "customer key",

@@ -75,3 +75,29 @@ test("no two routes answer the same request, and only gateway calls stand behind
     }
   }
 });
+
+test("a DELETE that is carried out twice succeeds: its error says that it was done", () => {
+  for (const [operation, { method, calls }] of routes) {
+    if (method !== "delete") continue;
+    for (const { contract, methods } of calls) {
+      for (const name of methods) {
+        const { idempotent, errors } = contract.methods[name] ?? { errors: {} };
+        const absences = Object.values(errors).filter(({ code }) => code === "not_found");
+        expect([operation, idempotent, absences.map(({ meansDone }) => meansDone)]).toEqual([
+          operation,
+          true,
+          [true],
+        ]);
+      }
+    }
+  }
+});
+
+test("only an idempotent method with nothing to say has an error that means that it was done", () => {
+  for (const { methods } of contracts) {
+    for (const [name, { idempotent, out, errors }] of Object.entries(methods)) {
+      if (!Object.values(errors).some(({ meansDone }) => meansDone)) continue;
+      expect([name, idempotent, out.safeParse({}).success]).toEqual([name, true, true]);
+    }
+  }
+});

@@ -1,4 +1,3 @@
-import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import { devicesUser, meshUser } from "@devmesh/service-kit/subjects";
 import {
   connectionsSubject,
@@ -9,10 +8,7 @@ import {
   meshAccount,
   systemAccount,
 } from "./broker-subjects.ts";
-import { operatorPermissions, permissionsOf, type UserPermissions } from "./permissions.ts";
-
-/** The services of a mesh by name, as `libs/contracts` declares them. */
-export type Mesh = Readonly<Record<string, ServiceDeclaration>>;
+import { type Mesh, operatorPermissions, permissionsOf, type UserPermissions } from "./permissions.ts";
 
 /** A user of the broker: one for each service and account, and `operator`. */
 export interface BrokerUser {
@@ -45,6 +41,8 @@ export interface TlsFiles {
 /** What a broker's configuration is made from. */
 export interface BrokerConfigOptions {
   readonly host: string;
+  /** Where MQTT and its WebSocket listen. Default `host`. */
+  readonly mqttHost?: string;
   readonly ports: {
     readonly nats: number;
     readonly mqtt: number;
@@ -73,7 +71,7 @@ export interface BrokerConfigOptions {
   readonly maxFileStore?: number;
   /**
    * How often stored messages are synced to the disk, such as `500ms`; `always` is before each acknowledgement. Default
-   * `1s`.
+   * `100ms`, in a cluster `1s` (ADR 29).
    */
   readonly syncInterval?: string;
   /** Copies of what MQTT stores. Default: the broker's, one for a single server. */
@@ -106,8 +104,7 @@ const handshakeTimeoutS = 10;
 
 /** Every user of the broker that a mesh needs, and `operator` for a human. */
 export function brokerUsers(mesh: Mesh): readonly BrokerUser[] {
-  const ofServices = Object.entries(mesh).flatMap(([service, declaration]): BrokerUser[] => {
-    const permissions = permissionsOf(service, declaration);
+  const ofServices = [...permissionsOf(mesh)].flatMap(([service, permissions]): BrokerUser[] => {
     const own: BrokerUser = {
       name: service,
       user: meshUser(service),
@@ -134,7 +131,16 @@ export function brokerUsers(mesh: Mesh): readonly BrokerUser[] {
  * it with mode 0600 when it holds passwords. Throws when one is missing.
  */
 export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
-  const { host, ports, storeDir, issuerPublicKey, tls, cluster, serverName = "devmesh" } = options;
+  const {
+    host,
+    mqttHost = host,
+    ports,
+    storeDir,
+    issuerPublicKey,
+    tls,
+    cluster,
+    serverName = "devmesh",
+  } = options;
   const users = brokerUsers(mesh);
   const usersOf = (account: string) =>
     users.filter((user) => user.account === account).map((user) => userEntry(user, options.users));
@@ -155,12 +161,12 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
     jetstream: {
       store_dir: storeDir,
       max_file_store: options.maxFileStore ?? 16 * 1024 ** 3,
-      sync_interval: options.syncInterval ?? "1s",
+      sync_interval: options.syncInterval ?? (cluster ? "1s" : "100ms"),
       // Each QoS 1 subscription of a device is a consumer of one stream: the default refuses the 1,001st.
       limits: { default_max_consumers: -1 },
     },
     mqtt: {
-      host,
+      host: mqttHost,
       port: ports.mqtt,
       authorization: { timeout: connectPacketTimeoutS },
       max_ack_pending: maxAckPending,
@@ -176,7 +182,7 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
       ports.websocket === undefined
         ? undefined
         : {
-            host,
+            host: mqttHost,
             port: ports.websocket,
             ...(tls === undefined ? { no_tls: true } : { tls: tlsEntry(tls) }),
           },

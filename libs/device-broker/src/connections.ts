@@ -23,10 +23,20 @@ export interface DeviceConnection {
   readonly mqttClientId: string;
 }
 
+/** What a server received on a connection. */
+export interface Traffic {
+  readonly messages: number;
+  readonly bytes: number;
+}
+
 /** A connection that was made or that ended. */
 export interface DeviceConnectionEvent extends DeviceConnection {
   readonly at: Date;
   readonly address: string;
+  /** Milliseconds since it was accepted. */
+  readonly openMs: number;
+  /** Until it ended, without the messages that arrived together with its DISCONNECT packet. */
+  readonly received: Traffic;
   /** Why it ended: the broker's words in snake case, such as `slow_consumer_pending_bytes`. Null when it was made. */
   readonly reason: string | null;
 }
@@ -44,12 +54,15 @@ const ConnectionAdvisory = z.object({
   server: z.object({ id: ServerId }),
   client: z.object({
     id: z.int(),
+    start: z.coerce.date(),
     user: z.string().default(""),
     host: z.string().default(""),
     client_id: z.string().default(""),
     client_type: z.string().default(""),
   }),
   reason: z.string().nullable().default(null),
+  // What the client sent.
+  sent: z.object({ msgs: z.int().default(0), bytes: z.int().default(0) }).default({ msgs: 0, bytes: 0 }),
 });
 
 /**
@@ -67,7 +80,7 @@ export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandl
         }
         const advisory = ConnectionAdvisory.safeParse(parseJson(msg.string()));
         if (!advisory.success || advisory.data.client.client_type !== "mqtt") return;
-        const { timestamp, server, client, reason } = advisory.data;
+        const { timestamp, server, client, reason, sent } = advisory.data;
         const connection = {
           serverId: server.id,
           connectionId: client.id,
@@ -75,6 +88,8 @@ export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandl
           mqttClientId: client.client_id,
           at: timestamp,
           address: client.host,
+          openMs: timestamp.getTime() - client.start.getTime(),
+          received: { messages: sent.msgs, bytes: sent.bytes },
           reason:
             reason
               ?.toLowerCase()
@@ -107,8 +122,10 @@ export interface OpenDeviceConnection extends DeviceConnection {
   readonly acceptedMs: number;
   readonly listedMs: number;
   readonly address: string;
-  /** What its server received on it so far. */
-  readonly received: { readonly messages: number; readonly bytes: number };
+  /** Milliseconds since a message or a subscription last came over it, or a message was sent over it. */
+  readonly idleMs: number;
+  /** So far. */
+  readonly received: Traffic;
 }
 
 /** The open device connections, and the servers that reported them. */
@@ -121,6 +138,8 @@ export interface DeviceConnections {
 /** How connections are listed. */
 export interface ListDeviceConnectionsOptions {
   readonly deviceId?: string;
+  /** Servers that are expected to answer; default: it is waited for another answer in any case. */
+  readonly servers?: number;
   /** How long after one server's answer another's is waited for, in milliseconds. Default 300. */
   readonly stallMs?: number;
   readonly signal?: AbortSignal;
@@ -135,13 +154,12 @@ const ConnectionsReply = z.object({
   server: z.object({ id: ServerId, name: z.string() }),
   data: z.object({
     now: z.coerce.date(),
-    total: z.int(),
-    offset: z.int(),
     connections: z
       .array(
         z.object({
           cid: z.int(),
           start: z.coerce.date(),
+          last_activity: z.coerce.date(),
           ip: z.string().default(""),
           type: z.string().default(""),
           authorized_user: z.string().default(""),
@@ -156,94 +174,136 @@ const ConnectionsReply = z.object({
 });
 type ConnectionsReply = z.infer<typeof ConnectionsReply>;
 
-/** Asks every server for its device connections. Throws `unavailable` when a server stops answering half-way. */
+/**
+ * Asks every server for its device connections. Connections that are made or end meanwhile may be listed or not. Throws
+ * `unavailable` when a server stops answering half-way.
+ */
 export async function listDeviceConnections(
   bus: Bus,
-  { deviceId, stallMs = 300, signal }: ListDeviceConnectionsOptions = {},
+  { deviceId, servers = 0, stallMs = 300, signal }: ListDeviceConnectionsOptions = {},
 ): Promise<DeviceConnections> {
   const found = new Map<string, Map<number, OpenDeviceConnection>>();
   const names = new Map<string, string>();
-  /** How far each server has been read; absent once it is read to its end. */
+  /** Servers of which more is to be read. */
   const unread = new Set<string>();
-  for (let offset = 0; offset === 0 || unread.size > 0; offset += pageSize - overlap) {
+  const step = pageSize - overlap;
+  const user: { readonly user?: string } = deviceId === undefined ? {} : { user: deviceId };
+  let offset = 0;
+  do {
     signal?.throwIfAborted();
-    const replies = await askConnections(bus, { deviceId, offset, stallMs, expected: found.size });
+    const query = { ...user, sort: "cid", offset, limit: pageSize } as const;
+    const replies = (await askConnections(bus, query, { stallMs, servers: found.size || servers })).filter(
+      ({ server }) => found.size === 0 || unread.has(server.id),
+    );
+    const answered = new Set(replies.map(({ server }) => server.id));
+    if ([...unread].some((server) => !answered.has(server)))
+      throw ServiceError.of("unavailable", { cause: new Error("a server stopped listing its connections") });
+    if (offset > 0 && replies.some((reply) => hasGap(reply, found.get(reply.server.id)))) {
+      // So many listed ones have ended that others are now on an earlier page.
+      offset -= step;
+      continue;
+    }
     for (const { server, data } of replies) {
-      if (offset > 0 && !unread.has(server.id)) continue;
       const known = found.get(server.id) ?? new Map<number, OpenDeviceConnection>();
       found.set(server.id, known);
       names.set(server.id, server.name);
-      assertOverlap(offset, known, data);
-      for (const connection of data.connections) {
-        const { cid, start, ip, type, authorized_user, mqtt_client, in_msgs, in_bytes } = connection;
-        if (type !== "mqtt") continue;
-        known.set(cid, {
-          serverId: server.id,
-          connectionId: cid,
-          deviceId: authorized_user,
-          mqttClientId: mqtt_client,
-          acceptedMs: start.getTime(),
-          // The date is cut to milliseconds, and what was accepted in this one is in the list.
-          listedMs: data.now.getTime() + 1,
-          address: ip,
-          received: { messages: in_msgs, bytes: in_bytes },
-        });
-      }
-      if (offset + data.connections.length >= data.total || data.connections.length === 0)
-        unread.delete(server.id);
+      for (const connection of openConnections({ server, data }))
+        known.set(connection.connectionId, connection);
+      if (data.connections.length < pageSize) unread.delete(server.id);
       else unread.add(server.id);
     }
-    const answered = new Set(replies.map(({ server }) => server.id));
-    if ([...unread].some((server) => !answered.has(server))) {
-      throw ServiceError.of("unavailable", { cause: new Error("a server stopped listing its connections") });
-    }
-  }
+    offset += step;
+  } while (unread.size > 0);
   return {
     servers: names,
     connections: [...found.values()].flatMap((known) => [...known.values()]),
   };
 }
 
-/** Connections are sorted by number; a page that begins after the last known one may have skipped some. */
-function assertOverlap(
-  offset: number,
-  known: ReadonlyMap<number, DeviceConnection>,
-  data: ConnectionsReply["data"],
-): void {
-  const first = data.connections[0];
-  const last = [...known.keys()].at(-1);
-  if (offset === 0 || first === undefined || last === undefined) return;
-  if (first.cid > last) {
-    throw ServiceError.of("unavailable", { cause: new Error("connections changed too fast to be listed") });
+/** Connections are sorted by number: a page that begins after the last known one may have skipped some. */
+function hasGap({ data }: ConnectionsReply, known: ReadonlyMap<number, unknown> | undefined): boolean {
+  const [first] = data.connections;
+  // The page before was full.
+  if (first === undefined) return true;
+  if (known === undefined || known.size === 0) return false;
+  for (const connectionId of known.keys()) if (connectionId >= first.cid) return false;
+  return true;
+}
+
+/** How the busiest connections are listed. */
+export interface ListBusiestConnectionsOptions {
+  /** Most connections of each server. */
+  readonly limit: number;
+  /** Servers that are expected to answer; only while fewer have is another answer waited for. */
+  readonly servers: number;
+  /** Default 300. */
+  readonly stallMs?: number;
+}
+
+/** The connections that were active last. */
+export interface BusiestConnections {
+  /** For each server that answered, by id: how long those that it did not list were idle at least, in milliseconds. */
+  readonly othersIdleMs: ReadonlyMap<string, number>;
+  readonly connections: readonly OpenDeviceConnection[];
+}
+
+/** Asks every server once for those of its device connections that were active last. */
+export async function listBusiestConnections(
+  bus: Bus,
+  { limit, servers, stallMs = 300 }: ListBusiestConnectionsOptions,
+): Promise<BusiestConnections> {
+  const replies = await askConnections(bus, { sort: "last", offset: 0, limit }, { stallMs, servers });
+  const othersIdleMs = new Map<string, number>();
+  for (const { server, data } of replies) {
+    const last = data.connections.length < limit ? undefined : data.connections.at(-1);
+    othersIdleMs.set(
+      server.id,
+      last === undefined ? Number.POSITIVE_INFINITY : data.now.getTime() - last.last_activity.getTime(),
+    );
   }
+  return { othersIdleMs, connections: replies.flatMap(openConnections) };
+}
+
+function openConnections({ server, data }: ConnectionsReply): OpenDeviceConnection[] {
+  return data.connections
+    .filter(({ type }) => type === "mqtt")
+    .map(({ cid, start, last_activity, ip, authorized_user, mqtt_client, in_msgs, in_bytes }) => ({
+      serverId: server.id,
+      connectionId: cid,
+      deviceId: authorized_user,
+      mqttClientId: mqtt_client,
+      acceptedMs: start.getTime(),
+      // The date is cut to milliseconds, and what was accepted in this one is in the list.
+      listedMs: data.now.getTime() + 1,
+      idleMs: data.now.getTime() - last_activity.getTime(),
+      address: ip,
+      received: { messages: in_msgs, bytes: in_bytes },
+    }));
 }
 
 async function askConnections(
   bus: Bus,
-  {
-    deviceId,
-    offset,
-    stallMs,
-    expected,
-  }: { deviceId: string | undefined; offset: number; stallMs: number; expected: number },
+  query: {
+    readonly user?: string;
+    readonly sort: "cid" | "last";
+    readonly offset: number;
+    readonly limit: number;
+  },
+  { stallMs, servers }: { readonly stallMs: number; readonly servers: number },
 ): Promise<ConnectionsReply[]> {
   assertConnected(bus);
-  const query = JSON.stringify({
-    auth: true,
-    acc: devicesAccount,
-    offset,
-    limit: pageSize,
-    sort: "cid",
-    ...(deviceId === undefined ? {} : { user: deviceId }),
-  });
   const replies: ConnectionsReply[] = [];
   try {
-    const answers = await bus.connection.requestMany(connectionsSubject, query, {
-      strategy: "stall",
-      stall: stallMs,
-      maxWait: 3_000,
-      ...(expected === 0 ? {} : { maxMessages: expected }),
-    });
+    const answers = await bus.connection.requestMany(
+      connectionsSubject,
+      JSON.stringify({ auth: true, acc: devicesAccount, ...query }),
+      {
+        strategy: "stall",
+        stall: stallMs,
+        maxWait: 3_000,
+        ...(servers === 0 ? {} : { maxMessages: servers }),
+      },
+    );
     for await (const answer of answers) {
       const reply = ConnectionsReply.safeParse(parseJson(answer.string()));
       if (reply.success) replies.push(reply.data);

@@ -1,21 +1,20 @@
 import type { Bus } from "@devmesh/service-kit/bus";
 import { isNoResponders } from "@devmesh/service-kit/requests";
-import { subjectToken } from "@devmesh/service-kit/subjects";
 import { createInbox } from "@nats-io/nats-core";
 
 /** Publishes to devices at QoS 0. */
 export interface DeviceSender {
   /** False without a connection: nothing is queued. */
   send(subject: string, payload: Uint8Array): boolean;
-  /** The same; the broker reports when no client of the device subscribes to the subject. */
-  sendExpectingSubscriber(deviceId: string, subject: string, payload: Uint8Array): boolean;
+  /** The same; the broker reports `token`, one level of a subject, when it delivered the message to no client. */
+  sendExpectingSubscriber(token: string, subject: string, payload: Uint8Array): boolean;
 }
 
 /**
- * Publishes on a connection in account DEVICES. `onNoSubscriber` gets the id of a device that does not subscribe to
- * what was sent to it, at once; it must not throw.
+ * Publishes on a connection in account DEVICES. `onNoSubscriber` gets the token of a message that nobody received, at
+ * once; it must not throw.
  */
-export function createDeviceSender(bus: Bus, onNoSubscriber: (deviceId: string) => void): DeviceSender {
+export function createDeviceSender(bus: Bus, onNoSubscriber: (token: string) => void): DeviceSender {
   const { connection } = bus;
   const inbox = `${createInbox(bus.inboxPrefix)}.`;
   connection.subscribe(`${inbox}*`, {
@@ -33,8 +32,7 @@ export function createDeviceSender(bus: Bus, onNoSubscriber: (deviceId: string) 
 
   return {
     send: (subject, payload) => send(subject, payload),
-    sendExpectingSubscriber: (deviceId, subject, payload) =>
-      send(subject, payload, inbox + subjectToken(deviceId, "device id")),
+    sendExpectingSubscriber: (token, subject, payload) => send(subject, payload, inbox + token),
   };
 }
 

@@ -1,5 +1,6 @@
-import { secretsInText } from "@devmesh/contracts/model/api-key";
+import { redactSecrets } from "@devmesh/contracts/model/api-key";
 import { type DiagnosisReport, diagnosisLengths } from "@devmesh/contracts/model/diagnostics";
+import { visibleText } from "@devmesh/contracts/model/visible-text";
 import type { Clock } from "@devmesh/service-kit/clock";
 
 /** How long reports are collected, in milliseconds: at most four messages a second, whatever happens. */
@@ -57,7 +58,8 @@ export function createDiagnosisReporter({ clock, publish }: ReporterOptions): Re
   };
 }
 
-/** Without secrets, which users put into wrong fields, and cut to `max` characters. */
+/** Without secrets, which users put into wrong fields, with invisible characters escaped, cut to `max` characters. */
 function displayable(text: string, max: number): string {
-  return text.slice(0, maxSearched).replaceAll(secretsInText, "$1_[redacted]").slice(0, max);
+  const redacted = redactSecrets(text.slice(0, maxSearched));
+  return visibleText(redacted.slice(0, max).toWellFormed()).slice(0, max);
 }

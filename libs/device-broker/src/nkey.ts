@@ -1,10 +1,9 @@
-import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
+import { createPrivateKey, sign } from "node:crypto";
 import { createAccount, fromSeed, Prefix } from "@nats-io/nkeys";
 import { Codec } from "@nats-io/nkeys/lib/codec.js";
 
-/** What PKCS #8 and SPKI put before the 32 bytes of an Ed25519 key (RFC 8410). */
+/** What PKCS #8 puts before the 32 bytes of an Ed25519 key (RFC 8410). */
 const pkcs8Header = Buffer.from("302e020100300506032b657004220420", "hex");
-const spkiHeader = Buffer.from("302a300506032b6570032100", "hex");
 
 /** An account's key pair in the text forms of nkeys. The seed is a secret. */
 export interface AccountKeyPair {
@@ -40,13 +39,6 @@ export function accountSigner(seed: string): NkeySigner {
     publicKey: fromSeed(text).getPublicKey(),
     sign: (data) => sign(null, Buffer.from(data), key),
   };
-}
-
-/** The Ed25519 key of a server's public nkey; throws a `TypeError` for anything else. */
-export function serverKey(nkey: string): KeyObject {
-  const bytes = decoded("public key of a server", () => Codec.decode(Prefix.Server, Buffer.from(nkey)));
-  const der = Buffer.concat([spkiHeader, bytes]);
-  return createPublicKey({ key: der, format: "der", type: "spki" });
 }
 
 /** The 32 bytes of a key. The library's own errors, as any of a wrong length, become a `TypeError` without the text. */

@@ -1,5 +1,6 @@
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import {
+  answersOf,
   deadLetterStream,
   deadSubject,
   discoverAll,
@@ -57,13 +58,34 @@ export const operatorPermissions: UserPermissions = {
   connectionTypes: ["STANDARD"],
 };
 
-/** Exactly what a service declares, in subjects (ADR 2): nothing here is granted to all but discovery and its inbox. */
-export function permissionsOf(name: string, declaration: ServiceDeclaration): ServicePermissions {
-  const devices = devicesPermissions(name, declaration);
-  return { mesh: meshPermissions(name, declaration), ...(devices === null ? {} : { devices }) };
+/** The services of a mesh by name, as `libs/contracts` declares them. */
+export type Mesh = Readonly<Record<string, ServiceDeclaration>>;
+
+/**
+ * Exactly what each service declares, in subjects (ADR 2): nothing here is granted to all but discovery and its inbox.
+ */
+export function permissionsOf(mesh: Mesh): ReadonlyMap<string, ServicePermissions> {
+  const ofService = ([name, declaration]: [string, ServiceDeclaration]) => {
+    const devices = devicesPermissions(name, declaration);
+    const inMesh = meshPermissions(name, declaration, callersOf(declaration, mesh));
+    return [name, { mesh: inMesh, ...(devices === null ? {} : { devices }) }] as const;
+  };
+  return new Map(Object.entries(mesh).map(ofService));
 }
 
-function meshPermissions(name: string, declaration: ServiceDeclaration): UserPermissions {
+function callersOf({ serves }: ServiceDeclaration, mesh: Mesh): string[] {
+  return Object.entries(mesh)
+    .filter(([, { calls, formerCalls = [] }]) =>
+      [...calls, ...formerCalls].some(({ contract }) => contract.service === serves?.service),
+    )
+    .map(([caller]) => caller);
+}
+
+function meshPermissions(
+  name: string,
+  declaration: ServiceDeclaration,
+  callers: readonly string[],
+): UserPermissions {
   const {
     serves,
     calls,
@@ -82,6 +104,7 @@ function meshPermissions(name: string, declaration: ServiceDeclaration): UserPer
   if (serves !== null) {
     for (const method of Object.keys(serves.methods))
       subscribe.push(`${methodSubject(serves, method)} ${name}`);
+    publish.push(...callers.map((caller) => answersOf(serves.service, caller)));
   }
   for (const { contract, methods } of [...calls, ...formerCalls]) {
     publish.push(...methods.map((method) => methodSubject(contract, method)));

@@ -46,6 +46,20 @@ describe("reports of what happens to devices", () => {
     expect(Buffer.byteLength(JSON.stringify({ reports }))).toBeLessThan(512 * 1024);
   });
 
+  test("show what cannot be seen in the names of strangers", async () => {
+    const { clock, messages, refused } = collected();
+    const names = { client_id: "\u200bpump-1\u0000", topic: "db/\u2066x" };
+    refused("pump\u202e1-\u001b[2J", { registered: false, ...names });
+    refused(`${"x".repeat(63)}🙂`, { registered: false });
+    await clock.advance(250);
+    expect(messages).toMatchObject([
+      [
+        { id: "pump\\u202e1-\\u001b[2J", client_id: "\\u200bpump-1\\u0000", topic: "db/\\u2066x" },
+        { id: `${"x".repeat(63)}\ufffd` },
+      ],
+    ]);
+  });
+
   test("hold no secret that a user put into the wrong field", async () => {
     const { clock, messages, refused } = collected();
     const secret = `dt_${"a".repeat(32)}`;

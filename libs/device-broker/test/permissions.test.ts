@@ -7,6 +7,7 @@ import { createQueueAdmin } from "@devmesh/service-kit/queue-admin";
 import { consumeQueue } from "@devmesh/service-kit/queue-consumer";
 import { createProducer } from "@devmesh/service-kit/queue-producer";
 import { serve } from "@devmesh/service-kit/serve";
+import { reconnectedSubject } from "@devmesh/service-kit/subjects";
 import { eventually } from "@devmesh/testkit/eventually";
 import { letters, mesh, startBroker, type TestBroker, visits } from "@devmesh/testkit/sample-mesh/broker";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
@@ -214,6 +215,13 @@ describe("the user of a service", () => {
     expect(await mayPublish(as("rpc-bridge.devices"), subject)).toBe(false);
   });
 
+  test("of a service that answers cannot answer for another one, nor answer those that do not call it", async () => {
+    expect(await mayPublish(as("greeter"), "_INBOX_caller.greeter.x.y")).toBe(true);
+    expect(await mayPublish(as("greeter"), reconnectedSubject("_INBOX_caller", "greeter"))).toBe(true);
+    expect(await mayPublish(as("greeter"), "_INBOX_caller.keys.x.y")).toBe(false);
+    expect(await mayPublish(as("greeter"), "_INBOX_watcher.greeter.x.y")).toBe(false);
+  });
+
   test("of the bridge cannot do so over MQTT either", async () => {
     await using bridge = await broker.bridge();
     const seen: string[] = [];
@@ -233,3 +241,29 @@ describe("the user of a service", () => {
     await expect(broker.device("data.devices", { password: "secret of data.devices" })).rejects.toThrow();
   });
 });
+
+test.each(["lost", "replaced"] as const)(
+  "a service answers what it was asked before its connection was %s",
+  async (change) => {
+    await using broker = await startBroker();
+    const [calling, serving] = [await broker.connect("caller"), await broker.connect("greeter")];
+    const asked = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const greet = async ({ name }: { readonly name: string }) => {
+      asked.resolve();
+      await held.promise;
+      return { text: `hello ${name}` };
+    };
+    serve(serving, greeter, greetings({ greet }));
+    await serving.flush();
+    const client = createClient(calling, mesh.caller.calls[0]);
+    const greeted = client.greet({ name: "Ada" }, createCallContext({ timeoutMs: 20_000 }));
+    await asked.promise;
+    const changed = new Promise<void>((resolve) =>
+      change === "lost" ? serving.onDisconnect(resolve) : serving.onReconnect(resolve),
+    );
+    await Promise.all([changed, serving.connection.reconnect()]);
+    held.resolve();
+    expect(await greeted).toEqual({ text: "hello Ada" });
+  },
+);

@@ -67,13 +67,16 @@ function remoteCall(bus: Bus, { contract }: Dependency, method: string, declarat
   async function ask(input: unknown, call: CallContext, trace: TraceContext): Promise<Uint8Array> {
     const body = encodeInput(declaration, input);
     assertCarried(bus, body);
+    let mayBeDone = false;
     for (let attempt = 0; ; attempt++) {
       try {
         const answer = await send(bus, { service, subject, declaration }, body, call, trace);
         absentSinceMs = Number.NEGATIVE_INFINITY;
         return answer;
       } catch (error) {
+        if (mayBeDone && meansDone(declaration, error)) return emptyAnswer;
         if (!isNobodyThere(error)) throw error;
+        mayBeDone ||= error.cause instanceof errors.ClosedConnectionError;
         const mayReturn = isNewlyAbsent(error, call.deadline.clock.monotonicMs());
         if (attempt >= leastRetries && !mayReturn) throw error;
         const jittered = (retryAfterMs[attempt] ?? longestRetryMs) * (0.5 + Math.random());
@@ -83,6 +86,13 @@ function remoteCall(bus: Bus, { contract }: Dependency, method: string, declarat
       }
     }
   }
+}
+
+/** What a method with nothing to say answers. */
+const emptyAnswer = new TextEncoder().encode("{}");
+
+function meansDone(declaration: MethodDeclaration, error: unknown): boolean {
+  return error instanceof ServiceError && declaration.errors[error.reason]?.meansDone === true;
 }
 
 interface RemoteMethod {
@@ -110,6 +120,7 @@ async function send(
     reply = await bus.request(subject, body, {
       timeoutMs: timeoutMs + graceMs,
       headers: callHeaders(call, timeoutMs, trace),
+      answeredBy: service,
       signal: call.signal,
       endsWithConnection: declaration.idempotent,
     });
@@ -190,7 +201,7 @@ function nobodyThere(service: string, cause: unknown): ServiceError {
   return error;
 }
 
-function isNobodyThere(error: unknown): boolean {
+function isNobodyThere(error: unknown): error is ServiceError {
   return error instanceof ServiceError && unseen.has(error);
 }
 

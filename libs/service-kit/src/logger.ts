@@ -1,3 +1,4 @@
+import { visibleText } from "@devmesh/contracts/model/visible-text";
 import { type Logger, type LoggerOptions as PinoOptions, pino } from "pino";
 
 export type { Logger } from "pino";
@@ -36,7 +37,7 @@ export interface LoggerOptions {
   readonly destination?: { write(line: string): void };
 }
 
-/** A logger that writes one JSON object a line, secrets redacted. */
+/** A logger that writes one JSON object a line, secrets redacted and characters that cannot be seen escaped. */
 export function createLogger({ service, level, replica, destination }: LoggerOptions): Logger {
   const options: PinoOptions = {
     level,
@@ -46,12 +47,23 @@ export function createLogger({ service, level, replica, destination }: LoggerOpt
     serializers: { err: describeError },
     redact: { paths: redactedPaths, censor: "[redacted]" },
   };
-  if (destination === undefined) stdout ??= stdoutByTurns();
-  return pino(options, destination ?? stdout);
+  return pino(options, visible(destination ?? sharedStdout()));
+}
+
+/** JSON leaves all but C0 as it is; a stranger's text must not rearrange the terminal of a reader. */
+function visible(destination: { write(line: string): void }): { write(line: string): void } {
+  return {
+    write: (line) => destination.write(/[^ -~\n]/.test(line) ? `${visibleText(line.trimEnd())}\n` : line),
+  };
 }
 
 /** Shared by the loggers of a process, whose lines keep their order. */
 let stdout: ReturnType<typeof stdoutByTurns> | undefined;
+
+function sharedStdout(): ReturnType<typeof stdoutByTurns> {
+  stdout ??= stdoutByTurns();
+  return stdout;
+}
 
 /**
  * Writes the lines of one turn of the event loop together. The write is synchronous: buffered lines would block the

@@ -1,17 +1,23 @@
-import { createInbox, errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/nats-core";
+import { errors, type Msg, type MsgHdrs, type NatsConnection, nuid } from "@nats-io/nats-core";
 import { isReason } from "./errors.ts";
+import { reconnectedSubject } from "./subjects.ts";
 
 /** One request on the bus. */
 interface RequestOptions {
   /** Rejects with `TimeoutError` after it. */
   readonly timeoutMs: number;
   readonly headers?: MsgHdrs;
+  /** The service that answers. Default: the broker itself. */
+  readonly answeredBy?: string;
   /**
    * Rejects with its reason when it aborts. `deadline_exceeded` is left to the timeout, a little later, so that the
    * callee's own error can arrive.
    */
   readonly signal?: AbortSignal;
-  /** Rejects with `ClosedConnectionError` as soon as the connection is lost, since the reply may be lost with it. */
+  /**
+   * Rejects with `ClosedConnectionError` as soon as the connection is lost, or the one of a replica of `answeredBy`,
+   * since the reply may be lost with it.
+   */
   readonly endsWithConnection?: boolean;
 }
 
@@ -27,12 +33,16 @@ export type SendRequest = (
 
 interface PendingRequest {
   readonly subject: string;
+  readonly answeredBy: string;
   readonly endsWithConnection: boolean;
   settle(reply: Msg | null, error?: unknown): void;
 }
 
-/** Most replies arrive sooner than this after their request, in milliseconds. */
-const soonMs = 1_000;
+/**
+ * Most replies, of services and of devices, arrive sooner than this after their request, in milliseconds; a slow one
+ * rarely arrives just when a server is left.
+ */
+export const replySoonMs = 1_000;
 
 /** Whether a message is the broker's answer to a publication on a subject without a subscriber. */
 export function isNoResponders(msg: Msg): boolean {
@@ -40,14 +50,15 @@ export function isNoResponders(msg: Msg): boolean {
 }
 
 /**
- * Requests over one inbox of the connection. The client's own `request` builds an error with its stack for each reply
- * that arrives, and several promises for each request: 3 % of the gateway's time and 7 % of the bridge's.
+ * Requests over one inbox of the connection, with a level for the service that answers (`answersOf`). The client's own
+ * `request` builds an error with its stack for each reply that arrives, and several promises for each request: 3 % of
+ * the gateway's time and 7 % of the bridge's.
  * It also writes each request by itself, which takes half of the broker's time; here all of one turn of the event loop
  * leave together.
  */
 export function createRequests(connection: NatsConnection, inboxPrefix: string) {
   const pending = new Map<string, PendingRequest>();
-  const inbox = `${createInbox(inboxPrefix)}.`;
+  const inbox = nuid.next();
   let lastToken = 0;
   let lastSentMs = Number.NEGATIVE_INFINITY;
   let unsent: (() => void)[] = [];
@@ -58,22 +69,37 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
     for (const publish of publications) publish();
   }
 
-  connection.subscribe(`${inbox}*`, {
+  connection.subscribe(`${inboxPrefix}.*.${inbox}.*`, {
     callback: (error, msg) => {
       if (error !== null) return failAll(error);
-      const request = pending.get(msg.subject.slice(inbox.length));
+      const request = pending.get(msg.subject.slice(msg.subject.lastIndexOf(".") + 1));
       if (request === undefined) return;
       if (isNoResponders(msg)) request.settle(null, new errors.NoRespondersError(request.subject));
       else request.settle(msg);
     },
   });
 
+  connection.subscribe(reconnectedSubject(inboxPrefix, "*"), {
+    callback: (error, msg) => {
+      if (error === null) endWithConnection(msg.subject.split(".").at(-2));
+    },
+  });
+
+  /** `service`: of its replies alone; of all others too without it. */
+  function endWithConnection(service?: string): void {
+    for (const request of [...pending.values()]) {
+      if (!request.endsWithConnection || (service !== undefined && request.answeredBy !== service)) continue;
+      request.settle(null, new errors.ClosedConnectionError());
+    }
+  }
+
   function failAll(error: unknown): void {
     for (const request of [...pending.values()]) request.settle(null, error);
   }
 
-  const send: SendRequest = (subject, body, { timeoutMs, headers, signal, endsWithConnection = false }) =>
+  const send: SendRequest = (subject, body, options) =>
     new Promise((resolve, reject) => {
+      const { timeoutMs, headers, answeredBy = "broker", signal, endsWithConnection = false } = options;
       if (signal?.aborted) return reject(signal.reason);
       const token = (++lastToken).toString(36);
       const timer = setTimeout(() => settle(null, new errors.TimeoutError()), timeoutMs);
@@ -87,13 +113,14 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
         if (reply === null) reject(error);
         else resolve(reply);
       };
-      pending.set(token, { subject, endsWithConnection, settle });
+      pending.set(token, { subject, answeredBy, endsWithConnection, settle });
       lastSentMs = performance.now();
       signal?.addEventListener("abort", onAbort);
       const publish = () => {
         if (!pending.has(token)) return;
         try {
-          connection.publish(subject, body, { reply: inbox + token, ...(headers && { headers }) });
+          const reply = `${inboxPrefix}.${answeredBy}.${inbox}.${token}`;
+          connection.publish(subject, body, { reply, ...(headers && { headers }) });
         } catch (error) {
           settle(null, error);
         }
@@ -103,8 +130,8 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
 
   return {
     send,
-    /** Whether a reply may arrive soon; a slow one rarely arrives just when the connection is replaced. */
-    isReplyNear: () => pending.size > 0 && performance.now() < lastSentMs + soonMs,
+    /** Whether a reply may arrive soon. */
+    isReplyNear: () => pending.size > 0 && performance.now() < lastSentMs + replySoonMs,
     /** Rejects the requests that an error of the connection concerns. */
     fail(error: Error): void {
       if (!(error instanceof errors.PermissionViolationError) || error.operation !== "publish") return;
@@ -112,10 +139,7 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
         if (request.subject === error.subject) request.settle(null, error);
     },
     /** Rejects the requests that end with their connection. */
-    loseConnection(): void {
-      for (const request of [...pending.values()])
-        if (request.endsWithConnection) request.settle(null, new errors.ClosedConnectionError());
-    },
+    loseConnection: () => endWithConnection(),
     /** Rejects all requests: the connection is closed. */
     close: () => failAll(new errors.ClosedConnectionError()),
   };

@@ -1,6 +1,7 @@
 import type { Msg, Subscription } from "@nats-io/nats-core";
 import { type Bus, endSubscription } from "./bus.ts";
 import { RunningTasks } from "./running-tasks.ts";
+import { reconnectedSubject } from "./subjects.ts";
 
 /** Answers requests, in turn with the other members of a queue group. */
 export interface Responder {
@@ -10,9 +11,13 @@ export interface Responder {
   stop(): Promise<void>;
 }
 
+/** Most callers' inboxes that are remembered; each service has one. */
+const maxInboxes = 100;
+
 /**
- * Answers the requests on some subjects; an answer must not reject. While the bus leaves a server that is about to
- * stop, the other members take the requests: the broker refuses an answer over another connection than its request's.
+ * Answers the requests on some subjects; an answer must not reject. What is on its way over a connection is lost with
+ * it: while the bus leaves a server that is about to stop, the other members take the requests, and after a reconnect
+ * callers send idempotent ones again.
  */
 export function startResponder(
   bus: Bus,
@@ -20,6 +25,7 @@ export function startResponder(
   answers: ReadonlyMap<string, (msg: Msg) => Promise<void>>,
 ): Responder {
   const running = new RunningTasks();
+  const inboxes = new Set<string>();
   let subscriptions: readonly Subscription[] = [];
   let ended: Promise<unknown> = Promise.resolve();
   let isStopped = false;
@@ -31,12 +37,24 @@ export function startResponder(
       connection.subscribe(subject, {
         queue,
         callback: (error, msg) => {
-          if (error === null) running.add(answer(msg));
-          else bus.log.error({ err: error, subject }, "requests can no longer be answered");
+          if (error === null) {
+            remember(msg.reply);
+            running.add(answer(msg));
+          } else bus.log.error({ err: error, subject }, "requests can no longer be answered");
         },
       }),
     );
   }
+
+  /** Of services alone: the broker, which asks for logins, has other inboxes. */
+  function remember(reply = ""): void {
+    const [inbox = "", answering] = reply.split(".", 2);
+    if (answering === queue && inboxes.size < maxInboxes) inboxes.add(inbox);
+  }
+
+  const ignoreReconnects = bus.onReconnect(() => {
+    for (const inbox of inboxes) bus.connection.publish(reconnectedSubject(inbox, queue));
+  });
 
   /** Also waits for subscriptions that another pause is ending. */
   async function pause(): Promise<void> {
@@ -52,6 +70,7 @@ export function startResponder(
     running,
     async stop() {
       isStopped = true;
+      ignoreReconnects();
       await pause();
     },
   };

@@ -71,7 +71,7 @@ export function serve<C extends ContractDeclaration>(
     const handler = interceptors.reduceRight<CallHandler>((next, wrap) => wrap(next), core);
     endpoints.push(endpoint);
     answers.set(subject, (msg) =>
-      answer(msg, incoming(contract, method, msg, bus.log), handler, declaration, endpoint),
+      answer(bus, msg, incoming(contract, method, msg, bus.log), handler, declaration, endpoint),
     );
   }
   const { running, stop } = startResponder(bus, contract.service, answers);
@@ -191,7 +191,13 @@ function methodContext(
   };
 }
 
+/** What is published without a connection is lost, and an answer may be given over the next one. */
+async function awaitReturn(bus: Bus): Promise<void> {
+  if (!bus.connected) await bus.awaitConnection(new AbortController().signal);
+}
+
 async function answer(
+  bus: Bus,
   msg: Msg,
   call: IncomingCall,
   handler: CallHandler,
@@ -201,11 +207,14 @@ async function answer(
   const startedAt = performance.now();
   endpoint.requests++;
   try {
-    msg.respond(await handler(call));
+    const body = await handler(call);
+    await awaitReturn(bus);
+    msg.respond(body);
   } catch (error) {
     const failure = sendableError(ServiceError.from(error), declaration.errors);
     endpoint.errors++;
     endpoint.lastError = `${failure.code}:${failure.reason}`;
+    await awaitReturn(bus);
     respondError(msg, failure, call);
   } finally {
     endpoint.processingNs += Math.round((performance.now() - startedAt) * 1e6);

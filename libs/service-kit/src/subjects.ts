@@ -82,6 +82,22 @@ export function inboxPrefix(service: string): string {
   return `_INBOX_${subjectToken(service, "service")}`;
 }
 
+/**
+ * Where a service receives the answers of another one, at each of its replicas and for each of its calls below it. Only
+ * the service that answers may publish there: it answers over any of its connections (ADR 27).
+ */
+export function answersOf(answering: string, calling: string): string {
+  return `${inboxPrefix(calling)}.${subjectToken(answering, "service")}.>`;
+}
+
+/**
+ * Below the inbox of a caller: a replica of the service that answers it has a new connection. What was on its way over
+ * the former one is lost.
+ */
+export function reconnectedSubject(inbox: string, answering: string): string {
+  return `${inbox}.${answering}.reconnected`;
+}
+
 /** Name of the stream that holds the jobs of a queue. */
 export function queueStream(name: string): string {
   return `QUEUE_${subjectToken(name, "queue").toUpperCase()}`;

@@ -24,6 +24,22 @@ describe("a log line", () => {
     expect(line.request.headers.authorization).toBe("[redacted]");
   });
 
+  test("shows what cannot be seen in a stranger's text, and is the same text when parsed", () => {
+    let text = "";
+    const log = createLogger({
+      service: "greeter",
+      level: "info",
+      destination: { write: (line) => (text += line) },
+    });
+    const name = "pump\u202e\u009b2J\u200b\u2028 Zähler";
+    log.info({ name }, "said");
+    log.info("said");
+    expect(text).toContain("pump\\u202e\\u009b2J\\u200b\\u2028 Zähler");
+    const lines = text.split("\n");
+    expect(lines).toHaveLength(3);
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({ name });
+  });
+
   test("tells of an error what went wrong and why, and nothing of what its driver put into it", () => {
     let text = "";
     const destination = { write: (line: string) => (text += line) };

@@ -153,6 +153,80 @@ describe("when the connection is lost and comes back", () => {
     expect(received.toSorted()).toEqual(["Ada", "Ada", "wait"]);
     await proxy.close();
   });
+
+  test("a call that is sent again and finds itself carried out has succeeded, and not an unsent one", async () => {
+    await using buses = await startBuses();
+    const serving = await buses.connect("greeter");
+    const present = new Set(["Ada"]);
+    const dismissed = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    let received = 0;
+    serve(
+      serving,
+      greeter,
+      greetings({
+        dismiss: async ({ name }, context) => {
+          received++;
+          if (!present.delete(name)) return context.fail("nobody_here");
+          dismissed.resolve();
+          await held.promise;
+          return {};
+        },
+      }),
+    );
+    await serving.flush();
+    const { proxy, lost, client } = await through(buses);
+    await using _proxy = proxy;
+    const ended = client.dismiss({ name: "Ada" }, call());
+    await dismissed.promise;
+    proxy.cut();
+    await lost;
+    const waited = client.dismiss({ name: "Ada" }, call());
+    const refused = expect(waited).rejects.toMatchObject({ reason: "nobody_here" });
+    proxy.restore();
+    const result = await ended.finally(held.resolve);
+    await refused;
+    expect(result).toEqual({});
+    expect(received).toBe(3);
+  });
+});
+
+describe("when a service has another connection", () => {
+  test("an idempotent call in flight is sent again, another one is answered over the new connection", async () => {
+    await using buses = await startBuses();
+    const serving = await buses.connect("greeter");
+    const received: string[] = [];
+    const bothArrived = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    serve(
+      serving,
+      greeter,
+      greetings({
+        async greet({ name }) {
+          const isFirst = !received.includes("greet");
+          if (received.push("greet") === 2) bothArrived.resolve();
+          // As a lost answer.
+          if (isFirst) await new Promise(() => undefined);
+          return { text: `hello ${name}` };
+        },
+        async wait() {
+          if (received.push("wait") === 2) bothArrived.resolve();
+          await held.promise;
+          return { waitedMs: 1 };
+        },
+      }),
+    );
+    await serving.flush();
+    const client = createClient(await buses.connect("caller"), everyMethod);
+    const greeted = client.greet({ name: "Ada" }, call());
+    const waited = client.wait({ ms: 1 }, call());
+    await bothArrived.promise;
+    await serving.connection.reconnect();
+    expect(await greeted).toEqual({ text: "hello Ada" });
+    held.resolve();
+    expect(await waited).toEqual({ waitedMs: 1 });
+    expect(received.toSorted()).toEqual(["greet", "greet", "wait"]);
+  });
 });
 
 describe("when a server of a cluster announces its stop", () => {

@@ -17,7 +17,7 @@ import { createDevices } from "./devices.ts";
 import { createDiagnostics, type Diagnostics } from "./diagnostics/diagnostics.ts";
 import type { DevicesEnv } from "./env.ts";
 import { createBrokerConnections } from "./presence/broker-connections.ts";
-import { startThrottling } from "./presence/device-throttle.ts";
+import { createDeviceThrottle } from "./presence/device-throttle.ts";
 import { registerPresenceMetrics, watchPresence } from "./presence/presence-watch.ts";
 import { createDeviceEventPublisher } from "./registry/device-events.ts";
 import { createSqliteDeviceStore } from "./store/device-store.sqlite.ts";
@@ -37,9 +37,7 @@ export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async
   const connections = createBrokerConnections(bus);
   const events = createDeviceEventPublisher(publisher, clock);
   const diagnostics = createDiagnostics({ events, background, clock });
-  const presence = await watchPresence({ store, connections, publisher, diagnostics, background, clock });
-  registerPresenceMetrics(metrics.registry, presence);
-  const throttle = startThrottling({
+  const throttle = createDeviceThrottle({
     connections,
     events,
     limits: { messagesPerSecond: env.DEVICE_RATE_MESSAGES, bytesPerSecond: env.DEVICE_RATE_BYTES },
@@ -48,10 +46,20 @@ export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async
     clock,
     log,
   });
+  const presence = await watchPresence({
+    store,
+    connections,
+    publisher,
+    diagnostics,
+    throttle,
+    background,
+    clock,
+  });
+  registerPresenceMetrics(metrics.registry, presence);
   const hoarding = subscribe(
     bus,
     { events: rpcEvents, names: ["hoarding"] },
-    { hoarding: ({ id }) => throttle(id, "storage") },
+    { hoarding: ({ id }) => throttle.throttle(id, "storage") },
     { mode: "one" },
   );
   const diagnosing = followDiagnostics(bus, diagnostics);

@@ -16,6 +16,7 @@ function connection(acceptedAt: number, listedAt: number, serverId = "S1"): Open
     address: "10.0.0.1",
     acceptedMs: ahead + acceptedAt,
     listedMs: ahead + listedAt,
+    idleMs: 0,
     received: { messages: 0, bytes: 0 },
   };
 }

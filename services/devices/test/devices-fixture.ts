@@ -19,9 +19,11 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { fakeContract } from "@devmesh/testkit/fakes";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { Registry } from "prom-client";
 import { Background } from "../src/background.ts";
 import { createDevices } from "../src/devices.ts";
 import { createDiagnostics, type Diagnostics } from "../src/diagnostics/diagnostics.ts";
+import { createDeviceThrottle } from "../src/presence/device-throttle.ts";
 import { watchPresence } from "../src/presence/presence-watch.ts";
 import { createDeviceEventPublisher } from "../src/registry/device-events.ts";
 import { openDeviceStore } from "../src/start-devices.ts";
@@ -29,6 +31,9 @@ import type { DeviceStore } from "../src/store/device-store.ts";
 import { FakeBroker } from "./fake-broker.ts";
 
 const log = createLogger({ service: "test", level: process.env.TEST_LOG ?? "silent" });
+
+/** What one device may send in the fixture. */
+export const trafficLimits = { messagesPerSecond: 100, bytesPerSecond: 10_000 };
 
 /** An event as the mesh received it. */
 interface ReceivedEvent {
@@ -55,6 +60,8 @@ export interface TestMesh extends AsyncDisposable {
   readonly received: ReceivedEvent[];
   /** How many events of that name about a device the mesh's stream keeps. */
   kept(name: "online" | "offline" | "deleted", id: string): Promise<number>;
+  /** Events are received as before, and no stream acknowledges them any more. */
+  dropStream(): Promise<void>;
   /** Devices for which the fake of `keys` has credentials. */
   readonly credentials: Map<string, { token: string; public_key: string }>;
   /** Client ids by device, as logins left them. */
@@ -99,6 +106,9 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
       const { state } = info.json<{ state: { subjects?: Record<string, number> } }>();
       return state.subjects?.[subject] ?? 0;
     },
+    async dropStream() {
+      await outer.connection.request(`$JS.API.STREAM.DELETE.${eventsStream}`);
+    },
     credentials: new Map(),
     clientIds: new Map(),
     onCall: () => undefined,
@@ -118,6 +128,15 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
         connections,
         publisher,
         diagnostics,
+        throttle: createDeviceThrottle({
+          connections,
+          events,
+          limits: trafficLimits,
+          registry: new Registry(),
+          background,
+          clock,
+          log,
+        }),
         background,
         clock,
       });
@@ -258,7 +277,7 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
   await createPublisher(peers, deviceEvents);
   const record = (name: string) => (payload: { id: string }) =>
     void mesh.received.push({ name, id: payload.id, payload });
-  const names = ["online", "offline", "created", "deleted", "updated"] as const;
+  const names = ["online", "offline", "created", "deleted", "updated", "throttled"] as const;
   subscribe(
     outer,
     subscribesTo(deviceEvents, names),
@@ -268,6 +287,7 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
       created: record("created"),
       deleted: record("deleted"),
       updated: record("updated"),
+      throttled: record("throttled"),
     },
     { mode: "each" },
   );

@@ -107,7 +107,8 @@ describe("what is published", () => {
     diagnostics.record([refusal("pump", 0, { count: 3 }), refusal("pump", 1)]);
     diagnostics.record([refusal("no/id", 1, { registered: false, reason: "bad_user_name" })]);
     const connection = { deviceId: "pump", serverId: "S1", connectionId: 1, mqttClientId: "pump" };
-    const event = { ...connection, address: "10.0.0.1", at: new Date(start) };
+    const traffic = { openMs: 1_000, received: { messages: 0, bytes: 0 } };
+    const event = { ...connection, ...traffic, address: "10.0.0.1", at: new Date(start) };
     diagnostics.connected({ ...event, reason: null });
     diagnostics.disconnected({ ...event, reason: "client_closed" });
     diagnostics.disconnected({ ...event, reason: "duplicate_client_id" });

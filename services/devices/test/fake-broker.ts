@@ -1,4 +1,10 @@
-import type { DeviceConnectionEvent, DeviceConnections } from "@devmesh/device-broker/connections";
+import type {
+  BusiestConnections,
+  DeviceConnectionEvent,
+  DeviceConnections,
+  OpenDeviceConnection,
+  Traffic,
+} from "@devmesh/device-broker/connections";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type {
   BrokerConnections,
@@ -10,7 +16,10 @@ interface Accepted {
   readonly connection: ConnectionKey;
   readonly mqttClientId: string;
   readonly acceptedMs: number;
+  received: Traffic;
 }
+
+const nothing: Traffic = { messages: 0, bytes: 0 };
 
 /** The broker's side of device connections, moved by the test. */
 export class FakeBroker implements BrokerConnections {
@@ -22,7 +31,7 @@ export class FakeBroker implements BrokerConnections {
   readonly closed: ConnectionKey[] = [];
   /** Those of them whose wills were published. */
   readonly wills: ConnectionKey[] = [];
-  /** Runs while a listing is under way, after its content is fixed. */
+  /** Runs while a listing of all, or of one device, is under way, after its content is fixed. */
   whileListing: () => void | Promise<void> = () => undefined;
   readonly #listeners = new Set<ConnectionListener>();
   readonly #clock: Clock;
@@ -42,18 +51,35 @@ export class FakeBroker implements BrokerConnections {
   }
 
   async list(_call: unknown, deviceId?: string): Promise<DeviceConnections> {
-    const connections = [...this.#open.values()]
-      .filter(({ connection }) => deviceId === undefined || connection.deviceId === deviceId)
-      .map(({ connection, mqttClientId, acceptedMs }) => ({
-        ...connection,
-        mqttClientId,
-        address: "10.0.0.1",
-        acceptedMs,
-        listedMs: this.#clock.monotonicMs(),
-        received: { messages: 0, bytes: 0 },
-      }));
+    const connections = this.#listed().filter(
+      (listed) => deviceId === undefined || listed.deviceId === deviceId,
+    );
     await this.whileListing();
     return { servers: new Map([...this.servers].map((id) => [id, id])), connections };
+  }
+
+  async listBusiest(): Promise<BusiestConnections> {
+    const othersIdleMs = new Map([...this.servers].map((id) => [id, Number.POSITIVE_INFINITY]));
+    return { othersIdleMs, connections: this.#listed() };
+  }
+
+  #listed(): OpenDeviceConnection[] {
+    return [...this.#open.values()].map(({ connection, mqttClientId, acceptedMs, received }) => ({
+      ...connection,
+      mqttClientId,
+      address: "10.0.0.1",
+      acceptedMs,
+      listedMs: this.#clock.monotonicMs(),
+      idleMs: 0,
+      received,
+    }));
+  }
+
+  /** A device sends over a connection. */
+  send(connection: ConnectionKey, { messages, bytes }: Traffic): void {
+    const open = this.#open.get(connection.connectionId);
+    if (open === undefined) return;
+    open.received = { messages: open.received.messages + messages, bytes: open.received.bytes + bytes };
   }
 
   async close(listed: ConnectionKey): Promise<void> {
@@ -80,9 +106,15 @@ export class FakeBroker implements BrokerConnections {
   ): ConnectionKey {
     const connectionId = ++this.#numbers;
     const connection = { deviceId, serverId, connectionId };
-    this.#open.set(connectionId, { connection, mqttClientId: `${deviceId}:${connectionId}`, acceptedMs });
+    const accepted = {
+      connection,
+      mqttClientId: `${deviceId}:${connectionId}`,
+      acceptedMs,
+      received: nothing,
+    };
+    this.#open.set(connectionId, accepted);
     if (published) {
-      const event = this.#event(connection, `${deviceId}:${connectionId}`, null);
+      const event = this.#event(accepted, null);
       for (const listener of this.#listeners) listener.connected(event);
     }
     return connection;
@@ -92,12 +124,17 @@ export class FakeBroker implements BrokerConnections {
     const open = this.#open.get(connection.connectionId);
     if (open === undefined) return;
     this.#open.delete(connection.connectionId);
-    const event = this.#event(connection, open.mqttClientId, reason);
+    const event = this.#event(open, reason);
     if (published) for (const listener of this.#listeners) listener.disconnected(event);
   }
 
-  #event(connection: ConnectionKey, mqttClientId: string, reason: string | null): DeviceConnectionEvent {
-    return { ...connection, mqttClientId, address: "10.0.0.1", at: this.#clock.now(), reason };
+  #event(
+    { connection, mqttClientId, acceptedMs, received }: Accepted,
+    reason: string | null,
+  ): DeviceConnectionEvent {
+    const openMs = this.#clock.monotonicMs() - acceptedMs;
+    const at = this.#clock.now();
+    return { ...connection, mqttClientId, address: "10.0.0.1", at, openMs, received, reason };
   }
 
   /** The broker as one process of the service sees it; `end` when that has died: it gets no more events. */
@@ -109,6 +146,7 @@ export class FakeBroker implements BrokerConnections {
         return this.follow(listener);
       },
       list: (call, deviceId) => this.list(call, deviceId),
+      listBusiest: () => this.listBusiest(),
       close: (connection) => this.close(connection),
       end: () => {
         for (const listener of mine) this.#listeners.delete(listener);

@@ -3,7 +3,7 @@ import type { JsonObject } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { call, startTestMesh, type TestMesh } from "./devices-fixture.ts";
+import { call, startTestMesh, type TestMesh, trafficLimits } from "./devices-fixture.ts";
 
 const master = { kind: "master" } as Principal;
 
@@ -471,4 +471,48 @@ describe("presence", () => {
     for (let second = 0; second < 65; second++) await mesh.clock.advance(1_000);
     expect(received("offline", "w4")).toEqual([]);
   });
+});
+
+test("a device that sends too much over short connections, of which no listing has one, is throttled", async () => {
+  await create({ id: "short" });
+  for (let n = 0; n <= 10; n++) {
+    const connection = mesh.broker.login("short");
+    mesh.broker.send(connection, { messages: trafficLimits.messagesPerSecond, bytes: 100 });
+    mesh.broker.leave(connection);
+  }
+  await mesh.until(() => received("throttled", "short").length === 1);
+  expect(received("throttled", "short")).toMatchObject([{ payload: { why: "messages" } }]);
+});
+
+test("of one device at most three hundred connections are open, and of others as many", async () => {
+  for (let n = 0; n < 300; n++) for (const id of ["many", "more"]) mesh.broker.login(id);
+  const [first, second] = [mesh.broker.login("many"), mesh.broker.login("many")];
+  await mesh.until(() => mesh.broker.closed.includes(second));
+  expect(mesh.broker.closed.filter(({ deviceId }) => ["many", "more"].includes(deviceId))).toEqual([
+    first,
+    second,
+  ]);
+});
+
+test("changes of one device wait for no acknowledgement of their events, which keep their order", async () => {
+  await using unacknowledged = await startTestMesh();
+  const { devices, received } = unacknowledged;
+  await unacknowledged.start();
+  await devices.createDevice({ id: "busy" }, call());
+  await unacknowledged.dropStream();
+  const values = Array.from({ length: 20 }, (_, at) => at + 1);
+  // Each acknowledgement is awaited for two seconds, and a change has five.
+  await Promise.all(
+    values.map((value) =>
+      devices.patchDevice(
+        { id: "busy", principal: master, patch: { shadow: { state: { desired: { value } } } } },
+        call(),
+      ),
+    ),
+  );
+  const versions = await unacknowledged.until(() => {
+    const updates = received.filter(({ name }) => name === "updated");
+    return updates.length === values.length && updates.map(({ payload }) => payload);
+  });
+  expect(versions).toMatchObject(values.map((version) => ({ device: { shadow: { version } } })));
 });

@@ -78,7 +78,8 @@ export async function startGateway({
     },
     { mode: "each" },
   );
-  const offReconnect = bus.onReconnect(() => keyCache.clear());
+  const dropKeys = () => keyCache.clear();
+  const connectionHooks = [bus.onDisconnect(dropKeys), bus.onReconnect(dropKeys)];
   // Keys are cached only after the subscription to revocations is active.
   await bus.flush();
 
@@ -108,11 +109,13 @@ export async function startGateway({
     meshListeners: limitListeners(),
     stopping: () => stopping,
   });
+  const lameDuckMs = Math.min(env.LAME_DUCK_MS, env.DRAIN_MS);
   const server = await startHttpServer({
     app,
     host: env.HOST,
     port: env.PORT,
     socketTimeoutMs: env.SOCKET_TIMEOUT,
+    lameDuckMs,
     clock,
     log,
   });
@@ -120,13 +123,14 @@ export async function startGateway({
     url: server.url,
     answered: httpMetrics.answered,
     async stop() {
-      const lameDuckMs = stopping ? 0 : Math.min(env.LAME_DUCK_MS, env.DRAIN_MS);
+      const isFirst = !stopping;
       stopping = true;
+      app.endConnections();
       life.abort();
-      if (lameDuckMs > 0) await clock.sleep(lameDuckMs);
+      if (isFirst && lameDuckMs > 0) await clock.sleep(lameDuckMs);
       const timeoutMs = env.DRAIN_MS - lameDuckMs;
       await Promise.all([hub.stop(Math.min(closeMs, timeoutMs)), server.stop(timeoutMs)]);
-      offReconnect();
+      for (const remove of connectionHooks) remove();
       await Promise.all([revocations.stop(), keeping, withTimeout(closeMs, changes.stop(), clock)]);
     },
   };

@@ -1,6 +1,7 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 const clock = new ManualClock();
@@ -14,8 +15,8 @@ afterEach(async () => {
 });
 afterAll(async () => mesh[Symbol.asyncDispose]());
 
-const status = async (path = "/api/v2/devices/pump") => {
-  const answer = await mesh.fetch(path);
+const status = async (path = "/api/v2/devices/pump", key: keyof typeof secrets = "master") => {
+  const answer = await mesh.fetch(path, { key });
   await answer.body?.cancel();
   return answer.status;
 };
@@ -68,6 +69,122 @@ test("a verification that was running when its key was revoked is not used", asy
   expect(seen.asked).toBe(2);
 });
 
+describe("while keys does not answer", () => {
+  let shared: Fixture;
+  beforeEach(async () => {
+    shared = mesh;
+    mesh = await startFixture({ clock });
+  });
+  afterEach(async () => {
+    await mesh[Symbol.asyncDispose]();
+    mesh = shared;
+  });
+
+  const customer = () => status("/api/v2/customer", "customer");
+
+  /** Moves the clock until the answer is there. */
+  async function awaited<T>(answer: Promise<T>): Promise<T> {
+    const seen = { settled: false };
+    const settle = () => {
+      seen.settled = true;
+    };
+    answer.then(settle, settle);
+    await eventually(async () => {
+      if (!seen.settled) await clock.advance(50);
+      return seen.settled;
+    });
+    return answer;
+  }
+
+  test("a key in use goes on for a minute after its time, and no request waits for keys", async () => {
+    expect(await status()).toBe(200);
+    const seen = heldVerification();
+    await clock.advance(50_000);
+    expect([await status(), await status()]).toEqual([200, 200]);
+    await eventually(() => seen.asked === 1);
+    await clock.advance(10_000);
+    expect(await awaited(status())).toBe(200);
+    await clock.advance(58_000);
+    // The clock does not move while these are answered.
+    expect([await status(), await status()]).toEqual([200, 200]);
+    await clock.advance(2_000);
+    expect(await awaited(status())).toBe(503);
+    seen.release();
+    expect(await awaited(status())).toBe(200);
+  });
+
+  test("keys is waited for with the first key that is past its time, and with no other", async () => {
+    expect([await status(), await customer()]).toEqual([200, 200]);
+    const seen = heldVerification();
+    await clock.advance(70_000);
+    expect(await awaited(status())).toBe(200);
+    expect(await customer()).toBe(200);
+    seen.release();
+  });
+
+  test("a key that is not known is refused with 503, and known when keys answers late", async () => {
+    expect(await status()).toBe(200);
+    const seen = heldVerification();
+    await clock.advance(70_000);
+    expect(await awaited(status())).toBe(200);
+    const refused = await awaited(mesh.fetch("/api/v2/customer", { key: "customer" }));
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get("retry-after")).toBe("1");
+    expect(await refused.json()).toMatchObject({ reason: "unavailable", service: "keys" });
+    await eventually(() => seen.asked === 2);
+    seen.release();
+    await eventually(async () => (await awaited(customer())) === 200);
+    expect(seen.asked).toBe(2);
+  });
+
+  test("a revoked key stops working as soon as the event arrives", async () => {
+    expect([await status(), await customer()]).toEqual([200, 200]);
+    const seen = heldVerification();
+    await clock.advance(70_000);
+    expect(await awaited(status())).toBe(200);
+    await mesh.events.revoked({ key_ids: ["id-master"] });
+    await eventually(async () => (await awaited(status())) === 503);
+    expect(await customer()).toBe(200);
+    seen.release();
+  });
+
+  test("a key expires at its time", async () => {
+    const verify = mesh.fakes.keys.verify;
+    const expires_at = new Date(clock.now().getTime() + 80_000).toISOString();
+    mesh.fakes.keys.verify = async (input, context) => ({ ...(await verify(input, context)), expires_at });
+    expect(await status()).toBe(200);
+    const seen = heldVerification();
+    await clock.advance(70_000);
+    expect(await awaited(status())).toBe(200);
+    await clock.advance(10_000);
+    expect(await awaited(status())).toBe(503);
+    seen.release();
+  });
+});
+
+test("a key that keys refuses when it is verified again stops working at once", async () => {
+  expect(await status()).toBe(200);
+  mesh.fakes.keys.verify = async (_, context) => context.fail("key_invalid");
+  await clock.advance(50_000);
+  expect(await status()).toBe(200);
+  await eventually(async () => (await status()) === 401);
+});
+
+test("a key past its time is verified before it is used again, while keys answers", async () => {
+  expect(await status()).toBe(200);
+  mesh.fakes.keys.verify = async (_, context) => context.fail("key_invalid");
+  await clock.advance(60_000);
+  expect(await status()).toBe(401);
+});
+
+test("no key is used while revocations cannot arrive", async () => {
+  await using other = await startFixture();
+  const mqtt = async () => (await other.fetch("/api/v2/mqtt")).status;
+  expect(await mqtt()).toBe(200);
+  await other.server.stop();
+  await eventually(async () => (await mqtt()) === 503);
+});
+
 test("all keys are asked for again after a reconnect", async () => {
   expect(await status()).toBe(200);
   await mesh.server.restart();
@@ -112,4 +229,41 @@ test("a key service that fails is no reason to call a key wrong", async () => {
   };
   const answer = await mesh.fetch("/api/v2/devices");
   expect(answer.status).toBe(500);
+});
+
+test("a session gets no secret out of what it reads", async () => {
+  const [{ token: _, ...customer }] = [
+    await mesh.fakes.keys.readCustomer({ customer_id: "ann" }, undefined as never),
+  ];
+  const meta = { [secrets.public_key]: { note: "kept" } };
+  mesh.fakes.keys.listCustomers = async () => ({ next: null, items: [{ ...customer, meta }] });
+  const read = async (path: string, key: "master" | "session") =>
+    await (await mesh.fetch(path, { key })).json();
+  expect(await read("/api/v2/keys", "master")).toMatchObject([{ id: "id-master", key: secrets.master }]);
+  expect(await read("/api/v2/keys", "session")).toMatchObject([{ id: "id-master", key: null }]);
+  expect(await read("/api/v2/customers", "master")).toMatchObject([{ meta }]);
+  expect(await read("/api/v2/customers?limit=1", "session")).toMatchObject([
+    { meta: { "pk_[redacted]": { note: "kept" } } },
+  ]);
+  const call = async (key: "master" | "session") =>
+    await (
+      await mesh.fetch("/api/v2/devices/pump/rpc/Config.Get", { key, json: { pass: secrets.device } })
+    ).json();
+  expect(await call("master")).toEqual({ pass: secrets.device });
+  expect(await call("session")).toEqual({ pass: "dt_[redacted]" });
+});
+
+test("a session is of the key that begins it, and none begins another", async () => {
+  const begin = (key: "master" | "session") =>
+    mesh.fetch("/api/v2/sessions", { key, json: { name: "Firefox" } });
+  const begun = await begin("master");
+  expect([begun.status, await begun.json()]).toMatchObject([
+    201,
+    { master_key_id: "id-master", name: "Firefox", key: secrets.session },
+  ]);
+  const refused = await begin("session");
+  expect([refused.status, await refused.json()]).toMatchObject([
+    403,
+    { reason: "wrong_key_kind", detail: "This route needs a master key; the key is a session." },
+  ]);
 });

@@ -117,15 +117,20 @@ describe("an answer", () => {
     }
   });
 
-  test("continues the caller's trace into the mesh, with the request id", async () => {
+  test.each([
+    ["continues the trace of a proxy that is trusted into the mesh", "1", true],
+    ["begins a trace where no proxy is trusted", "off", false],
+  ])("%s, with the request id", async (_, trustProxy, continued) => {
+    await using other = await startFixture({ env: { TRUST_PROXY: trustProxy } });
     const seen: string[] = [];
-    mesh.fakes.devices.listDevices = async (_, { trace, requestId }) => {
+    other.fakes.devices.listDevices = async (_, { trace, requestId }) => {
       seen.push(trace.traceId, requestId ?? "");
       return { next: null, items: [] };
     };
-    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    await mesh.fetch(devices, { headers: { traceparent, "x-request-id": "r1" } });
-    expect(seen).toEqual(["0af7651916cd43dd8448eb211c80319c", "r1"]);
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
+    await other.fetch(devices, { headers: { traceparent, "x-request-id": "r1" } });
+    expect(seen).toEqual([continued ? traceId : expect.not.stringContaining(traceId), "r1"]);
   });
 
   test("is not to be stored, not to be sniffed, and says nothing of Express", async () => {

@@ -16,13 +16,14 @@ import { fakeContract, fakeDevice } from "@devmesh/testkit/fakes";
 /** A key of each kind, as `keys` would have issued them. */
 export const secrets = {
   master: "mk_00000000000000000000000000000001",
+  session: "sk_00000000000000000000000000000006",
   device_key: "dk_00000000000000000000000000000002",
   public_key: "pk_00000000000000000000000000000003",
   customer: "ck_00000000000000000000000000000004",
   device: "dt_00000000000000000000000000000005",
 } as const;
 
-const principals: Readonly<Record<keyof typeof secrets, Principal>> = {
+const principals: Readonly<Record<Exclude<keyof typeof secrets, "session">, Principal>> = {
   master: { kind: "master" },
   device_key: { kind: "device_key", device_id: "pump" },
   public_key: { kind: "public_key", device_id: "pump" },
@@ -45,6 +46,26 @@ const customer = {
   created_at: at,
   updated_at: at,
   confirmed_at: null,
+};
+
+const listedKey = {
+  id: "id-master",
+  key: secrets.master,
+  access: "full",
+  device_id: null,
+  name: "Ann",
+  created_at: at,
+  last_used: null,
+  expires_at: null,
+} as const;
+
+const session = {
+  id: "id-session",
+  master_key_id: "id-master",
+  name: null,
+  created_at: at,
+  last_used: null,
+  expires_at: "2999-01-01T00:00:00.000Z",
 };
 
 type Fake<C extends Parameters<typeof serve>[1]> = {
@@ -78,17 +99,28 @@ function firstImplementations() {
   const keyImplementation: Fake<typeof keys> = fakeContract(keys, {
     verify: async ({ key }, context) => {
       for (const [kind, secret] of Object.entries(secrets)) {
-        if (secret !== key) continue;
+        if (secret !== key || kind === "session") continue;
         return {
           key_id: `id-${kind}`,
-          principal: principals[kind as keyof typeof secrets],
+          principal: principals[kind as keyof typeof principals],
           expires_at: null,
           ...(kind === "master" && { name: "Ann" }),
         };
       }
       return context.fail("key_invalid");
     },
-    listKeys: async () => ({ next: null, items: [] }),
+    verifySession: async ({ key }, context) =>
+      key === secrets.session ? { ...session, master_key_name: "Ann" } : context.fail("key_invalid"),
+    listKeys: async () => ({ next: null, items: [listedKey] }),
+    listKeysWithoutSecrets: async () => ({ next: null, items: [{ ...listedKey, key: null }] }),
+    listSessions: async () => [session],
+    createSession: async ({ master_key_id, name = null }) => ({
+      ...session,
+      master_key_id,
+      name,
+      key: secrets.session,
+    }),
+    endSession: async () => ({}),
     countKeys: async () => ({ count: 0 }),
     createKey: async ({ name = null, device_id = null, expires_at = null }) => ({
       id: "k1",

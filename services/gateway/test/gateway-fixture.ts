@@ -26,6 +26,8 @@ export interface FixtureOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
   readonly tracer?: Tracer;
+  /** How long calls of the gateway wait for the broker, in milliseconds. */
+  readonly reconnectGraceMs?: number;
 }
 
 /** A request of a test; `key` goes into the `Authorization` header. */
@@ -46,6 +48,8 @@ export interface Fixture extends AsyncDisposable {
   readonly deviceEvents: Publisher<typeof deviceEvents>;
   readonly rpcEvents: Publisher<typeof rpcEvents>;
   readonly dataEvents: Publisher<typeof dataEvents>;
+  /** Ends the gateway's connection to the broker; resolves when it has another. */
+  reconnect(): Promise<void>;
   /** The connection of the fakes. */
   readonly services: Bus;
   readonly metrics: Metrics;
@@ -65,7 +69,7 @@ export interface Fixture extends AsyncDisposable {
 export async function startFixture({
   env = {},
   clock = systemClock,
-  ...traced
+  ...busOptions
 }: FixtureOptions = {}): Promise<Fixture> {
   const lines: string[] = [];
   const log = pino(
@@ -80,7 +84,7 @@ export async function startFixture({
   const server = await startNatsServer({ jetstream: true });
   const metrics = createMetrics();
   const services = await connectBus({ url: server.url, name: "fakes", log });
-  const bus = await connectBus({ url: server.url, name: "gateway", log, metrics, ...traced });
+  const bus = await connectBus({ url: server.url, name: "gateway", log, metrics, ...busOptions });
   const fakes = serveFakes(services);
   const events = await createPublisher(services, keyEvents);
   await services.flush();
@@ -112,6 +116,11 @@ export async function startFixture({
     deviceEvents: await createPublisher(services, deviceEvents),
     rpcEvents: await createPublisher(services, rpcEvents),
     dataEvents: await createPublisher(services, dataEvents),
+    reconnect: () =>
+      new Promise((resolve, reject) => {
+        bus.onReconnect(resolve);
+        bus.connection.reconnect().catch(reject);
+      }),
     services,
     metrics,
     answered: gateway.answered,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import { KeyCache, type VerifiedKey } from "../src/auth/key-cache.ts";
 
 function key(keyId: string, expiresAtMs = Number.POSITIVE_INFINITY): VerifiedKey {
-  return { keyId, principal: { kind: "master" }, expiresAtMs };
+  return { keyId, kind: "master", principal: { kind: "master" }, authorKeyId: keyId, expiresAtMs };
 }
 
 function setUp(maxKeys = 3) {
@@ -14,14 +14,44 @@ function setUp(maxKeys = 3) {
 }
 
 describe("the key cache", () => {
-  test("believes a key for its time and no longer", async () => {
+  test("has a key that is overdue for as long again as its time, and no longer", async () => {
     const { clock, cache, remember } = setUp();
     remember("a");
     await clock.advance(59_999);
-    expect(cache.find("a")).toBeDefined();
+    expect(cache.find("a")).toMatchObject({ isOverdue: false });
+    await clock.advance(1);
+    expect(cache.find("a")).toMatchObject({ isOverdue: true });
+    await clock.advance(59_999);
+    expect(cache.find("a")).toMatchObject({ isOverdue: true });
     await clock.advance(1);
     expect(cache.find("a")).toBeUndefined();
     expect(cache.size).toBe(0);
+  });
+
+  test("wants a key verified again before its time ends, once a second", async () => {
+    const { clock, cache, remember } = setUp();
+    const isDue = () => cache.find("a")?.isDue;
+    remember("a");
+    await clock.advance(49_999);
+    expect(isDue()).toBe(false);
+    await clock.advance(1);
+    expect([isDue(), isDue()]).toEqual([true, false]);
+    await clock.advance(1_000);
+    expect([isDue(), isDue()]).toEqual([true, false]);
+    remember("a");
+    await clock.advance(49_999);
+    expect(isDue()).toBe(false);
+  });
+
+  test("drops a key by its digest, and another secret of it stays", () => {
+    const { cache, remember } = setUp();
+    remember("a", key("one"));
+    remember("b", key("one"));
+    cache.forget("a");
+    expect(cache.find("a")).toBeUndefined();
+    expect(cache.find("b")).toBeDefined();
+    cache.revoke(["one"]);
+    expect(cache.find("b")).toBeUndefined();
   });
 
   test("checks the expiry of a key on each use", async () => {

@@ -366,26 +366,31 @@ describe("stored data", () => {
   });
 
   test("CSV has an apostrophe before what a spreadsheet would run, and leaves numbers as they are", async () => {
-    const formulas = [
-      "=1+1",
-      "+1+1",
-      "-1+cmd|' /C calc'!A0",
-      "@SUM(1)",
-      "\t=1",
-      "\r=1",
-      "\uff1d1",
-      "-",
-      "+5 V",
-      "-5\n=1",
+    const formulas = ["=1+1", "+1+1", "-1+cmd|' /C calc'!A0", "@SUM(1)", "\uff1d1", "-", "+5 V"];
+    const harmless = [
+      "-5",
+      "+3.2",
+      "-1e-3",
+      "-1,5",
+      "'=1",
+      "5-3",
+      " =1",
+      "1;-5;+3.2",
+      "a; =1",
+      "-5\n-6",
+      "a;b\tc",
     ];
-    const harmless = ["-5", "+3.2", "-1e-3", "'=1", "5-3", " =1"];
+    // As a spreadsheet reads them that separates by semicolons or tabs: quotes inside a cell are text to it.
+    const cells = [";=1+1;", "x;+1+1", "\t=1", "\r=1", "\n@SUM(1)", "two\r\n=1", "-5\n=1", '1;-5;-1+1;"=1"'];
     mesh.fakes.data.queryRecords = async () => ({
       next: null,
-      items: [...formulas, ...harmless].map((message, at) => record(at, { message })),
+      items: [...formulas, ...harmless, ...cells].map((message, at) => record(at, { message })),
     });
     const answer = await mesh.fetch("/api/v2/data", { headers: { accept: "text/csv" } });
     const csv = await answer.text();
     for (const text of formulas) expect(csv).toContain(`,"'${text}",`);
+    for (const cell of csv.split(/[;\t\r\n]/)) expect(cell).toMatch(/^(?!"*[=+@-])|^"*[+-][\d.,e-]+"*,?$/);
+    expect(csv).toContain(',"1;-5;\'-1+1;""\'=1""",');
     for (const text of harmless) expect(csv).toContain(`,"${text}",`);
   });
 

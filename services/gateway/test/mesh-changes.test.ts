@@ -1,5 +1,5 @@
 import { secretsInText } from "@devmesh/contracts/model/api-key";
-import { keptChanges, type MeshChange, MeshChanges } from "@devmesh/contracts/model/mesh-change";
+import { keptChanges, type MeshChange, MeshChanges, maxChanges } from "@devmesh/contracts/model/mesh-change";
 import { api } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -45,11 +45,31 @@ describe("changes", () => {
     ]);
   });
 
-  test("are the newest fifty", () => {
-    const hourly = Array.from({ length: keptChanges + 5 }, (_, nth) => change(nth * 3_600));
-    const kept = foldChanges([], hourly);
-    expect(kept).toHaveLength(keptChanges);
-    expect(kept[0]).toEqual(hourly.at(-1));
+  const hourly = (kind: MeshChange["by"]["kind"], length: number) =>
+    Array.from({ length }, (_, nth) =>
+      change(nth * 3_600, { by: { kind, id: `${kind}-${nth}`, name: null } }),
+    );
+
+  test("are the newest of each kind of key", () => {
+    const made = hourly("master", keptChanges.master + 5);
+    const kept = foldChanges([], made);
+    expect(kept).toHaveLength(keptChanges.master);
+    expect(kept[0]).toEqual(made.at(-1));
+  });
+
+  test("of many restricted keys displace none of master keys, nor of other kinds", () => {
+    const byMaster = hourly("master", keptChanges.master);
+    const byBackend = hourly("device_key", 1);
+    const before = foldChanges([], [...byMaster, ...byBackend]);
+    const later = [...hourly("public_key", 500), ...hourly("customer", 500)].map((made) => ({
+      ...made,
+      at: new Date(Date.parse(made.at) + 1e10).toISOString(),
+    }));
+    const kept = foldChanges(before, later);
+    expect(kept).toEqual(expect.arrayContaining([...byMaster, ...byBackend]));
+    const inAll = keptChanges.master + 1 + keptChanges.public_key + keptChanges.customer;
+    expect(kept).toHaveLength(inAll);
+    expect(maxChanges).toBe(Object.values(keptChanges).reduce<number>((sum, of) => sum + of, 0));
   });
 });
 
@@ -94,9 +114,11 @@ describe("the list of changes", () => {
     await mesh.fetch("/api/v2/devices/pump", { method: "DELETE" });
     await mesh.fetch("/api/v2/customer", { key: "customer", json: { meta: { a: 1 } } });
     await mesh.fetch("/api/v2/device", { key: "device_key", json: {} });
+    await mesh.fetch("/api/v2/customers/ann", { key: "session", method: "DELETE" });
     await mesh.fetch("/api/v2/m/device", { key: "public_key", json: {} });
     const expected = {
       createKey: { by: master, target: { kind: "key", id: "k1" } },
+      deleteCustomer: { by: master, target: { kind: "customer", id: "ann" } },
       deleteDevice: { by: master, target: { kind: "device", id: "pump" } },
       updateCustomer: {
         by: { kind: "customer", id: "ann", name: null },
@@ -174,9 +196,9 @@ test("the stream of an earlier release takes changes, and keeps the course of th
   expect(history).toContainEqual({ ...minute, ...rates });
 });
 
-test("only requests that write are listed, and calls of devices are not", () => {
+test("only requests that write are listed, and calls of devices and sessions are not", () => {
   const unlisted = Object.entries<RouteDeclaration>(api)
     .filter(([, { method, change }]) => method !== "get" && change === null)
     .map(([operation]) => operation);
-  expect(unlisted.sort()).toEqual(["callFunction", "callOwnFunction"]);
+  expect(unlisted.sort()).toEqual(["callFunction", "callOwnFunction", "createSession", "endSession"]);
 });

@@ -53,6 +53,15 @@ describe("the notification stream of a master key", () => {
     events.leave();
   });
 
+  test("is open to a session, and has no secret of a call that writes one into a device", async () => {
+    const live = await openWebSocket(mesh.url, notify, { key: secrets.session });
+    const params = { mqtt: { user: "pump", pass: secrets.device } };
+    await mesh.rpcEvents.rpc_in({ id: "pump", timestamp: at, func: "Config.Set", params });
+    const [frame] = await live.heard(1);
+    expect(frame?.data).toEqual({ mqtt: { user: "pump", pass: "dt_[redacted]" } });
+    live.leave();
+  });
+
   test("has a diagnosis under its own name, also of an id that is no device", async () => {
     const live = await openWebSocket(mesh.url, notify, { key: secrets.master });
     await mesh.deviceEvents.diagnosed({ id: "pump", timestamp: at, ...diagnosis });

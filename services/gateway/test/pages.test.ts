@@ -40,6 +40,36 @@ describe("the confirmation page", () => {
   });
 });
 
+describe("the page of a registration", () => {
+  test("says what keeps a mail back, the same for each address, and repeats nothing of the request", async () => {
+    const pages = await Promise.all(
+      ["ann", "<b>bob"].map((name) =>
+        read(`/newcustomer?email=${encodeURIComponent(name)}@example.com`, browser),
+      ),
+    );
+    expect(pages.map(({ status }) => status)).toEqual([202, 400]);
+    const [page] = pages;
+    expect(page?.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(page?.headers.get("content-security-policy")).toContain("default-src 'none'");
+    const html = (await page?.text()) ?? "";
+    expect(html).toContain("only a few invitations an hour");
+    expect(html).not.toContain("ann");
+    const json = await read("/newcustomer?email=ann@example.com");
+    expect(await json.json()).toEqual({ status: "invited" });
+  });
+
+  test("says that the caller's network has used up its invitations, and until when", async () => {
+    mesh.fakes.keys.invite = async (_, context) => context.fail("too_many_invitations");
+    const page = await read("/newcustomer?email=ann@example.com", browser);
+    expect([page.status, page.headers.get("retry-after")]).toEqual([429, "3600"]);
+    expect(page.headers.get("content-type")).toContain("text/html");
+    expect(await page.text()).toContain("try again in an hour");
+    const problem = await read("/newcustomer?email=ann@example.com");
+    expect(problem.status).toBe(429);
+    expect(await problem.json()).toMatchObject({ reason: "too_many_invitations" });
+  });
+});
+
 describe("the API reference", () => {
   test("stands at /docs, where / leads", async () => {
     const root = await read("/");

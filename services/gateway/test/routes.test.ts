@@ -1,3 +1,4 @@
+import { secretsInText } from "@devmesh/contracts/model/api-key";
 import { api } from "@devmesh/contracts/rest/api";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
@@ -43,7 +44,9 @@ describe.each(routes)("$route.method $path", ({ operation, route, path }) => {
     if (route.auth === null || route.auth.includes(kind)) {
       expect(Object.keys(route.answers)).toContain(String(answer.status));
       const declared = route.answers[answer.status];
-      if (declared?.json !== undefined) declared.json.parse(await answer.json());
+      const text = await answer.text();
+      if (declared?.json !== undefined) declared.json.parse(JSON.parse(text));
+      if (kind === "session") expect(text).not.toMatch(secretsInText);
       return;
     }
     expect(answer.status).toBe(403);

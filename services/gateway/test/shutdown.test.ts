@@ -54,7 +54,7 @@ test("what does not finish in time is unavailable, and what waits for its client
   release();
 });
 
-test("idle connections are closed at once", async () => {
+test("without LAME_DUCK_MS idle connections are closed at once", async () => {
   await using mesh = await startFixture({ env: { DRAIN_MS: "60000" } });
   const { hostname, port } = new URL(mesh.url);
   const socket = connect(Number(port), hostname);
@@ -80,4 +80,42 @@ test("requests are still taken for LAME_DUCK_MS, and end their connections", asy
   await clock.advance(5_000);
   await stopping;
   await expect(fetch(`${mesh.url}/docs`)).rejects.toThrow();
+});
+
+test("a request that runs when the gateway begins to stop ends its connection", async () => {
+  const clock = new ManualClock();
+  await using mesh = await startFixture({ env: { LAME_DUCK_MS: "5000" }, clock });
+  const begun = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  mesh.fakes.devices.readDevice = async () => {
+    begun.resolve();
+    await released.promise;
+    return { etag: '"1"', device: fakeDevice("pump") as never };
+  };
+  const running = mesh.fetch("/api/v2/devices/pump");
+  await begun.promise;
+  const stopping = mesh.stopGateway();
+  released.resolve();
+  const answer = await running;
+  expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
+  await answer.arrayBuffer();
+  await clock.advance(5_000);
+  await stopping;
+});
+
+test("a connection that was idle is answered for as long as `Keep-Alive` has announced", async () => {
+  const clock = new ManualClock();
+  await using mesh = await startFixture({ env: { LAME_DUCK_MS: "20000" }, clock });
+  const { hostname, port } = new URL(mesh.url);
+  const socket = connect(Number(port), hostname);
+  const ask = async () => {
+    socket.write("GET /healthy HTTP/1.1\r\nHost: x\r\n\r\n");
+    return String((await once(socket, "data", { signal: AbortSignal.timeout(10_000) }))[0]);
+  };
+  const announced = /Keep-Alive: timeout=(\d+)/.exec(await ask())?.[1];
+  const stopping = mesh.stopGateway();
+  await clock.advance(Number(announced) * 1_000);
+  expect(await ask()).toContain("Connection: close");
+  await clock.advance(20_000);
+  await stopping;
 });

@@ -8,13 +8,16 @@ import { GatewayEnv } from "../src/env.ts";
 import { secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
-/** Runs work against a traced gateway, and waits for the spans of its requests. */
-async function traced(work: (gateway: Fixture) => Promise<void>): Promise<TraceCollector> {
+/** Runs work against a traced gateway with a proxy before it, and waits for the spans of its requests. */
+async function traced(
+  work: (gateway: Fixture) => Promise<void>,
+  TRUST_PROXY = "loopback",
+): Promise<TraceCollector> {
   const collector = await startTraceCollector();
   const env = GatewayEnv.parse({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
   const tracer = await openTracer(env, "gateway", testLog);
   if (tracer === undefined) throw new Error("no tracer was opened");
-  await using gateway = await startFixture({ tracer });
+  await using gateway = await startFixture({ tracer, env: { TRUST_PROXY } });
   await work(gateway);
   await tracer.close();
   return collector;
@@ -59,6 +62,22 @@ test("a request is a span of its route, and its log line has the span's id", asy
   for (const secret of [...Object.values(secrets), "of a customer", "of%20a"])
     expect(collector.received()).not.toContain(secret);
 });
+
+test.each(["off", "10.0.0.0/8"])(
+  "a stranger's traceparent decides neither the trace nor whether it is kept, with TRUST_PROXY=%s",
+  async (trustProxy) => {
+    await using collector = await traced(async (gateway) => {
+      await gateway.fetch("/api/v2/devices/pump", {
+        headers: { traceparent: traceparent.replace(/01$/, "00"), "x-forwarded-for": "10.0.0.1" },
+      });
+    }, trustProxy);
+    const [request, ...others] = requests(collector);
+    expect(others).toEqual([]);
+    expect(request).toMatchObject({ name: "GET /api/v2/devices/:id" });
+    expect(collector.spans.filter((span) => span.traceId === traceId)).toEqual([]);
+    expect(collector.received()).not.toContain("b7ad6b7169203331");
+  },
+);
 
 test("a request fails by its status, and one of an unknown path has no route", async () => {
   await using collector = await traced(async (gateway) => {

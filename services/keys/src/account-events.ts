@@ -15,11 +15,14 @@ export function createAccountEvents({ bestEffort }: Publisher<typeof keyEvents>,
     async revoked(keyIds: readonly string[], call: CallContext): Promise<void> {
       if (keyIds.length > 0) await bestEffort.revoked({ key_ids: [...keyIds] }, { call });
     },
-    /** Of a master or device key. */
-    keyChanged: (id: string, change: (typeof keyChanges)[number], call: CallContext) =>
-      bestEffort.key_changed({ ...about(id), change }, { call }),
-    customerChanged: (id: string, change: (typeof customerChanges)[number], call: CallContext) =>
-      bestEffort.customer_changed({ ...about(id), change }, { call }),
+    /** Of a key in the lists or a session. Nobody waits two seconds for the acknowledgement of what is only shown. */
+    keyChanged(id: string, change: (typeof keyChanges)[number], call: CallContext): void {
+      void bestEffort.key_changed({ ...about(id), change }, { call });
+    },
+    /** The same of a customer. */
+    customerChanged(id: string, change: (typeof customerChanges)[number], call: CallContext): void {
+      void bestEffort.customer_changed({ ...about(id), change }, { call });
+    },
   };
 }
 

@@ -4,6 +4,7 @@ import type { Logger } from "@devmesh/service-kit/logger";
 import type { AccountEvents } from "./account-events.ts";
 import { invitationMs } from "./customers/invitation.ts";
 import { mailWindowMs } from "./customers/mail-allowance.ts";
+import { deleteInvalidSessions } from "./sessions/sessions.ts";
 import type { KeyStore } from "./store/key-store.ts";
 
 /** Between two sweeps, in milliseconds. What a sweep deletes has been invalid before. */
@@ -18,17 +19,21 @@ export interface HousekeepingOptions {
   readonly log: Logger;
 }
 
-/** Deletes customers whose invitation expired, expired mail slots, and device keys that a crash left. */
+/**
+ * Deletes customers whose invitation expired, expired mail slots, sessions that are over, and device keys that a crash
+ * left.
+ */
 async function sweep({ store, events, clock }: HousekeepingOptions, stopping: AbortSignal): Promise<void> {
   using call = createCallContext({ timeoutMs: sweepTimeoutMs, signal: stopping });
   const now = clock.now().getTime();
   for (;;) {
     const id = await store.customers.deleteUnconfirmed(now - invitationMs, call.signal);
     if (id === null) break;
-    await events.customerChanged(id, "deleted", call);
+    events.customerChanged(id, "deleted", call);
   }
   await store.mailSlots.prune(now - mailWindowMs, call.signal);
   await store.apiKeys.deleteOrphans(call.signal);
+  await deleteInvalidSessions(store, now, call.signal);
 }
 
 /** Sweeps now and every ten minutes, until the signal aborts; a sweep that fails is logged. */

@@ -10,6 +10,7 @@ import { createVerification } from "./api-keys/verification.ts";
 import { createDeviceCredentials } from "./credentials/device-credentials.ts";
 import { createCustomers } from "./customers/customers.ts";
 import type { TakeMailSlot } from "./customers/mail-allowance.ts";
+import { createSessions } from "./sessions/sessions.ts";
 import type { Encryption } from "./store/encryption.ts";
 import type { KeyStore } from "./store/key-store.ts";
 
@@ -21,6 +22,7 @@ export interface KeysOptions {
   /** Makes ids whose text order is the order of their creation. */
   readonly newId: () => string;
   readonly uses: KeyUses;
+  readonly sessionUses: KeyUses;
   readonly events: AccountEvents;
   readonly mail: Producer<typeof mailQueue>;
   readonly takeMailSlot: TakeMailSlot;
@@ -33,6 +35,7 @@ export function createKeys(options: KeysOptions): Implementation<typeof keys> {
   return {
     ...createVerification(options),
     ...createApiKeys(options),
+    ...createSessions(options),
     ...createDeviceCredentials(options),
     ...createCustomers(options),
   };

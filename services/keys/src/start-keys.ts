@@ -67,6 +67,7 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
       signal,
     });
     const uses = createKeyUses(store.apiKeys, clock, log);
+    const sessionUses = createKeyUses(store.sessions, clock, log);
     const events = createAccountEvents(publisher, clock);
     const implementation = createKeys({
       store,
@@ -74,6 +75,7 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
       clock,
       newId,
       uses,
+      sessionUses,
       revealInLists: env.KEYS_REVEAL === "always",
       events,
       mail: await createProducer(bus, mailQueue),
@@ -128,7 +130,7 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
         await Promise.all([logins.stop(), throttled.stop()]);
         forgetHook();
         await sweeping;
-        await uses.close();
+        await Promise.all([uses.close(), sessionUses.close()]);
       },
       close: () => store.close(),
     };
@@ -146,6 +148,7 @@ function traceKeyStore(tracer: Tracer | undefined, store: KeyStore, storeUrl: st
     ...traced(store, "keys"),
     apiKeys: traced(store.apiKeys, "api_keys"),
     credentials: traced(store.credentials, "credentials"),
+    sessions: traced(store.sessions, "sessions"),
     customers: traced(store.customers, "customers"),
     mailSlots: traced(store.mailSlots, "mail_slots"),
   };

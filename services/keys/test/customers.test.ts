@@ -105,7 +105,8 @@ describe("an invitation", () => {
     const { token } = await invitation("ann@example.com");
     await service.call("invite", { email: "bob@example.com" });
     await service.call("verify", { key: token });
-    for (let at = 0; at < 12; at++) await service.call("invite", { email: `eve${at}@example.com` });
+    for (let at = 0; at < 12; at++)
+      await service.call("invite", { email: `eve${at}@example.com`, network: `198.51.100.${at}` });
     expect(await mailed()).toHaveLength(6);
     for (const email of ["ann@example.com", "bob@example.com", "ann@example.com"]) {
       await service.call("invite", { email });
@@ -119,18 +120,38 @@ describe("an invitation", () => {
     service = await startKeysIn(world, { env });
     const inviteFrom = async (network: string, name: string) =>
       await service.call("invite", { email: `${name}@example.com`, network });
-    for (const name of ["a", "b", "c", "d"]) await inviteFrom("198.51.100.7", name);
+    const tooMany = { code: "resource_exhausted", reason: "too_many_invitations" };
+    for (const name of ["a", "b", "c"]) await inviteFrom("198.51.100.7", name);
+    await expect(inviteFrom("198.51.100.7", "d")).rejects.toMatchObject(tooMany);
     expect(await mailed()).toHaveLength(3);
     await service[Symbol.asyncDispose]();
     expect((await readFile(service.storePath)).includes("198.51.100.7")).toBe(false);
     service = await startKeysIn(world, { clock: service.clock, env });
-    await inviteFrom("198.51.100.7", "d");
+    await expect(inviteFrom("198.51.100.7", "d")).rejects.toMatchObject(tooMany);
     expect(await mailed()).toHaveLength(3);
     await inviteFrom("2001:db8:0:1::/64", "d");
     expect(await mailed()).toHaveLength(4);
     await service.clock.advance(hourMs);
     await inviteFrom("198.51.100.7", "e");
     expect(await mailed()).toHaveLength(5);
+  });
+
+  test("is answered by the requests of the network alone, whatever the address had before", async () => {
+    await service[Symbol.asyncDispose]();
+    const env = { MAIL_PER_NETWORK_HOUR: "3", MAIL_PER_ADDRESS_HOUR: "1", MAIL_PER_HOUR: "4" };
+    service = await startKeysIn(world, { env });
+    const answersTo = async (network: string, names: readonly string[]) => {
+      const answers: unknown[] = [];
+      for (const name of names) {
+        const asked = service.call("invite", { email: `${name}@example.com`, network });
+        answers.push(await asked.catch(({ reason }) => reason));
+      }
+      return answers;
+    };
+    const expected = [{}, {}, {}, "too_many_invitations", "too_many_invitations"];
+    expect(await answersTo("198.51.100.1", ["ann", "ann", "ann", "ann", "bob"])).toEqual(expected);
+    expect(await answersTo("198.51.100.2", ["ann", "bob", "carl", "dora", "ann"])).toEqual(expected);
+    expect(await answersTo("198.51.100.3", ["eve", "finn", "gus", "hal", "eve"])).toEqual(expected);
   });
 
   test("that is not mailed is counted by what kept it back", async () => {

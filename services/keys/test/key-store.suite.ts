@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type { StoredApiKey } from "../src/api-keys/api-key-store.ts";
 import type { StoredCredentials } from "../src/credentials/credential-store.ts";
 import type { StoredCustomer } from "../src/customers/customer-store.ts";
+import type { StoredSession } from "../src/sessions/session-store.ts";
 import type { KeyStore } from "../src/store/key-store.ts";
 
 /** Opens an empty store; `reopen` closes it and opens what it kept. */
@@ -28,6 +29,19 @@ function apiKey(members: Partial<StoredApiKey> = {}): StoredApiKey {
     created_at: now,
     last_used: null,
     expires_at: null,
+    ...members,
+  };
+}
+
+function session(members: Partial<StoredSession> = {}): StoredSession {
+  return {
+    id: `session-${String(++made).padStart(6, "0")}`,
+    digest: randomBytes(32),
+    master_key_id: "key-1",
+    name: null,
+    created_at: now,
+    last_used: null,
+    expires_at: now + 1,
     ...members,
   };
 }
@@ -81,6 +95,8 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
           sealed: [...key.sealed],
         });
         expect(await store.apiKeys.findByDigest(randomBytes(32), signal)).toBeNull();
+        expect(await store.apiKeys.find(key.id, signal)).toEqual(found);
+        expect(await store.apiKeys.find("nobody", signal)).toBeNull();
       });
 
       test("have unique digests", async () => {
@@ -163,6 +179,37 @@ export function keyStoreSuite(name: string, makeStore: () => Promise<StoreUnderT
         const uses = [now + 60_000, now].map((at) => ({ id: key.id, at }));
         await store.apiKeys.recordUses([...uses, { id: "nobody", at: now }], signal);
         expect((await store.apiKeys.findByDigest(key.digest, signal))?.last_used).toBe(now + 60_000);
+      });
+    });
+
+    describe("sessions", () => {
+      test("are found by digest with all that was stored, and outlast a restart", async () => {
+        const one = session({ name: "Firefox on Linux", last_used: now });
+        await store.sessions.insert(one, signal);
+        await expect(store.sessions.insert(session({ digest: one.digest }), signal)).rejects.toThrow();
+        store = await place.reopen(store);
+        const found = await store.sessions.findByDigest(one.digest, signal);
+        expect(found && { ...found, digest: [...found.digest] }).toEqual({ ...one, digest: [...one.digest] });
+        expect(await store.sessions.findByDigest(randomBytes(32), signal)).toBeNull();
+      });
+
+      test("are listed in order of id, and deleted", async () => {
+        const three = [session(), session(), session()];
+        for (const one of three.toReversed()) await store.sessions.insert(one, signal);
+        const ids = three.map(({ id }) => id);
+        const listed = async () => (await store.sessions.list(signal)).map(({ id }) => id);
+        expect(await listed()).toEqual(ids);
+        expect(await store.sessions.deleteAll([ids[0] ?? "", ids[2] ?? "", "nobody"], signal)).toBe(2);
+        expect(await store.sessions.deleteAll([], signal)).toBe(0);
+        expect(await listed()).toEqual([ids[1]]);
+      });
+
+      test("keep the latest time of use", async () => {
+        const one = session();
+        await store.sessions.insert(one, signal);
+        const uses = [now + 60_000, now].map((at) => ({ id: one.id, at }));
+        await store.sessions.recordUses([...uses, { id: "nobody", at: now }], signal);
+        expect((await store.sessions.findByDigest(one.digest, signal))?.last_used).toBe(now + 60_000);
       });
     });
 

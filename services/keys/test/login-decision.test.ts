@@ -2,6 +2,7 @@ import type { Finding } from "@devmesh/device-broker/diagnosis-reporter";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
 import { createSecret, digestSecret } from "../src/api-keys/secret.ts";
+import type { CredentialStore } from "../src/credentials/credential-store.ts";
 import { createIngestionCheck } from "../src/mqtt-login/ingestion-check.ts";
 import { createLoginThrottle } from "../src/mqtt-login/login-throttle.ts";
 import { createMqttLogin, type MqttLogin } from "../src/mqtt-login/mqtt-login.ts";
@@ -13,16 +14,25 @@ const hourMs = 60 * 60 * 1000;
 interface WorldOptions {
   readonly random?: () => number;
   readonly ask?: () => Promise<unknown>;
+  readonly perAddress?: number;
 }
 
-async function world({ random = () => 0, ask = async () => ({}) }: WorldOptions = {}) {
+async function world({ random = () => 0, ask = async () => ({}), perAddress = 100 }: WorldOptions = {}) {
   const clock = new ManualClock();
   const store = openSqliteKeyStore(":memory:");
-  const throttle = createLoginThrottle(clock, { perDevice: 10, perAddress: 100 });
+  const throttle = createLoginThrottle(clock, { perDevice: 10, perAddress });
   const ingestion = createIngestionCheck(ask);
   const reported: Finding[] = [];
+  let lookups = 0;
+  const credentials: CredentialStore = {
+    ...store.credentials,
+    findLogin(...login) {
+      lookups++;
+      return store.credentials.findLogin(...login);
+    },
+  };
   const decide = createMqttLogin({
-    credentials: store.credentials,
+    credentials,
     throttle,
     ingestion,
     clock,
@@ -48,6 +58,8 @@ async function world({ random = () => 0, ask = async () => ({}) }: WorldOptions 
     ingestion,
     throttle,
     reported,
+    /** How often the store was asked for a login. */
+    lookups: () => lookups,
     attempt: (change: Partial<MqttLogin> = {}) => decide({ ...right, ...change }, signal),
     [Symbol.asyncDispose]: () => store.close(),
   };
@@ -123,6 +135,12 @@ describe("the throttle", () => {
     }
   });
 
+  test("counts no address where a proxy hides those of the devices", async () => {
+    await using at = await world({ perAddress: 0 });
+    for (let count = 0; count < 200; count++) await at.attempt({ user: `x${count}` });
+    expect(await at.attempt({ password: "x" })).toEqual(wrong);
+  });
+
   test("decides logins from where many have failed after all others", async () => {
     await using at = await world();
     for (let count = 0; count < 100; count++) await at.attempt({ user: `x${count}` });
@@ -131,11 +149,40 @@ describe("the throttle", () => {
       if ("allow" in (await at.attempt(change))) order.push(name);
     };
     // As many as are decided at once, then one of each kind.
-    const first = Array.from({ length: 100 }, () => enter("first", { remoteAddress: "10.0.0.2" }));
+    const first = Array.from({ length: 100 }, (_, n) =>
+      enter("first", { remoteAddress: "10.0.0.2", mqttClientId: `d:${n}` }),
+    );
     const late = enter("suspect", {});
     const last = enter("last", { remoteAddress: "10.0.0.2" });
     await Promise.all([...first, late, last]);
     expect(order.slice(-2)).toEqual(["last", "suspect"]);
+  });
+
+  test("admits a device sixty times a minute, beside two times under each of its client ids", async () => {
+    await using at = await world();
+    const enter = async (mqttClientId = "d") => "allow" in (await at.attempt({ mqttClientId }));
+    const restart = async () => {
+      for (let n = 0; n < 50; n++) expect(await enter(`d:${n}`)).toBe(true);
+    };
+    await restart();
+    await restart();
+    await restart();
+    for (let n = 0; n < 12; n++) expect(await enter()).toBe(true);
+    expect(await at.attempt()).toEqual(throttled);
+    await at.clock.advance(1_000);
+    expect(await enter()).toBe(true);
+    expect(await enter()).toBe(false);
+    await at.clock.advance(60_000);
+    await restart();
+  });
+
+  test("takes no login of a device for wrong passwords, nor for those that it refuses", async () => {
+    await using at = await world();
+    for (let count = 0; count < 100; count++) await at.attempt({ password: "x" });
+    for (let count = 0; count < 62; count++) expect(await at.attempt()).toHaveProperty("allow");
+    for (let count = 0; count < 100; count++) expect(await at.attempt()).toEqual(throttled);
+    await at.clock.advance(10_000);
+    for (let count = 0; count < 10; count++) expect(await at.attempt()).toHaveProperty("allow");
   });
 
   test("admits a device under three hundred new client ids at once, then under one a second, and always under known ones", async () => {
@@ -156,6 +203,60 @@ describe("the throttle", () => {
       expect(await at.attempt({ mqttClientId: "other" })).toEqual({ deny: "wrong_client_id" });
     }
     expect(await at.attempt({ password: "x" })).toEqual(throttled);
+  });
+});
+
+describe("a login that was just refused", () => {
+  test("is refused again with the same password without the store, for ten seconds", async () => {
+    await using at = await world();
+    const ghost = { user: "ghost", mqttClientId: "ghost" };
+    for (let count = 0; count < 5; count++) {
+      expect(await at.attempt({ password: "x", remoteAddress: `10.0.0.${count}` })).toEqual(wrong);
+      expect(await at.attempt(ghost)).toEqual({ deny: "unknown_device" });
+    }
+    expect(at.lookups()).toBe(2);
+    expect(at.reported.at(-1)).toMatchObject({ id: "ghost", reason: "unknown_device", registered: false });
+    await at.clock.advance(9_999);
+    await at.attempt({ password: "x" });
+    expect(at.lookups()).toBe(2);
+    await at.clock.advance(1);
+    await at.attempt({ password: "x" });
+    expect(at.lookups()).toBe(3);
+  });
+
+  test("counts as a failure each time, and leaves other passwords and devices as they are", async () => {
+    await using at = await world();
+    for (let count = 0; count < 10; count++) expect(await at.attempt({ password: "x" })).toEqual(wrong);
+    expect(await at.attempt({ password: "x" })).toEqual(throttled);
+    expect(await at.attempt({ user: "ghost", password: "x" })).toEqual({ deny: "unknown_device" });
+    expect(await at.attempt()).toHaveProperty("allow");
+  });
+
+  test("does not keep out the device that is created meanwhile, nor one with a new token", async () => {
+    await using at = await world();
+    const [first, second] = [createSecret("device"), createSecret("device")];
+    const stored = (text: string) => ({ digest: digestSecret(text), sealed: new Uint8Array(1) });
+    const ghost = { user: "ghost", mqttClientId: "ghost" };
+    const { credentials } = at.store;
+    await at.attempt({ ...ghost, password: "x" });
+    await credentials.issue(
+      { deviceId: "ghost", epoch: "1", token: stored(first), publicKey: stored("pk-ghost") },
+      signal,
+    );
+    expect(await at.attempt({ ...ghost, password: first })).toHaveProperty("allow");
+    await at.attempt({ ...ghost, password: "y" });
+    await credentials.replace("ghost", "1", { token: stored(second) }, signal);
+    expect(await at.attempt({ ...ghost, password: second })).toHaveProperty("allow");
+    expect(await at.attempt({ ...ghost, password: first })).toEqual(wrong);
+  });
+
+  test("is looked up again once ten thousand others were refused", async () => {
+    await using at = await world();
+    for (let count = 0; count < 10_001; count++) await at.attempt({ password: `x${count}` });
+    await at.attempt({ password: "x1" });
+    expect(at.lookups()).toBe(10_001);
+    await at.attempt({ password: "x0" });
+    expect(at.lookups()).toBe(10_002);
   });
 });
 

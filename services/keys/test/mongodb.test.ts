@@ -9,7 +9,8 @@ import { apiKeyCollection, apiKeyQueries } from "../src/api-keys/api-key-store.m
 import { credentialCollection, credentialQueries } from "../src/credentials/credential-store.mongodb.ts";
 import { customerCollection, customerQueries } from "../src/customers/customer-store.mongodb.ts";
 import { expiredWindows, mailWindowCollection } from "../src/customers/mail-slot-store.mongodb.ts";
-import { openMongoKeyStore } from "../src/store/key-store.mongodb.ts";
+import { sessionByDigest, sessionCollection } from "../src/sessions/session-store.mongodb.ts";
+import { keyCollections, openMongoKeyStore } from "../src/store/key-store.mongodb.ts";
 import { keyStoreSuite } from "./key-store.suite.ts";
 
 const { signal } = new AbortController();
@@ -40,8 +41,7 @@ describeOverMongodb("a key store in MongoDB", (mongodb) => {
   });
 
   test("every query finds its documents by an index", async () => {
-    const collections = [apiKeyCollection, credentialCollection, customerCollection, mailWindowCollection];
-    const { db, close } = await openMongo(urlOf(database), collections, signal);
+    const { db, close } = await openMongo(urlOf(database), keyCollections, signal);
     const digest = randomBytes(32);
     const queries: Record<string, Record<string, readonly object[]>> = {
       [apiKeyCollection.name]: {
@@ -53,6 +53,7 @@ describeOverMongodb("a key store in MongoDB", (mongodb) => {
         _id_: [credentialQueries.withAccess("a"), credentialQueries.ofToken("a", "e", digest)],
         one_of_public_key: [credentialQueries.byPublicKey(digest)],
       },
+      [sessionCollection.name]: { one_of_digest: [sessionByDigest(digest)] },
       [customerCollection.name]: {
         _id_: [customerQueries.after("a")],
         one_of_token: [customerQueries.byTokenDigest(digest)],

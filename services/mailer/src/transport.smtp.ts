@@ -1,3 +1,4 @@
+import { visibleText } from "@devmesh/contracts/model/visible-text";
 import { createTransport, type NodemailerError } from "nodemailer";
 import { mimeMessageOf } from "./mime-message.ts";
 import type { SmtpServer } from "./smtp-url.ts";
@@ -80,9 +81,11 @@ function secretsOf({ credentials }: SmtpServer, { secrets }: Mail): string[] {
 const maxMessageLength = 400;
 
 function redacted(text: string, secrets: readonly string[]): string {
-  const clean = withoutSecrets(text, secrets)
-    .replace(/[\p{Cc}\s]+/gu, " ")
-    .trim();
+  const clean = visibleText(
+    withoutSecrets(text, secrets)
+      .replace(/[\p{Cc}\s]+/gu, " ")
+      .trim(),
+  );
   return clean.length > maxMessageLength ? `${clean.slice(0, maxMessageLength)}…` : clean;
 }
 

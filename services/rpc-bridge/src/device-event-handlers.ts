@@ -4,9 +4,9 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason } from "@devmesh/service-kit/errors";
 import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events";
+import type { OnlineDevices } from "./calls/call-delivery.ts";
 import type { InFlightCalls } from "./calls/in-flight-calls.ts";
 import type { DevicesClient } from "./devices-client.ts";
-import type { OnlineDevices } from "./rpc-bridge.ts";
 import type { DeltaPublisher } from "./shadow/shadow-delta.ts";
 
 interface EndCallsOptions {

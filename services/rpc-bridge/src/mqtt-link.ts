@@ -134,7 +134,13 @@ export function connectMqtt(
   url: string,
   clientId: string,
 ): MqttClient {
-  const client = connect(url, {
+  const { protocol, hostname, port } = new URL(url);
+  // In members: MQTT.js parses a URL by the deprecated `url.parse`.
+  const client = connect({
+    protocol: protocol === "mqtts:" ? "mqtts" : "mqtt",
+    // An IPv6 address is in brackets in a URL only.
+    host: hostname.replace(/^\[(.*)\]$/, "$1"),
+    ...(port === "" ? {} : { port: Number(port) }),
     ...(tlsCert === undefined ? {} : pinnedCertificate(tlsCert)),
     protocolVersion: 4,
     username: user,

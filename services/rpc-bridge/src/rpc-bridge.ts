@@ -1,12 +1,12 @@
 import type { rpcBridge, rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { Context } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { recordSpan, type SpanDescription, type Tracer } from "@devmesh/service-kit/tracer";
 import type { DeviceStreams } from "./broker-housekeeping/device-streams.ts";
 import type { EndSessions, WipeDevice } from "./broker-housekeeping/wipe-device.ts";
-import type { DeviceLink, DeviceLinkOptions } from "./calls/device-link.ts";
+import { type CallMethod, createCallDelivery, type OnlineDevices } from "./calls/call-delivery.ts";
+import type { CallLine, DeviceLink, DeviceLinkOptions } from "./calls/device-link.ts";
 import { encodeRequest, parseReply } from "./calls/frame.ts";
 import type { CallOutcome, InFlightCalls } from "./calls/in-flight-calls.ts";
 import { replySource } from "./device-topics.ts";
@@ -14,17 +14,10 @@ import type { DevicesClient } from "./devices-client.ts";
 import type { BridgeMetrics } from "./metrics.ts";
 
 type Bridge = Implementation<typeof rpcBridge>;
-type CallMethod = Context<typeof rpcBridge, "call">;
-
-/**
- * Devices that are online as far as this process knows: `devices` has confirmed it, and no event since says otherwise.
- * A call to one that has just left has no subscriber, which the broker reports; then `devices` is asked again.
- */
-export type OnlineDevices = Pick<Set<string>, "has" | "add" | "delete">;
 
 export interface RpcBridgeOptions {
   readonly calls: InFlightCalls;
-  readonly devices: Pick<DevicesClient, "readPresence">;
+  readonly devices: Pick<DevicesClient, "readPresence" | "readConnections">;
   readonly online: OnlineDevices;
   readonly link: DeviceLink;
   readonly publisher: Publisher<typeof rpcEvents>;
@@ -46,50 +39,45 @@ const answerMarginMs = 200;
 
 /** The use cases of the contract. */
 export function createRpcBridge(options: RpcBridgeOptions): Bridge {
-  const { calls, online, link, publisher, streams, endSessions, wipe, metrics, clock } = options;
+  const { calls, link, publisher, streams, endSessions, wipe, metrics, clock } = options;
   const { replica, maxFrameBytes } = options;
 
-  /** Asks `devices` only about a device that is not known to be online. */
-  async function isOnline(id: string, context: CallMethod): Promise<boolean> {
-    const isOnline = (await options.devices.readPresence({ id }, context)).online;
-    if (isOnline) online.add(id);
-    return isOnline;
-  }
+  const delivery = createCallDelivery(options);
 
   return {
     async call({ device_id, method, params, timeout_ms }, context) {
       const call = calls.open(device_id, timeout_ms) ?? context.fail("too_many_calls");
       context.signal.addEventListener("abort", call.abandon, { once: true });
-      let replies: Disposable | undefined;
+      let line: CallLine | undefined;
       try {
         const given = params === undefined ? {} : { params };
         const request = { id: call.id, src: replySource(device_id, replica), method, ...given };
         const frame = encodeRequest(request, maxFrameBytes) ?? context.fail("frame_too_large");
-        // The call's timeout also bounds the wait for `devices`.
-        const reachable =
-          online.has(device_id) || (await Promise.race([isOnline(device_id, context), call.outcome]));
-        if (reachable === false) return context.fail("device_offline");
-        if (reachable !== true) return { result: resultOf(reachable, context) };
+        const ended = await delivery.unlessOnline(device_id, call.outcome, context);
+        if (ended !== null) return { result: resultOf(ended, context) };
         return await recordSpan(
           options.tracer,
           deviceCallSpan(device_id, method),
           context.trace,
           async () => {
             await link.awaitConnection(context.signal);
-            replies = link.awaitReplies(device_id);
-            if (!link.sendCall(device_id, frame)) return context.fail("broker_unreachable");
+            line = link.openCall(device_id, call.id);
+            const undelivered = line.send(frame) ?? context.fail("broker_unreachable");
             const timestamp = clock.now().toISOString();
             const published = publisher.unacknowledged.rpc_in(
               { id: device_id, timestamp, func: method, ...given },
               { call: context },
             );
             if (published !== "ok") metrics.callEventsDropped.inc();
-            return { result: resultOf(await call.outcome, context) };
+            const outcome =
+              (await Promise.race([call.outcome, undelivered])) ??
+              (await delivery.sendAgain(device_id, line.send, frame, call.outcome, context));
+            return { result: resultOf(outcome, context) };
           },
         );
       } finally {
         call.abandon();
-        replies?.[Symbol.dispose]();
+        line?.[Symbol.dispose]();
       }
     },
     async endSessions({ device_id, client_ids }, context) {

@@ -72,9 +72,6 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
     bus: devicesBus,
     replica,
     onReply: replyHandler(calls, metrics),
-    onNoSubscriber: (id) => {
-      endCallsIfGone(id).catch((error: unknown) => log.warn({ err: error }, "presence is unknown"));
-    },
   });
   // Separate: the broker closes a connection whose publication it cannot store.
   const canaryLink = openMqttLink({ ...common, login, clientId: `_rpc-bridge-${replica}-canary` });

@@ -246,6 +246,27 @@ describe("a device call", () => {
       });
   });
 
+  test("to a device that has gone without a report is device_offline soon, though it seems to be online", async () => {
+    mesh.registry.add("ghost", { online: true });
+    const startedAt = performance.now();
+    expect(await failing(mesh.call({ device_id: "ghost" }))).toMatchObject({ reason: "device_offline" });
+    expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
+  });
+
+  test("that nobody received reaches the device when it has subscribed again, once", async () => {
+    const device = await connect("mover");
+    let questions = 0;
+    mesh.registry.beforePresence = () => void questions++;
+    const calls = [1, 2, 3].map(() => mesh.call({ device_id: "mover" }));
+    // Each asks before it sends its frame, and again when nobody received that.
+    await eventually(() => questions >= 2 * calls.length);
+    await device.answerRpc(({ id }) => ({ result: id }));
+    const answers = await Promise.all(calls);
+    expect(new Set(answers).size).toBe(calls.length);
+    const frames = device.messages.filter(({ topic }) => topic === "mover/rpc");
+    expect(frames).toHaveLength(calls.length);
+  });
+
   test("ends as device_not_found as soon as its device is deleted", async () => {
     const device = await answering("pump", () => null);
     const call = failing(mesh.call({ device_id: "pump" }));

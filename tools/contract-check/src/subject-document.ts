@@ -1,6 +1,11 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
-import { operatorPermissions, permissionsOf, type UserPermissions } from "@devmesh/device-broker/permissions";
+import {
+  operatorPermissions,
+  permissionsOf,
+  type ServicePermissions,
+  type UserPermissions,
+} from "@devmesh/device-broker/permissions";
 import {
   deadSubject,
   devicesUser,
@@ -45,7 +50,7 @@ ${queueRows().join("\n")}
 One user a service, \`<service>.mesh\`, one more in account DEVICES for those that pull from devices, \`<service>.devices\`, and
 \`operator.mesh\` for operators. No device id holds a dot. Whatever is not listed is denied. \`SUBJECT QUEUE\` is a subject in that queue group alone.
 
-${services.map(([name, declaration]) => userSections(name, declaration)).join("\n")}
+${[...permissionsOf(mesh)].map(([name, permissions]) => userSections(name, permissions)).join("\n")}
 ${userSection(meshUser("operator"), "MESH", operatorPermissions)}`;
 }
 
@@ -90,8 +95,7 @@ function queueRows(): string[] {
   });
 }
 
-function userSections(name: string, declaration: ServiceDeclaration): string {
-  const { mesh: inMesh, devices } = permissionsOf(name, declaration);
+function userSections(name: string, { mesh: inMesh, devices }: ServicePermissions): string {
   return [
     userSection(meshUser(name), "MESH", inMesh),
     ...(devices === undefined ? [] : [userSection(devicesUser(name), "DEVICES", devices)]),

@@ -25,7 +25,7 @@ test("all that names the release names the same, every workspace and its entry i
   const workspaces = Object.keys(packages).filter((path) => path !== "" && !path.includes("node_modules/"));
   expect(count(/package\.json$/)).toBe(workspaces.length + 1);
   expect(count(/package-lock/)).toBe(workspaces.length + 2);
-  expect(count(/kustomization/)).toBe(3 * 6);
+  expect(count(/kustomization/)).toBe(4 * 6);
   for (const path of ["release.ts", "pyproject.toml", "install.md", "README.md"])
     expect({ path, count: count(new RegExp(`${path}$`)) }).toEqual({ path, count: 1 });
 });

@@ -6,6 +6,7 @@ import { buildDashboard } from "./build/dashboard-build.ts";
 import { bundleServices } from "./build/service-bundles.ts";
 import { type Demo, startDemo } from "./demo-process.ts";
 import { type LauncherOptions, launcherArguments, usage } from "./launcher-arguments.ts";
+import { proxyAdvice } from "./mesh/broker-addresses.ts";
 import { type Mesh, startMesh } from "./mesh/mesh.ts";
 import { repository } from "./mesh/service-process.ts";
 import { type MeshSettings, meshSettings } from "./mesh/settings.ts";
@@ -48,15 +49,17 @@ async function launch(options: LauncherOptions): Promise<void> {
     terminal.log(
       welcome({
         url: options.container ? settings.publicUrl : mesh.url,
-        mqttUrl: mesh.mqttUrl,
+        mqttUrl: settings.mqttPublicUrl ?? mesh.mqttUrl,
         folder: mesh.folder,
         masterKey,
-        // A log of a container is kept and read by others.
-        showsKey: firstStart && (!options.container || process.stdout.isTTY),
+        // A file, and the log of a container with a terminal, too, is kept and read by others.
+        showsKey: firstStart && !options.container && process.stdout.isTTY,
         demo: demo !== null,
         container: options.container ? hostname() : null,
       }),
     );
+    const advice = proxyAdvice(settings);
+    if (advice !== null) terminal.warn(advice);
     terminal.log(`ready ${mesh.url}`);
     await stop.requested;
     terminal.log("Stopping.");

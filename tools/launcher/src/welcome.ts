@@ -6,6 +6,7 @@ import type { DataFolder } from "./mesh/data-folder.ts";
 export interface WelcomeOptions {
   /** Of the gateway, without a trailing slash. */
   readonly url: string;
+  /** Where devices connect. */
   readonly mqttUrl: string;
   readonly folder: DataFolder;
   /** Null when no keys service has made one. */

@@ -79,7 +79,7 @@ const cases: readonly Case[] = [
   {
     program: "k8s/src/cluster/main.ts",
     wrong: ["external"],
-    why: "Say single or production, or neither.",
+    why: "Say single or production or external-mongodb, or none.",
     failing: ["--context", "none"],
     failure: /^(kubectl is not on the PATH|error: context .*)\n$/,
   },

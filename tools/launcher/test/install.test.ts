@@ -1,15 +1,17 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { constants } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { eventually } from "@devmesh/testkit/eventually";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
 import { commandLineOf } from "../src/process/command-line.ts";
 
 const install = new URL("../install.mjs", import.meta.url).href;
+const firstInstallation = "Installing dependencies (npm ci, once).\nnpm prints this\n";
 const locked = (version: string) =>
   JSON.stringify({
     packages: {
@@ -31,6 +33,7 @@ async function repository(folder: string) {
     `const fs = require("node:fs");
      fs.appendFileSync(${JSON.stringify(join(folder, "runs"))}, process.argv.slice(2, 4).join(" ") + "\\n");
      fs.writeFileSync(${JSON.stringify(join(folder, "arguments"))}, process.argv.slice(2).join("\\n"));
+     console.log("npm prints this");
      if (process.env.BROKEN_NPM) process.exit(1);
      if (process.env.SLOW_NPM) {
        fs.writeFileSync(process.env.SLOW_NPM, String(process.pid));
@@ -54,7 +57,7 @@ async function repository(folder: string) {
       (await readFile(join(folder, "runs"), "utf8").catch(() => "")).split("\n").filter(Boolean),
     /** What `npm ci` was given last. */
     arguments: async () => (await readFile(join(folder, "arguments"), "utf8")).split("\n"),
-    /** Runs the installation in a process of its own; returns its output and exit code. */
+    /** Runs the installation in a separate process; returns what it prints to stderr, and its exit code. */
     async install(
       env: NodeJS.ProcessEnv = {},
       started: (child: ChildProcess) => void = () => {},
@@ -63,16 +66,16 @@ async function repository(folder: string) {
       const script = `
         const { ensureInstalled } = await import(${JSON.stringify(install)});
         await ensureInstalled(${JSON.stringify(root)}, ${JSON.stringify(options)}).catch((error) => {
-          console.log(error.message);
+          console.error(error.message);
           process.exitCode = 1;
         });`;
       const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
         env: { ...process.env, npm_execpath: npm, ...env },
-        stdio: ["ignore", "pipe", "inherit"],
+        stdio: ["ignore", "inherit", "pipe"],
       });
       started(child);
       let output = "";
-      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      child.stderr.setEncoding("utf8").on("data", (text: string) => {
         output += text;
       });
       const [code] = await once(child, "close");
@@ -82,10 +85,41 @@ async function repository(folder: string) {
 }
 
 describe("dependencies", () => {
+  test("are installed without a word on stdout, whichever command comes first", async () => {
+    const launcher = new URL("..", import.meta.url);
+    await using folder = await tempFolder();
+    const repo = await repository(folder.path);
+    const copy = join(repo.root, "tools/launcher");
+    await mkdir(copy, { recursive: true });
+    for (const file of ["run.mjs", "node-version.mjs", "bootstrap.mjs", "install.mjs", "install-all.mjs"])
+      await cp(new URL(file, launcher), join(copy, file));
+    for (const [, program = ""] of (await readFile(join(copy, "run.mjs"), "utf8")).matchAll(
+      /path: "(.+?)"/g,
+    )) {
+      await mkdir(dirname(join(repo.root, program)), { recursive: true });
+      await writeFile(join(repo.root, program), 'process.stdout.write("for the file\\n");');
+    }
+    const { scripts } = JSON.parse(await readFile(new URL("../../package.json", launcher), "utf8"));
+    const installing = Object.entries<string>(scripts).filter(([, script]) =>
+      script.includes("tools/launcher/"),
+    );
+    expect(installing.length).toBeGreaterThan(8);
+    for (const [name, script] of installing) {
+      await rm(join(repo.root, "node_modules"), { recursive: true, force: true });
+      const [command = ""] = script.split(" && ");
+      const { stdout, stderr } = await promisify(execFile)("sh", ["-c", command], {
+        cwd: repo.root,
+        env: { ...process.env, npm_execpath: repo.npm },
+      });
+      expect([name, stdout]).toEqual([name, name === "clients" ? "" : "for the file\n"]);
+      expect(stderr).toBe(firstInstallation);
+    }
+  });
+
   test("are installed once, and again when the lock file has changed", async () => {
     await using folder = await tempFolder();
     const repo = await repository(folder.path);
-    expect(await repo.install()).toEqual({ code: 0, output: "Installing dependencies (npm ci, once).\n" });
+    expect(await repo.install()).toEqual({ code: 0, output: firstInstallation });
     expect(await repo.install()).toEqual({ code: 0, output: "" });
     await writeFile(join(repo.root, "package-lock.json"), locked("2.0.0"));
     await repo.install();
@@ -98,7 +132,7 @@ describe("dependencies", () => {
     const released = join(folder.path, "released");
     let waiting = 0;
     const count = (child: ChildProcess) =>
-      child.stdout?.on("data", (text) => {
+      child.stderr?.on("data", (text) => {
         if (String(text).startsWith("Waiting for another process")) waiting++;
       });
     const starts = Array.from({ length: 6 }, () => repo.install({ HELD_UNTIL: released }, count));
@@ -144,7 +178,7 @@ describe("dependencies", () => {
       expect.arrayContaining(["ci", "--include=optional", "--omit=dev"]),
     );
     expect((await installLean()).output).toBe("");
-    expect((await repo.install()).output).toBe("Installing what tests need (npm, once).\n");
+    expect((await repo.install()).output).toBe("Installing what tests need (npm, once).\nnpm prints this\n");
     expect(await repo.arguments()).toEqual(expect.arrayContaining(["install", "--no-save", "--include=dev"]));
     expect((await installLean()).output).toBe("");
     expect((await repo.install()).output).toBe("");
@@ -215,7 +249,7 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
     expect((await interrupted).code).toBe(128 + constants.signals[signal]);
     expect(await commandLineOf(await npmPid())).toBeNull();
     expect(existsSync(join(repo.root, ".install.lock"))).toBe(false);
-    expect((await repo.install()).output).toBe("Installing dependencies (npm ci, once).\n");
+    expect((await repo.install()).output).toBe(firstInstallation);
   },
 );
 
@@ -232,7 +266,7 @@ test("an installation whose start was killed is waited for, not begun anew besid
   installer?.kill("SIGKILL");
   let output = "";
   const next = repo.install({}, (child) => {
-    child.stdout?.on("data", (text: string) => {
+    child.stderr?.on("data", (text: string) => {
       output += text;
     });
   });

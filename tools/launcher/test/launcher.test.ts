@@ -57,14 +57,21 @@ async function everyFile(folder: string): Promise<{ path: string; text: string }
 describe("a mesh that is up", () => {
   let mesh: TestMesh;
   beforeAll(async () => {
-    mesh = await startMesh({ through: "run.mjs", env: { LOG_LEVEL: "debug" } });
+    const env = {
+      LOG_LEVEL: "debug",
+      MQTT_PUBLIC_URL: "mqtts://mqtt.example.com",
+      TRUST_PROXY: "loopback",
+    };
+    mesh = await startMesh({ through: "run.mjs", env });
   }, 120_000);
   afterAll(() => mesh?.stop(), 90_000);
 
-  test("prints the ready line once, the master key, and lines to try", () => {
+  test("prints the ready line once, the file of the master key, where devices connect, and lines to try", () => {
     expect(mesh.output().match(/^ready .*$/gm)).toEqual([`ready ${mesh.url}`]);
-    expect(mesh.output()).toContain(mesh.masterKey);
+    expect(mesh.output()).not.toContain(mesh.masterKey);
+    expect(mesh.output()).toContain(`Master key  in ${join(mesh.dataDir, "master-key")}\n`);
     expect(mesh.output()).toContain(`${mesh.url}/api/v2/devices`);
+    expect(mesh.output()).toMatch(/^MQTT +mqtts:\/\/mqtt\.example\.com$/m);
     expect(mesh.masterKey).toMatch(/^mk_[A-Za-z0-9]{32}$/);
   });
 
@@ -83,7 +90,7 @@ describe("a mesh that is up", () => {
     expect((await mesh.http.as(null)("/api/v2/devices")).status).toBe(401);
   });
 
-  test("carries the trace of an HTTP request into the log lines of each service it reaches", async () => {
+  test("carries the trace of a proxy's request into the log lines of each service it reaches", async () => {
     const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
     const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, "x-request-id": "request-7" };
     await mesh.http("/api/v2/devices", { headers });
@@ -166,6 +173,21 @@ describe("a mesh that is up", () => {
     expect((await mesh.http.as(other.masterKey)("/api/v2/devices")).status).toBe(401);
   }, 120_000);
 });
+
+/** macOS has another `script`. */
+const withTerminal = process.platform === "linux" ? test : test.skip;
+
+withTerminal(
+  "the first master key is printed on a terminal",
+  async () => {
+    await using mesh = await startMesh({ through: "terminal" });
+    expect(mesh.output()).toContain(`Master key  ${mesh.masterKey}  (kept in `);
+    // `script` does not pass a signal on.
+    process.kill((await mesh.parts()).pid, "SIGTERM");
+    expect(await mesh.ended()).toBe(0);
+  },
+  150_000,
+);
 
 describe("nothing is left running", () => {
   test("after Ctrl-C, and the same master key is there at the next start", async () => {

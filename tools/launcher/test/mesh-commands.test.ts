@@ -54,6 +54,12 @@ describe("beside a mesh that runs without its data service", () => {
     expect(device.output()).toBe("lamp-8 could not be created: HTTP status 401\n");
   });
 
+  test("npm run device refuses a malformed key without quoting it", async () => {
+    const device = command("device", ["lamp-8"], mesh.dataDir, ".", { DEVMESH_KEY: "mk_sec\nret" });
+    expect(await device.ended).toBe(1);
+    expect(device.output()).toBe("DEVMESH_KEY holds no API key.\n");
+  });
+
   test("npm run dev runs the service that is missing until it is stopped", async () => {
     const records = () => mesh.http("/api/v2/data");
     expect((await records()).status).toBe(503);

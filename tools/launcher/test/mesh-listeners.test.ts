@@ -1,4 +1,5 @@
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { totalmem } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@devmesh/testkit/eventually";
 import { freePort, isListening } from "@devmesh/testkit/free-port";
@@ -75,6 +76,20 @@ test("MQTT and its WebSocket speak TLS with a certificate of any name and author
   }
   await expect(connectMqttDevice({ url: mesh.mqttUrl, id: "pump-1", token })).rejects.toThrow();
   expect(await opened(dataDir)).toEqual([]);
+}, 120_000);
+
+test("with HOST on all addresses devices reach MQTT on each, and the services' port is on the loopback alone", async () => {
+  await using mesh = await startMesh({ env: { HOST: "0.0.0.0" } });
+  expect(mesh.output()).toContain("MQTT listens on 0.0.0.0 without a proxy.");
+  expect(await isListening(mesh.ports.mqtt, "127.0.0.2")).toBe(true);
+  expect(await isListening(mesh.ports.nats, "127.0.0.1")).toBe(true);
+  expect(await isListening(mesh.ports.nats, "127.0.0.2")).toBe(false);
+
+  const { nats_server } = await mesh.parts();
+  const environment = await readFile(`/proc/${nats_server?.pid}/environ`, "utf8");
+  const [, limit] = /^GOMEMLIMIT=(\d+)$/m.exec(environment.replaceAll("\0", "\n")) ?? [];
+  expect(Number(limit)).toBeGreaterThan(0);
+  expect(Number(limit)).toBeLessThanOrEqual(totalmem() / 2);
 }, 120_000);
 
 test("a mesh uses the nats-server that NATS_URL names, with the configuration it wrote, and leaves it running", async () => {

@@ -25,7 +25,7 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** Whether something accepts TCP connections on this port of 127.0.0.1. */
-export function isListening(port: number): Promise<boolean> {
-  return accepts({ host: "127.0.0.1", port });
+/** Whether something accepts TCP connections on this port. */
+export function isListening(port: number, host = "127.0.0.1"): Promise<boolean> {
+  return accepts({ host, port });
 }

@@ -29,8 +29,8 @@ export interface MeshOptions {
   readonly broker?: "own" | "cluster";
   /** SQLite files, or databases in MongoDB. Default: `DEVMESH_E2E_STORE`, or SQLite. */
   readonly store?: "sqlite" | "mongodb";
-  /** Through `npm start` or `run.mjs`; default: the launcher itself. */
-  readonly through?: "npm" | "run.mjs" | "launch.ts";
+  /** Through `npm start`, `run.mjs`, or on a terminal by `script` of util-linux; default: the launcher itself. */
+  readonly through?: "npm" | "run.mjs" | "terminal" | "launch.ts";
 }
 
 /** A launcher whose mesh may not be up yet. */
@@ -75,7 +75,11 @@ function commandOf(through: MeshOptions["through"]): [string, ...string[]] {
   const launcher = join(repository, "tools/launcher");
   const program =
     through === "run.mjs" ? [join(launcher, "run.mjs"), "start"] : [join(launcher, "src/launch.ts")];
-  return [process.execPath, "--disable-warning=ExperimentalWarning", ...program];
+  const command = [process.execPath, "--disable-warning=ExperimentalWarning", ...program] as const;
+  // The channel does not reach the launcher through `script`.
+  if (through === "terminal")
+    return ["script", "-qec", `env -u NODE_CHANNEL_FD ${command.join(" ")}`, "/dev/null"];
+  return [...command];
 }
 
 /** Starts the launcher on free ports of 127.0.0.1 and returns at once. */

@@ -8,10 +8,20 @@ import { noteServerTime } from "./server-clock.ts";
 export interface ApiClientOptions {
   /** Origin of the gateway, if not the page's own. */
   readonly origin?: string;
-  /** The key in the `Authorization` of each request. */
+  /** The key in the `Authorization` of each request, except those for which `askMasterKey` is called. */
   readonly key: string;
-  /** Called when the key is refused (401). */
-  readonly onRefusedKey?: () => void;
+  /** The session of the key; null or left out for a key of another kind. */
+  readonly session?: SessionIds | null;
+  /** Returns a master key for a request that no session may send; without it they are sent with `key`. */
+  readonly askMasterKey?: () => Promise<string>;
+  /** Called with a key that is refused (401). */
+  readonly onRefusedKey?: (key: string) => void;
+}
+
+/** Ids of a session and of the master key that began it. */
+interface SessionIds {
+  readonly id: string;
+  readonly master_key_id: string;
 }
 
 /** A response with its headers: some views need `Link` or `ETag`. */
@@ -22,7 +32,7 @@ interface Answered<T> {
 
 /** Calls the public API by operation id; the routes of the contract type the input and check the responses. */
 export interface ApiClient {
-  readonly key: string;
+  readonly session: SessionIds | null;
   /**
    * Returns the parsed body of a success. Rejects with an {@link ApiProblem}, {@link Unreachable} or {@link
    * UnexpectedAnswer}; an abort rejects with the signal's reason.
@@ -30,13 +40,15 @@ export interface ApiClient {
   call<O extends Operation>(operation: O, input: CallInput<O>): Promise<CallResult<O>>;
   /** As `call`, with the headers of the response. */
   exchange<O extends Operation>(operation: O, input: CallInput<O>): Promise<Answered<CallResult<O>>>;
-  /** Sends any request with the key, for streams. Rejects as `call` does; the caller reads the body. */
+  /** Sends any request with the session's key, for streams. Rejects as `call` does; the caller reads the body. */
   open(pathAndQuery: string, init?: RequestInit): Promise<Response>;
 }
 
 /** Creates a client for one key. */
-export function createApiClient({ origin = "", key, onRefusedKey }: ApiClientOptions): ApiClient {
-  async function open(pathAndQuery: string, init: RequestInit = {}): Promise<Response> {
+export function createApiClient(options: ApiClientOptions): ApiClient {
+  const { origin = "", key: ownKey, session = null, askMasterKey, onRefusedKey } = options;
+
+  async function open(pathAndQuery: string, init: RequestInit = {}, key = ownKey): Promise<Response> {
     const headers = new Headers(init.headers);
     headers.set("Authorization", `Bearer ${key}`);
     let response: Response;
@@ -49,7 +61,7 @@ export function createApiClient({ origin = "", key, onRefusedKey }: ApiClientOpt
     noteServerTime(response.headers);
     if (response.ok) return response;
     const problem = await ApiProblem.from(response);
-    if (problem.status === 401) onRefusedKey?.();
+    if (problem.status === 401) onRefusedKey?.(key);
     throw problem;
   }
 
@@ -58,13 +70,16 @@ export function createApiClient({ origin = "", key, onRefusedKey }: ApiClientOpt
     input: CallInput<O>,
   ): Promise<Answered<CallResult<O>>> {
     const route: RouteDeclaration = api[operation];
-    const { params, query, body, signal, headers }: LooseInput = input;
-    const response = await open(pathOf(route, params) + queryOf(query), {
+    const { params, query, body, signal, headers, asMaster }: LooseInput = input;
+    const needsMaster = asMaster === true || !admitsSession(route);
+    const key = needsMaster && askMasterKey !== undefined ? await askMasterKey() : ownKey;
+    const init = {
       method: route.method.toUpperCase(),
       headers: { ...headers, ...(body !== undefined && { "Content-Type": "application/json" }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
-    });
+    };
+    const response = await open(pathOf(route, params) + queryOf(query), init, key);
     return {
       body: (await parsedBody(operation, route, response, signal)) as CallResult<O>,
       headers: response.headers,
@@ -72,8 +87,8 @@ export function createApiClient({ origin = "", key, onRefusedKey }: ApiClientOpt
   }
 
   return {
-    key,
-    open,
+    session,
+    open: (pathAndQuery, init) => open(pathAndQuery, init),
     exchange,
     call: async (operation, input) => (await exchange(operation, input)).body,
   };
@@ -86,6 +101,12 @@ interface LooseInput {
   readonly body?: unknown;
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly asMaster?: true;
+}
+
+/** Whether a session may send the request: none may where the answer has a secret. */
+function admitsSession({ auth }: RouteDeclaration): boolean {
+  return auth === null || auth.includes("session");
 }
 
 function pathOf({ path }: RouteDeclaration, params: LooseInput["params"] = {}): string {

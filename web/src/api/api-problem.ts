@@ -64,6 +64,15 @@ export class Unreachable extends Error {
   }
 }
 
+/** The user gave no master key for a request that needs one. */
+export class NoMasterKey extends Error {
+  override readonly name = "NoMasterKey";
+
+  constructor() {
+    super("A session cannot read or make secrets: this needs a master key.");
+  }
+}
+
 /** A response that does not match the contract: the server has another release. `cause` has the difference. */
 export class UnexpectedAnswer extends Error {
   override readonly name = "UnexpectedAnswer";

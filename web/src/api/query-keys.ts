@@ -9,6 +9,8 @@ export const queryKeys = {
   /** The record that a device published last. */
   newestRecord: (id: string) => ["newest-record", id],
   keys: ["keys"],
+  /** Below the keys, since the same frames report them. */
+  sessions: ["keys", "sessions"],
   customers: ["customers"],
   deadMail: ["dead-mail"],
   /** How mail leaves. */
@@ -36,6 +38,4 @@ export const queryKeys = {
   deviceWork: ["device-work"],
   /** Calls of functions of a device in this session. */
   calls: (id: string) => ["calls", id],
-  /** The OpenAPI document. */
-  apiDocument: ["api-document"],
 } as const satisfies Record<string, readonly string[] | ((id: string) => readonly string[])>;

@@ -28,6 +28,8 @@ export type CallInput<O extends Operation> = Params<Routes[O]> &
   Body<Routes[O]> & {
     readonly signal?: AbortSignal;
     readonly headers?: Readonly<Record<string, string>>;
+    /** Sent with a master key, since its answer then has secrets. */
+    readonly asMaster?: true;
   };
 
 type Answers<O extends Operation> = Routes[O]["answers"];

@@ -3,13 +3,14 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { createApiClient } from "../api/api-client.ts";
 import { ApiContext } from "../api/api-context.tsx";
-import { ApiProblem } from "../api/api-problem.ts";
+import { ApiProblem, NoMasterKey } from "../api/api-problem.ts";
 import { LiveUpdates } from "../live/live-updates.tsx";
 import { updateCache } from "./apply-frames.ts";
-import { SessionProvider, useSession } from "./session.tsx";
+import { SessionProvider, type StoredSession, useSession } from "./session.tsx";
 import { Shell } from "./shell.tsx";
 import { SignIn } from "./sign-in.tsx";
 import { accessibleColors, theme } from "./theme.ts";
+import { useMasterKeyPrompt } from "./use-master-key-prompt.tsx";
 
 /** The whole dashboard. */
 export function App() {
@@ -23,9 +24,13 @@ export function App() {
 }
 
 function Entrance() {
-  const { key } = useSession();
+  const { session } = useSession();
   // Each session has its own cache.
-  return <SessionCache key={key}>{key === null ? <SignIn /> : <SignedIn apiKey={key} />}</SessionCache>;
+  return (
+    <SessionCache key={session?.key}>
+      {session === null ? <SignIn /> : <SignedIn session={session} />}
+    </SessionCache>
+  );
 }
 
 function SessionCache({ children }: { readonly children: ReactNode }) {
@@ -34,22 +39,28 @@ function SessionCache({ children }: { readonly children: ReactNode }) {
   return <QueryClientProvider client={queries}>{children}</QueryClientProvider>;
 }
 
-function SignedIn({ apiKey }: { readonly apiKey: string }) {
-  const { signOut } = useSession();
+function SignedIn({ session }: { readonly session: StoredSession }) {
+  const { signOut, masterKey } = useSession();
+  const { askMasterKey, prompt } = useMasterKeyPrompt(masterKey);
   const api = useMemo(
     () =>
       createApiClient({
-        key: apiKey,
-        onRefusedKey: () =>
-          signOut("The key is no longer accepted: it was deleted or has expired. Sign in again."),
+        key: session.key,
+        session,
+        askMasterKey,
+        onRefusedKey: (key) =>
+          key === session.key
+            ? signOut("The session was ended or has expired. Sign in again.")
+            : masterKey.forget(),
       }),
-    [apiKey, signOut],
+    [session, masterKey, askMasterKey, signOut],
   );
   return (
     <ApiContext value={api}>
       <LiveUpdates apply={updateCache}>
         <Shell />
       </LiveUpdates>
+      {prompt}
     </ApiContext>
   );
 }
@@ -74,5 +85,6 @@ export function createQueryClient(): QueryClient {
 }
 
 function mayPass(error: Error): boolean {
+  if (error instanceof NoMasterKey) return false;
   return !(error instanceof ApiProblem) || error.status >= 500 || error.status === 429;
 }

@@ -1,13 +1,11 @@
 import { createSafeContext } from "@mantine/core";
 import { type ReactNode, useCallback, useEffect, useEffectEvent, useMemo, useRef, useState } from "react";
 import { z } from "zod";
-import { createApiClient } from "../api/api-client.ts";
+import { createMasterKeyMemory, type MasterKeyMemory } from "./master-key-memory.ts";
+import { repeatSignOuts, signOutOfServer } from "./sign-outs.ts";
 
-/** Name of the key in the storage of the browser's tab; the key is never in a URL. */
-const tabStorageKey = "devmesh.master-key";
-
-/** Name of a {@link LastingKey} in the storage of the browser. */
-const browserStorageKey = "devmesh.lasting-key";
+/** Name of a {@link StoredSession} in the storage of the tab, and of the browser where the user stays signed in. */
+const storageKey = "devmesh.session";
 
 /**
  * Name of the time of the last sign-out, in both storages: a tab that shows another site, or was discarded by the
@@ -18,66 +16,79 @@ const signOutStorageKey = "devmesh.signed-out";
 /** How long a new tab waits for a session of another one, in milliseconds; a later one is still taken. */
 const askMs = 250;
 
-/** A key made for one browser, in which the user stays signed in. */
-const LastingKey = z.object({ id: z.string(), key: z.string() });
-export type LastingKey = z.infer<typeof LastingKey>;
+/** A session as the tabs of a browser keep it; its key is never in a URL. */
+const StoredSession = z.object({ id: z.string(), master_key_id: z.string(), key: z.string() });
+export type StoredSession = z.infer<typeof StoredSession>;
 
 /** What the tabs of a browser say to each other. The browser delivers it within an origin only. */
 const Message = z.discriminatedUnion("kind", [
   /** A new tab asks for a session. */
   z.object({ kind: z.literal("ask") }),
   /** A tab has one: those without a session take it. */
-  z.object({ kind: z.literal("session"), key: z.string() }),
-  /** The user signed out: all tabs with this key do. */
-  z.object({ kind: z.literal("end"), key: z.string() }),
+  z.object({ kind: z.literal("session"), session: StoredSession }),
+  /** The user signed out: all tabs with this session do. */
+  z.object({ kind: z.literal("end"), id: z.string() }),
 ]);
 
 /** The session in this browser. */
-interface Session {
-  /** The master key; null without a session. */
-  readonly key: string | null;
-  /** Why the last session ended; null if the user signed out. */
+interface CurrentSession {
+  /** Null without a session. */
+  readonly session: StoredSession | null;
+  /** What the sign-in page says about the last session; null for nothing. */
   readonly notice: string | null;
-  /** Signs in all tabs; with a lasting key also after the browser was closed. */
-  readonly signIn: (session: string | LastingKey) => void;
+  /** The master key that the user entered in this tab. */
+  readonly masterKey: MasterKeyMemory;
+  /** Signs in all tabs, and if the user stays signed in also after the browser was closed. */
+  readonly signIn: (begun: StoredSession, options: { readonly key: string; readonly stays: boolean }) => void;
   /** Ends the session in this tab, and without a notice, which means that the user signs out, in all of them. */
   readonly signOut: (notice?: string) => void;
 }
 
-const [SessionContext, useCurrentSession] = createSafeContext<Session>("there is no <SessionProvider>");
+const [SessionContext, useCurrentSession] = createSafeContext<CurrentSession>(
+  "there is no <SessionProvider>",
+);
 
 /** The session and its changes. */
 export const useSession = useCurrentSession;
 
-/** Keeps the key of the session, and hands it to other tabs of the browser. */
+/** Keeps the session, and hands it to other tabs of the browser. */
 export function SessionProvider({ children }: { readonly children: ReactNode }) {
-  const [state, setState] = useState<{ key: string | null; notice: string | null }>(() => ({
-    key: keyOfTab() ?? lastingKey()?.key ?? null,
+  const [state, setState] = useState<{ session: StoredSession | null; notice: string | null }>(() => ({
+    session: sessionOfTab() ?? readSession(localStorage),
     notice: null,
   }));
-  const [isAsking, setAsking] = useState(state.key === null);
+  const [masterKey] = useState(createMasterKeyMemory);
+  const [isAsking, setAsking] = useState(state.session === null);
   const channel = useRef<BroadcastChannel>(null);
   const send = useCallback((message: z.infer<typeof Message>) => channel.current?.postMessage(message), []);
 
-  const begin = useCallback((key: string) => {
-    sessionStorage.setItem(tabStorageKey, key);
+  const begin = useCallback((session: StoredSession) => {
+    sessionStorage.setItem(storageKey, JSON.stringify(session));
     sessionStorage.setItem(signOutStorageKey, lastSignOut());
-    setState({ key, notice: null });
+    setState({ session, notice: null });
     setAsking(false);
   }, []);
-  const end = useCallback((notice: string | null) => {
-    sessionStorage.removeItem(tabStorageKey);
-    sessionStorage.removeItem(signOutStorageKey);
-    // Drafts outlast the end of a key, but not the user's own sign-out.
-    if (notice === null) sessionStorage.clear();
-    setState({ key: null, notice });
+  const end = useCallback(
+    (notice: string | null) => {
+      masterKey.forget();
+      sessionStorage.removeItem(storageKey);
+      sessionStorage.removeItem(signOutStorageKey);
+      // Drafts outlast the end of a session, but not the user's own sign-out.
+      if (notice === null) sessionStorage.clear();
+      setState({ session: null, notice });
+    },
+    [masterKey],
+  );
+  const say = useCallback((notice: string) => {
+    setState((before) => (before.session === null ? { ...before, notice } : before));
   }, []);
 
   const onMessage = useEffectEvent((data: unknown) => {
     const message = Message.safeParse(data).data;
-    if (message?.kind === "ask" && state.key !== null) send({ kind: "session", key: state.key });
-    if (message?.kind === "session" && state.key === null) begin(message.key);
-    if (message?.kind === "end" && message.key === state.key) end(null);
+    const { session } = state;
+    if (message?.kind === "ask" && session !== null) send({ kind: "session", session });
+    if (message?.kind === "session" && session === null) begin(message.session);
+    if (message?.kind === "end" && message.id === session?.id) end(null);
   });
   useEffect(() => {
     const opened = new BroadcastChannel("devmesh.session");
@@ -90,36 +101,47 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
       clearTimeout(timer);
     };
   }, []);
+  useEffect(() => {
+    void repeatSignOuts().then((notice) => {
+      if (notice !== null) say(notice);
+    });
+  }, [say]);
 
-  const { key } = state;
-  const session = useMemo<Session>(
+  const { session } = state;
+  const current = useMemo<CurrentSession>(
     () => ({
       ...state,
-      signIn(given) {
-        const begun = typeof given === "string" ? given : given.key;
-        if (typeof given !== "string") localStorage.setItem(browserStorageKey, JSON.stringify(given));
+      masterKey,
+      signIn(begun, { key, stays }) {
+        if (stays) localStorage.setItem(storageKey, JSON.stringify(begun));
+        masterKey.set(key);
         begin(begun);
-        send({ kind: "session", key: begun });
+        send({ kind: "session", session: begun });
       },
       signOut(notice) {
-        const lasting = lastingKey();
-        if (lasting?.key === key) localStorage.removeItem(browserStorageKey);
+        if (session !== null && readSession(localStorage)?.id === session.id)
+          localStorage.removeItem(storageKey);
         end(notice ?? null);
-        if (notice !== undefined || key === null) return;
+        if (notice !== undefined || session === null) return;
         localStorage.setItem(signOutStorageKey, String(Date.now()));
-        send({ kind: "end", key });
-        if (lasting?.key === key) deleteKey(lasting);
+        send({ kind: "end", id: session.id });
+        void signOutOfServer(session).then((ending) => {
+          if (ending !== "done") say(unreachedNotice);
+        });
       },
     }),
-    [state, key, begin, end, send],
+    [state, masterKey, session, begin, end, say, send],
   );
-  return <SessionContext value={session}>{!isAsking && children}</SessionContext>;
+  return <SessionContext value={current}>{!isAsking && children}</SessionContext>;
 }
 
-/** The key of the session in this tab; null if there is none, or the user has signed out since. */
-function keyOfTab(): string | null {
-  const key = sessionStorage.getItem(tabStorageKey);
-  if (key === null || sessionStorage.getItem(signOutStorageKey) === lastSignOut()) return key;
+const unreachedNotice =
+  "You are signed out here, but the sign-out did not reach the server: the session is still valid there. The sign-out is repeated when this page is opened again.";
+
+/** The session of this tab; null if there is none, or the user has signed out since. */
+function sessionOfTab(): StoredSession | null {
+  const session = readSession(sessionStorage);
+  if (session === null || sessionStorage.getItem(signOutStorageKey) === lastSignOut()) return session;
   sessionStorage.clear();
   return null;
 }
@@ -128,14 +150,7 @@ function lastSignOut(): string {
   return localStorage.getItem(signOutStorageKey) ?? "";
 }
 
-function lastingKey(): LastingKey | null {
-  const text = localStorage.getItem(browserStorageKey);
-  return text === null ? null : (LastingKey.safeParse(JSON.parse(text)).data ?? null);
-}
-
-/** Deletes the key that was made for this browser. Where that fails it ends by its expiry. */
-function deleteKey({ id, key }: LastingKey): void {
-  void createApiClient({ key })
-    .call("deleteKey", { params: { id } })
-    .catch(() => {});
+function readSession(storage: Storage): StoredSession | null {
+  const text = storage.getItem(storageKey);
+  return text === null ? null : (StoredSession.safeParse(JSON.parse(text)).data ?? null);
 }

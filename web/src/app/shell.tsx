@@ -4,13 +4,14 @@ import {
   AppShell,
   Burger,
   Group,
+  NavLink,
   ScrollArea,
   Text,
   useComputedColorScheme,
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { LogOut, Moon, Sun, Waypoints } from "lucide-react";
+import { CodeXml, LogOut, Moon, Sun, Waypoints } from "lucide-react";
 import { Suspense, useEffect } from "react";
 import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 import { IconButton } from "../components/icon-button.tsx";
@@ -87,6 +88,13 @@ export function Shell() {
                 active={location === path || location.startsWith(`${path}/`)}
               />
             ))}
+            <NavLink
+              component="a"
+              href="/docs"
+              target="_blank"
+              label="API"
+              leftSection={<CodeXml size={18} />}
+            />
           </ScrollArea>
         </AppShell.Navbar>
         <AppShell.Main id="content" tabIndex={-1}>
@@ -97,8 +105,8 @@ export function Shell() {
                 <Route path="/">
                   <Redirect to="/home" replace />
                 </Route>
-                {[...tabs, ...innerViews].map(({ path, below = "", View }) => (
-                  <Route key={path} path={path + below}>
+                {[...tabs, ...innerViews].map(({ path, View }) => (
+                  <Route key={path} path={path}>
                     <View />
                   </Route>
                 ))}

@@ -1,4 +1,4 @@
-import { keyPrefixes } from "@devmesh/contracts/model/api-key";
+import { maxSessionDays } from "@devmesh/contracts/model/session";
 import {
   Alert,
   Anchor,
@@ -16,12 +16,12 @@ import { useMutation } from "@tanstack/react-query";
 import { Waypoints } from "lucide-react";
 import { useEffect } from "react";
 import { createApiClient } from "../api/api-client.ts";
-import { ApiProblem } from "../api/api-problem.ts";
-import { serverNow } from "../api/server-clock.ts";
 import { Snippet } from "../components/code-block.tsx";
-import { type LastingKey, useSession } from "./session.tsx";
+import { browserName } from "./browser-name.ts";
+import { withEnteredKey } from "./entered-key.ts";
+import { useSession } from "./session.tsx";
 
-/** Signs in with a master key after checking it with a request. */
+/** Signs in with a master key, which begins a session and is not stored. */
 export function SignIn() {
   const { notice, signIn } = useSession();
   const form = useForm({
@@ -29,8 +29,12 @@ export function SignIn() {
     validate: { key: isNotEmpty("Enter a key.") },
   });
   const checking = useMutation({
-    mutationFn: ({ key, stays }: typeof form.values) => checkedSession(key.trim(), stays),
-    onSuccess: signIn,
+    mutationFn: async ({ key: entered, stays }: typeof form.values) => {
+      const body = { name: browserName(navigator.userAgent), days: stays ? maxSessionDays : briefDays };
+      const key = entered.trim();
+      const begun = await withEnteredKey(key, () => createApiClient({ key }).call("createSession", { body }));
+      signIn(begun, { key, stays });
+    },
     onError: (error) => form.setFieldError("key", error.message),
   });
   useEffect(() => {
@@ -52,7 +56,7 @@ export function SignIn() {
             )}
             <PasswordInput
               label="Master key"
-              description="It stays in the open tabs of this browser until you close them."
+              description="It is not stored: it begins a session of a day, which the open tabs of this browser share."
               placeholder="mk_…"
               autoComplete="current-password"
               name="master-key"
@@ -64,7 +68,7 @@ export function SignIn() {
               visibilityToggleButtonProps={{ "aria-label": "Show the key" }}
             />
             <Checkbox
-              label={`Stay signed in for ${lastingDays} days`}
+              label={`Stay signed in for ${maxSessionDays} days`}
               description="On your own computer only. Signing out ends it."
               {...form.getInputProps("stays", { type: "checkbox" })}
             />
@@ -109,41 +113,5 @@ const keyPlaces = [
   },
 ];
 
-/** Names of other kinds of key, by their prefix. */
-const otherKinds: Readonly<Record<string, string>> = {
-  [keyPrefixes.device_key]: "a device key",
-  [keyPrefixes.customer]: "a customer key",
-  [keyPrefixes.public_key]: "a device's public key",
-  [keyPrefixes.device]: "a device's MQTT token",
-};
-
-/** How long a user stays signed in who asks for it, in days. */
-const lastingDays = 30;
-
-/**
- * Checks with the gateway that a key is a valid master key, and makes another one for this browser if the user stays
- * signed in in it. Rejects with an error for the user.
- */
-async function checkedSession(key: string, stays: boolean): Promise<string | LastingKey> {
-  const kind = otherKinds[key.split("_", 1)[0] ?? ""];
-  if (kind !== undefined)
-    throw new Error(
-      `This is ${kind}. The dashboard needs a master key; those begin with ${keyPrefixes.master}_.`,
-    );
-  // A header can carry no other characters.
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new Error("This is no key: keys hold letters, digits and _ only.");
-  const api = createApiClient({ key });
-  try {
-    await api.call("listDevices", { query: { limit: 1 } });
-    if (!stays) return key;
-    const expires_at = new Date(serverNow() + lastingDays * 86_400_000).toISOString();
-    const made = await api.call("createKey", { body: { name: "Stay signed in", expires_at } });
-    // Only lists may lack it.
-    return made.key === null ? key : { id: made.id, key: made.key };
-  } catch (error) {
-    const status = error instanceof ApiProblem ? error.status : null;
-    if (status === 401) throw new Error("This key is not known, or it was deleted or has expired.");
-    if (status === 403) throw new Error("This key is of another kind. The dashboard needs a master key.");
-    throw error;
-  }
-}
+/** How long a session lasts for a user who does not stay signed in, in days. */
+const briefDays = 1;

@@ -1,4 +1,4 @@
-import { ChartLine, CodeXml, House, KeyRound, type LucideIcon, Monitor, Server, Users } from "lucide-react";
+import { ChartLine, House, KeyRound, type LucideIcon, Monitor, Server, Users } from "lucide-react";
 import type { ComponentType, LazyExoticComponent } from "react";
 import { lazyView } from "../components/lazy-view.ts";
 
@@ -6,8 +6,6 @@ import { lazyView } from "../components/lazy-view.ts";
 interface View {
   /** Pattern of its paths; the view reads the part at `*` itself. */
   readonly path: string;
-  /** Pattern of what may follow the path of a tab. */
-  readonly below?: string;
   readonly View: LazyExoticComponent<ComponentType>;
 }
 
@@ -54,13 +52,6 @@ export const tabs: readonly Tab[] = [
     Icon: Server,
     path: "/services",
     View: lazyView(async () => (await import("../features/mesh/mesh-tab.tsx")).MeshTab),
-  },
-  {
-    label: "API",
-    Icon: CodeXml,
-    path: "/reference",
-    below: "/:operation?",
-    View: lazyView(async () => (await import("../features/reference/reference-tab.tsx")).ReferenceTab),
   },
 ];
 

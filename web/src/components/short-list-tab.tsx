@@ -47,6 +47,8 @@ interface ShortListTabProps<T> {
   /** Width below which the table scrolls, in pixels. */
   readonly minWidth: number;
   readonly removal: Removal<T>;
+  /** Controls before the button for a new row. */
+  readonly actions?: ReactNode;
   /** Label of the button that opens the dialog for a new row. */
   readonly creation: string;
   readonly creationDialog: (onClose: () => void) => ReactNode;
@@ -88,9 +90,12 @@ export function ShortListTab<T extends { readonly id: string }>(props: ShortList
       <ListTab
         title={title}
         actions={
-          <Button leftSection={<Plus size={16} />} onClick={create.open}>
-            {creation}
-          </Button>
+          <>
+            {props.actions}
+            <Button leftSection={<Plus size={16} />} onClick={create.open}>
+              {creation}
+            </Button>
+          </>
         }
         filters={
           (data.length > fewRows || filter !== "") && (

@@ -5,17 +5,21 @@ import { Timestamp, TimestampInput } from "./time.ts";
 /** First part of every secret, so that a leaked one is known for what it is (api.md, Keys). */
 export const keyPrefixes = {
   master: "mk",
+  session: "sk",
   device_key: "dk",
   customer: "ck",
   public_key: "pk",
   device: "dt",
 } as const;
 
-/** `<prefix>_` and 32 base62 characters. */
-export const secretPattern = /^(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}$/;
+/** Every secret within a text: `<prefix>_` and 32 base62 characters. */
+export const secretsInText = new RegExp(`(${Object.values(keyPrefixes).join("|")})_[0-9A-Za-z]{32}`, "g");
 
-/** Every secret within a text. */
-export const secretsInText = /(mk|dk|ck|pk|dt)_[0-9A-Za-z]{32}/g;
+/** A text with the prefix alone of every secret in it. */
+export const redactSecrets = (text: string): string => text.replaceAll(secretsInText, "$1_[redacted]");
+
+/** One secret and nothing else. */
+export const secretPattern = new RegExp(`^${secretsInText.source}$`);
 
 /** A master or device key. `id` is no secret and may be part of URLs. */
 export const ApiKey = z

@@ -1,9 +1,12 @@
 import { z } from "zod";
-import type { PrincipalKind } from "../principal.ts";
+import type { Principal } from "../principal.ts";
 import { Timestamp } from "./time.ts";
 
-/** Number of changes that are kept. */
-export const keptChanges = 50;
+/** Number of changes that are kept of each kind of key, so that those of strangers displace none of a master key. */
+export const keptChanges = { master: 35, device_key: 5, public_key: 5, customer: 5 } as const;
+
+/** Number of changes that are kept in all. */
+export const maxChanges = 50;
 
 /** Kinds of what a request changes. */
 export const changedKinds = ["device", "key", "customer", "mail"] as const;
@@ -15,7 +18,7 @@ const changingKinds = [
   "device_key",
   "public_key",
   "customer",
-] as const satisfies readonly PrincipalKind[];
+] as const satisfies readonly (Principal["kind"] & keyof typeof keptChanges)[];
 
 const Author = z
   .object({
@@ -23,7 +26,7 @@ const Author = z
     id: z
       .string()
       .describe(
-        "Id of the key; of a public key that of its device, of a customer's key that of the customer.",
+        "Id of the key; of a session that of its master key, of a public key that of its device, of a customer's key that of the customer.",
       ),
     name: z.string().nullable().describe("Name of the key at that time; null where it has none."),
   })
@@ -64,5 +67,5 @@ export const MeshChange = z
 export type MeshChange = z.infer<typeof MeshChange>;
 
 /** The last changes, newest first. */
-export const MeshChanges = z.array(MeshChange).max(keptChanges);
+export const MeshChanges = z.array(MeshChange).max(maxChanges);
 export type MeshChanges = z.infer<typeof MeshChanges>;

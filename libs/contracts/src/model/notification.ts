@@ -2,7 +2,7 @@ import { z } from "zod";
 import { JsonValue } from "./json.ts";
 import { Timestamp } from "./time.ts";
 
-/** What may happen to an API key, in frames named `keys`. */
+/** What may happen to an API key or a session, in frames named `keys`. */
 export const keyChanges = ["created", "deleted"] as const;
 
 /** What a device did too much of: messages or bytes a second, or bytes that the broker keeps for services. */
@@ -24,7 +24,7 @@ export const customerChanges = ["invited", "confirmed", "updated", "deleted"] as
  * | `rpc.in.<function>` | device | the parameters of a call that was sent to the device; null for none |
  * | `rpc.out.<name>` | device | what the device published on `ID/event/<name>` |
  * | `data` | device | a record as `GET /data` gives it; only with `data=1` |
- * | `keys` | key | {@link KeyChange}; only with `account=1` |
+ * | `keys` | key or session | {@link KeyChange}; only with `account=1` |
  * | `customers` | customer | {@link CustomerChange}; only with `account=1` |
  * | `gap` | null | {@link NotificationGap} |
  */

@@ -14,6 +14,7 @@ export const tags = {
   "Stored data": "What devices published below `db/`.",
   "Notification stream": "What happens, as it happens.",
   Keys: "Master and device keys.",
+  Sessions: "Browsers that are signed in to the dashboard.",
   "Device key": "One device, the `app` sections of its shadow; with a device key.",
   "Device access": "One device, as far as its ACL allows; with its public key.",
   "Customer registration": "Invitations by mail, without a key.",

@@ -20,12 +20,15 @@ import { MeshChanges } from "../model/mesh-change.ts";
 import { MeshHistory } from "../model/mesh-history.ts";
 import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
+import { CreatedSession, maxSessions, NewSession, Session } from "../model/session.ts";
 import { checkShadowOf } from "../model/shadow-structure.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
 import { countedPaging, defineRoutes, get, paging, post, QueryBoolean, remove } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
 
-const tagged = (tag: string) => ({ tag, auth: ["master"] }) as const;
+const tagged = (tag: string) => ({ tag, auth: ["master", "session"] }) as const;
+/** A route with a secret in its answer, which no session gets. */
+const secret = (tag: string) => ({ tag, auth: ["master"] }) as const;
 const ofDevice = { params: z.object({ id: DeviceId }), absent: { id: "device_not_found" } } as const;
 const ofFunction = {
   params: z.object({ id: DeviceId, func: FunctionName }),
@@ -68,7 +71,7 @@ export const masterKey = defineRoutes({
   },
   createDevice: {
     ...post("/devices", "device"),
-    ...tagged("Devices"),
+    ...secret("Devices"),
     summary: "Create a device",
     body: { schema: NewDevice, optional: true, checkBesides: checkShadowOf },
     answers: {
@@ -133,7 +136,7 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
   },
   readCredentials: {
     ...get("/devices/:id/credentials"),
-    ...tagged("Devices"),
+    ...secret("Devices"),
     summary: "Read a device's MQTT password and public key",
     ...ofDevice,
     answers: { 200: { description: "The secrets.", json: DeviceCredentials } },
@@ -141,7 +144,7 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
   },
   rotateToken: {
     ...post("/devices/:id/token", "device"),
-    ...tagged("Devices"),
+    ...secret("Devices"),
     summary: "Give a device a new MQTT password",
     description: "The old one is dead within a second and its sessions are closed.",
     ...ofDevice,
@@ -150,7 +153,7 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
   },
   rotatePublicKey: {
     ...post("/devices/:id/public_key", "device"),
-    ...tagged("Devices"),
+    ...secret("Devices"),
     summary: "Give a device a new public key",
     ...ofDevice,
     answers: { 200: { description: "The new one.", json: RotatedPublicKey } },
@@ -179,13 +182,14 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     ...get("/keys"),
     ...tagged("Keys"),
     summary: "List master and device keys, oldest first",
+    description: "For a session without the secrets: `key` is null.",
     query: z.object(paging.query),
     answers: { 200: { description: "The keys.", json: z.array(ApiKey), headers: countedPaging("keys") } },
-    calls: [{ contract: keys, methods: ["listKeys", "countKeys"] }],
+    calls: [{ contract: keys, methods: ["listKeys", "listKeysWithoutSecrets", "countKeys"] }],
   },
   createKey: {
     ...post("/keys", "key"),
-    ...tagged("Keys"),
+    ...secret("Keys"),
     summary: "Create a key",
     description: "No body makes a master key; `device_id` makes a device key.",
     body: { schema: NewApiKey, optional: true },
@@ -196,16 +200,45 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     ...remove("/keys/:id", "key"),
     ...tagged("Keys"),
     summary: "Delete a key",
-    description: "It stops working everywhere within a second. The last master key cannot be deleted.",
+    description:
+      "It stops working everywhere within a second, and sessions that it began do. The last master key cannot be deleted.",
     params: identified("key"),
     absent: { id: "key_not_found" },
     answers: { 204: nothing },
     calls: [{ contract: keys, methods: ["deleteKey"] }],
   },
+  listSessions: {
+    ...get("/sessions"),
+    ...tagged("Sessions"),
+    summary: "List sessions of the dashboard, oldest first",
+    answers: { 200: { description: "The sessions.", json: z.array(Session) } },
+    calls: [{ contract: keys, methods: ["listSessions"] }],
+  },
+  createSession: {
+    ...post("/sessions", null),
+    ...secret("Sessions"),
+    summary: "Begin a session of the dashboard",
+    description: `Its key does what the master key does, except read or make a secret. At most ${maxSessions} last at a time: one more ends
+the one that was not used for longest.`,
+    body: { schema: NewSession, optional: true },
+    answers: { 201: { description: "The session and, only here, its key.", json: CreatedSession } },
+    calls: [{ contract: keys, methods: ["createSession"] }],
+  },
+  endSession: {
+    ...remove("/sessions/:id", null),
+    ...tagged("Sessions"),
+    summary: "End a session of the dashboard",
+    description: "Its key stops working everywhere within a second. A session may end itself.",
+    params: identified("session"),
+    absent: { id: "session_not_found" },
+    answers: { 204: nothing },
+    calls: [{ contract: keys, methods: ["endSession"] }],
+  },
   listCustomers: {
     ...get("/customers"),
     ...tagged("Customers"),
     summary: "List customers, oldest first",
+    description: "For a session, keys and tokens that applications store in `meta` are redacted.",
     query: z.object(paging.query),
     answers: {
       200: {
@@ -279,8 +312,8 @@ client leaves, the key ends or the gateway stops; a comment is sent when the sta
     ...get("/mesh/changes"),
     ...tagged("Mesh"),
     summary: "See who changed what last",
-    description: `The last 50 changes that requests made to devices, keys, customers and mail, newest first. Calls of devices, invitations
-and what devices report are not among them. A change is listed about a second after its answer, and lost if the gateway crashes
+    description: `The last changes that requests made to devices, keys, customers and mail, newest first: at most 35 of master keys and 5
+each of device keys, public keys and customers. Calls of devices, invitations and what devices report are not among them. A change is listed about a second after its answer, and lost if the gateway crashes
 before.`,
     answers: { 200: { description: "The changes.", json: MeshChanges } },
     calls: [],

@@ -43,7 +43,7 @@ export const notificationStream = defineRoutes({
     tag,
     summary: "Subscribe to what happens to all devices",
     description,
-    auth: ["master"],
+    auth: ["master", "session"],
     query: query
       .extend({
         device: DeviceId.optional().meta({

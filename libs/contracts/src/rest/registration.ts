@@ -13,7 +13,7 @@ const Invitation = z.object({ status: z.literal("invited").describe("Always the 
 
 const Page = z.string().meta({
   description: "A page for people.",
-  example: "<!doctype html><title>Confirmed</title>",
+  example: "<!doctype html><title>Address confirmed</title>",
 });
 
 /** How one becomes a customer, without a key (api.md, Customers). */
@@ -24,13 +24,14 @@ export const registration = defineRoutes({
     tag,
     summary: "Invite a customer by e-mail",
     description:
-      "Always answers the same for a well-formed address, known or not. The mail holds a confirmation link and the customer's access token.",
+      "Answers the same for each well-formed address, known or not. The mail holds a confirmation link and the customer's access token. A browser gets a page.",
     auth: null,
     query: z.object({ email: EmailAddress }),
     answers: {
       202: {
         description: "An invitation is on its way, if the address may get one.",
         json: Invitation,
+        other: { "text/html": Page },
       },
     },
     calls: [{ contract: keys, methods: ["invite"] }],

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { JsonObject } from "../model/json.ts";
 import type { ChangedKind } from "../model/mesh-change.ts";
 import type { ViolationList } from "../model/violation.ts";
-import type { PrincipalKind } from "../principal.ts";
+import type { KeyKind } from "../principal.ts";
 import type { Dependency } from "../topology.ts";
 
 /** One answer of a route. */
@@ -49,7 +49,7 @@ interface AnyRoute {
   readonly summary: string;
   readonly description?: string;
   /** Kinds of key that may call it; null for anyone. */
-  readonly auth: readonly PrincipalKind[] | null;
+  readonly auth: readonly KeyKind[] | null;
   readonly params?: z.ZodObject;
   /** Reason of the 404 for a value that the schema of a path parameter refuses, from `calls`. Without one: 400. */
   readonly absent?: Readonly<Record<string, string>>;
@@ -82,7 +82,7 @@ export const get = (path: string) => ({ method: "get", path: apiPrefix + path })
 export const post = <const C extends ChangedKind | null>(path: string, change: C) =>
   ({ method: "post", path: apiPrefix + path, change }) as const;
 /** The same for a DELETE. */
-export const remove = <const C extends ChangedKind>(path: string, change: C) =>
+export const remove = <const C extends ChangedKind | null>(path: string, change: C) =>
   ({ method: "delete", path: apiPrefix + path, change }) as const;
 
 /** An optional integer in a query string: digits with an optional minus sign, nothing else. */

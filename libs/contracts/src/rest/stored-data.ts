@@ -13,7 +13,7 @@ export const recordPaging = {
   headers: { Link: 'The records that follow, `rel="next"`; absent when there are none yet.' },
 } as const;
 
-/** `GET /data`, for master keys and device keys (api.md, Stored data). */
+/** `GET /data`, for master keys, sessions and device keys (api.md, Stored data). */
 export const storedData = defineRoutes({
   queryRecords: {
     ...get("/data"),
@@ -21,7 +21,7 @@ export const storedData = defineRoutes({
     summary: "Read stored records, oldest first",
     description:
       "A device key sees only `db/<its device>/`. With `Accept: application/x-ndjson` or `text/csv` the answer is a streamed export without the limit of 5,000.",
-    auth: ["master", "device_key"],
+    auth: ["master", "session", "device_key"],
     query: z.object({
       skip: queryInteger({
         min: -maxSkip,

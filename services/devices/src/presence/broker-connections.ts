@@ -1,10 +1,13 @@
 import { DeviceId } from "@devmesh/contracts/model/device-id";
 import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import {
+  type BusiestConnections,
   closeDeviceConnection,
   type DeviceConnection,
   type DeviceConnectionEvent,
   type DeviceConnections,
+  type ListBusiestConnectionsOptions,
+  listBusiestConnections,
   listDeviceConnections,
   type OpenDeviceConnection,
   watchDeviceConnections,
@@ -31,8 +34,10 @@ export interface ConnectionListener {
 export interface BrokerConnections {
   /** Reports connections from now on, until the returned function is called. */
   follow(listener: ConnectionListener): () => Promise<void>;
-  /** Open connections: those of one device, or all of them. */
-  list(call: CallContext, deviceId?: string): Promise<DeviceConnections>;
+  /** Open connections: those of one device, or all of them. It is faster where the number of servers is known. */
+  list(call: CallContext, deviceId?: string, servers?: number): Promise<DeviceConnections>;
+  /** Open connections that were active last. */
+  listBusiest(options: ListBusiestConnectionsOptions): Promise<BusiestConnections>;
   /** Closes a connection; one that is gone already is no error. */
   close(connection: ConnectionKey, call: CallContext): Promise<void>;
 }
@@ -59,10 +64,15 @@ export function createBrokerConnections(bus: Bus): BrokerConnections {
       };
     },
 
-    async list({ signal }, deviceId) {
+    async list({ signal }, deviceId, servers = 0) {
       const only = deviceId === undefined ? {} : { deviceId };
-      const { servers, connections } = await listDeviceConnections(bus, { ...only, signal });
-      return { servers, connections: connections.filter(isDevice) };
+      const listed = await listDeviceConnections(bus, { ...only, servers, signal });
+      return { servers: listed.servers, connections: listed.connections.filter(isDevice) };
+    },
+
+    async listBusiest(options) {
+      const { connections, othersIdleMs } = await listBusiestConnections(bus, options);
+      return { othersIdleMs, connections: connections.filter(isDevice) };
     },
 
     async close({ serverId, connectionId }) {

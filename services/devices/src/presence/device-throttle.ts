@@ -1,5 +1,9 @@
 import type { Throttling } from "@devmesh/contracts/model/notification";
-import type { OpenDeviceConnection } from "@devmesh/device-broker/connections";
+import type {
+  DeviceConnectionEvent,
+  DeviceConnections,
+  OpenDeviceConnection,
+} from "@devmesh/device-broker/connections";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { metricsOn } from "@devmesh/service-kit/metrics";
@@ -8,7 +12,7 @@ import type { Registry } from "prom-client";
 import type { z } from "zod";
 import type { DevicesOptions } from "../devices-options.ts";
 import type { DeviceEventPublisher } from "../registry/device-events.ts";
-import { type TrafficLimits, TrafficMeter } from "./traffic-meter.ts";
+import { type Excess, type TrafficLimits, TrafficMeter } from "./traffic-meter.ts";
 
 interface ThrottlingOptions extends Pick<DevicesOptions, "connections" | "background" | "clock"> {
   readonly events: Pick<DeviceEventPublisher, "throttled">;
@@ -17,15 +21,15 @@ interface ThrottlingOptions extends Pick<DevicesOptions, "connections" | "backgr
   readonly log: Logger;
 }
 
-/**
- * Disconnects a device that exceeds its limits and refuses its logins for a while. Returns at once. `known`: listed
- * connections of the device.
- */
-export type ThrottleDevice = (
-  deviceId: string,
-  why: z.infer<typeof Throttling>["why"],
-  known?: readonly OpenDeviceConnection[],
-) => void;
+/** Meters what devices send, and throttles those that send too much. */
+export interface DeviceThrottle {
+  /** Disconnects a device that exceeds a limit and refuses its logins for a while. Returns at once. */
+  throttle(deviceId: string, why: z.infer<typeof Throttling>["why"]): void;
+  /** Takes a listing of all connections that was asked for at `askedMs` (monotonic). Metering begins with the first. */
+  listed(listing: DeviceConnections, askedMs: number): void;
+  /** Takes a connection that ended. */
+  disconnected(connection: DeviceConnectionEvent): void;
+}
 
 /** How long logins are refused, in milliseconds: doubled each time, reset after an hour without excess. */
 const refusal = { firstMs: 10_000, longestMs: 600_000, forgottenAfterMs: 3_600_000 } as const;
@@ -33,16 +37,19 @@ const refusal = { firstMs: 10_000, longestMs: 600_000, forgottenAfterMs: 3_600_0
 /** Devices whose last refusal is remembered; beyond it the oldest refusal is forgotten. */
 const maxRemembered = 10_000;
 
-/** Interval of listings, in milliseconds: it grows with the connections, since each is 600 bytes of the answer. */
-const listEvery = { leastMs: 200, msPerConnection: 1 } as const;
+/**
+ * Interval of listings of the busiest connections, in milliseconds. It grows with all connections, since nats-server
+ * takes some 3 µs for each to find the busiest.
+ */
+const listEvery = { leastMs: 200, msPerConnection: 0.05 } as const;
 
 const callTimeoutMs = 10_000;
 
 /** Milliseconds after which connections are closed again: a login that was being checked may succeed. */
 const closeAgainAfterMs = 2_000;
 
-/** Meters what devices send until the background ends, and throttles those that send too much. */
-export function startThrottling(options: ThrottlingOptions): ThrottleDevice {
+/** Runs until the background ends. */
+export function createDeviceThrottle(options: ThrottlingOptions): DeviceThrottle {
   const { connections, events, limits, registry, background, clock, log } = options;
   const refused = new Map<string, { readonly ms: number; readonly untilMs: number }>();
   const count = metricsOn(registry).counter(
@@ -50,6 +57,10 @@ export function startThrottling(options: ThrottlingOptions): ThrottleDevice {
     "Times that a device was kept out of the broker for a while.",
     "why",
   );
+
+  const meter = new TrafficMeter(limits);
+  /** How many the last listing of all connections had; null before the first. */
+  let all: { readonly servers: number; readonly connections: number } | null = null;
 
   /** Null while the device is refused already. */
   function nextRefusal(deviceId: string): number | null {
@@ -69,15 +80,21 @@ export function startThrottling(options: ThrottlingOptions): ThrottleDevice {
       await Promise.all(listed.connections.map((connection) => connections.close(connection, call)));
     });
 
-  const throttle: ThrottleDevice = (deviceId, why, known = []) => {
+  function throttle(
+    deviceId: string,
+    why: z.infer<typeof Throttling>["why"],
+    known: readonly OpenDeviceConnection[] = [],
+  ): void {
     const refusedMs = nextRefusal(deviceId);
     if (refusedMs === null) return;
     count.inc({ why });
     log.warn({ device_id: deviceId, why, refused_ms: refusedMs }, "a device is kept out of the broker");
-    // At once: publishing and listing are slow during a flood.
-    background.run("closing the listed connections of a throttled device", async () => {
+    // At once: publishing is slow during a flood.
+    background.run("closing the connections of a throttled device", async () => {
       using call = createCallContext({ timeoutMs: callTimeoutMs, signal: background.signal, clock });
-      await Promise.all(known.map((connection) => connections.close(connection, call)));
+      const open =
+        known.length > 0 ? known : (await connections.list(call, deviceId, all?.servers)).connections;
+      await Promise.all(open.map((connection) => connections.close(connection, call)));
     });
     background.run("throttling a device", async () => {
       // Published first, so that `keys` refuses the device when it reconnects.
@@ -88,26 +105,41 @@ export function startThrottling(options: ThrottlingOptions): ThrottleDevice {
       await clock.sleep(closeAgainAfterMs, background.signal);
       await close(deviceId);
     });
-  };
+  }
 
-  background.run("metering what devices send", async () => {
-    const meter = new TrafficMeter(limits);
-    for (;;) {
-      const [listed, at] = await background.retry(
-        "listing what devices sent",
-        callTimeoutMs,
-        async (call) => {
-          const begun = clock.monotonicMs();
-          return [await connections.list(call), begun] as const;
-        },
+  function throttleAll(excesses: readonly Excess[], open: readonly OpenDeviceConnection[]): void {
+    for (const { deviceId, why } of excesses)
+      throttle(
+        deviceId,
+        why,
+        open.filter((connection) => connection.deviceId === deviceId),
       );
-      for (const { deviceId, why } of meter.take(listed, at)) {
-        const open = listed.connections.filter((connection) => connection.deviceId === deviceId);
-        throttle(deviceId, why, open);
-      }
-      const everyMs = Math.max(listEvery.leastMs, listed.connections.length * listEvery.msPerConnection);
-      await clock.sleep(everyMs, background.signal);
-    }
-  });
-  return throttle;
+  }
+
+  async function listBusiest(): Promise<void> {
+    const askedMs = clock.monotonicMs();
+    const busiest = await connections.listBusiest({
+      limit: meter.pageSize,
+      servers: all?.servers ?? 0,
+    });
+    throttleAll(meter.takeBusiest(busiest, askedMs, clock.monotonicMs()), busiest.connections);
+  }
+
+  return {
+    throttle: (deviceId, why) => throttle(deviceId, why),
+    listed(listing, askedMs) {
+      throttleAll(meter.takeAll(listing, askedMs), listing.connections);
+      const isFirst = all === null;
+      all = { servers: listing.servers.size, connections: listing.connections.length };
+      if (!isFirst) return;
+      background.run("metering what devices send", async () => {
+        for (;;) {
+          await background.retry("listing what devices sent", callTimeoutMs, listBusiest);
+          const everyMs = (all?.connections ?? 0) * listEvery.msPerConnection;
+          await clock.sleep(Math.max(listEvery.leastMs, everyMs), background.signal);
+        }
+      });
+    },
+    disconnected: (connection) => throttleAll(meter.takeEnded(connection, clock.monotonicMs()), []),
+  };
 }

@@ -1,5 +1,5 @@
 import type { deviceEvents } from "@devmesh/contracts/devices";
-import type { CallContext } from "@devmesh/service-kit/context";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
 import type { Publisher } from "@devmesh/service-kit/events";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import { metricsOn } from "@devmesh/service-kit/metrics";
@@ -9,6 +9,7 @@ import type { Diagnostics } from "../diagnostics/diagnostics.ts";
 import type { Presence } from "../registry/device-view.ts";
 import type { PresenceReport } from "../store/device-store.ts";
 import type { ConnectionKey } from "./broker-connections.ts";
+import type { DeviceThrottle } from "./device-throttle.ts";
 import { type PresenceChange, PresenceSets } from "./presence.ts";
 
 interface PresenceWatchOptions
@@ -16,6 +17,8 @@ interface PresenceWatchOptions
   readonly publisher: Publisher<typeof deviceEvents>;
   /** Gets each connection, too. */
   readonly diagnostics: Pick<Diagnostics, "connected" | "disconnected">;
+  /** Gets the listings, and each connection that ends. */
+  readonly throttle: Pick<DeviceThrottle, "listed" | "disconnected">;
 }
 
 /** How often all servers are asked for their connections, in milliseconds. */
@@ -27,6 +30,9 @@ const recordEveryMs = 1_000;
 /** Reports stored at once. */
 const recordedAtOnce = 1_000;
 const callTimeoutMs = 10_000;
+
+/** Open connections of one device; each takes some 100 KB of the broker's memory. */
+const maxConnectionsOfDevice = 300;
 
 /** Events published at once: a thousand devices that reconnect together must not cause timeouts. */
 const maxPublishing = 128;
@@ -97,15 +103,17 @@ class Watch implements PresenceWatch {
   }
 
   async start(): Promise<void> {
-    const { background, clock, connections, diagnostics } = this.#options;
+    const { background, clock, connections, diagnostics, throttle } = this.#options;
     // Subscribed before the first listing: nothing in between is lost.
     this.#unfollow = connections.follow({
       connected: (connection) => {
         diagnostics.connected(connection);
         this.#connected(connection);
+        if (this.#sets.connectionsOf(connection.deviceId) > maxConnectionsOfDevice) this.#close(connection);
       },
       disconnected: (connection) => {
         diagnostics.disconnected(connection);
+        throttle.disconnected(connection);
         this.#sets.disconnected(connection, this.#now());
         this.#awaitDue();
       },
@@ -159,6 +167,14 @@ class Watch implements PresenceWatch {
     this.#publishAll(this.#sets.connected(connection, now));
   }
 
+  #close(connection: ConnectionKey): void {
+    const { background, connections, clock } = this.#options;
+    background.run("closing a connection beyond the bound of a device", async () => {
+      using call = createCallContext({ timeoutMs: callTimeoutMs, signal: background.signal, clock });
+      await connections.close(connection, call);
+    });
+  }
+
   /** One at a time: a request during a listing causes another one afterwards. */
   async #reconcile(): Promise<void> {
     while (this.#reconciling !== null) await this.#reconciling;
@@ -175,20 +191,24 @@ class Watch implements PresenceWatch {
 
   /** Returns how many known connections were not listed but may still exist. */
   async #list(): Promise<number> {
-    const { background, connections, diagnostics, clock } = this.#options;
-    const [listed, begun] = await background.retry("listing connections", callTimeoutMs, async (call) => {
-      const begun = this.#sets.beginListing();
-      return [await connections.list(call), begun] as const;
-    });
+    const { background, connections, diagnostics, throttle, clock } = this.#options;
+    const { listed, begun, askedMs } = await background.retry(
+      "listing connections",
+      callTimeoutMs,
+      async (call) => {
+        const begun = this.#sets.beginListing();
+        const askedMs = clock.monotonicMs();
+        return { listed: await connections.list(call), begun, askedMs };
+      },
+    );
+    throttle.listed(listed, askedMs);
     if (this.#lastListedAt === 0) {
       // Diagnostics begin with this process: the address of a connected device must not be missing.
       const wallClock = clock.now().getTime();
-      for (const connection of listed.connections)
-        diagnostics.connected({
-          ...connection,
-          at: new Date(wallClock - (connection.listedMs - connection.acceptedMs)),
-          reason: null,
-        });
+      for (const connection of listed.connections) {
+        const openMs = connection.listedMs - connection.acceptedMs;
+        diagnostics.connected({ ...connection, openMs, at: new Date(wallClock - openMs), reason: null });
+      }
     }
     const now = this.#now();
     const { changes, missing } = this.#sets.reconcile(listed, begun, now, this.#lastListedAt);

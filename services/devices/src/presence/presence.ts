@@ -78,6 +78,11 @@ export class PresenceSets {
     return this.#byDevice.has(deviceId);
   }
 
+  /** Open connections of the device. */
+  connectionsOf(deviceId: string): number {
+    return this.#byDevice.get(deviceId)?.size ?? 0;
+  }
+
   /** When a device still published as online lost its last connection; null for others. */
   departedAt(deviceId: string): number | null {
     return this.#pendingOffline.get(deviceId)?.seenAt ?? null;

@@ -51,7 +51,8 @@ export function createPatchDevice({
         if (oversized.any) return ctx.fail("shadow_too_large", oversized.list);
 
         if (!(await store.replace(changed, device.revision, ctx.signal))) continue;
-        await events.updated(describeDevice(changed, presence), ctx);
+        // Sent in the order of versions. Its acknowledgement can take two seconds, for which the next write would wait.
+        void events.updated(describeDevice(changed, presence), ctx);
         return { etag: etagOf(changed), device: describeDeviceFor(principal, changed, presence) };
       }
     });

@@ -1,3 +1,4 @@
+import { labelsOf } from "@devmesh/contracts/model/labels";
 import {
   type CollectionDeclaration,
   isDuplicateKey,
@@ -7,7 +8,7 @@ import {
 } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import type { OperationKind, PendingOperation } from "../deletion/pending-operation.ts";
-import { type DeviceDocument, type DeviceStore, labelsOf, type StoredDevice } from "./device-store.ts";
+import type { DeviceDocument, DeviceStore, StoredDevice } from "./device-store.ts";
 
 /**
  * A device as one document, so that each write is one compare-and-set. ACL and shadow are compact JSON: as documents
@@ -292,7 +293,12 @@ function rowOf(
 
 function documentMembers(device: DeviceDocument) {
   const { name, acl, shadow } = device;
-  return { name, labels: labelsOf(device), acl: JSON.stringify(acl), shadow: JSON.stringify(shadow) };
+  return {
+    name,
+    labels: labelsOf(device.shadow.tags),
+    acl: JSON.stringify(acl),
+    shadow: JSON.stringify(shadow),
+  };
 }
 
 function operationMembers(operation: PendingOperation) {

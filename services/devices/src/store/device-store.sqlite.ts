@@ -1,14 +1,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { labelsOf } from "@devmesh/contracts/model/labels";
 import { GroupCommit } from "@devmesh/store/group-commit";
 import { type Migration, openSqlite, unlessAborted } from "@devmesh/store/sqlite";
 import type { PendingOperation } from "../deletion/pending-operation.ts";
-import {
-  type DeviceDocument,
-  type DeviceStore,
-  type ListedDevice,
-  labelsOf,
-  type StoredDevice,
-} from "./device-store.ts";
+import type { DeviceDocument, DeviceStore, ListedDevice, StoredDevice } from "./device-store.ts";
 
 /**
  * Documents have a table of their own: a filter and an update of presence touch narrow rows only. `mark` is the JSON of
@@ -206,7 +201,7 @@ function prepareAll(db: DatabaseSync): Queries {
 }
 
 function labelsColumn(device: DeviceDocument): string | null {
-  const labels = labelsOf(device);
+  const labels = labelsOf(device.shadow.tags);
   return labels.length === 0 ? null : JSON.stringify(labels);
 }
 

@@ -1,6 +1,5 @@
 import type { Device } from "@devmesh/contracts/model/device";
 import type { OperationKind, PendingOperation } from "../deletion/pending-operation.ts";
-import { ownMember } from "../registry/json-member.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
 
 /** The public members of a device that are stored as they are written. */
@@ -107,11 +106,4 @@ export interface DeviceStore {
   /** Resolves when the store can be read now. */
   ping(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
-}
-
-/** The labels of a device: the strings of `tags.labels`, which older clients write as a single string. */
-export function labelsOf({ shadow }: DeviceDocument): string[] {
-  const labels = ownMember(shadow.tags, "labels");
-  if (typeof labels === "string") return [labels];
-  return Array.isArray(labels) ? labels.filter((label) => typeof label === "string") : [];
 }

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import { key_invalid } from "@devmesh/contracts/keys";
-import type { Clock } from "@devmesh/service-kit/clock";
-import { createCallContext } from "@devmesh/service-kit/context";
+import { keyPrefixes } from "@devmesh/contracts/model/api-key";
+import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
 import { isReason, ServiceError } from "@devmesh/service-kit/errors";
 import type { TraceContext } from "@devmesh/service-kit/trace";
 import type { GatewayClients } from "../http/handlers.ts";
@@ -10,6 +11,9 @@ import type { RateLimit } from "./rate-limit.ts";
 
 /** Timeout of a verification, in milliseconds; all requests with the key share it. */
 const verificationMs = 3_000;
+
+/** Longest wait for `keys` where a cached key can be used instead, or where `keys` is silent; in milliseconds. */
+const patienceMs = 500;
 
 export interface AuthenticationOptions {
   readonly keys: GatewayClients["keys"];
@@ -26,7 +30,10 @@ interface Attempt {
   readonly requestId: string;
 }
 
-/** Verifies a key; throws `key_invalid`, or `rate_limited` after too many failed attempts of the address. */
+/**
+ * Verifies a key; throws `key_invalid`, `rate_limited` after too many failed attempts of the address, or `unavailable`
+ * where `keys` does not answer.
+ */
 export type Authenticate = (key: string, attempt: Attempt) => VerifiedKey | Promise<VerifiedKey>;
 
 /**
@@ -35,6 +42,32 @@ export type Authenticate = (key: string, attempt: Attempt) => VerifiedKey | Prom
  */
 export function createAuthentication({ keys, cache, attempts, clock }: AuthenticationOptions): Authenticate {
   const underWay = new Map<string, Promise<VerifiedKey>>();
+  /** Whether the last verification had no answer: keys past their TTL are then valid. */
+  let isSilent = false;
+
+  async function verifyKey(key: string, call: CallContext): Promise<VerifiedKey> {
+    const { key_id, principal, expires_at, name } = await keys.verify({ key }, call);
+    return {
+      keyId: key_id,
+      kind: principal.kind,
+      principal,
+      expiresAtMs: expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at),
+      authorKeyId: key_id,
+      ...(name !== undefined && { name }),
+    };
+  }
+
+  async function verifySession(key: string, call: CallContext): Promise<VerifiedKey> {
+    const { id, master_key_id, master_key_name, expires_at } = await keys.verifySession({ key }, call);
+    return {
+      keyId: id,
+      kind: "session",
+      principal: { kind: "master" },
+      expiresAtMs: Date.parse(expires_at),
+      authorKeyId: master_key_id,
+      ...(master_key_name !== null && { name: master_key_name }),
+    };
+  }
 
   async function verify(key: string, digest: string, attempt: Attempt): Promise<VerifiedKey> {
     using call = createCallContext({
@@ -46,10 +79,14 @@ export function createAuthentication({ keys, cache, attempts, clock }: Authentic
     const verification = cache.begin();
     let verified: VerifiedKey | undefined;
     try {
-      const { key_id, principal, expires_at, name } = await keys.verify({ key }, call);
-      const expiresAtMs = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at);
-      if (expiresAtMs > clock.now().getTime())
-        verified = { keyId: key_id, principal, expiresAtMs, ...(name !== undefined && { name }) };
+      const found = await (isSession(key) ? verifySession(key, call) : verifyKey(key, call));
+      isSilent = false;
+      if (found.expiresAtMs > clock.now().getTime()) verified = found;
+    } catch (error) {
+      if (isReason(error, "deadline_exceeded")) throw silence(error);
+      isSilent = isReason(error, "unavailable");
+      if (isReason(error, "key_invalid")) cache.forget(digest);
+      throw error;
     } finally {
       if (!cache.finish(verification, digest, verified)) verified = undefined;
     }
@@ -57,14 +94,26 @@ export function createAuthentication({ keys, cache, attempts, clock }: Authentic
     return verified;
   }
 
-  async function ask(key: string, digest: string, attempt: Attempt): Promise<VerifiedKey> {
-    attempts.assertNotEmpty(attempt.address);
+  function verifyOnce(key: string, digest: string, attempt: Attempt): Promise<VerifiedKey> {
     let asked = underWay.get(digest);
     if (asked === undefined) {
       asked = verify(key, digest, attempt).finally(() => underWay.delete(digest));
       underWay.set(digest, asked);
     }
+    return asked;
+  }
+
+  function silence(cause?: unknown): ServiceError {
+    isSilent = true;
+    return ServiceError.of("unavailable", { service: "keys", cause });
+  }
+
+  /** While `keys` is silent a request waits less; the answer that comes later is cached for the next one. */
+  async function ask(key: string, digest: string, attempt: Attempt): Promise<VerifiedKey> {
+    attempts.assertNotEmpty(attempt.address);
+    const asked = verifyOnce(key, digest, attempt);
     try {
+      if (isSilent && !(await withTimeout(patienceMs, asked, clock))) throw silence();
       return await asked;
     } catch (error) {
       if (isReason(error, "key_invalid")) attempts.charge(attempt.address);
@@ -72,10 +121,31 @@ export function createAuthentication({ keys, cache, attempts, clock }: Authentic
     }
   }
 
+  /** For a key past its TTL. */
+  async function askAgain(key: string, digest: string, attempt: Attempt): Promise<VerifiedKey> {
+    const asked = verifyOnce(key, digest, attempt);
+    try {
+      if (await withTimeout(patienceMs, asked, clock)) return await asked;
+      silence();
+    } catch (error) {
+      if (!isReason(error, "unavailable")) throw error;
+    }
+    // It may have been revoked meanwhile.
+    return cache.find(digest)?.key ?? ask(key, digest, attempt);
+  }
+
   return (key, attempt) => {
     const digest = hash("sha256", key, "base64url");
-    return cache.find(digest) ?? ask(key, digest, attempt);
+    const cached = cache.find(digest);
+    if (cached === undefined) return ask(key, digest, attempt);
+    if (cached.isOverdue && !isSilent) return askAgain(key, digest, attempt);
+    if (cached.isDue) verifyOnce(key, digest, attempt).catch(() => undefined);
+    return cached.key;
   };
+}
+
+function isSession(key: string): boolean {
+  return key.startsWith(`${keyPrefixes.session}_`);
 }
 
 function keyInvalid(): ServiceError {

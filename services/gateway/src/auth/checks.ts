@@ -79,17 +79,19 @@ function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) 
       throw new RequestRefused("key_missing");
     }
     const found = authenticate(key, exchange);
-    const { principal, keyId, expiresAtMs, name } = found instanceof Promise ? await found : found;
-    exchange.keyKind = principal.kind;
+    const { kind, principal, keyId, authorKeyId, expiresAtMs, name } =
+      found instanceof Promise ? await found : found;
+    exchange.keyKind = kind;
     const rate = principal.kind === "master" ? masterRate : keyRate;
     rate.take(keyId, exchange.headers);
     exchange.charge = (tokens) => rate.surcharge(keyId, tokens, exchange.headers);
-    if (!auth.includes(principal.kind)) {
+    if (!auth.includes(kind)) {
       throw new RequestRefused("wrong_key_kind", {
-        detail: `This route needs a ${needed}; the key is a ${keyNames[principal.kind]}.`,
+        detail: `This route needs a ${needed}; the key is a ${keyNames[kind]}.`,
       });
     }
     exchange.principal = principal;
+    exchange.authorKeyId = authorKeyId;
     exchange.keyId = keyId;
     exchange.keyName = name;
     if (!stream) return;

@@ -1,22 +1,43 @@
-import type { Principal } from "@devmesh/contracts/principal";
+import type { KeyKind, Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 
-/** A key that `keys.verify` accepted. */
+/** A key or session that `keys` accepted. */
 export interface VerifiedKey {
   /** In `keys.revoked`; also the rate limit key. */
   readonly keyId: string;
+  readonly kind: KeyKind;
+  /** Of a session that of its master key. */
   readonly principal: Principal;
   /** Unix milliseconds; infinite for a key without an end. */
   readonly expiresAtMs: number;
-  /** What people call it. */
+  /** The key that changes are listed under: of a session its master key. */
+  readonly authorKeyId: string;
+  /** What people call that key. */
   readonly name?: string;
+}
+
+/** A key of the cache, and what must be done before it is used. */
+export interface CachedKey {
+  readonly key: VerifiedKey;
+  /** To be verified again now; set at most once a second. */
+  readonly isDue: boolean;
+  /** Past its TTL: valid only while `keys` does not answer. */
+  readonly isOverdue: boolean;
 }
 
 interface Entry {
   readonly key: VerifiedKey;
+  /** When it is due, on the monotonic clock. */
+  dueMs: number;
   /** End of the TTL on the monotonic clock. */
   readonly untilMs: number;
 }
+
+/** Share of the TTL after which a key that is in use is verified again, so that no request waits at its end. */
+const dueAfter = 5 / 6;
+
+/** Shortest time between two verifications of a cached key, in milliseconds. */
+const dueAgainMs = 1_000;
 
 /** A running verification. A key that is revoked meanwhile is invalid when the answer arrives. */
 export interface Verification {
@@ -33,8 +54,8 @@ export interface KeyCacheOptions {
 }
 
 /**
- * Verified keys by the digest of the secret; the least recently used one is evicted first. Holds no secret. Revocations
- * drop entries, and the answers of verifications that began before them (ADR 21).
+ * Verified keys by the digest of the secret, for twice the TTL; the least recently used one is evicted first. Holds no
+ * secret. Revocations drop entries, and the answers of verifications that began before them (ADR 21).
  */
 export class KeyCache {
   readonly #options: KeyCacheOptions;
@@ -47,17 +68,26 @@ export class KeyCache {
   }
 
   /** The key of that digest, if it is cached and has not expired. */
-  find(digest: string): VerifiedKey | undefined {
+  find(digest: string): CachedKey | undefined {
     const entry = this.#entries.get(digest);
     if (entry === undefined) return undefined;
-    const { clock } = this.#options;
-    if (entry.untilMs <= clock.monotonicMs() || entry.key.expiresAtMs <= clock.now().getTime()) {
+    const { clock, ttlMs } = this.#options;
+    const nowMs = clock.monotonicMs();
+    if (entry.untilMs + ttlMs <= nowMs || entry.key.expiresAtMs <= clock.now().getTime()) {
       this.#drop(digest, entry);
       return undefined;
     }
     this.#entries.delete(digest);
     this.#entries.set(digest, entry);
-    return entry.key;
+    const isDue = entry.dueMs <= nowMs;
+    if (isDue) entry.dueMs = nowMs + dueAgainMs;
+    return { key: entry.key, isDue, isOverdue: entry.untilMs <= nowMs };
+  }
+
+  /** Drops a key that is no longer valid. */
+  forget(digest: string): void {
+    const entry = this.#entries.get(digest);
+    if (entry !== undefined) this.#drop(digest, entry);
   }
 
   /** Begins a verification; call `finish` with it, also after a failure. */
@@ -103,7 +133,8 @@ export class KeyCache {
       if (this.#entries.size < maxKeys) break;
       this.#drop(oldest, entry);
     }
-    this.#entries.set(digest, { key, untilMs: clock.monotonicMs() + ttlMs });
+    const nowMs = clock.monotonicMs();
+    this.#entries.set(digest, { key, dueMs: nowMs + ttlMs * dueAfter, untilMs: nowMs + ttlMs });
     const digests = this.#digestOfKey.get(key.keyId);
     if (digests === undefined) this.#digestOfKey.set(key.keyId, new Set([digest]));
     else digests.add(digest);

@@ -12,14 +12,19 @@ export interface ChangingRoute {
 /** What a request has changed, by ids; null where its key is not known or may change nothing. */
 export function changeOf(
   { operation, change: kind }: ChangingRoute,
-  { principal, keyId, keyName, params }: Pick<Exchange, "principal" | "keyId" | "keyName" | "params">,
+  {
+    principal,
+    authorKeyId,
+    keyName,
+    params,
+  }: Pick<Exchange, "principal" | "authorKeyId" | "keyName" | "params">,
   { created }: Pick<Reply, "created">,
   at: Date,
 ): MeshChange | null {
-  if (principal === undefined || keyId === undefined || principal.kind === "device") return null;
+  if (principal === undefined || authorKeyId === undefined || principal.kind === "device") return null;
   const own = ownId(principal);
   const target = created ?? idIn(params) ?? own;
-  const byId = principal.kind === "device_key" ? keyId : (own ?? keyId);
+  const byId = principal.kind === "device_key" ? authorKeyId : (own ?? authorKeyId);
   return {
     at: at.toISOString(),
     by: { kind: principal.kind, id: byId, name: keyName ?? null },

@@ -4,8 +4,8 @@ import { keptChanges, type MeshChange, type MeshChanges } from "@devmesh/contrac
 const foldMs = 60_000;
 
 /**
- * The changes with further ones, newest first, at most 50. Changes of one key by one operation are one entry while less
- * than a minute lies between them, so that a job on 10,000 devices displaces nothing.
+ * The changes with further ones, newest first, at most 50 in all. Changes of one key by one operation are one entry
+ * while less than a minute lies between them, so that a job on 10,000 devices displaces nothing.
  */
 export function foldChanges(changes: MeshChanges, added: readonly MeshChange[]): MeshChanges {
   let folded = [...changes];
@@ -14,7 +14,10 @@ export function foldChanges(changes: MeshChanges, added: readonly MeshChange[]):
     if (same === undefined) folded.push(change);
     else folded = folded.map((other) => (other === same ? combined(other, change) : other));
   }
-  return folded.sort((one, other) => Date.parse(other.at) - Date.parse(one.at)).slice(0, keptChanges);
+  const left: Record<keyof typeof keptChanges, number> = { ...keptChanges };
+  return folded
+    .sort((one, other) => Date.parse(other.at) - Date.parse(one.at))
+    .filter(({ by }) => left[by.kind]-- > 0);
 }
 
 function belongTogether(one: MeshChange, other: MeshChange): boolean {

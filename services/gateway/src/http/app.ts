@@ -67,6 +67,8 @@ export interface App {
   /** The class of its requests: Express would exchange the prototype of each. */
   readonly IncomingMessage: typeof IncomingMessage;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Lets requests that are not answered yet end their connections; those that begin ask `stopping`. */
+  readonly endConnections: () => void;
   /** Aborts the calls of requests that are not answered, so that these are answered with `unavailable`. */
   readonly cutShort: () => void;
 }
@@ -132,7 +134,7 @@ export function createApp({
     if (path.startsWith("/api/")) table.add(path, handler);
     else app.all(path, (request, response) => handler(request, response));
   };
-  app.use(api.confirmCustomer.path, plainPageSecurity());
+  app.use([api.registerCustomer.path, api.confirmCustomer.path], plainPageSecurity());
   // The checks of a route turn an exchange into the request that its handler is typed for.
   mount(add, api, handlers as unknown as Readonly<Record<Operation, RouteHandler>>, {
     endpoint,
@@ -188,6 +190,9 @@ export function createApp({
       }
       if (found === undefined) app(request, response);
       else found.value(request, response, found.params);
+    },
+    endConnections() {
+      for (const { response } of running) response.shouldKeepAlive = false;
     },
     cutShort() {
       const reason = ServiceError.of("unavailable", { cause: new Error("the gateway stops") });

@@ -1,4 +1,4 @@
-import type { PrincipalKind } from "@devmesh/contracts/principal";
+import type { Principal } from "@devmesh/contracts/principal";
 import { KeyedSlots } from "@devmesh/service-kit/keyed-slots";
 import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
 
@@ -21,7 +21,7 @@ export class ConcurrencyLimit {
   }
 
   /** Takes a slot; call the result to release it. Throws the refusal where none is free. */
-  acquire(keyId: string, kind: PrincipalKind): () => void {
+  acquire(keyId: string, kind: Principal["kind"]): () => void {
     const { perMasterKey, perOtherKey, refusal } = this.#options;
     const release = this.#slots.acquire(keyId, kind === "master" ? perMasterKey : perOtherKey);
     if (release === null) throw new RequestRefused(refusal, { headers: { "Retry-After": "5" } });

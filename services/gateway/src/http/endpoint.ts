@@ -60,7 +60,7 @@ export function createEndpoints(options: EndpointOptions) {
     present: PresentProblem = presentJson,
   ): Endpoint {
     return async (request, response, params = {}) => {
-      const traceparent = request.headers[traceHeader] as string | undefined;
+      const traceparent = trustedTraceparent(request);
       const span = tracer && startReceivedSpan(tracer, requestSpan(route, request), traceparent);
       const trace = span?.trace ?? continueTrace(traceparent);
       const exchange = new Exchange(request, response, params, trace, exchangeOptions);
@@ -77,7 +77,7 @@ export function createEndpoints(options: EndpointOptions) {
       };
       response.once("close", () => finish(response.writableFinished));
       crossOrigin.allow(exchange);
-      if (stopping()) exchange.headers.Connection = "close";
+      if (stopping()) response.shouldKeepAlive = false;
       try {
         const reply = await answer(exchange);
         if (!response.destroyed) release = acquireSlot(reply, exchange);
@@ -130,6 +130,16 @@ export function createEndpoints(options: EndpointOptions) {
     if (broken) log.error({ ...line, err: failure }, "request failed");
     else accessLog.info(line, "request");
   }
+}
+
+/**
+ * The `traceparent` of a trusted proxy. A stranger's would decide which traces are kept, and join traces of others.
+ */
+function trustedTraceparent({ app, headers, socket }: Request): string | undefined {
+  const traceparent = headers[traceHeader];
+  if (typeof traceparent !== "string") return undefined;
+  const isProxy: (address: string | undefined, hop: number) => boolean = app.get("trust proxy fn");
+  return isProxy(socket.remoteAddress, 0) ? traceparent : undefined;
 }
 
 /** What is recorded of a request: of its path only the pattern, since a path or a query can hold a secret. */

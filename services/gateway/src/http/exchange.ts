@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Json } from "@devmesh/contracts/model/json";
-import type { Principal, PrincipalKind } from "@devmesh/contracts/principal";
+import type { KeyKind, Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { type CallContext, createCallContext, type OpenCallContext } from "@devmesh/service-kit/context";
 import type { TraceContext } from "@devmesh/service-kit/trace";
@@ -37,14 +37,16 @@ export class Exchange {
   /** Headers of every answer to this request. */
   readonly headers: Record<string, string>;
   /** Kind of the caller's key, once known; for logs and metrics. */
-  keyKind: PrincipalKind | "none" = "none";
+  keyKind: KeyKind | "none" = "none";
   params: unknown;
   query: unknown;
   body: unknown;
   receivedBody: Json | undefined;
   principal: Principal | undefined;
   keyId: string | undefined;
-  /** What people call the key. */
+  /** The key that changes are listed under: of a session its master key. */
+  authorKeyId: string | undefined;
+  /** What people call that key. */
   keyName: string | undefined;
   caller: Caller | undefined;
   charge: Charge = () => undefined;

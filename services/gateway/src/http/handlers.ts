@@ -1,6 +1,6 @@
 import type { mesh } from "@devmesh/contracts/mesh";
 import type { Json } from "@devmesh/contracts/model/json";
-import type { Principal } from "@devmesh/contracts/principal";
+import type { KeyKind, Principal } from "@devmesh/contracts/principal";
 import type { api, Operation } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import type { CallContext } from "@devmesh/service-kit/context";
@@ -38,6 +38,8 @@ interface ApiRequest<R extends RouteDeclaration> {
   /** The unchecked body, for an owner that checks it itself; undefined when there was none. */
   readonly receivedBody: Json | undefined;
   readonly principal: CallerOf<R>;
+  /** Kind of the caller's key. */
+  readonly keyKind: KeyKind | "none";
   /** Id of the caller's key; undefined where the route takes none. */
   readonly keyId: string | undefined;
   /** The caller's key, for a route that is a stream. */

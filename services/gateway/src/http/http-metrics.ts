@@ -1,4 +1,4 @@
-import type { PrincipalKind } from "@devmesh/contracts/principal";
+import type { KeyKind } from "@devmesh/contracts/principal";
 import { type Metrics, metricsOn } from "@devmesh/service-kit/metrics";
 
 export interface EndedRequest {
@@ -7,7 +7,7 @@ export interface EndedRequest {
   readonly method: string;
   /** 0 when the client went away before an answer. */
   readonly status: number;
-  readonly keyKind: PrincipalKind | "none";
+  readonly keyKind: KeyKind | "none";
   readonly ms: number;
   /** Whether it was a stream, whose duration says nothing. */
   readonly isStream: boolean;

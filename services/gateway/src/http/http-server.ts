@@ -15,6 +15,8 @@ export interface HttpServerOptions {
   readonly port: number;
   /** Longest silence of a connection during a request or an answer, in milliseconds. */
   readonly socketTimeoutMs: number;
+  /** How long a stopping gateway still takes requests, in milliseconds. */
+  readonly lameDuckMs: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -34,22 +36,33 @@ const limits = {
   maxHeaderSize: 16 * 1024,
   headersTimeout: 15_000,
   requestTimeout: 60_000,
-  /** Longer than the 60 s that are common for load balancers, which must be the first to close. */
-  keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 5_000,
   // The application refuses it instead, with a problem and a request id.
   requireHostHeader: false,
 };
+
+/**
+ * Longest silence of a connection between two requests, in milliseconds: longer than the 60 s that are common for load
+ * balancers, which must be the first to close.
+ */
+const idleMs = 65_000;
 
 /** How long requests that are cut short have for their answers, in milliseconds. */
 const lastAnswersMs = 500;
 
 /** Starts to listen; rejects when the address is taken. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { app, host, port, socketTimeoutMs, clock, log } = options;
+  const { app, host, port, socketTimeoutMs, lameDuckMs, clock, log } = options;
   const { IncomingMessage, handle } = app;
+  const keepAliveTimeout = announcedIdleMs(lameDuckMs);
   const server = createServer(
-    { ...limits, IncomingMessage, shouldUpgradeCallback: asksForWebSocket },
+    {
+      ...limits,
+      keepAliveTimeout,
+      keepAliveTimeoutBuffer: idleMs - keepAliveTimeout,
+      IncomingMessage,
+      shouldUpgradeCallback: asksForWebSocket,
+    },
     handle,
   );
   server.timeout = socketTimeoutMs;
@@ -67,6 +80,14 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const url = await listen(server, port, host);
   log.info({ url }, "listening");
   return { url, stop: (timeoutMs) => stopServer({ app, server, upgraded }, timeoutMs, clock, log) };
+}
+
+/**
+ * The time in `Keep-Alive: timeout`. A client that obeys it sends nothing more on a connection that was idle when the
+ * gateway began to stop, once `lameDuckMs` are over and it is closed.
+ */
+function announcedIdleMs(lameDuckMs: number): number {
+  return lameDuckMs === 0 ? idleMs : Math.min(idleMs, lameDuckMs * 0.75);
 }
 
 interface RunningServer {

@@ -17,6 +17,16 @@ const statusOfReason: Readonly<Partial<Record<ReasonOf<Contract>, number>>> = {
   bad_device_reply: 502,
 };
 
+/** `Retry-After` of reasons that end after a known time, in seconds at most. */
+const retryAfterOfReason: Readonly<Partial<Record<ReasonOf<Contract>, number>>> = {
+  too_many_invitations: 3_600,
+};
+
+/** Seconds until a request that was refused for this reason may succeed; undefined where nobody knows. */
+export function retryAfterOf(code: Code, reason: string): number | undefined {
+  return code === "unavailable" ? 1 : retryAfterOfReason[reason as ReasonOf<Contract>];
+}
+
 /** What is wrong for reasons that are always about the same member or parameter. */
 const violationOfReason: Readonly<Partial<Record<ReasonOf<Contract>, Violation>>> = {
   cursor_invalid: { pointer: "/query/after", detail: "is not a cursor of this list" },

@@ -4,7 +4,7 @@ import type { Problem } from "@devmesh/contracts/rest/problem";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { z } from "zod";
 import { firstOf, gatewayErrors, RequestRefused } from "./gateway-errors.ts";
-import { httpStatus, violationOf } from "./http-status.ts";
+import { httpStatus, retryAfterOf, violationOf } from "./http-status.ts";
 
 /** The page that explains the reasons; begins a problem's `type`. */
 export const errorReferencePath = "/docs/errors";
@@ -50,7 +50,12 @@ function serviceProblem(error: ServiceError, requestId: string): ProblemAnswer {
     const said = DeviceError.safeParse(error.details);
     if (said.success) problem.error = said.data;
   }
-  return { status, headers: headersOf(status), problem };
+  const retryAfter = retryAfterOf(error.code, error.reason);
+  const headers = {
+    ...headersOf(status),
+    ...(retryAfter !== undefined && { "Retry-After": String(retryAfter) }),
+  };
+  return { status, headers, problem };
 }
 
 function messageOf({ reason, service, message }: ServiceError): string {
@@ -88,9 +93,7 @@ export function newProblem({ status, reason, detail, requestId }: ProblemOptions
 }
 
 function headersOf(status: number): Readonly<Record<string, string>> {
-  if (status === 401) return { "WWW-Authenticate": "Bearer" };
-  if (status === 503) return { "Retry-After": "1" };
-  return {};
+  return status === 401 ? { "WWW-Authenticate": "Bearer" } : {};
 }
 
 const Violations = z.array(Violation);

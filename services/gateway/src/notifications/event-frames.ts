@@ -1,6 +1,7 @@
 import type { EventsDeclaration } from "@devmesh/contracts/contract";
 import { deviceEvents } from "@devmesh/contracts/devices";
 import { keyEvents } from "@devmesh/contracts/keys";
+import { redactSecrets } from "@devmesh/contracts/model/api-key";
 import type { Json } from "@devmesh/contracts/model/json";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { StreamedEvent } from "@devmesh/service-kit/event-stream";
@@ -25,24 +26,32 @@ const readers: ReadonlyMap<string, ReadEvent> = new Map([
     throttled: ({ why, refused_ms }) => ["throttled", { why, refused_ms }],
     diagnosed: ({ id: _, timestamp: __, name, ...diagnosis }) => [name, diagnosis],
   }),
-  ...readersOf(rpcEvents, {
-    rpc_in: ({ func, params = null }) => [`rpc.in.${func}`, params],
-    rpc_out: ({ name, payload }) => [`rpc.out.${name}`, payload],
-  }),
+  // A call may write a device's token into it, and no event holds a secret.
+  ...readersOf(
+    rpcEvents,
+    {
+      rpc_in: ({ func, params = null }) => [`rpc.in.${func}`, params],
+      rpc_out: ({ name, payload }) => [`rpc.out.${name}`, payload],
+    },
+    redactSecrets,
+  ),
   ...readersOf(keyEvents, {
     key_changed: ({ change }) => ["keys", { change }],
     customer_changed: ({ change }) => ["customers", { change }],
   }),
 ]);
 
-function readersOf<E extends EventsDeclaration>(declaration: E, frames: FramesOf<E>): [string, ReadEvent][] {
+function readersOf<E extends EventsDeclaration>(
+  declaration: E,
+  frames: FramesOf<E>,
+  prepare: (text: string) => string = (text) => text,
+): [string, ReadEvent][] {
   return Object.entries(frames as Readonly<Record<string, (event: never) => NameAndData>>).map(
     ([event, frameOf]) => [
       `${declaration.service}.${event}`,
       ({ sequence, payload }) => {
-        const json = JSON.parse(
-          Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("utf8"),
-        );
+        const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("utf8");
+        const json = JSON.parse(prepare(text));
         const parsed = declaration.events[event]?.schema.safeParse(json);
         if (!parsed?.success) return null;
         const [name, data] = frameOf(parsed.data as never);

@@ -3,6 +3,15 @@ import { type PresentProblem, presentJson } from "../http/endpoint.ts";
 import { page } from "../http/reply.ts";
 import { escapeHtml, htmlPage } from "../reference/html.ts";
 
+/** The page after a registration: the same for each address, so it names the limits that the answer must not show. */
+export const invitationPage = htmlPage(
+  "Invitation requested",
+  `<h1>Invitation requested</h1>
+<p>If the address may get an invitation, it arrives within minutes. Look among unwanted mail, too.</p>
+<p>An address gets only a few invitations an hour, and all addresses together a limited number. If none arrives, try
+again in an hour.</p>`,
+);
+
 /** The page of an invitation's link. */
 export function confirmationPage(email: string): string {
   return htmlPage(

@@ -2,16 +2,18 @@ import type { customerAccess } from "@devmesh/contracts/rest/customer";
 import type { registration } from "@devmesh/contracts/rest/registration";
 import type { GatewayClients, Handlers } from "../http/handlers.ts";
 import { json, page } from "../http/reply.ts";
-import { confirmationPage } from "./confirmation-page.ts";
+import { confirmationPage, invitationPage } from "./confirmation-page.ts";
 
 /** Invitation, confirmation and the customer's own object (api.md, Customers). */
 export function customerHandlers({
   keys,
 }: GatewayClients): Handlers<keyof typeof customerAccess | keyof typeof registration> {
   return {
-    async registerCustomer({ query, address, call }) {
+    async registerCustomer({ query, address, call, preferred }) {
       await keys.invite({ email: query.email, network: address }, call);
-      return json('{"status":"invited"}', { status: 202 });
+      return preferred(["application/json", "text/html"]) === "text/html"
+        ? page(invitationPage, 202)
+        : json('{"status":"invited"}', { status: 202 });
     },
 
     async confirmCustomer({ query, call }) {

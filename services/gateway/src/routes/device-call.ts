@@ -21,11 +21,12 @@ interface DeviceCall {
   readonly timeout: number | undefined;
 }
 
-/** Calls a function of a device and answers its bare result (api.md, RPC). */
+/** Calls a function of a device and answers its bare result (api.md, RPC), as `shown` to the caller. */
 export async function callDevice(
   bridge: GatewayClients["rpc-bridge"],
   { device_id, method, params, timeout = rpcTimeout.default }: DeviceCall,
   within: Within,
+  shown: (result: Uint8Array) => Uint8Array = (result) => result,
 ): Promise<Reply> {
   const input = { device_id, method, timeout_ms: timeout, ...(params === undefined ? {} : { params }) };
   return within(timeout + travelMs, async (call) => {
@@ -36,7 +37,7 @@ export async function callDevice(
     });
     try {
       const answer = await Promise.race([bridge.bytes.call(input, call), late.promise]);
-      return json(onlyMember(answer, "result"));
+      return json(shown(onlyMember(answer, "result")));
     } finally {
       cancel();
     }

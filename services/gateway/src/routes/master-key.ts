@@ -1,4 +1,6 @@
+import { redactSecrets } from "@devmesh/contracts/model/api-key";
 import { isJsonObject } from "@devmesh/contracts/model/json";
+import type { KeyKind } from "@devmesh/contracts/principal";
 import { masterKey } from "@devmesh/contracts/rest/master-key";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { PermissionCache } from "../auth/permission-cache.ts";
@@ -76,23 +78,25 @@ export function masterKeyHandlers(
     rotatePublicKey: async ({ params, call }) =>
       json(await devices.bytes.rotatePublicKey({ id: params.id }, call)),
 
-    callFunction: ({ params, query, body, within }) =>
+    callFunction: ({ params, query, body, keyKind, within }) =>
       callDevice(
         bridge,
         { device_id: params.id, method: params.func, params: body, timeout: query.timeout },
         within,
+        shownTo(keyKind),
       ),
 
-    callFunctionWithoutParams: ({ params, query, within }) =>
+    callFunctionWithoutParams: ({ params, query, keyKind, within }) =>
       callDevice(
         bridge,
         { device_id: params.id, method: params.func, params: undefined, timeout: query.timeout },
         within,
+        shownTo(keyKind),
       ),
 
     listKeys: (request) =>
       answerList(
-        keys.bytes.listKeys,
+        request.keyKind === "master" ? keys.bytes.listKeys : keys.bytes.listKeysWithoutSecrets,
         masterKey.listKeys.path,
         request,
         async () => (await keys.countKeys({}, request.call)).count,
@@ -108,9 +112,20 @@ export function masterKeyHandlers(
       return noContent;
     },
 
+    listSessions: async ({ call }) => json(await keys.bytes.listSessions({}, call)),
+
+    // A route that takes a key has its id.
+    createSession: async ({ body, keyId = "", call }) =>
+      json(await keys.bytes.createSession({ ...body, master_key_id: keyId }, call), { status: 201 }),
+
+    async endSession({ params, call }) {
+      await keys.bytes.endSession({ id: params.id }, call);
+      return noContent;
+    },
+
     listCustomers: (request) =>
       answerList(
-        keys.bytes.listCustomers,
+        async (page, call) => shownTo(request.keyKind)(await keys.bytes.listCustomers(page, call)),
         masterKey.listCustomers.path,
         request,
         async () => (await keys.countCustomers({}, request.call)).count,
@@ -134,6 +149,15 @@ export function masterKeyHandlers(
       return noContent;
     },
   };
+}
+
+/**
+ * What a caller gets of bytes that may hold secrets by chance: applications store public keys of devices in what they
+ * keep of a customer, and a device may answer a call with its configuration.
+ */
+function shownTo(keyKind: KeyKind | "none"): (bytes: Uint8Array) => Uint8Array {
+  if (keyKind === "master") return (bytes) => bytes;
+  return (bytes) => Buffer.from(redactSecrets(Buffer.from(bytes).toString("utf8")));
 }
 
 /** A device with the tag that a conditional write sends back. */

@@ -11,13 +11,18 @@ export async function* asNdjson(pages: AsyncIterable<ListPage>): AsyncGenerator<
   for await (const { items } of pages) yield asLines(items);
 }
 
-/** The start of a formula in a spreadsheet, full-width forms included. */
-const formula = /^[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/;
-const number = /^[+-]\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+/**
+ * Formulas of a spreadsheet, full-width forms included, with what they follow. Where it separates cells by semicolons
+ * or tabs, it takes no notice of the quotes, and begins a cell after line breaks, too.
+ */
+const formulas = /(^|[;\t\r\n]"*)([=+\-@\uFF1D\uFF0B\uFF0D\uFF20][^;\t\r\n]*)/g;
+const number = /^[+-]\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?"*$/;
 
 /** Devices choose these texts: an apostrophe keeps spreadsheets from running a formula (OWASP, CSV injection). */
-function withoutFormula(text: string): string {
-  return formula.test(text) && !number.test(text) ? `'${text}` : text;
+function withoutFormulas(text: string): string {
+  return text.replace(formulas, (cell, before, formula) =>
+    number.test(formula) ? cell : `${before}'${formula}`,
+  );
 }
 
 /** Records as CSV (RFC 4180) with a header line; texts are quoted, since they may hold line breaks. */
@@ -31,7 +36,7 @@ export async function* asCsv(pages: AsyncIterable<ListPage>): AsyncGenerator<str
       columns,
       quoted_string: true,
       record_delimiter: "windows",
-      cast: { string: withoutFormula },
+      cast: { string: withoutFormulas },
     });
   }
 }

@@ -110,6 +110,10 @@ export function createMongoApiKeyStore({ db, run }: MongoStore): ApiKeyStore {
         await insert({ ...documentOf(key), made_at_start: true }, signal);
       }
     },
+    async find(id, signal) {
+      const found = await run(signal, () => keys.findOne({ _id: id }, { signal }));
+      return found && apiKeyOf(found);
+    },
     async findByDigest(digest, signal) {
       const found = await run(signal, () => keys.findOne(apiKeyQueries.byDigest(digest), { signal }));
       return found && apiKeyOf(found);

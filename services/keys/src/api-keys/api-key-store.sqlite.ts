@@ -31,6 +31,7 @@ export function createSqliteApiKeyStore(db: DatabaseSync): ApiKeyStore {
       if (valid === null) insert.run({ ...key });
       return valid ?? key;
     }),
+    find: unlessAborted((id) => apiKeyOf(findById.get(id))),
     findByDigest: unlessAborted((digest) => apiKeyOf(findByDigest.get(digest))),
     list: unlessAborted((after, limit) => list.all(after ?? "", limit).flatMap((row) => apiKeyOf(row) ?? [])),
     count: unlessAborted(() => Number(count.get()?.keys)),

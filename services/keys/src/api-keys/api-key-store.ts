@@ -25,6 +25,8 @@ export interface ApiKeyStore {
    * such calls at the same time one stores its key.
    */
   insertMasterIfNone(key: StoredApiKey, now: number, signal: AbortSignal): Promise<StoredApiKey>;
+  /** The key of that id, expired or not. */
+  find(id: string, signal: AbortSignal): Promise<StoredApiKey | null>;
   /** The key of that digest, expired or not. */
   findByDigest(digest: Uint8Array, signal: AbortSignal): Promise<StoredApiKey | null>;
   /** Keys in ascending order of id, after the id `after`, at most `limit`. */

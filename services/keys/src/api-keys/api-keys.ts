@@ -3,6 +3,7 @@ import type { ApiKey } from "@devmesh/contracts/model/api-key";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { cutPage } from "@devmesh/service-kit/page";
 import type { KeysOptions } from "../keys.ts";
+import { endSessionsOf } from "../sessions/sessions.ts";
 import type { Encryption } from "../store/encryption.ts";
 import { isSortableId } from "../store/sortable-id.ts";
 import type { StoredApiKey } from "./api-key-store.ts";
@@ -13,19 +14,25 @@ const pageLimit = 500;
 /** Lists, creates and deletes master and device keys (api.md, Keys). */
 export function createApiKeys(
   options: KeysOptions,
-): Pick<Implementation<typeof keys>, "listKeys" | "countKeys" | "createKey" | "deleteKey"> {
+): Pick<
+  Implementation<typeof keys>,
+  "listKeys" | "listKeysWithoutSecrets" | "countKeys" | "createKey" | "deleteKey"
+> {
   const { store, encryption, clock, events, uses, revealInLists } = options;
 
-  return {
-    async listKeys({ after, limit = pageLimit }, context) {
+  const listing =
+    (secretOf: (key: StoredApiKey) => string | null): Implementation<typeof keys>["listKeys"] =>
+    async ({ after, limit = pageLimit }, context) => {
       if (after !== undefined && !isSortableId(after)) return context.fail("cursor_invalid");
       const wanted = Math.min(limit, pageLimit);
       const stored = await store.apiKeys.list(after ?? null, wanted + 1, context.signal);
-      const shown = stored.map((key) =>
-        describe(withLatestUse(key), revealInLists ? openApiKey(encryption, key) : null),
-      );
+      const shown = stored.map((key) => describe(withLatestUse(key), secretOf(key)));
       return cutPage(shown, { limit: wanted, cursorOf: ({ id }) => id });
-    },
+    };
+
+  return {
+    listKeys: listing((key) => (revealInLists ? openApiKey(encryption, key) : null)),
+    listKeysWithoutSecrets: listing(() => null),
 
     countKeys: async (_input, { signal }) => ({ count: await store.apiKeys.count(signal) }),
 
@@ -57,7 +64,7 @@ export function createApiKeys(
         await store.apiKeys.deleteAll([key.id], context.signal);
         return context.fail("device_not_found");
       }
-      await events.keyChanged(key.id, "created", context);
+      events.keyChanged(key.id, "created", context);
       return describe(key, secret);
     },
 
@@ -65,7 +72,10 @@ export function createApiKeys(
       const ending = await store.apiKeys.delete(id, clock.now().getTime(), context.signal);
       if (ending === "not_found") return context.fail("key_not_found");
       if (ending === "last_master_key") return context.fail("last_master_key");
-      await Promise.all([events.revoked([id], context), events.keyChanged(id, "deleted", context)]);
+      const sessions = await endSessionsOf(store, id, context.signal);
+      const revoked = events.revoked([id, ...sessions], context);
+      events.keyChanged(id, "deleted", context);
+      await revoked;
       return {};
     },
   };

@@ -12,7 +12,7 @@ const rememberedKeys = 10_000;
 export type KeyUses = ReturnType<typeof createKeyUses>;
 
 /** Key uses in memory, written in batches. */
-export function createKeyUses(store: ApiKeyStore, clock: Clock, log: Logger) {
+export function createKeyUses(store: Pick<ApiKeyStore, "recordUses">, clock: Clock, log: Logger) {
   const minutes = new Map<string, number>();
   let waiting = new Map<string, number>();
   let cancel: (() => void) | null = null;

@@ -35,7 +35,7 @@ export function createVerification({
       case keyPrefixes.customer:
         return findCustomer(digest, call);
       default:
-        // A device token is a password for MQTT and no API key (api.md, Keys).
+        // A session has its own method. A device token is a password for MQTT and no API key (api.md, Keys).
         return null;
     }
   }
@@ -75,7 +75,7 @@ export function createVerification({
     if (customer.confirmed_at === null) {
       if (isInvitationOver(customer, now)) return null;
       if (!(await store.customers.confirm(customer.id, now, call.signal))) return null;
-      await events.customerChanged(customer.id, "confirmed", call);
+      events.customerChanged(customer.id, "confirmed", call);
     }
     return {
       key_id: customer.id,

@@ -60,7 +60,7 @@ export function createDeviceCredentials({
       const keyIds = await store.apiKeys.listIdsOfDevice(device_id, context.signal);
       await events.revoked([publicKeyId(device_id), tokenId(device_id), ...keyIds], context);
       await store.apiKeys.deleteAll(keyIds, context.signal);
-      await Promise.all(keyIds.map((id) => events.keyChanged(id, "deleted", context)));
+      for (const id of keyIds) events.keyChanged(id, "deleted", context);
       return { client_ids: await withoutOtherDevices(device_id, clientIds, context.signal) };
     },
 

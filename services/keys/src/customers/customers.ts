@@ -44,7 +44,8 @@ export function createCustomers(
     async invite({ email, network = "unknown" }, context) {
       const isCustomer = await store.customers.isConfirmed(email, context.signal);
       const slot = await takeMailSlot({ email, network, isCustomer }, context.signal);
-      if (slot === null) return {};
+      if (slot === "network") return context.fail("too_many_invitations");
+      if (slot === "hidden") return {};
       const customer = await findOrAdd(email, context);
       try {
         await mail.enqueue({ kind: "invitation", customer_id: customer.id }, { call: context });
@@ -52,7 +53,7 @@ export function createCustomers(
         await slot.giveBack(context.signal);
         throw error;
       }
-      await events.customerChanged(customer.id, "invited", context);
+      events.customerChanged(customer.id, "invited", context);
       return {};
     },
 
@@ -74,7 +75,7 @@ export function createCustomers(
       if (invitationEnd(customer) <= at) return context.fail("confirmation_invalid");
       if (!(await store.customers.confirm(id, at, context.signal)))
         return context.fail("confirmation_invalid");
-      await events.customerChanged(id, "confirmed", context);
+      events.customerChanged(id, "confirmed", context);
       return { email: customer.email };
     },
 
@@ -89,7 +90,7 @@ export function createCustomers(
       if ("tooLarge" in update) return context.fail("meta_too_large");
       const updated = await store.customers.replaceMeta(customer_id, update.meta, now(), context.signal);
       if (updated === null) return context.fail("customer_not_found");
-      await events.customerChanged(customer_id, "updated", context);
+      events.customerChanged(customer_id, "updated", context);
       return describe(updated);
     },
 
@@ -116,10 +117,9 @@ export function createCustomers(
     async deleteCustomer({ customer_id }, context) {
       if (!(await store.customers.delete(customer_id, context.signal)))
         return context.fail("customer_not_found");
-      await Promise.all([
-        events.revoked([customer_id], context),
-        events.customerChanged(customer_id, "deleted", context),
-      ]);
+      const revoked = events.revoked([customer_id], context);
+      events.customerChanged(customer_id, "deleted", context);
+      await revoked;
       return {};
     },
   };
@@ -134,7 +134,7 @@ export function createCustomers(
     const { signal } = call;
     const at = now();
     const over = await store.customers.deleteUnconfirmedOf(email, at - invitationMs, signal);
-    if (over !== null) await events.customerChanged(over, "deleted", call);
+    if (over !== null) events.customerChanged(over, "deleted", call);
     const id = newId();
     const token = createSecret("customer");
     const added: StoredCustomer = {

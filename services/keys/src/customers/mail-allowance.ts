@@ -29,8 +29,21 @@ interface MailSlot {
   giveBack(signal: AbortSignal): Promise<void>;
 }
 
-/** Decides whether one more mail may be sent; null when not. */
-export type TakeMailSlot = (request: MailRequest, signal: AbortSignal) => Promise<MailSlot | null>;
+/**
+ * Decides whether one more mail may be sent, or which limit keeps it back. That of the network depends on its own
+ * requests alone, so the caller may see it; any other would reveal something of the address, or of other callers.
+ */
+export type TakeMailSlot = (
+  request: MailRequest,
+  signal: AbortSignal,
+) => Promise<MailSlot | "network" | "hidden">;
+
+interface MailWindow {
+  /** In the metric. */
+  readonly bound: string;
+  readonly name: string;
+  readonly limit: number;
+}
 
 interface MailAllowanceOptions {
   readonly store: MailSlotStore;
@@ -54,18 +67,21 @@ export function createMailAllowance(options: MailAllowanceOptions): TakeMailSlot
 
   return async ({ email, network, isCustomer }, signal) => {
     const now = clock.now().getTime();
-    const windows = [
+    const take = async ({ bound, name, limit }: MailWindow): Promise<boolean> => {
+      const isTaken = await store.take(name, limit, now - mailWindowMs, now, signal);
+      if (!isTaken) invitations.inc({ outcome: `${bound}_limit` });
+      return isTaken;
+    };
+    // Keyed, since all IPv4 addresses can be tried against a plain digest.
+    const ofNetwork = `network ${encryption.authenticate(`mails of network ${network}`)}`;
+    // It counts requests, not mails: else the next answer would say whether this request led to a mail.
+    if (!(await take({ bound: "network", name: ofNetwork, limit: limits.perNetwork }))) return "network";
+    const windows: MailWindow[] = [
       // The narrowest first: requests for one address must not use up the total.
       {
         bound: "address",
         name: `address ${Buffer.from(digestSecret(email)).toString("base64url")}`,
         limit: limits.perAddress,
-      },
-      // Keyed, since all IPv4 addresses can be tried against a plain digest.
-      {
-        bound: "network",
-        name: `network ${encryption.authenticate(`mails of network ${network}`)}`,
-        limit: limits.perNetwork,
       },
       // Both kinds take the same steps, so that the time does not distinguish them.
       isCustomer
@@ -77,14 +93,14 @@ export function createMailAllowance(options: MailAllowanceOptions): TakeMailSlot
     const giveBack = async (signal: AbortSignal) => {
       for (const name of taken.toReversed()) await store.giveBack(name, now, signal);
     };
-    for (const { bound, name, limit } of windows) {
-      if (!(await store.take(name, limit, now - mailWindowMs, now, signal))) {
+    for (const window of windows) {
+      if (!(await take(window))) {
         await giveBack(signal);
-        invitations.inc({ outcome: `${bound}_limit` });
-        return null;
+        return "hidden";
       }
-      taken.push(name);
+      taken.push(window.name);
     }
+    taken.unshift(ofNetwork);
     invitations.inc({ outcome: "granted" });
     return { giveBack };
   };

@@ -13,6 +13,7 @@ import type { IngestionCheck } from "./ingestion-check.ts";
 import { createLoginQueue } from "./login-queue.ts";
 import type { LoginThrottle } from "./login-throttle.ts";
 import { mqttPermissions } from "./mqtt-permissions.ts";
+import { createRefusedLogins } from "./refused-logins.ts";
 
 const hourMs = 60 * 60 * 1000;
 /** Admissions end up to this much earlier, so that those of one moment end at different times. */
@@ -63,6 +64,7 @@ export interface MqttLoginOptions {
 export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
   const { credentials, throttle, ingestion, clock, report, random = Math.random } = options;
   const queue = createLoginQueue();
+  const refused = createRefusedLogins(clock);
 
   return async (login, signal) => {
     if (!login.isMqtt) return { deny: "not_mqtt" };
@@ -88,6 +90,8 @@ export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
     };
     if (deviceId === null) return failed("bad_user_name", false);
     if (throttle.isRefused(deviceId)) return refuse("throttled", true);
+    const repeated = refused.find(deviceId, login.password);
+    if (repeated !== null) return failed(repeated, repeated === "wrong_password");
     const leave = await queue.enter(throttled);
     if (leave === null) return refuse("throttled", null);
     try {
@@ -105,14 +109,19 @@ export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
   /** Checks the password first, so that a right one is admitted whatever failed before it. */
   async function decide({ login, deviceId, refuse, failed, signal }: Attempt): Promise<LoginDecision> {
     const stored = await credentials.findLogin(deviceId, login.mqttClientId, signal);
-    if (stored === null) return failed("unknown_device", false);
-    if (!isToken(login.password, stored)) return failed("wrong_password", true);
+    if (stored === null || !isToken(login.password, stored)) {
+      const registered = stored !== null;
+      const refusal = registered ? "wrong_password" : "unknown_device";
+      refused.add(deviceId, login.password, refusal);
+      return failed(refusal, registered);
+    }
     const origin = originOfClientId(login.mqttClientId, deviceId);
     if (origin === "foreign") return failed("wrong_client_id", true);
     // An id of the form that the broker generates may also be the id of another device.
     if (origin === "generated" && (await credentials.isKnown(login.mqttClientId, signal)))
       return failed("wrong_client_id", true);
     if (!(await ingestion.passes())) return refuse("ingestion_not_ready", true);
+    if (!throttle.admitsLogin(deviceId, login.mqttClientId)) return refuse("throttled", true);
 
     const now = clock.now().getTime();
     if (stored.clientSeenAt === null || now - stored.clientSeenAt >= clientRenewalMs) {

@@ -4,6 +4,7 @@ import { apiKeyCollection, createMongoApiKeyStore } from "../api-keys/api-key-st
 import { createMongoCredentialStore, credentialCollection } from "../credentials/credential-store.mongodb.ts";
 import { createMongoCustomerStore, customerCollection } from "../customers/customer-store.mongodb.ts";
 import { createMongoMailSlotStore, mailWindowCollection } from "../customers/mail-slot-store.mongodb.ts";
+import { createMongoSessionStore, sessionCollection } from "../sessions/session-store.mongodb.ts";
 import { bytesAsBuffers } from "./bytes.mongodb.ts";
 import type { KeyStore } from "./key-store.ts";
 
@@ -12,15 +13,23 @@ interface SettingDocument {
   readonly value: Uint8Array;
 }
 
-const collections = [apiKeyCollection, credentialCollection, customerCollection, mailWindowCollection];
+/** All that `keys` stores in MongoDB. */
+export const keyCollections = [
+  apiKeyCollection,
+  credentialCollection,
+  sessionCollection,
+  customerCollection,
+  mailWindowCollection,
+];
 
 /** Opens the store that all replicas share. @throws StoreUnavailable when no server answers in time */
 export async function openMongoKeyStore(url: MongoUrl, signal: AbortSignal): Promise<KeyStore> {
-  const store = await openMongo(url, collections, signal);
+  const store = await openMongo(url, keyCollections, signal);
   const settings = store.db.collection<SettingDocument>("settings", bytesAsBuffers);
   return {
     apiKeys: createMongoApiKeyStore(store),
     credentials: createMongoCredentialStore(store),
+    sessions: createMongoSessionStore(store),
     customers: createMongoCustomerStore(store),
     mailSlots: createMongoMailSlotStore(store),
     async putSettingIfAbsent(name, value, signal) {

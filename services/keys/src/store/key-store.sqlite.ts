@@ -3,6 +3,7 @@ import { createSqliteApiKeyStore } from "../api-keys/api-key-store.sqlite.ts";
 import { createSqliteCredentialStore } from "../credentials/credential-store.sqlite.ts";
 import { createSqliteCustomerStore } from "../customers/customer-store.sqlite.ts";
 import { createSqliteMailSlotStore } from "../customers/mail-slot-store.sqlite.ts";
+import { createSqliteSessionStore } from "../sessions/session-store.sqlite.ts";
 import type { KeyStore } from "./key-store.ts";
 
 const migrations = [
@@ -65,6 +66,17 @@ const migrations = [
   CREATE INDEX mail_slot_of_window ON mail_slot (window, taken_at);
   CREATE INDEX mail_slot_age ON mail_slot (taken_at);
   `,
+  `
+  CREATE TABLE session (
+    id TEXT PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    master_key_id TEXT NOT NULL,
+    name TEXT,
+    created_at INTEGER NOT NULL,
+    last_used INTEGER,
+    expires_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ] as const;
 
 /** Opens the store. @throws Error with one clear sentence when another replica holds it or it cannot be written */
@@ -76,6 +88,7 @@ export function openSqliteKeyStore(path: string): KeyStore {
   return {
     apiKeys: createSqliteApiKeyStore(db),
     credentials,
+    sessions: createSqliteSessionStore(db),
     customers: createSqliteCustomerStore(db),
     mailSlots: createSqliteMailSlotStore(db),
     putSettingIfAbsent: unlessAborted((name, value) => {

@@ -2,11 +2,13 @@ import type { ApiKeyStore } from "../api-keys/api-key-store.ts";
 import type { CredentialStore } from "../credentials/credential-store.ts";
 import type { CustomerStore } from "../customers/customer-store.ts";
 import type { MailSlotStore } from "../customers/mail-allowance.ts";
+import type { SessionStore } from "../sessions/session-store.ts";
 
 /** The store of this service. */
 export interface KeyStore {
   readonly apiKeys: ApiKeyStore;
   readonly credentials: CredentialStore;
+  readonly sessions: SessionStore;
   readonly customers: CustomerStore;
   readonly mailSlots: MailSlotStore;
   /** Stores the value under a name that has none; returns the stored one. */

@@ -4,6 +4,7 @@ import {
   subscribeBounded,
 } from "@devmesh/device-broker/device-link";
 import type { Bus } from "@devmesh/service-kit/bus";
+import { replySoonMs } from "@devmesh/service-kit/requests";
 import { deviceTopics, replyTopics, subjectOf } from "../device-topics.ts";
 
 /** Sends to devices at QoS 0 and receives their replies. */
@@ -12,10 +13,17 @@ export interface DeviceLink {
   awaitConnection(signal: AbortSignal): Promise<void>;
   /** False when there is no connection; nothing is kept for later. */
   send(topic: string, payload: Buffer): boolean;
-  /** The same for a call; `onNoSubscriber` gets the device if none of its clients subscribes. */
-  sendCall(deviceId: string, payload: Buffer): boolean;
   /** Subscribes to the replies of one device until the result is disposed. Calls to one device share a subscription. */
-  awaitReplies(deviceId: string): Disposable;
+  openCall(deviceId: string, callId: number): CallLine;
+}
+
+/** Sends the frame of one call. */
+export interface CallLine extends Disposable {
+  /**
+   * Null when there is no connection. The promise resolves with null as soon as the broker reports that it delivered
+   * the frame to no client, and never otherwise. To be called again only then.
+   */
+  send(frame: Buffer): Promise<null> | null;
 }
 
 export interface DeviceLinkOptions {
@@ -25,8 +33,6 @@ export interface DeviceLinkOptions {
   readonly replica: string;
   /** Must not throw. */
   readonly onReply: (deviceId: string, payload: Buffer) => void;
-  /** Must not throw. */
-  readonly onNoSubscriber: (deviceId: string) => void;
 }
 
 interface Replies {
@@ -37,20 +43,19 @@ interface Replies {
 /** Messages that a device may send on each of its reply topics for each of its calls in flight. */
 const repliesPerCall = 100;
 
-/** Most devices reply sooner than this, in milliseconds; a slow reply rarely arrives just when a server is left. */
-const soonMs = 1_000;
-
 /**
  * Uses NATS rather than MQTT, so that it subscribes to the replies of a device only while that device owes one: the
  * broker drops all others. SUB and PUB share a connection, and a route in a cluster, so the subscription exists
  * before the device gets the call.
  */
 export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
-  const { bus, replica, onReply, onNoSubscriber } = options;
-  const sender = createDeviceSender(bus, onNoSubscriber);
+  const { bus, replica, onReply } = options;
+  /** By call. */
+  const undelivered = new Map<string, (nobody: null) => void>();
+  const sender = createDeviceSender(bus, (callId) => undelivered.get(callId)?.(null));
   const awaited = new Map<string, Replies>();
   let lastCallMs = Number.NEGATIVE_INFINITY;
-  bus.leaveAfter({ isBusy: () => awaited.size > 0 && performance.now() < lastCallMs + soonMs });
+  bus.leaveAfter({ isBusy: () => awaited.size > 0 && performance.now() < lastCallMs + replySoonMs });
 
   function subscribeTo(deviceId: string, calls: number): BoundedSubscription {
     const subjects = replyTopics(deviceId, replica).map(subjectOf);
@@ -78,12 +83,20 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
   return {
     awaitConnection: bus.awaitConnection,
     send: (topic, payload) => sender.send(subjectOf(topic), payload),
-    sendCall: (id, payload) => sender.sendExpectingSubscriber(id, subjectOf(deviceTopics.calls(id)), payload),
-    awaitReplies(deviceId) {
+    openCall(deviceId, callId) {
       lastCallMs = performance.now();
+      const token = String(callId);
       const replies = join(deviceId);
       return {
+        send(frame) {
+          const { promise, resolve } = Promise.withResolvers<null>();
+          undelivered.set(token, resolve);
+          return sender.sendExpectingSubscriber(token, subjectOf(deviceTopics.calls(deviceId)), frame)
+            ? promise
+            : null;
+        },
         [Symbol.dispose]() {
+          undelivered.delete(token);
           if (--replies.calls > 0) return;
           replies.subscription.end();
           awaited.delete(deviceId);

@@ -11,7 +11,8 @@ import { brokerPasswordVariables, issuerVariable } from "./deployment-secrets.ts
 const CLUSTER_SIZE = 3;
 
 const tls: TlsFiles = { certFile: "/etc/nats/tls/tls.crt", keyFile: "/etc/nats/tls/tls.key" };
-const plainPorts = { nats: 4222, mqtt: 1883, monitor: 8222 };
+/** Without TLS, which the proxy in front ends. */
+const plainPorts = { nats: 4222, mqtt: 1883, websocket: 8083, monitor: 8222 };
 const tlsPorts = { nats: 4222, mqtt: 8883, websocket: 8443, monitor: 8222 };
 
 type Variant = Pick<BrokerConfigOptions, "ports" | "tls" | "serverName" | "cluster" | "mqttReplicas">;
@@ -31,7 +32,6 @@ const variants: Readonly<Record<string, Variant>> = {
       password: new EnvironmentVariable("CLUSTER_PASSWORD"),
     },
   },
-  // For compose with TLS, too.
   "k8s/components/nats-single/nats-server.conf": { ports: tlsPorts, tls },
 };
 

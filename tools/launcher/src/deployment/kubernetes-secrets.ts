@@ -79,7 +79,8 @@ function mongodbSecrets(secrets: DeploymentSecrets): KubernetesSecret[] {
   ];
 }
 
-function secret(name: string, stringData: Readonly<Record<string, string>>): KubernetesSecret {
+/** A Secret of the mesh. */
+export function secret(name: string, stringData: Readonly<Record<string, string>>): KubernetesSecret {
   return {
     apiVersion: "v1",
     kind: "Secret",

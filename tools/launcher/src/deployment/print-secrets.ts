@@ -3,6 +3,7 @@ import { z } from "zod";
 import { helpOption, runCommand, WrongUsage } from "../process/command.ts";
 import { StartFailure } from "../process/errors.ts";
 import { composeEnvironment, type DeploymentSecrets, deploymentSecrets } from "./deployment-secrets.ts";
+import { externalMongodb } from "./external-mongodb.ts";
 import { kubernetesSecrets } from "./kubernetes-secrets.ts";
 
 const usage = `Usage: (umask 077; npm run --silent secrets -- compose > .env)
@@ -12,7 +13,10 @@ Prints the secrets of a deployment, as a file .env for compose or as Secrets for
 are kept in installation.json (mode 0600), another with --installation FILE, and made where that file does not have them yet: keep it
 safe, apart from the backups of the stores, which cannot be read without it.
 
-  --without-mongodb    for SQLite, or a MongoDB of your own: leaves out its Secrets and those with STORE_URL`;
+For a MongoDB of your own set MONGODB_URL, such as mongodb://USER:PASSWORD@HOST:27018/?authSource=admin: then a NetworkPolicy for its
+port is printed, too, and the Secrets with STORE_URL name a database for each service.
+
+  --without-mongodb    for SQLite: leaves out the Secrets of MongoDB and those with STORE_URL`;
 
 const SmtpUrl = z.url({ protocol: /^smtps?$/ });
 
@@ -45,7 +49,18 @@ function kubernetesList(secrets: DeploymentSecrets, withMongodb: boolean): strin
   if (!smtpUrl.success) {
     throw new StartFailure("Set SMTP_URL to the server that takes mail, such as smtps://USER:PASSWORD@HOST.");
   }
-  const items = kubernetesSecrets({ secrets, smtpUrl: smtpUrl.data, withMongodb });
+  const url = withMongodb ? process.env.MONGODB_URL : undefined;
+  const external = url ? externalMongodb(url) : [];
+  if (external === null)
+    throw new StartFailure("MONGODB_URL must be mongodb://USER:PASSWORD@HOSTS/?OPTIONS, without a database.");
+  const items = [
+    ...kubernetesSecrets({
+      secrets,
+      smtpUrl: smtpUrl.data,
+      withMongodb: withMongodb && external.length === 0,
+    }),
+    ...external,
+  ];
   return `${JSON.stringify({ apiVersion: "v1", kind: "List", items }, null, 2)}\n`;
 }
 

@@ -14,15 +14,15 @@ export interface BrokerAddresses {
 
 /** Where the broker is: on this machine, or where NATS_URL says. */
 export function brokerAddresses(settings: MeshSettings): BrokerAddresses {
-  const own = bracketed(reachable(settings.host));
-  const natsUrls =
-    settings.natsUrls.length > 0 ? settings.natsUrls : [`nats://${own}:${String(settings.natsPort)}`];
+  const isOwn = settings.natsUrls.length === 0;
+  const natsHost = bracketed(reachable(settings.natsHost));
+  const natsUrls = isOwn ? [`nats://${natsHost}:${String(settings.natsPort)}`] : settings.natsUrls;
   const servers = natsUrls.map((url) => new URL(url));
   const mqttAt = (host: string) =>
     `${settings.mqttTls ? "mqtts" : "mqtt"}://${host}:${String(settings.mqttPort)}`;
-  const mqttUrls = settings.mqttUrls.length > 0 ? settings.mqttUrls : [mqttAt(servers[0]?.hostname ?? own)];
-  const [listener = mqttAt(own)] =
-    settings.natsUrls.length > 0 ? mqttUrls : [mqttAt(bracketed(settings.host))];
+  const mqttHost = isOwn ? bracketed(reachable(settings.mqttHost)) : (servers[0]?.hostname ?? natsHost);
+  const mqttUrls = settings.mqttUrls.length > 0 ? settings.mqttUrls : [mqttAt(mqttHost)];
+  const [listener = mqttAt(mqttHost)] = isOwn ? [mqttAt(bracketed(settings.mqttHost))] : mqttUrls;
   return {
     servers: servers.map(({ hostname, port }) => ({
       host: hostname.replace(/^\[|\]$/g, ""),
@@ -34,6 +34,18 @@ export function brokerAddresses(settings: MeshSettings): BrokerAddresses {
     mqttUrl: mqttUrls.join(","),
     mqttPublicUrl: settings.mqttPublicUrl ?? listener,
   };
+}
+
+/**
+ * The warning where strangers reach MQTT without a proxy, since nats-server has no bound before a login. Null where it
+ * listens on the loopback, or is not ours.
+ */
+export function proxyAdvice({ mqttHost, natsUrls }: MeshSettings): string | null {
+  if (natsUrls.length > 0 || /^(127\.|::1$|localhost$)/.test(mqttHost)) return null;
+  return (
+    `MQTT listens on ${mqttHost} without a proxy. Strangers who reach it can fill the broker's memory: ` +
+    "on the internet, put HAProxy in front, with k8s/components/mqtt-proxy/haproxy.cfg (docs/operations/devices-on-the-internet.md)."
+  );
 }
 
 function bracketed(host: string): string {

@@ -28,9 +28,10 @@ export async function writeBrokerConfig(
   folder: DataFolder,
   installation: Installation,
 ): Promise<void> {
-  const { host, natsPort, mqttPort, mqttWebsocketPort, mqttTls, brokerSync } = settings;
+  const { natsHost, mqttHost, natsPort, mqttPort, mqttWebsocketPort, mqttTls, brokerSync } = settings;
   const place: BrokerPlace = {
-    host,
+    host: natsHost,
+    mqttHost,
     ports: {
       nats: natsPort,
       mqtt: mqttPort,

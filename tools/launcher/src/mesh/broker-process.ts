@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
+import { totalmem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ChildRegistry } from "../process/child-registry.ts";
 import { endByCommandLine } from "../process/command-line.ts";
@@ -34,6 +35,7 @@ export async function endLeftoverBroker(folder: DataFolder): Promise<boolean> {
  */
 export async function startBroker(
   binary: string,
+  env: NodeJS.ProcessEnv,
   folder: DataFolder,
   addresses: readonly Address[],
   log: PartLog,
@@ -43,6 +45,7 @@ export async function startBroker(
   signal.throwIfAborted();
   const child = children.spawn(binary, ["--config", folder.brokerConfig, "--pid", folder.brokerPid], {
     cwd: folder.path,
+    env: { ...env, GOMEMLIMIT: env.GOMEMLIMIT || String(memoryLimit()) },
     stdio: ["ignore", "ignore", "pipe"],
     guarded: true,
   });
@@ -57,6 +60,11 @@ export async function startBroker(
     const reason = ended.signal.aborted ? (log.lastProblem() ?? (await child.ended)) : "it does not listen";
     throw new StartFailure(`could not start: ${reason}`, { cause });
   }
+}
+
+/** Half of the memory of this machine, or of this container: Go then collects garbage rather than take more. */
+function memoryLimit(): number {
+  return Math.floor(Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2);
 }
 
 /** Waits until every address accepts connections; rejects after `withinMs` or when `signal` fires. */

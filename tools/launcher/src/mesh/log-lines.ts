@@ -1,4 +1,5 @@
 import { parseJson } from "@devmesh/contracts/model/json";
+import { visibleText } from "@devmesh/contracts/model/visible-text";
 import { z } from "zod";
 
 /** Levels of log lines, from the least to the most important. */
@@ -41,8 +42,13 @@ export function readableLine(line: string): ReadableLine {
       .filter(([name]) => !silent.has(name))
       .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
     const stack =
-      level === "error" || level === "fatal" ? err?.stack?.split("\n").slice(1).join("\n") : undefined;
-    const text = [msg, ...(err === undefined ? [] : [err.message]), ...said].filter(Boolean).join("  ");
+      level === "error" || level === "fatal"
+        ? err?.stack?.split("\n").slice(1).map(visibleText).join("\n")
+        : undefined;
+    // Parsing brings back what the service has escaped.
+    const text = visibleText(
+      [msg, ...(err === undefined ? [] : [err.message]), ...said].filter(Boolean).join("  "),
+    );
     return { at: Date.parse(time), level, text: stack ? `${text}\n${stack}` : text };
   }
   const broker = /^\[\d+\] (\d{4})\/(\d\d)\/(\d\d) (\d\d:\d\d:\d\d\.\d{3})\d* \[(\w{3})\] (.*)$/s.exec(line);

@@ -1,4 +1,5 @@
 import { readFile, rm } from "node:fs/promises";
+import { secretPattern } from "@devmesh/contracts/model/api-key";
 import { z } from "zod";
 import { commandLineOf } from "../process/command-line.ts";
 import { StartFailure } from "../process/errors.ts";
@@ -69,7 +70,10 @@ export async function readRunningMesh(folder: DataFolder): Promise<MeshFile> {
 export async function accessRunningMesh(env: NodeJS.ProcessEnv) {
   const folder = dataFolder(meshSettings(env).dataDir);
   const { url, mqtt_url, mqtt_tls_cert } = await readRunningMesh(folder);
-  const masterKey = env.DEVMESH_KEY || (await readFile(folder.masterKey, "utf8")).trim();
+  const masterKey = (env.DEVMESH_KEY || (await readFile(folder.masterKey, "utf8"))).trim();
+  // fetch would quote the key in its error.
+  if (!secretPattern.test(masterKey))
+    throw new StartFailure(`${env.DEVMESH_KEY ? "DEVMESH_KEY" : folder.masterKey} holds no API key.`);
   return {
     /** Of the REST API, without a trailing slash. */
     url,

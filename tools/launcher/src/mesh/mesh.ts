@@ -81,7 +81,7 @@ export async function startMesh(options: MeshOptions, signal: AbortSignal): Prom
   const lock = lockDataFolder(folder);
   undo.defer(() => lock.release());
   if (await endLeftovers(folder)) terminal.log("Ended what an earlier start of this mesh had left running.");
-  await checkPorts(settings.host, wantedPorts(settings, without));
+  await checkPorts(wantedPorts(settings, without));
 
   const meshFile = meshFileWriter(folder.meshFile);
   const mesh: MeshState = {
@@ -131,14 +131,27 @@ export async function startMesh(options: MeshOptions, signal: AbortSignal): Prom
 }
 
 function wantedPorts(settings: MeshSettings, without: ReadonlySet<ServiceName>): WantedPort[] {
-  const ports: WantedPort[] = without.has("gateway") ? [] : [{ variable: "PORT", port: settings.port }];
-  if (settings.natsUrls.length > 0) return ports;
-  ports.push(
-    { variable: "MQTT_PORT", port: settings.mqttPort },
-    { variable: "NATS_PORT", port: settings.natsPort },
-  );
-  if (settings.mqttWebsocketPort) ports.push({ variable: "MQTT_WS_PORT", port: settings.mqttWebsocketPort });
-  return ports;
+  const http = { variable: "PORT", port: settings.port, hostVariable: "HOST", host: settings.host };
+  const ports: WantedPort[] = without.has("gateway") ? [] : [http];
+  return settings.natsUrls.length > 0 ? ports : [...ports, ...brokerPorts(settings)];
+}
+
+/** The ports of a broker of the mesh's own. */
+function brokerPorts({
+  mqttHost,
+  natsHost,
+  mqttPort,
+  natsPort,
+  mqttWebsocketPort,
+}: MeshSettings): WantedPort[] {
+  const mqtt = { hostVariable: "MQTT_HOST", host: mqttHost };
+  return [
+    { variable: "MQTT_PORT", port: mqttPort, ...mqtt },
+    { variable: "NATS_PORT", port: natsPort, hostVariable: "NATS_HOST", host: natsHost },
+    ...(mqttWebsocketPort === undefined
+      ? []
+      : [{ variable: "MQTT_WS_PORT", port: mqttWebsocketPort, ...mqtt }]),
+  ];
 }
 
 /** Ends processes that a killed launcher has left, and returns whether there were any. */
@@ -181,12 +194,10 @@ async function bringUpBroker(
   const onLine = createRefusedTopics((message) => mesh.services.get("devices")?.current()?.send(message));
   const partLog = brokerLog(folder.logOf("nats-server"), warn, onWriteError, onLine);
   mesh.logs.push(partLog);
-  const host = reachable(settings.host);
-  const ports = [settings.natsPort, settings.mqttPort, settings.mqttWebsocketPort];
-  const listeners = ports.flatMap((port) => (port === undefined ? [] : [{ host, port }]));
+  const listeners = brokerPorts(settings).map(({ host, port }) => ({ host: reachable(host), port }));
   const part = {
     name: "nats-server",
-    start: (stop: AbortSignal) => startBroker(found.path, folder, listeners, partLog, children, stop),
+    start: (stop: AbortSignal) => startBroker(found.path, env, folder, listeners, partLog, children, stop),
     backOff: brokerBackOff,
   };
   return await withName(part.name, supervise(part, mesh.report, signal));

@@ -1,14 +1,16 @@
 import { createServer } from "node:net";
 import { StartFailure } from "../process/errors.ts";
 
-/** A port that the mesh will listen on, and its variable. */
+/** A port that the mesh will listen on, with the variables of its address. */
 export interface WantedPort {
   readonly variable: string;
   readonly port: number;
+  readonly hostVariable: string;
+  readonly host: string;
 }
 
 /** Throws a {@link StartFailure} for the first port that is wanted twice or cannot be listened on. */
-export async function checkPorts(host: string, wanted: readonly WantedPort[]): Promise<void> {
+export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
   const taken = new Map<number, string>();
   for (const { variable, port } of wanted) {
     const other = taken.get(port);
@@ -16,7 +18,7 @@ export async function checkPorts(host: string, wanted: readonly WantedPort[]): P
       throw new StartFailure(`${other} and ${variable} are both ${port}; give one of them another port.`);
     taken.set(port, variable);
   }
-  for (const { variable, port } of wanted) {
+  for (const { variable, port, hostVariable, host } of wanted) {
     const code = await tryListen(host, port);
     if (code === "EADDRINUSE") {
       throw new StartFailure(`Port ${port} is in use already; set ${variable} to another one.`);
@@ -24,11 +26,13 @@ export async function checkPorts(host: string, wanted: readonly WantedPort[]): P
     if (code === "EACCES")
       throw new StartFailure(`Port ${port} needs more rights; set ${variable} to one above 1023.`);
     if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
-      throw new StartFailure(`${host} is not an address of this machine; set HOST to one that is.`);
+      throw new StartFailure(
+        `${host} is not an address of this machine; set ${hostVariable} to one that is.`,
+      );
     }
     if (code)
       throw new StartFailure(
-        `Port ${port} of ${host} cannot be listened on (${code}); set ${variable} or HOST.`,
+        `Port ${port} of ${host} cannot be listened on (${code}); set ${variable} or ${hostVariable}.`,
       );
   }
 }

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { secretsInText } from "@devmesh/contracts/model/api-key";
+import { visibleText } from "@devmesh/contracts/model/visible-text";
 import { type Clock, systemClock } from "@devmesh/service-kit/clock";
 import { z } from "zod";
 import { boundedLog } from "../process/bounded-log.ts";
@@ -51,7 +52,7 @@ export function brokerLog(
   onWriteError: (cause: string) => void,
   onLine: (line: string) => void,
 ): PartLog {
-  const redact = (line: string) => line.replaceAll(secretsInText, "$1_[redacted]");
+  const redact = (line: string) => visibleText(line.replaceAll(secretsInText, "$1_[redacted]"));
   const readLine = (line: string) => {
     const cause = keptWriteError.exec(line)?.groups?.cause;
     if (cause !== undefined) onWriteError(cause);
@@ -84,8 +85,9 @@ function partLog(
         for (const line of lines) {
           const found = read(line);
           if (!found) continue;
-          problem = found.text;
-          if (found.shown !== null) show(found.shown);
+          // Parsing a line of JSON brings back what its service has escaped.
+          problem = visibleText(found.text);
+          if (found.shown !== null) show(visibleText(found.shown));
         }
       });
     },

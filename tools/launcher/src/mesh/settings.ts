@@ -25,6 +25,8 @@ const withDefault = <T extends z.ZodType>(schema: T, value: string) =>
 /** The launcher's environment (README.md, Configure). */
 const Environment = z.object({
   HOST: withDefault(z.string(), "127.0.0.1"),
+  MQTT_HOST: optional(z.string()),
+  NATS_HOST: withDefault(z.string(), "127.0.0.1"),
   PORT: withDefault(Port, "8080"),
   MQTT_PORT: withDefault(Port, "1883"),
   NATS_PORT: withDefault(Port, "4222"),
@@ -33,7 +35,7 @@ const Environment = z.object({
     z
       .string()
       .regex(/^(always|[1-9]\d{0,5}(ms|s|m))$/, "must be a duration such as 500ms, 1s or 2m, or always"),
-    "1s",
+    "100ms",
   ),
   MQTT_TLS_CERT: optional(z.string()),
   MQTT_TLS_KEY: optional(z.string()),
@@ -79,7 +81,12 @@ export function meshSettings(env: NodeJS.ProcessEnv) {
   }
   const [firstServer] = values.NATS_URL ?? [];
   return {
+    /** Of the gateway. */
     host: values.HOST,
+    /** Of MQTT and its WebSocket. */
+    mqttHost: values.MQTT_HOST ?? values.HOST,
+    /** Of the broker's port for the services. */
+    natsHost: values.NATS_HOST,
     port: values.PORT,
     mqttPort: values.MQTT_PORT,
     /** With `natsUrls`, that of the first. */

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { z } from "zod";
 
 const program = resolve(import.meta.dirname, "../../src/deployment/print-secrets.ts");
+const services = ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"];
 const smtpUrl = "smtps://mesh:a-password@mail.example.com";
 
 let folder: Awaited<ReturnType<typeof tempFolder>>;
@@ -83,10 +84,46 @@ test("the first master key of compose is one", () => {
 });
 
 test("those of MongoDB are left out on request", () => {
-  const { stdout } = print(["kubernetes", "--without-mongodb"], { SMTP_URL: smtpUrl });
-  expect([...secretsOf(stdout).keys()].sort()).toEqual(
-    ["data", "devices", "gateway", "keys", "mailer", "nats", "rpc-bridge"].sort(),
-  );
+  const env = { SMTP_URL: smtpUrl, MONGODB_URL: "mongodb://db.example.com" };
+  const { stdout } = print(["kubernetes", "--without-mongodb"], env);
+  expect([...secretsOf(stdout).keys()].sort()).toEqual([...services, "nats"].sort());
+});
+
+test.each([
+  [
+    "mongodb://mesh:a-word@db.example.com:27018/?tls=true",
+    "mongodb://mesh:a-word@db.example.com:27018/data?tls=true",
+    [27018],
+  ],
+  ["mongodb://a,b:27019,[2001:db8::1]:27017", "mongodb://a,b:27019,[2001:db8::1]:27017/data", [27017, 27019]],
+  ["mongodb+srv://mesh:a-word@db.example.com", "mongodb+srv://mesh:a-word@db.example.com/data", [27017]],
+])(
+  "MongoDB elsewhere, %s, brings STORE_URL and a policy for its ports, and no passwords for one here",
+  (url, store, ports) => {
+    const { stdout } = print(["kubernetes"], { SMTP_URL: smtpUrl, MONGODB_URL: url });
+    const { items } = z
+      .object({ items: z.array(z.looseObject({ kind: z.string() })) })
+      .parse(JSON.parse(stdout));
+    const secrets = secretsOf(
+      JSON.stringify({ kind: "List", items: items.filter(({ kind }) => kind === "Secret") }),
+    );
+    expect([...secrets.keys()].sort()).toEqual(
+      [...services, "data-store", "devices-store", "keys-store", "nats"].sort(),
+    );
+    expect(secrets.get("data-store")).toEqual({ STORE_URL: store });
+    expect(items.filter(({ kind }) => kind === "NetworkPolicy")).toMatchObject([
+      { spec: { policyTypes: ["Egress"], egress: [{ ports: ports.map((port) => ({ port })) }] } },
+    ]);
+  },
+);
+
+test("a MONGODB_URL with a database is refused", () => {
+  const MONGODB_URL = "mongodb://db.example.com/devmesh";
+  expect(print(["kubernetes"], { SMTP_URL: smtpUrl, MONGODB_URL })).toEqual({
+    status: 1,
+    stdout: "",
+    stderr: "MONGODB_URL must be mongodb://USER:PASSWORD@HOSTS/?OPTIONS, without a database.\n",
+  });
 });
 
 test.each([

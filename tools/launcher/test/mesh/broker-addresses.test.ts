@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { brokerAddresses } from "../../src/mesh/broker-addresses.ts";
+import { brokerAddresses, proxyAdvice } from "../../src/mesh/broker-addresses.ts";
 import { meshSettings } from "../../src/mesh/settings.ts";
 
 const addressesOf = (env: NodeJS.ProcessEnv) => brokerAddresses(meshSettings(env));
@@ -11,6 +11,18 @@ describe("a broker of the mesh's own", () => {
       natsUrl: "nats://127.0.0.1:4300",
       mqttUrl: "mqtt://127.0.0.1:1900",
       mqttPublicUrl: "mqtt://127.0.0.1:1900",
+    });
+  });
+
+  test("listens for devices where MQTT_HOST says, else on HOST, and for services on the loopback unless NATS_HOST says more", () => {
+    expect(addressesOf({ HOST: "192.0.2.1" })).toMatchObject({
+      natsUrl: "nats://127.0.0.1:4222",
+      mqttUrl: "mqtt://192.0.2.1:1883",
+    });
+    expect(addressesOf({ HOST: "0.0.0.0", MQTT_HOST: "127.0.0.1", NATS_HOST: "192.0.2.1" })).toMatchObject({
+      natsUrl: "nats://192.0.2.1:4222",
+      mqttUrl: "mqtt://127.0.0.1:1883",
+      mqttPublicUrl: "mqtt://127.0.0.1:1883",
     });
   });
 
@@ -30,6 +42,19 @@ describe("a broker of the mesh's own", () => {
     const tls = { MQTT_TLS_CERT: "cert.pem", MQTT_TLS_KEY: "key.pem", MQTT_PORT: "8883" };
     expect(addressesOf(tls).mqttPublicUrl).toBe("mqtts://127.0.0.1:8883");
   });
+});
+
+test("a broker that strangers may reach without a proxy is said to need one", () => {
+  const advised = (env: NodeJS.ProcessEnv) => proxyAdvice(meshSettings(env)) !== null;
+  expect(proxyAdvice(meshSettings({ HOST: "0.0.0.0" }))).toContain("k8s/components/mqtt-proxy/haproxy.cfg");
+  expect(advised({ MQTT_HOST: "192.0.2.1" })).toBe(true);
+  for (const env of [
+    {},
+    { HOST: "::1" },
+    { HOST: "0.0.0.0", MQTT_HOST: "127.0.0.1" },
+    { NATS_URL: "nats://a" },
+  ])
+    expect(advised(env)).toBe(false);
 });
 
 describe("a broker that runs already", () => {

@@ -40,6 +40,13 @@ describe("a service's log", () => {
     expect(shown).toEqual(["keys warn: store is slow", "keys error: no mail: connection refused"]);
   });
 
+  test("shows what cannot be seen in a stranger's text, also where its line is JSON", async () => {
+    const line = '{"level":"warn","msg":"refused pump\\u202e\\u001b[2J\\nkeys error: forged"}\n';
+    const { shown, problem } = await followed(line, "service");
+    expect(shown).toEqual(["keys warn: refused pump\\u202e\\u001b[2J\\u000akeys error: forged"]);
+    expect(problem).toBe("refused pump\\u202e\\u001b[2J\\u000akeys error: forged");
+  });
+
   test("gives the reason for an end from what Node printed last", async () => {
     const crash =
       "file.ts:1\nthrow x\n      ^\n\nTypeError: x is not defined\n    at file.ts:1:1\n\nNode.js v24.0.0\n";
@@ -54,6 +61,11 @@ describe("nats-server's log", () => {
     const { written, shown, problem } = await followed(line, "broker");
     expect(written).toBe(line.replaceAll(token, "dt_[redacted]"));
     expect(`${shown} ${problem}`).not.toContain(token);
+  });
+
+  test("is written and shown with what cannot be seen in the name of a stranger", async () => {
+    const { written, shown } = await followed('[7] 2026/01/01 [ERR] User "pump\u202e\u009b2J"\n', "broker");
+    for (const text of [written, shown.join()]) expect(text).toContain('User "pump\\u202e\\u009b2J"');
   });
 
   test("gives its last error as the reason for an end", async () => {

@@ -1,9 +1,13 @@
+import { execFile } from "node:child_process";
 import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { backUpStores } from "../../src/mesh/store-backup.ts";
+
+const program = resolve(import.meta.dirname, "../../src/backup.ts");
 
 let folder: Awaited<ReturnType<typeof tempFolder>>;
 let target: string;
@@ -53,10 +57,24 @@ describe("a backup of the stores", () => {
     expect(rowsOf(join(folder.path, "tuesday", "data.db"))).toBe(3);
   });
 
-  test("is its owner's alone", async () => {
+  test("is its owner's alone, whatever the umask of the command", async () => {
     for (const service of ["devices", "keys", "data"]) openStore(service, 1).close();
-    await backUpStores(fileOf, target);
-    expect((await stat(target)).mode & 0o777).toBe(0o700);
+    const run = [
+      "umask 0 && exec",
+      process.execPath,
+      "--disable-warning=ExperimentalWarning",
+      program,
+      target,
+    ];
+    const env = { PATH: process.env.PATH, DATA_DIR: folder.path };
+    await promisify(execFile)("sh", ["-c", run.join(" ")], { env });
+    const modeOf = async (path: string) => [path, (await stat(path)).mode & 0o777];
+    const paths = (await readdir(target)).sort().map((name) => join(target, name));
+    expect(await Promise.all([join(target, ".."), target, ...paths].map(modeOf))).toEqual([
+      [join(target, ".."), 0o700],
+      [target, 0o700],
+      ...["data.db", "devices.db", "keys.db"].map((name) => [join(target, name), 0o600]),
+    ]);
   });
 
   test("never goes into a folder with something in it, and leaves that as it is", async () => {

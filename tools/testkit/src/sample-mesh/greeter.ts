@@ -1,7 +1,9 @@
-import { defineContract } from "@devmesh/contracts/contract";
+import { defineContract, done, doneIfRepeated } from "@devmesh/contracts/contract";
 import { calls } from "@devmesh/contracts/topology";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { z } from "zod";
+
+const nobody_here = { code: "not_found", when: "There is nobody of that name." } as const;
 
 /** A small contract that has each kind of method. */
 export const greeter = defineContract({
@@ -14,7 +16,7 @@ export const greeter = defineContract({
       deadlineMs: 30_000,
       idempotent: true,
       errors: {
-        nobody_here: { code: "not_found", when: "There is nobody of that name." },
+        nobody_here,
         guest_rude: { code: "internal", when: "The guest answered badly." },
         too_many: {
           code: "resource_exhausted",
@@ -37,6 +39,13 @@ export const greeter = defineContract({
       idempotent: false,
       errors: {},
     },
+    dismiss: {
+      in: z.object({ name: z.string() }),
+      out: done,
+      deadlineMs: 30_000,
+      idempotent: true,
+      errors: { nobody_here: doneIfRepeated(nobody_here) },
+    },
     fill: {
       in: z.object({ bytes: z.int() }),
       out: z.object({ text: z.string() }),
@@ -48,7 +57,7 @@ export const greeter = defineContract({
 });
 
 /** A dependency on all that the greeter answers. */
-export const everyMethod = calls(greeter, ["greet", "wait", "relay", "fill"]);
+export const everyMethod = calls(greeter, ["greet", "wait", "relay", "dismiss", "fill"]);
 
 /** An implementation whose methods a test replaces one by one. */
 export function greetings(
@@ -72,6 +81,7 @@ export function greetings(
       traceId: trace.traceId,
       requestId: requestId ?? "",
     }),
+    dismiss: async ({ name }, context) => (name === "nobody" ? context.fail("nobody_here") : {}),
     fill: async ({ bytes }) => ({ text: "x".repeat(bytes) }),
     ...replaced,
   };

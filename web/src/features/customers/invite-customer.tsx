@@ -49,7 +49,7 @@ export function InviteCustomer({ onClose }: { readonly onClose: () => void }) {
 }
 
 function resultOf(email: string, goesToFile: boolean) {
-  const limit = "unless the address got three within the last hour.";
+  const limit = "unless the address, or all together, got as many as may be sent within an hour.";
   if (!goesToFile) return { message: `An invitation to ${email} is on its way, ${limit}` };
   return {
     message: `The invitation to ${email} is written to a file, ${limit}`,

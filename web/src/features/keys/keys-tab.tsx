@@ -1,51 +1,76 @@
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
-import { Anchor, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { Anchor, Button, Stack, Text } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useCallback, useMemo } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { ApiProblem } from "../../api/api-problem.ts";
 import { queryKeys } from "../../api/query-keys.ts";
 import { serverNow } from "../../api/server-clock.ts";
 import type { Column } from "../../components/data-table.tsx";
+import { Failure } from "../../components/failure.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { maskedSecret, Secret } from "../../components/secret.tsx";
 import { ShortListTab } from "../../components/short-list-tab.tsx";
 import { Tag } from "../../components/tag.tsx";
 import { CreateKey } from "./create-key.tsx";
+import { SessionList } from "./session-list.tsx";
 
-/** Master and device keys: read, copied, created and deleted. */
+/** Master and device keys: read, copied, created and deleted; and the sessions that master keys began. */
 export function KeysTab() {
   const api = useApi();
+  // Not in the cache, which reads itself again when a frame comes: it would ask for the master key.
+  const revelation = useMutation({ mutationFn: () => api.call("listKeys", { asMaster: true }) });
+  const secrets = useMemo(() => new Map(revelation.data?.map(({ id, key }) => [id, key])), [revelation.data]);
   const query = useQuery({
     queryKey: queryKeys.keys,
     queryFn: ({ signal }) => api.call("listKeys", { signal }),
+    select: useCallback(
+      (keys: readonly ApiKey[]) =>
+        keys.map((row) => ({ ...row, key: row.key ?? secrets.get(row.id) ?? null })),
+      [secrets],
+    ),
   });
+  const isHidden = ({ id, key }: ApiKey) => key === null && !secrets.has(id);
   const onlyMaster = query.data?.filter(isValidMaster).length === 1;
+  const own = api.session?.master_key_id;
   return (
-    <ShortListTab
-      title="Keys"
-      noun="key"
-      query={query}
-      filterPlaceholder="Name, device or key"
-      textsOf={textsOfKey}
-      none="There are no keys."
-      columns={columnsOf(api.key)}
-      minWidth={760}
-      removal={{
-        action: "Delete",
-        label: (key) => `Delete the key ${nameOf(key)}`,
-        blockedBy: (key) =>
-          onlyMaster && isValidMaster(key)
-            ? "The last master key cannot be deleted: create another one first"
-            : undefined,
-        consequence: ({ key }) =>
-          "Whoever uses it is refused within a second. This cannot be undone." +
-          (key === api.key ? " You are signed in with this key: you will be signed out." : ""),
-        run: ({ id }) => api.call("deleteKey", { params: { id } }).catch(explainConflict),
-      }}
-      creation="Create key"
-      creationDialog={(onClose) => <CreateKey onClose={onClose} />}
-    />
+    <Stack gap="xl">
+      <ShortListTab
+        title="Keys"
+        noun="key"
+        query={query}
+        filterPlaceholder="Name, device or key"
+        textsOf={textsOfKey}
+        none="There are no keys."
+        columns={columnsOf(own, isHidden)}
+        minWidth={760}
+        removal={{
+          action: "Delete",
+          label: (key) => `Delete the key ${nameOf(key)}`,
+          blockedBy: (key) =>
+            onlyMaster && isValidMaster(key)
+              ? "The last master key cannot be deleted: create another one first"
+              : undefined,
+          consequence: ({ id, access }) =>
+            "Whoever uses it is refused within a second. This cannot be undone." +
+            (access === "full" ? " Sessions that it began end." : "") +
+            (id === own ? " Yours is one of them: you will be signed out." : ""),
+          run: ({ id }) => api.call("deleteKey", { params: { id } }).catch(explainConflict),
+        }}
+        actions={
+          query.data?.some(isHidden) && (
+            <Button variant="default" loading={revelation.isPending} onClick={() => revelation.mutate()}>
+              Show the keys
+            </Button>
+          )
+        }
+        creation="Create key"
+        creationDialog={(onClose) => <CreateKey onClose={onClose} />}
+      />
+      <Failure error={revelation.error} title="The keys could not be shown" />
+      <SessionList keys={query.data ?? []} />
+    </Stack>
   );
 }
 
@@ -74,8 +99,8 @@ function explainConflict(error: unknown): never {
   throw error;
 }
 
-/** The columns of the list in a session with the key `own`. */
-function columnsOf(own: string): readonly Column<ApiKey>[] {
+/** The columns of the list in a session that the key `own` began. */
+function columnsOf(own: string | undefined, isHidden: (key: ApiKey) => boolean): readonly Column<ApiKey>[] {
   return [
     {
       heading: "Kind",
@@ -96,7 +121,7 @@ function columnsOf(own: string): readonly Column<ApiKey>[] {
           >
             {key.name ?? (key.key === null ? `unnamed, ${key.id}` : "unnamed")}
           </Text>
-          {key.key === own && <Tag look="good">signed in</Tag>}
+          {key.id === own && <Tag look="good">signed in</Tag>}
         </>
       ),
     },
@@ -105,7 +130,7 @@ function columnsOf(own: string): readonly Column<ApiKey>[] {
       cell: (key) =>
         key.key === null ? (
           <Text size="sm" c="dimmed">
-            was shown at its creation
+            {isHidden(key) ? "hidden" : "was shown at its creation"}
           </Text>
         ) : (
           <Secret secret={key.key} what={`the key ${nameOf(key)}`} />

@@ -1,12 +1,15 @@
 import { Stack, Tabs, Text } from "@mantine/core";
 import { Snippet } from "../../../components/code-block.tsx";
+import { Waiting } from "../../../components/waiting.tsx";
 import { clients } from "./clients.ts";
 import { FirstMessage } from "./first-message.tsx";
 import { useBroker } from "./use-broker.ts";
 
 /** Explains how a device connects, by the client that it uses, and shows whether it does. */
 export function ConnectWizard({ id, token }: { readonly id: string; readonly token: string }) {
-  const connection = { id, token, ...useBroker() };
+  const broker = useBroker();
+  if (broker === null) return <Waiting />;
+  const connection = { id, token, ...broker };
   const isLocal = /^(localhost|127\..*|::1)$/.test(connection.host);
   return (
     <Stack component="section" aria-label="Connect the device">

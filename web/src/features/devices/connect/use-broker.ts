@@ -10,14 +10,18 @@ export interface Broker {
   readonly tls: boolean;
 }
 
-/** Where devices connect; until the gateway has answered, the host of the page and MQTT's usual port. */
-export function useBroker(): Broker {
+/**
+ * Where devices connect; null until the gateway has answered. If it fails to, the host of the page and MQTT's usual
+ * port.
+ */
+export function useBroker(): Broker | null {
   const api = useApi();
-  const { data } = useQuery({
+  const { data, isPending } = useQuery({
     queryKey: queryKeys.mqttAddress,
     queryFn: ({ signal }) => api.call("readMqttAddress", { signal }),
     staleTime: "static",
   });
+  if (isPending) return null;
   const { host = null, port = 1883, tls = false } = data ?? {};
   // The host of a page's address has its IPv6 addresses in brackets.
   return { host: host ?? window.location.hostname.replace(/^\[|\]$/g, ""), port, tls };

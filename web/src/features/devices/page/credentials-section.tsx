@@ -7,7 +7,6 @@ import { Snippet } from "../../../components/code-block.tsx";
 import { Confirmation } from "../../../components/confirmation.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { Secret } from "../../../components/secret.tsx";
-import { Waiting } from "../../../components/waiting.tsx";
 import { readCommand } from "../connect/clients.ts";
 import { ConnectWizard } from "../connect/connect-wizard.tsx";
 import type { SectionProps } from "./section.ts";
@@ -35,28 +34,32 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
   const api = useApi();
   const [replaced, setReplaced] = useState<(typeof secrets)[number] | null>(null);
   const [ready, setReady] = useState(false);
-  const { data, error, isPending, refetch } = useQuery({
+  const { data, error, isFetching, refetch } = useQuery({
     queryKey: [...queryKeys.device(id), "credentials"],
     queryFn: ({ signal }) => api.call("readCredentials", { params: { id }, signal }),
-    // No frame reports a rotation by another page.
-    staleTime: 0,
+    // Read only when the user wants it, since it may ask for a master key.
+    enabled: false,
     gcTime: 0,
   });
-  if (isPending) return <Waiting />;
-  if (data === undefined)
-    return <Failure error={error} title="The credentials could not be read" onRetry={() => void refetch()} />;
-
-  const publicKey = ready ? data.public_key : "$PUBLIC_KEY";
+  const publicKey = (ready && data?.public_key) || "$PUBLIC_KEY";
   const { origin } = window.location;
   return (
     <Stack>
+      {data === undefined && (
+        <Group>
+          <Button loading={isFetching} onClick={() => void refetch()}>
+            Show the credentials
+          </Button>
+        </Group>
+      )}
+      <Failure error={error} title="The credentials could not be read" />
       {secrets.map((secret) => (
         <Stack key={secret.member} gap={2}>
           <Text size="sm" fw={500}>
             {secret.label}
           </Text>
           <Group gap="xs">
-            <Secret secret={data[secret.member]} what={secret.what} />
+            {data !== undefined && <Secret secret={data[secret.member]} what={secret.what} />}
             <Button size="xs" variant="default" onClick={() => setReplaced(secret)}>
               Replace {secret.what}
             </Button>
@@ -66,9 +69,10 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
       <Switch
         label="Include the secrets in the examples below"
         checked={ready}
+        disabled={data === undefined}
         onChange={(event) => setReady(event.currentTarget.checked)}
       />
-      <ConnectWizard id={id} token={ready ? data.token : "$TOKEN"} />
+      <ConnectWizard id={id} token={(ready && data?.token) || "$TOKEN"} />
       <Snippet label="Read it by REST, with a master key" text={readCommand(id)} />
       <Snippet
         label="Read it by REST, with its public key"
@@ -80,6 +84,7 @@ export function CredentialsSection({ device: { id } }: SectionProps) {
           action={`Replace ${replaced.what}`}
           run={async () => {
             await api.call(replaced.rotate, { params: { id } });
+            // It is shown: who replaces a secret wants the new one.
             await refetch();
           }}
           onClose={() => setReplaced(null)}

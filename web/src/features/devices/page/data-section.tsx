@@ -115,7 +115,9 @@ function NoNumbers({ id, records }: { readonly id: string; readonly records: num
         A number, or JSON with numbers in it, sent to a topic below db/{id}/ is drawn here as soon as it is
         stored.
       </Text>
-      <Snippet label="Publish a value" text={publishCommand({ id, token: "$TOKEN", ...broker })} />
+      {broker !== null && (
+        <Snippet label="Publish a value" text={publishCommand({ id, token: "$TOKEN", ...broker })} />
+      )}
       <Text size="sm" c="dimmed">
         $TOKEN is the device's token: see its{" "}
         <Anchor component={Link} href={`/devices/${id}/credentials`} underline="always">

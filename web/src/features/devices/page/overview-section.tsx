@@ -1,3 +1,4 @@
+import { labelsOf } from "@devmesh/contracts/model/labels";
 import { Anchor, Button, Group, SimpleGrid, Stack, TagsInput, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useDisclosure } from "@mantine/hooks";
@@ -10,7 +11,7 @@ import { queryKeys } from "../../../api/query-keys.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { DeleteDevices } from "../bulk/delete-devices.tsx";
-import { labelsOf, rowOf } from "../shared/device-row.ts";
+import { rowOf } from "../shared/device-row.ts";
 import { labelDevice } from "../shared/patch-device.ts";
 import { ConnectionFacts } from "./diagnostics.tsx";
 import { Fact } from "./fact.tsx";

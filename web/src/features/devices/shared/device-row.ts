@@ -1,5 +1,6 @@
 import type { Device } from "@devmesh/contracts/model/device";
 import { isJsonObject } from "@devmesh/contracts/model/json";
+import { labelsOf } from "@devmesh/contracts/model/labels";
 
 /** The properties of a device in the list, and no others: a page holds up to 50,000 rows. */
 export interface DeviceRow {
@@ -27,12 +28,6 @@ export function rowOf({ id, name, online, last_seen, created_at, shadow }: Devic
     firmware: firmwareVersion(shadow.state.reported),
     shadowVersion: shadow.version,
   };
-}
-
-/** The strings in `tags.labels` (api.md, Device). */
-export function labelsOf(tags: Device["shadow"]["tags"]): string[] {
-  const { labels } = tags;
-  return Array.isArray(labels) ? labels.filter((label) => typeof label === "string") : [];
 }
 
 /** Where devices report their version: Mongoose OS and mDash firmware below `ota` or `sys`, others at the top. */

@@ -1,7 +1,7 @@
 import type { Device, DevicePatch } from "@devmesh/contracts/model/device";
+import { labelsOf } from "@devmesh/contracts/model/labels";
 import type { ApiClient } from "../../../api/api-client.ts";
 import { ApiProblem } from "../../../api/api-problem.ts";
-import { labelsOf } from "./device-row.ts";
 
 /** Maximum of attempts while others write the same device. */
 const attempts = 8;
