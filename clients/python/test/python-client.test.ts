@@ -18,6 +18,7 @@ const withPython = hasPython ? test : test.skip;
 let mesh: TestMesh;
 let pump: MqttDevice;
 beforeAll(async () => {
+  if (hasPython) await run("python3", [resolve(folder, "generate.py")]);
   mesh = await startMesh();
   const { token } = (await mesh.http("/api/v2/devices", { body: { id: "pump-1" } })).json;
   pump = await connectMqttDevice({ url: mesh.mqttUrl, id: "pump-1", token });

@@ -5,7 +5,6 @@ import { parseArgs, promisify } from "node:util";
 import { mesh } from "@devmesh/contracts/mesh";
 import { brokerDocuments } from "@devmesh/launcher/deployment/broker-documents";
 import { z } from "zod";
-import { pythonModels } from "./python-models.ts";
 import { subjectDocument } from "./subject-document.ts";
 import { planSurfaces } from "./surface-files.ts";
 
@@ -16,16 +15,14 @@ const { values: options } = parseArgs({
   options: { check: { type: "boolean", default: false }, release: { type: "boolean", default: false } },
 });
 const root = new URL("../../../", import.meta.url);
-const described = z
-  .record(z.string(), z.string())
-  .parse(JSON.parse(await outputOf("services/gateway/src/reference/describe.ts")));
-const openapi = described["docs/openapi.json"] ?? "";
+// A program: this package depends on no service.
+const describe = fileURLToPath(new URL("services/gateway/src/reference/describe.ts", root));
+const { stdout } = await promisify(execFile)(process.execPath, [describe], { maxBuffer: 64 * 1024 * 1024 });
+const described = z.record(z.string(), z.string()).parse(JSON.parse(stdout));
 const surfaces = await planSurfaces(fileURLToPath(root), mesh, options.release);
 
 const documents: Readonly<Record<string, string>> = {
   ...described,
-  "clients/typescript/src/schema.ts": await outputOf("clients/typescript/generate.ts", openapi),
-  "clients/python/devmesh/models.py": pythonModels(openapi),
   "docs/subjects.md": subjectDocument(),
   "monitoring/prometheus-rule.yaml": prometheusRule(
     await readFile(new URL("monitoring/rules.yaml", root), "utf8"),
@@ -43,15 +40,6 @@ metadata:
   name: devmesh
 spec:
 ${rules.replaceAll(/^(?=.)/gm, "  ")}`;
-}
-
-/** What a program of the repository prints: this package depends on no service and no client. */
-async function outputOf(program: string, input = ""): Promise<string> {
-  const running = promisify(execFile)(process.execPath, [fileURLToPath(new URL(program, root))], {
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  running.child.stdin?.end(input);
-  return (await running).stdout;
 }
 
 for (const [path, text] of Object.entries(documents)) {

@@ -18,6 +18,12 @@ export async function runStaticChecks(run: TestRun): Promise<void> {
             "tsc",
             ["-p", program],
           ]),
+          // Its check makes the types that it needs.
+          [
+            "types of the client",
+            "turbo",
+            turboArguments("check", { ...run, filters: ["--filter=@devmesh/client"] }),
+          ],
           ["lint", "biome", ["ci", "--colors=off", "."]],
           ["boundaries", "turbo", ["boundaries", "--no-color"]],
           ["unused code", "knip", ["--no-progress"]],
