@@ -253,6 +253,19 @@ describe("a device call", () => {
     expect(performance.now() - startedAt).toBeLessThan(atOnceMs);
   });
 
+  test("to a connected device that a busy nats-server left out of one listing reaches it", async () => {
+    const device = await connect("hidden");
+    const list = mesh.registry.connectedClientIds;
+    let listings = 0;
+    mesh.registry.connectedClientIds = async (id) => (++listings === 1 ? [] : await list(id));
+    const call = mesh.call({ device_id: "hidden" });
+    call.catch(() => undefined);
+    await eventually(() => listings === 2);
+    mesh.registry.connectedClientIds = list;
+    await device.answerRpc(() => ({ result: "here" }));
+    expect(await call).toBe("here");
+  });
+
   test("that nobody received reaches the device when it has subscribed again, once", async () => {
     const device = await connect("mover");
     let questions = 0;

@@ -26,7 +26,10 @@ interface CallDeliveryOptions {
  * it moves to another one within a second, and the one that it leaves may report no disconnect (ADR 27).
  */
 const askAfterMs = 500;
-const askEveryMs = 2_000;
+const askEveryMs = 1_000;
+
+/** Listings in a row that must miss a device before it counts as gone: a busy nats-server may be missing from one. */
+const missesUntilGone = 2;
 
 /** Waits before a frame is sent again, in milliseconds, doubled from the first. */
 const firstPauseMs = 50;
@@ -81,17 +84,20 @@ export function createCallDelivery({ devices, online, link, clock }: CallDeliver
     context: CallMethod,
   ): Promise<CallOutcome> {
     let askAtMs = clock.monotonicMs() + askAfterMs;
-    let isGone = false;
+    let misses = 0;
+    let isAsking = false;
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
       online.delete(id);
       const ended = await unlessOnline(id, outcome, context);
       if (ended !== null) return ended;
-      if (isGone) return { kind: "offline" };
-      if (clock.monotonicMs() > askAtMs) {
-        askAtMs = clock.monotonicMs() + askEveryMs;
-        // One that is connected may still subscribe.
+      if (misses >= missesUntilGone) return { kind: "offline" };
+      if (!isAsking && clock.monotonicMs() > askAtMs) {
+        isAsking = true;
         void isConnected(id, context).then((isListed) => {
-          isGone = !isListed;
+          isAsking = false;
+          askAtMs = clock.monotonicMs() + askEveryMs;
+          // One that is connected may still subscribe.
+          misses = isListed ? 0 : misses + 1;
         });
       }
       const early = await Promise.race([outcome, clock.sleep(pauseMs, context.signal)]);
