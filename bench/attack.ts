@@ -1,13 +1,14 @@
 /**
  * What a device with a leaked token costs others beside an idle fleet: one device publishes, is called and is read,
  * first alone, then during an attack by another.
- * `node bench/attack.ts [seconds of an attack] [part of the names of attacks] [sizes of fleets, as 3000,10000]`
+ * `node bench/attack.ts [seconds of an attack] [part of the names of attacks] [sizes of fleets, as 3000,10000] [haproxy]`
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@devmesh/testkit/eventually";
 import { connectIdleFleet } from "@devmesh/testkit/idle-fleet";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
+import { findHaproxy, startMqttProxy, type TestMqttProxy, withoutHaproxy } from "@devmesh/testkit/mqtt-proxy";
 import { startChild } from "./child.ts";
 import { p99, reportFigures } from "./measure.ts";
 import { type Credentials, createDevices } from "./mesh-tenant.ts";
@@ -70,19 +71,28 @@ interface Figures {
 }
 
 await using mesh = await startMesh();
+await using proxy = process.argv[5] === "haproxy" ? await startProxy() : null;
+const mqttUrl = proxy === null ? mesh.mqttUrl : `mqtt://127.0.0.1:${proxy.port}`;
 const [calm, ...others] = await createDevices(mesh, 1 + attacks.length * fleets.length + Math.max(...fleets));
 if (calm === undefined) throw new Error("there are no devices");
 const attackers = others.splice(0, attacks.length * fleets.length);
 await using echo = startChild(import.meta.resolve("./rpc-round-trip/echo-device.ts"), loginOf(calm));
 await echo.ready;
 await using publisher = await connectMqttDevice({
-  url: mesh.mqttUrl,
+  url: mqttUrl,
   ...calm,
   clientId: `${calm.id}:publisher`,
 });
 
+/** The idle fleet does without it, for its file descriptors. */
+async function startProxy(): Promise<TestMqttProxy> {
+  const haproxy = await findHaproxy();
+  if (haproxy === null) throw new Error(withoutHaproxy);
+  return await startMqttProxy(haproxy, { port: mesh.ports.mqtt });
+}
+
 function loginOf({ id, token }: Credentials): Record<string, string> {
-  return { BENCH_MQTT_URL: mesh.mqttUrl, BENCH_DEVICE_ID: id, BENCH_DEVICE_TOKEN: token };
+  return { BENCH_MQTT_URL: mqttUrl, BENCH_DEVICE_ID: id, BENCH_DEVICE_TOKEN: token };
 }
 
 /** Starts `work` at a steady rate until `end`, at most `inFlight` at a time, and waits for all. */

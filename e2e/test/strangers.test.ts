@@ -5,7 +5,13 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { freePort } from "@devmesh/testkit/free-port";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
-import { findHaproxy, startMqttProxy, type TestMqttProxy, withoutHaproxy } from "@devmesh/testkit/mqtt-proxy";
+import {
+  boundsBandwidth,
+  findHaproxy,
+  startMqttProxy,
+  type TestMqttProxy,
+  withoutHaproxy,
+} from "@devmesh/testkit/mqtt-proxy";
 import { logIn, longNames, unfinishedConnects, wrongLogins } from "@devmesh/testkit/strangers";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { foreignCertificate } from "@devmesh/testkit/test-certificate";
@@ -18,6 +24,7 @@ const maxBrokerMegabytes = 300;
 
 const haproxy = await findHaproxy();
 const withHaproxy = haproxy === null ? describe.skip : describe;
+const withBandwidth = haproxy !== null && (await boundsBandwidth(haproxy)) ? test : test.skip;
 
 /** The most memory that the broker had at a time. */
 async function largestBrokerMegabytes(mesh: TestMesh): Promise<number> {
@@ -79,6 +86,38 @@ withHaproxy(`with HAProxy in front of MQTT${haproxy === null ? ` (${withoutHapro
     expect(await flood).toBeGreaterThan(5_000);
     expect(waits).not.toContain(null);
   }, 60_000);
+
+  withBandwidth(
+    "what a device sends over all its connections is bounded, and no other waits for it (HAProxy 2.7)",
+    async () => {
+      const bytesPerSecond = 100_000;
+      const bounds = { MQTT_BYTES_PER_DEVICE: String(bytesPerSecond) };
+      await using bounding = await startMqttProxy(haproxy ?? "", { port: mesh.ports.mqtt }, bounds);
+      const url = `mqtt://127.0.0.1:${bounding.port}`;
+      const [loud, calm] = [await enrolDevice(mesh, "loud"), await enrolDevice(mesh, "calm")];
+      await using first = await connectMqttDevice({ url, id: "loud", token: loud.token, clientId: "loud:1" });
+      await using second = await connectMqttDevice({
+        url,
+        id: "loud",
+        token: loud.token,
+        clientId: "loud:2",
+      });
+      await using other = await connectMqttDevice({ url, id: "calm", token: calm.token });
+      const startedAt = performance.now();
+      let published = false;
+      const flood = Promise.all(
+        [first, second].map((device) => device.publish("db/loud/blob", "x".repeat(400_000), 1)),
+      ).then(() => {
+        published = true;
+      });
+      await other.publish("db/calm/n", "1", 1);
+      expect(published).toBe(false);
+      await flood;
+      // The sockets and the first second take some of it at once.
+      expect(performance.now() - startedAt).toBeGreaterThan(4_000);
+    },
+    60_000,
+  );
 
   test("with a certificate it ends TLS, with MQTT and with its WebSocket", async () => {
     await using folder = await tempFolder();

@@ -1,4 +1,6 @@
+import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { executablesOnPath } from "@devmesh/launcher/nats-server/path-search";
 import { eventually } from "./eventually.ts";
@@ -15,6 +17,13 @@ export const withoutHaproxy = "no haproxy on PATH";
 export async function findHaproxy(): Promise<string | null> {
   const [first] = await executablesOnPath("haproxy", process.env.PATH);
   return first ?? null;
+}
+
+/** Whether it bounds what a device sends: from 2.7 on. */
+export async function boundsBandwidth(haproxy: string): Promise<boolean> {
+  const { stdout } = await promisify(execFile)(haproxy, ["-v"]);
+  const [major = 0, minor = 0] = (/version (\d+)\.(\d+)/.exec(stdout) ?? []).slice(1).map(Number);
+  return major > 2 || (major === 2 && minor >= 7);
 }
 
 /** A running HAProxy in front of a broker. */
