@@ -9,7 +9,6 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { type RecordedMesh, startRecordedMesh } from "../src/old-client/fixtures.ts";
 import { type OldClient, oldClient } from "../src/old-client/old-client.ts";
 import { filledIn, type KnownContract, knownContracts } from "../src/old-client/recording.ts";
-import { missingFrom, shapeOf } from "../src/old-client/shape.ts";
 import { enrolDevice } from "../src/tenant.ts";
 
 /** Clients of the released contracts, replayed from what they once sent, against the services of now (ADR 15). */
@@ -26,7 +25,7 @@ function strangeIn(value: Json, schema: JsonSchema): string[] {
 
 describe("the recording of", () => {
   test.each(byName)("%s has every method of its contract, each once with an answer", (_, contract) => {
-    const answered = contract.recording.calls.filter(({ reply }) => reply !== undefined);
+    const answered = contract.recording.calls.filter(({ error }) => error === undefined);
     expect([...new Set(answered.map(({ method }) => method))].sort()).toEqual(
       Object.keys(contract.surface.methods).sort(),
     );
@@ -34,10 +33,6 @@ describe("the recording of", () => {
 
   test.each(byName)("%s has a job of each queue whose jobs it does", (_, { recording, surface }) => {
     expect(recording.jobs.map(({ queue }) => queue).sort()).toEqual(Object.keys(surface.consumes).sort());
-  });
-
-  test.each(byName)("%s holds no word of a secret", (_, { recording }) => {
-    expect(JSON.stringify(recording.calls.map(({ reply }) => reply))).not.toMatch(/(mk|dk|ck|pk|dt)_/);
   });
 });
 
@@ -102,14 +97,11 @@ describe("against the services of now", () => {
         if ("reply" in answer) {
           expect(recorded.error ?? "an answer").toBe("an answer");
           expect(strangeIn(answer.reply, method.output)).toEqual([]);
-          expect(missingFrom(recorded.reply ?? null, answer.reply)).toEqual([]);
         } else {
           expect(answer.error).toBe(recorded.error);
           const declared = method.errors[answer.error];
           expect(answer.code).toBe(declared?.code);
           if (declared?.details) expect(strangeIn(answer.details ?? null, declared.details)).toEqual([]);
-          if (recorded.details !== undefined)
-            expect(missingFrom(recorded.details, answer.details)).toEqual([]);
         }
       });
     },
@@ -185,26 +177,3 @@ function isHeard(service: string, event: string): boolean {
     subscribes.some(({ events, names }) => events.service === service && names.includes(event)),
   );
 }
-
-describe("an old client notices", () => {
-  const recorded = shapeOf({ id: "a", tags: [{ n: 1 }], owner: null, acl: { read: [] } });
-  test.each<[string, Json, string[]]>([
-    [
-      "nothing where there is more",
-      { id: "b", tags: [{ n: 2, m: 3 }, { n: 4 }], owner: null, acl: { read: ["x"] }, more: 1 },
-      [],
-    ],
-    ["a member that is gone", { tags: [{ n: 1 }], owner: null, acl: { read: [] } }, ["/id"]],
-    [
-      "a member deep inside that is gone",
-      { id: "a", tags: [{ n: 1 }, {}], owner: null, acl: {} },
-      ["/tags/1", "/acl/read"],
-    ],
-    ["another type", { id: 1, tags: [{ n: 1 }], owner: null, acl: { read: {} } }, ["/id", "/acl/read"]],
-    ["nothing where a value has come", { id: "a", tags: [{ n: 1 }], owner: "x", acl: { read: [] } }, []],
-    ["a value that has gone", { id: null, tags: [{ n: 1 }], owner: null, acl: { read: [] } }, ["/id"]],
-    ["a list that is empty now", { id: "a", tags: [], owner: null, acl: { read: [] } }, ["/tags/*"]],
-  ])("%s", (_, answer, missing) => {
-    expect(missingFrom(recorded, answer)).toEqual(missing);
-  });
-});

@@ -1,13 +1,13 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ContractSurface, surfaceOf } from "@devmesh/contract-check/surface";
 import { readReleasedSurfaces } from "@devmesh/contract-check/surface-files";
 import { mesh } from "@devmesh/contracts/mesh";
-import { isJsonObject, type Json, JsonObject, JsonValue } from "@devmesh/contracts/model/json";
+import { isJsonObject, type Json, JsonObject } from "@devmesh/contracts/model/json";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import { z } from "zod";
 
-/** A call of a client of a released contract, and its answer. */
+/** A call of a client of a released contract. */
 const RecordedCall = z.strictObject({
   method: z.string(),
   /** The calling service. */
@@ -16,12 +16,8 @@ const RecordedCall = z.strictObject({
   request: JsonObject,
   /** Values for later requests: JSON pointers into the answer by name. */
   keep: z.record(z.string(), z.string()).optional(),
-  /** Shape of the answer; absent for an error, and before it is recorded. */
-  reply: JsonValue.optional(),
-  /** Reason of an error. */
+  /** Reason of the error that it gets; absent when it gets an answer. */
   error: z.string().optional(),
-  /** Shape of the error's details. */
-  details: JsonValue.optional(),
 });
 export type RecordedCall = z.infer<typeof RecordedCall>;
 
@@ -29,25 +25,12 @@ export type RecordedCall = z.infer<typeof RecordedCall>;
 const RecordedJob = z.strictObject({ queue: z.string(), producer: z.string(), job: JsonObject });
 
 /** What clients of one released contract sent, in order. */
-export const Recording = z.strictObject({ calls: z.array(RecordedCall), jobs: z.array(RecordedJob) });
-export type Recording = z.infer<typeof Recording>;
-
-/** Path of the recording of a contract's version in the repository `root`. */
-function recordingPath(root: string, service: string, version: number): string {
-  return join(root, "services", service, "contract", "recorded", `v${version}.json`);
-}
+const Recording = z.strictObject({ calls: z.array(RecordedCall), jobs: z.array(RecordedJob) });
+type Recording = z.infer<typeof Recording>;
 
 async function readRecording(root: string, service: string, version: number): Promise<Recording> {
-  return Recording.parse(JSON.parse(await readFile(recordingPath(root, service, version), "utf8")));
-}
-
-export async function writeRecording(
-  root: string,
-  service: string,
-  version: number,
-  recording: Recording,
-): Promise<void> {
-  await writeFile(recordingPath(root, service, version), `${JSON.stringify(recording, null, 2)}\n`);
+  const path = join(root, "services", service, "contract", "recorded", `v${version}.json`);
+  return Recording.parse(JSON.parse(await readFile(path, "utf8")));
 }
 
 /** What an old client of a service knows, and what it sent. */

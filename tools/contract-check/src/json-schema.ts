@@ -30,9 +30,6 @@ export const JsonSchema = z.strictObject({
   get oneOf(): OptionalSchemas {
     return z.array(JsonSchema).optional();
   },
-  get allOf(): OptionalSchemas {
-    return z.array(JsonSchema).optional();
-  },
   get properties(): OptionalMembers {
     return z.record(z.string(), JsonSchema).optional();
   },
@@ -51,9 +48,6 @@ export const JsonSchema = z.strictObject({
   maxItems: count,
   minimum: bound,
   maximum: bound,
-  exclusiveMinimum: bound,
-  exclusiveMaximum: bound,
-  multipleOf: bound,
   minLength: count,
   maxLength: count,
   pattern: z.string().optional(),

@@ -5,17 +5,15 @@ import { systemErrorCode } from "@devmesh/launcher/process/errors";
 import { ContractSurface, surfaceOf } from "./surface.ts";
 import { incompatibilities } from "./surface-compatibility.ts";
 
-/** The surface files: texts by path in the repository, and what prevents writing them. */
+/** The released surfaces to write: texts by path in the repository, and what prevents writing them. */
 export interface SurfacePlan {
   readonly documents: Readonly<Record<string, string>>;
   /** A sentence each; a service with problems keeps its files. */
   readonly problems: readonly string[];
 }
 
-/** Path of the present surface of a service. */
-export function currentSurfacePath(service: string): string {
-  return `services/${service}/contract/surface.json`;
-}
+/** Longest line of a released surface, where it can be broken. */
+const LINE = 120;
 
 /** Path of the released surface of a version. */
 export function releasedSurfacePath(service: string, version: number): string {
@@ -24,8 +22,7 @@ export function releasedSurfacePath(service: string, version: number): string {
 
 /**
  * Compares the contracts with the released surfaces in `root`. A new version is released at once; later only `release`
- * moves it, and never over an incompatible change. A version with a present surface must have a released one, so that
- * deleting that hides nothing.
+ * moves it, and never over an incompatible change.
  */
 export async function planSurfaces(
   root: string,
@@ -34,7 +31,7 @@ export async function planSurfaces(
 ): Promise<SurfacePlan> {
   const documents: Record<string, string> = {};
   const problems: string[] = [];
-  for (const service of new Set([...Object.keys(services), ...(await servicesIn(root))])) {
+  for (const service of new Set([...Object.keys(services), ...(await entriesOf(join(root, "services")))])) {
     const declaration = services[service];
     const released = await readReleasedSurfaces(root, service);
     const surface = declaration === undefined ? null : surfaceOf(service, declaration);
@@ -46,17 +43,8 @@ export async function planSurfaces(
     problems.push(...broken);
     if (broken.length > 0) continue;
     const isReleased = released.some(({ version }) => version === current.version);
-    if (!isReleased && (await committedVersion(root, service)) === current.version) {
-      problems.push(
-        `${service} v${current.version}: ${releasedSurfacePath(service, current.version)} is gone: take it back from version control`,
-      );
-      continue;
-    }
-    const text = `${JSON.stringify(current, null, 2)}\n`;
-    documents[currentSurfacePath(service)] = text;
-    if (release || !isReleased) {
-      documents[releasedSurfacePath(service, current.version)] = text;
-    }
+    if (release || !isReleased)
+      documents[releasedSurfacePath(service, current.version)] = `${jsonText(current)}\n`;
   }
   return { documents, problems };
 }
@@ -65,21 +53,15 @@ export async function planSurfaces(
 export async function readReleasedSurfaces(root: string, service: string): Promise<ContractSurface[]> {
   const folder = join(root, "services", service, "contract", "released");
   const surfaces: ContractSurface[] = [];
-  for (const file of await entriesOf(folder)) surfaces.push(await readSurface(join(folder, file)));
+  for (const file of await entriesOf(folder)) {
+    const path = join(folder, file);
+    try {
+      surfaces.push(ContractSurface.parse(JSON.parse(await readFile(path, "utf8"))));
+    } catch (cause) {
+      throw new TypeError(`${path} cannot be compared with`, { cause });
+    }
+  }
   return surfaces.sort((one, other) => one.version - other.version);
-}
-
-/** The version of the present surface; null without a readable one. */
-async function committedVersion(root: string, service: string): Promise<number | null> {
-  const file = join(root, currentSurfacePath(service));
-  return await readSurface(file).then(
-    ({ version }) => version,
-    () => null,
-  );
-}
-
-async function servicesIn(root: string): Promise<string[]> {
-  return await entriesOf(join(root, "services"));
 }
 
 async function entriesOf(folder: string): Promise<string[]> {
@@ -91,13 +73,19 @@ async function entriesOf(folder: string): Promise<string[]> {
   }
 }
 
-async function readSurface(path: string): Promise<ContractSurface> {
-  const text = await readFile(path, "utf8");
-  try {
-    return ContractSurface.parse(JSON.parse(text));
-  } catch (cause) {
-    throw new TypeError(`${path} cannot be compared with`, { cause });
-  }
+/** JSON with each object and array on one line that fits there. */
+function jsonText(value: unknown, indent = ""): string {
+  const line = JSON.stringify(value);
+  if (indent.length + line.length <= LINE || typeof value !== "object" || value === null) return line;
+  const inner = `${indent}  `;
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  const parts = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .map(([name, member]) => {
+      const key = Array.isArray(value) ? "" : `${JSON.stringify(name)}: `;
+      return `${inner}${key}${jsonText(member, inner)}`;
+    });
+  return `${open}\n${parts.join(",\n")}\n${indent}${close}`;
 }
 
 /** The empty surface of a service that is no longer on the bus. */
