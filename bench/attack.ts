@@ -1,7 +1,7 @@
 /**
  * What a device with a leaked token costs others beside an idle fleet: one device publishes, is called and is read,
  * first alone, then during an attack by another.
- * `node bench/attack.ts [seconds of an attack] [part of the names of attacks] [sizes of fleets, as 3000,10000] [haproxy]`
+ * `node bench/attack.ts [seconds of an attack] [part of its name] [sizes of fleets, as 3000,10000] [haproxy]`
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@devmesh/testkit/eventually";
