@@ -21,7 +21,7 @@ const fleets = (process.argv[4] ?? "3000,10000").split(",").map(Number);
 interface Attack {
   readonly name: string;
   /** The module that runs it, and its environment. */
-  readonly module: "flood" | "sessions" | "storm";
+  readonly module: "flood" | "sessions";
   readonly env: (id: string) => Record<string, string>;
 }
 
@@ -45,8 +45,8 @@ const flood = (
 });
 const storm = (name: string, kind: "ping" | "subscribe", qos: 0 | 1, connections: number): Attack => ({
   name,
-  module: "storm",
-  env: () => ({ BENCH_STORM: kind, BENCH_QOS: String(qos), BENCH_CONNECTIONS: String(connections) }),
+  module: "flood",
+  env: () => ({ BENCH_PACKETS: kind, BENCH_QOS: String(qos), BENCH_CONNECTIONS: String(connections) }),
 });
 const all: readonly Attack[] = [
   flood("replies at QoS 0, 20 bytes", (id) => `${id}/r/rpc`, 0, 20),

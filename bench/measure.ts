@@ -1,3 +1,5 @@
+import { basename } from "node:path";
+
 /** Figures of one run of a contender by name, which includes the unit. */
 type Figures<F extends string> = Readonly<Record<F, number>>;
 
@@ -42,7 +44,7 @@ export function p99(values: readonly number[]): number {
 }
 
 /** `median (min–max)`. */
-export function spread(values: readonly number[], digits = 0): string {
+function spread(values: readonly number[], digits = 0): string {
   const [middle, low, high] = [median(values), Math.min(...values), Math.max(...values)];
   return `${middle.toFixed(digits)} (${low.toFixed(digits)}–${high.toFixed(digits)})`;
 }
@@ -64,7 +66,7 @@ interface Series {
   readonly values: readonly number[];
 }
 
-/** One line of the table of `npm run bench`. */
+/** One line of the table. */
 export interface Figure {
   /** What is counted, and its unit; with the names of the contenders unique in its benchmark. */
   readonly name: string;
@@ -77,18 +79,18 @@ export interface Figure {
 }
 
 /** Whether a figure is a rate, by its name: of times and sizes, less is better. */
-export function higherIsBetter({ name }: Pick<Figure, "name">): boolean {
+function higherIsBetter({ name }: Pick<Figure, "name">): boolean {
   return /\/s\b|\bper CPU second\b/.test(name);
 }
 
 /** Ours by the peer, round by round; without a peer by the value of the goal; null without either. */
-export function ratiosOf({ ours, peer, goal }: Figure): readonly number[] | null {
+function ratiosOf({ ours, peer, goal }: Figure): readonly number[] | null {
   if (peer) return ours.values.map((value, round) => value / (peer.values[round] ?? Number.NaN));
   return goal && "value" in goal && goal.value > 0 ? ours.values.map((value) => value / goal.value) : null;
 }
 
 /** Whether the goal is met; null without one. */
-export function meetsGoal(figure: Figure): boolean | null {
+function meetsGoal(figure: Figure): boolean | null {
   const { goal, ours } = figure;
   if (!goal) return null;
   const [reached, asked] =
@@ -97,26 +99,31 @@ export function meetsGoal(figure: Figure): boolean | null {
 }
 
 /** A goal as the table shows it; empty without one. */
-export function goalText(figure: Figure): string {
+function goalText(figure: Figure): string {
   const { goal } = figure;
   if (!goal) return "";
   const asked = "value" in goal ? String(goal.value) : `ratio ${goal.ratio}`;
   return `${higherIsBetter(figure) ? "≥" : "≤"} ${asked}`;
 }
 
-/** Prints figures, and sends them to `npm run bench` when that runs the benchmark. */
+/** Prints each figure as a row of the table of docs/performance.md. */
 export function reportFigures(figures: readonly Figure[]): void {
+  const benchmark = basename(process.argv[1] ?? "", ".ts");
   for (const figure of figures) {
     const { name, ours, peer, digits } = figure;
-    console.log(name);
-    for (const series of peer ? [ours, peer] : [ours])
-      console.log(`  ${series.name}: ${spread(series.values, digits)}`);
-    const ratios = ratiosOf(figure);
-    if (ratios) console.log(`  ratio: ${spread(ratios, 2)}`);
-    const met = meetsGoal(figure);
-    if (met !== null) console.log(`  goal: ${goalText(figure)}, ${met ? "met" : "not met"}`);
+    const [ratios, met] = [ratiosOf(figure), meetsGoal(figure)];
+    const series = [ours, peer].map((one) => (one ? `${one.name}: ${spread(one.values, digits)}` : ""));
+    const ratio = ratios ? spread(ratios, 2) : "";
+    const cells = [
+      benchmark,
+      name,
+      ...series,
+      ratio,
+      goalText(figure),
+      met === null ? "" : met ? "yes" : "no",
+    ];
+    console.log(`| ${cells.join(" | ")} |`);
   }
-  process.send?.(figures);
 }
 
 /** Whose rounds are compared, and what they must reach. */

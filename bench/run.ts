@@ -1,102 +1,60 @@
-/**
- * `npm run bench [-- NAME...]`: benchmarks in turn, one table of their figures, written into docs/performance.md, and
- * what is worse than recorded there.
- */
-import { endBenchmark, runBenchmark } from "./benchmark-process.ts";
-import { type Benchmark, benchmarks } from "./benchmarks.ts";
-import { describeSetting, watchLoad } from "./conditions.ts";
-import { columns, type FigureRow, rowOf, worseThan } from "./figure-rows.ts";
-import { type RunRow, recordedFigures, writePerformancePage } from "./performance-page.ts";
-import { type Requirement, requirements } from "./requirements.ts";
+/** `npm run bench [-- NAME...]`: benchmarks in turn, each of which prints rows for the table of docs/performance.md. */
+import { type ChildProcess, execFileSync, fork } from "node:child_process";
+import { once } from "node:events";
+import { availableParallelism, cpus, loadavg } from "node:os";
+import { join } from "node:path";
 
-const byName = benchmarks.filter(({ byHand }) => byHand !== undefined);
-const usual = benchmarks.filter(({ byHand }) => byHand === undefined);
-const usage = `Usage: npm run bench [-- NAME...]
+/** Those that run without a name, with their arguments: together less than 15 minutes. */
+const usual: Readonly<Record<string, string>> = {
+  "device-read": "1.5",
+  "rpc-round-trip": "1.5",
+  "mesh-start": "3",
+  "mqtt-logins": "",
+  "device-creations": "2",
+  "device-list": "20000",
+  memory: "",
+  ingestion: "20000",
+  "data-ingest": "100000",
+  "data-query": "200000",
+};
+/** Those that take longer, or suffer from or disturb other work on the machine. */
+const byName: Readonly<Record<string, string>> = {
+  "broker-sync": "",
+  dashboard: "",
+  attack: "6",
+  strangers: "30",
+};
 
-Without a name: ${usual.map(({ name }) => name).join(", ")}.
-Only by name:
-${byName.map(({ name, byHand }) => `  ${name}: ${byHand}`).join("\n")}`;
-
-const chosen = choose(process.argv.slice(2));
-if (chosen === null) {
-  console.error(usage);
+const all = { ...usual, ...byName };
+const names = process.argv.slice(2);
+if (names.some((name) => all[name] === undefined)) {
+  const lines = [usual, byName].map((some) => Object.keys(some).join(", "));
+  console.error(
+    `Usage: npm run bench [-- NAME...]\n\nWithout a name: ${lines[0]}.\nOnly by name: ${lines[1]}.`,
+  );
   process.exit(2);
 }
+
+let running: ChildProcess | undefined;
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(signal, () => {
-    endBenchmark();
+    running?.kill();
     process.exit(130);
   });
 }
 
-const begin = performance.now();
-const setting = await describeSetting();
-const recorded = await recordedFigures();
-const lacking = new Map<Requirement, string | null>();
-const rows: FigureRow[] = [];
-const runs: RunRow[] = [];
-const failed: string[] = [];
-for (const [at, benchmark] of chosen.entries()) {
-  const { name, args, needs } = benchmark;
-  console.log(`[${at + 1}/${chosen.length}] ${name}`);
-  if (needs && !lacking.has(needs)) lacking.set(needs, await requirements[needs]());
-  const without = needs && lacking.get(needs);
-  if (without) {
-    console.log(`  skipped: ${without}`);
-    continue;
-  }
-  const conditions = await watchLoad();
-  const startedAt = performance.now();
-  const { figures, failure } = await runBenchmark(benchmark);
-  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0);
-  if (failure !== null) {
-    console.log(`  FAILED after ${seconds} s\n${failure}`);
-    failed.push(name);
-    continue;
-  }
-  const { load, steal } = await conditions();
-  console.log(
-    `  ${figures.length} figures in ${seconds} s; load average ${load}, steal ${steal || "unknown"}`,
-  );
-  rows.push(...figures.map((figure) => rowOf(name, figure)));
-  const date = new Date().toISOString().slice(0, 10);
-  runs.push({
-    benchmark: name,
-    arguments: args.join(" "),
-    date,
-    ...setting,
-    ...(await conditions()),
-    seconds,
-  });
-}
-if (runs.length > 0) await writePerformancePage({ figures: rows, runs });
-
-printTable();
-for (const sentence of worseThan(recorded.figures, rows)) console.log(`more than 15 % worse: ${sentence}`);
-const count = (met: string) => rows.filter((row) => row.met === met).length;
-const minutes = ((performance.now() - begin) / 60_000).toFixed(1);
+const commit = execFileSync("git", ["describe", "--always", "--dirty"], { encoding: "utf8" }).trim();
 console.log(
-  `${count("yes")} goals met, ${count("no")} not met; ${minutes} min; written: docs/performance.md`,
+  `${commit}, ${availableParallelism()} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}`,
 );
+const failed: string[] = [];
+for (const name of names.length > 0 ? names : Object.keys(usual)) {
+  const args = all[name]?.split(" ").filter(Boolean) ?? [];
+  console.log(`\n${[name, ...args].join(" ")}, load average ${loadavg()[0]?.toFixed(1)}`);
+  const execArgv = ["--disable-warning=ExperimentalWarning"];
+  running = fork(join(import.meta.dirname, `${name}.ts`), args, { execArgv });
+  const [code] = await once(running, "exit");
+  if (code !== 0) failed.push(name);
+}
 if (failed.length > 0) console.log(`FAILED: ${failed.join(", ")}`);
 process.exit(failed.length === 0 ? 0 : 1);
-
-/** The benchmarks of these names, or those that run without being named; null at an unknown name. */
-function choose(names: readonly string[]): readonly Benchmark[] | null {
-  if (names.length === 0) return usual;
-  const found = benchmarks.filter(({ name }) => names.includes(name));
-  return found.length === new Set(names).size ? found : null;
-}
-
-function printTable(): void {
-  const keys = Object.keys(columns) as (keyof FigureRow)[];
-  const lines = [columns, ...rows];
-  const widths = keys.map((key) => Math.max(...lines.map((line) => line[key].length)));
-  for (const line of lines)
-    console.log(
-      keys
-        .map((key, at) => line[key].padEnd(widths[at] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    );
-}

@@ -3,6 +3,3 @@ export const deviceIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** Subjects of `nats-service.ts`. */
 export const subjects = { readDevice: "peer.devices.read", verifyKey: "peer.keys.verify" };
-
-/** Message patterns of `nest-service.ts`, on the same nats-server. */
-export const nestPatterns = { readDevice: "nest.devices.read", verifyKey: "nest.keys.verify" };

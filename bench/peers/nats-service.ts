@@ -1,4 +1,4 @@
-/** The service of the peers without a framework for services: Express and Fastify with NATS requests. */
+/** The service of the peer with NATS requests. */
 import { connect } from "@nats-io/transport-node";
 import { reportReady } from "../child.ts";
 import { subjects } from "./contract.ts";
