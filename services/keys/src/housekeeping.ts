@@ -2,9 +2,9 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { AccountEvents } from "./account-events.ts";
+import { deleteInvalidSessions } from "./api-keys/sessions.ts";
 import { invitationMs } from "./customers/invitation.ts";
 import { mailWindowMs } from "./customers/mail-allowance.ts";
-import { deleteInvalidSessions } from "./sessions/sessions.ts";
 import type { KeyStore } from "./store/key-store.ts";
 
 /** Between two sweeps, in milliseconds. What a sweep deletes has been invalid before. */
@@ -13,7 +13,7 @@ const sweepTimeoutMs = 60 * 1000;
 
 /** What a sweep needs. */
 export interface HousekeepingOptions {
-  readonly store: KeyStore;
+  readonly store: Pick<KeyStore, "apiKeys" | "customers" | "mailSlots" | "sessions">;
   readonly events: AccountEvents;
   readonly clock: Clock;
   readonly log: Logger;

@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import type { StoredApiKey } from "../src/api-keys/api-key-store.ts";
-import type { StoredCredentials } from "../src/credentials/credential-store.ts";
-import type { StoredCustomer } from "../src/customers/customer-store.ts";
-import type { StoredSession } from "../src/sessions/session-store.ts";
+import type { StoredApiKey } from "../src/store/api-key-store.ts";
+import type { StoredCredentials } from "../src/store/credential-store.ts";
+import type { StoredCustomer } from "../src/store/customer-store.ts";
 import type { KeyStore } from "../src/store/key-store.ts";
+import type { StoredSession } from "../src/store/session-store.ts";
 
 /** Opens an empty store; `reopen` closes it and opens what it kept. */
 export interface StoreUnderTest {

@@ -1,11 +1,11 @@
 import type { Finding } from "@devmesh/device-broker/diagnosis-reporter";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
-import { createSecret, digestSecret } from "../src/api-keys/secret.ts";
-import type { CredentialStore } from "../src/credentials/credential-store.ts";
+import { createSecret, digestSecret } from "../src/credentials/secret.ts";
 import { createIngestionCheck } from "../src/mqtt-login/ingestion-check.ts";
 import { createLoginThrottle } from "../src/mqtt-login/login-throttle.ts";
 import { createMqttLogin, type MqttLogin } from "../src/mqtt-login/mqtt-login.ts";
+import type { CredentialStore } from "../src/store/credential-store.ts";
 import { openSqliteKeyStore } from "../src/store/key-store.sqlite.ts";
 
 const { signal } = new AbortController();

@@ -5,12 +5,12 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { readQueryPlan } from "@devmesh/testkit/query-plan";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { apiKeyCollection, apiKeyQueries } from "../src/api-keys/api-key-store.mongodb.ts";
-import { credentialCollection, credentialQueries } from "../src/credentials/credential-store.mongodb.ts";
-import { customerCollection, customerQueries } from "../src/customers/customer-store.mongodb.ts";
-import { expiredWindows, mailWindowCollection } from "../src/customers/mail-slot-store.mongodb.ts";
-import { sessionByDigest, sessionCollection } from "../src/sessions/session-store.mongodb.ts";
+import { apiKeyCollection, apiKeyQueries } from "../src/store/api-key-store.mongodb.ts";
+import { credentialCollection, credentialQueries } from "../src/store/credential-store.mongodb.ts";
+import { customerCollection, customerQueries } from "../src/store/customer-store.mongodb.ts";
 import { keyCollections, openMongoKeyStore } from "../src/store/key-store.mongodb.ts";
+import { expiredWindows, mailWindowCollection } from "../src/store/mail-slot-store.mongodb.ts";
+import { sessionByDigest, sessionCollection } from "../src/store/session-store.mongodb.ts";
 import { keyStoreSuite } from "./key-store.suite.ts";
 
 const { signal } = new AbortController();

@@ -3,8 +3,8 @@ import { secretPattern } from "@devmesh/contracts/model/api-key";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { createSecret } from "../src/api-keys/secret.ts";
-import { createEncryption } from "../src/store/encryption.ts";
+import { createEncryption } from "../src/credentials/encryption.ts";
+import { createSecret } from "../src/credentials/secret.ts";
 import { createIdSource, isSortableId } from "../src/store/sortable-id.ts";
 
 describe("a secret", () => {

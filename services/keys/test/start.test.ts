@@ -3,7 +3,7 @@ import { chmod, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import { readEnv } from "@devmesh/service-kit/env";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { createSecret } from "../src/api-keys/secret.ts";
+import { createSecret } from "../src/credentials/secret.ts";
 import { KeysEnv } from "../src/env.ts";
 import { type KeysWorld, type RunningKeys, startKeysIn, startWorld } from "./running-keys.ts";
 

@@ -1,14 +1,14 @@
+import type { QueueDeclaration } from "@devmesh/contracts/contract";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { metricsOn } from "@devmesh/service-kit/metrics";
 import type { QueueAdmin } from "@devmesh/service-kit/queue-admin";
 import { Gauge } from "prom-client";
-import type { MailQueue } from "./mail-deliveries.ts";
 
 /** Counters besides the attempts at jobs, which the kit counts. */
 export type MailMetrics = ReturnType<typeof createMailMetrics>;
 
 /** Registers the metrics. Each scrape asks the broker for the length of the queue. */
-export function createMailMetrics(bus: Bus, queue: QueueAdmin<MailQueue>) {
+export function createMailMetrics(bus: Bus, queue: Pick<QueueAdmin<QueueDeclaration>, "count">) {
   const { registry } = bus.metrics;
   new Gauge({
     name: "devmesh_mails",

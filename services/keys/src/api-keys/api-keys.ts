@@ -1,19 +1,39 @@
 import type { keys } from "@devmesh/contracts/keys";
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
+import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { cutPage } from "@devmesh/service-kit/page";
-import type { KeysOptions } from "../keys.ts";
-import { endSessionsOf } from "../sessions/sessions.ts";
-import type { Encryption } from "../store/encryption.ts";
+import type { AccountEvents } from "../account-events.ts";
+import type { Encryption } from "../credentials/encryption.ts";
+import { createSecret, digestSecret } from "../credentials/secret.ts";
+import type { StoredApiKey } from "../store/api-key-store.ts";
+import type { KeyStore } from "../store/key-store.ts";
 import { isSortableId } from "../store/sortable-id.ts";
-import type { StoredApiKey } from "./api-key-store.ts";
-import { createSecret, digestSecret } from "./secret.ts";
+import type { KeyUses } from "./key-uses.ts";
+import { endSessionsOf } from "./sessions.ts";
 
 const pageLimit = 500;
 
+/** Constructor arguments of the methods of keys. */
+export interface ApiKeysOptions extends NewApiKeyOptions {
+  readonly store: Pick<KeyStore, "apiKeys" | "credentials" | "sessions">;
+  readonly events: AccountEvents;
+  readonly uses: KeyUses;
+  /** Whether a list shows the secrets (`KEYS_REVEAL`). */
+  readonly revealInLists: boolean;
+}
+
+/** Arguments of `newApiKey`. */
+export interface NewApiKeyOptions {
+  readonly encryption: Encryption;
+  readonly clock: Clock;
+  /** Makes ids whose text order is the order of their creation. */
+  readonly newId: () => string;
+}
+
 /** Lists, creates and deletes master and device keys (api.md, Keys). */
 export function createApiKeys(
-  options: KeysOptions,
+  options: ApiKeysOptions,
 ): Pick<
   Implementation<typeof keys>,
   "listKeys" | "listKeysWithoutSecrets" | "countKeys" | "createKey" | "deleteKey"
@@ -91,10 +111,7 @@ export function createApiKeys(
 }
 
 /** A master key of this secret that never expires. */
-export function newApiKey(
-  { encryption, clock, newId }: Pick<KeysOptions, "encryption" | "clock" | "newId">,
-  secret: string,
-): StoredApiKey {
+export function newApiKey({ encryption, clock, newId }: NewApiKeyOptions, secret: string): StoredApiKey {
   const id = newId();
   return {
     id,

@@ -1,6 +1,6 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
-import type { ApiKeyStore } from "./api-key-store.ts";
+import type { ApiKeyStore } from "../store/api-key-store.ts";
 
 const minuteMs = 60_000;
 /** How long uses wait before they are written, in milliseconds; a crash loses as many. */

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { KeysOptions } from "../keys.ts";
-import { newApiKey, openApiKey } from "./api-keys.ts";
-import { createSecret, digestSecret } from "./secret.ts";
+import { createSecret, digestSecret } from "../credentials/secret.ts";
+import type { KeyStore } from "../store/key-store.ts";
+import { type NewApiKeyOptions, newApiKey, openApiKey } from "./api-keys.ts";
 
 /** What the start makes sure of. */
-export interface MasterKeyOptions extends Pick<KeysOptions, "store" | "encryption" | "clock" | "newId"> {
+export interface MasterKeyOptions extends NewApiKeyOptions {
+  readonly store: Pick<KeyStore, "apiKeys">;
   /** `MASTER_KEY`: added when the store does not hold it. */
   readonly preset: string | undefined;
   /** `MASTER_KEY_FILE`. */

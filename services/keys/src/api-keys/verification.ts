@@ -1,13 +1,23 @@
 import type { keys } from "@devmesh/contracts/keys";
 import { keyPrefixes, secretPattern } from "@devmesh/contracts/model/api-key";
+import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { CallOutput, Implementation } from "@devmesh/service-kit/implementation";
-import { publicKeyId } from "../account-events.ts";
+import { type AccountEvents, publicKeyId } from "../account-events.ts";
+import { digestSecret } from "../credentials/secret.ts";
 import { isInvitationOver } from "../customers/invitation.ts";
-import type { KeysOptions } from "../keys.ts";
-import { digestSecret } from "./secret.ts";
+import type { KeyStore } from "../store/key-store.ts";
+import type { KeyUses } from "./key-uses.ts";
 
 type Verified = CallOutput<typeof keys, "verify">;
+
+/** Constructor arguments of `verify`. */
+export interface VerificationOptions {
+  readonly store: Pick<KeyStore, "apiKeys" | "credentials" | "customers">;
+  readonly clock: Clock;
+  readonly uses: KeyUses;
+  readonly events: AccountEvents;
+}
 
 /** Finds the principal of a secret, by its prefix and its digest. */
 export function createVerification({
@@ -15,7 +25,7 @@ export function createVerification({
   clock,
   uses,
   events,
-}: KeysOptions): Pick<Implementation<typeof keys>, "verify"> {
+}: VerificationOptions): Pick<Implementation<typeof keys>, "verify"> {
   return {
     async verify({ key }, context) {
       return (await find(key, context)) ?? context.fail("key_invalid");

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { createSecret } from "../api-keys/secret.ts";
+import { createSecret } from "../credentials/secret.ts";
 import type { BootstrapEnv } from "./env.ts";
 
 /** The member of the Secret that holds the key. */

@@ -2,19 +2,27 @@ import { randomUUID } from "node:crypto";
 import type { keys } from "@devmesh/contracts/keys";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { Implementation } from "@devmesh/service-kit/implementation";
-import { publicKeyId } from "../account-events.ts";
-import { createSecret, digestSecret } from "../api-keys/secret.ts";
-import type { KeysOptions } from "../keys.ts";
-import type { StoredCredentials, StoredSecret } from "./credential-store.ts";
+import { type AccountEvents, publicKeyId } from "../account-events.ts";
+import type { StoredCredentials, StoredSecret } from "../store/credential-store.ts";
+import type { KeyStore } from "../store/key-store.ts";
+import type { Encryption } from "./encryption.ts";
+import { createSecret, digestSecret } from "./secret.ts";
 
 type CredentialKind = "token" | "public_key";
+
+/** Constructor arguments of the methods of credentials. */
+export interface DeviceCredentialsOptions {
+  readonly store: Pick<KeyStore, "apiKeys" | "credentials">;
+  readonly encryption: Encryption;
+  readonly events: AccountEvents;
+}
 
 /** Issues, shows, rotates and revokes the two secrets of a device (api.md, Device; ADR 14). */
 export function createDeviceCredentials({
   store,
   encryption,
   events,
-}: KeysOptions): Pick<
+}: DeviceCredentialsOptions): Pick<
   Implementation<typeof keys>,
   "issueCredentials" | "readCredentials" | "rotateToken" | "rotatePublicKey" | "revokeDevice" | "forgetDevice"
 > {

@@ -1,13 +1,18 @@
 import type { keys } from "@devmesh/contracts/keys";
+import type { mailQueue } from "@devmesh/contracts/mailer";
 import type { Customer, ListedCustomer } from "@devmesh/contracts/model/customer";
 import type { JsonObject } from "@devmesh/contracts/model/json";
+import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { cutPage } from "@devmesh/service-kit/page";
-import { createSecret, digestSecret } from "../api-keys/secret.ts";
-import type { KeysOptions } from "../keys.ts";
+import type { Producer } from "@devmesh/service-kit/queue-producer";
+import type { AccountEvents } from "../account-events.ts";
+import type { Encryption } from "../credentials/encryption.ts";
+import { createSecret, digestSecret } from "../credentials/secret.ts";
+import type { StoredCustomer } from "../store/customer-store.ts";
+import type { KeyStore } from "../store/key-store.ts";
 import { isSortableId } from "../store/sortable-id.ts";
-import type { StoredCustomer } from "./customer-store.ts";
 import { readCustomerUpdate } from "./customer-update.ts";
 import {
   confirmationOf,
@@ -16,12 +21,25 @@ import {
   isInvitationOver,
   readConfirmation,
 } from "./invitation.ts";
+import type { TakeMailSlot } from "./mail-allowance.ts";
 
 const pageLimit = 500;
 
+/** Constructor arguments of the methods of customers. */
+export interface CustomersOptions {
+  readonly store: Pick<KeyStore, "customers">;
+  readonly encryption: Encryption;
+  readonly clock: Clock;
+  /** Makes ids whose text order is the order of their creation. */
+  readonly newId: () => string;
+  readonly mail: Producer<typeof mailQueue>;
+  readonly takeMailSlot: TakeMailSlot;
+  readonly events: AccountEvents;
+}
+
 /** Invites customers, confirms them and stores their data (api.md, Customers). */
 export function createCustomers(
-  options: KeysOptions,
+  options: CustomersOptions,
 ): Pick<
   Implementation<typeof keys>,
   | "invite"

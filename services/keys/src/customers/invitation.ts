@@ -1,5 +1,5 @@
-import type { Encryption } from "../store/encryption.ts";
-import type { StoredCustomer } from "./customer-store.ts";
+import type { Encryption } from "../credentials/encryption.ts";
+import type { StoredCustomer } from "../store/customer-store.ts";
 
 /** How long a confirmation link is valid, and an unconfirmed customer kept, after the last invitation; milliseconds. */
 export const invitationMs = 7 * 24 * 60 * 60 * 1000;

@@ -1,20 +1,11 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import { type Metrics, metricsOn } from "@devmesh/service-kit/metrics";
-import { digestSecret } from "../api-keys/secret.ts";
-import type { Encryption } from "../store/encryption.ts";
+import type { Encryption } from "../credentials/encryption.ts";
+import { digestSecret } from "../credentials/secret.ts";
+import type { MailSlotStore } from "../store/mail-slot-store.ts";
 
 /** The sliding window over which mails are counted, in milliseconds. */
 export const mailWindowMs = 60 * 60 * 1000;
-
-/** When mails were sent, by window; kept so that limits hold over restarts. Times are Unix milliseconds. */
-export interface MailSlotStore {
-  /** Takes a slot of a window at `now` if fewer than `limit` were taken after `since`; atomic. */
-  take(window: string, limit: number, since: number, now: number, signal: AbortSignal): Promise<boolean>;
-  /** Gives one slot back that was taken at `takenAt`. */
-  giveBack(window: string, takenAt: number, signal: AbortSignal): Promise<void>;
-  /** Drops what was taken before that time. */
-  prune(before: number, signal: AbortSignal): Promise<void>;
-}
 
 interface MailRequest {
   readonly email: string;

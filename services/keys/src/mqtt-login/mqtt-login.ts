@@ -7,8 +7,8 @@ import type { LoginDecision, LoginRequest } from "@devmesh/device-broker/auth-ca
 import type { ReportDiagnosis } from "@devmesh/device-broker/diagnosis-reporter";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
-import { digestSecret } from "../api-keys/secret.ts";
-import type { CredentialStore, StoredLogin } from "../credentials/credential-store.ts";
+import { digestSecret } from "../credentials/secret.ts";
+import type { CredentialStore, StoredLogin } from "../store/credential-store.ts";
 import type { IngestionCheck } from "./ingestion-check.ts";
 import { createLoginQueue } from "./login-queue.ts";
 import type { LoginThrottle } from "./login-throttle.ts";

@@ -1,12 +1,12 @@
 import { openMongo, unlessDuplicate } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
-import { apiKeyCollection, createMongoApiKeyStore } from "../api-keys/api-key-store.mongodb.ts";
-import { createMongoCredentialStore, credentialCollection } from "../credentials/credential-store.mongodb.ts";
-import { createMongoCustomerStore, customerCollection } from "../customers/customer-store.mongodb.ts";
-import { createMongoMailSlotStore, mailWindowCollection } from "../customers/mail-slot-store.mongodb.ts";
-import { createMongoSessionStore, sessionCollection } from "../sessions/session-store.mongodb.ts";
+import { apiKeyCollection, createMongoApiKeyStore } from "./api-key-store.mongodb.ts";
 import { bytesAsBuffers } from "./bytes.mongodb.ts";
+import { createMongoCredentialStore, credentialCollection } from "./credential-store.mongodb.ts";
+import { createMongoCustomerStore, customerCollection } from "./customer-store.mongodb.ts";
 import type { KeyStore } from "./key-store.ts";
+import { createMongoMailSlotStore, mailWindowCollection } from "./mail-slot-store.mongodb.ts";
+import { createMongoSessionStore, sessionCollection } from "./session-store.mongodb.ts";
 
 interface SettingDocument {
   readonly _id: string;

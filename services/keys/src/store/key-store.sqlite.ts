@@ -1,10 +1,10 @@
 import { openSqlite, unlessAborted } from "@devmesh/store/sqlite";
-import { createSqliteApiKeyStore } from "../api-keys/api-key-store.sqlite.ts";
-import { createSqliteCredentialStore } from "../credentials/credential-store.sqlite.ts";
-import { createSqliteCustomerStore } from "../customers/customer-store.sqlite.ts";
-import { createSqliteMailSlotStore } from "../customers/mail-slot-store.sqlite.ts";
-import { createSqliteSessionStore } from "../sessions/session-store.sqlite.ts";
+import { createSqliteApiKeyStore } from "./api-key-store.sqlite.ts";
+import { createSqliteCredentialStore } from "./credential-store.sqlite.ts";
+import { createSqliteCustomerStore } from "./customer-store.sqlite.ts";
 import type { KeyStore } from "./key-store.ts";
+import { createSqliteMailSlotStore } from "./mail-slot-store.sqlite.ts";
+import { createSqliteSessionStore } from "./session-store.sqlite.ts";
 
 const migrations = [
   `

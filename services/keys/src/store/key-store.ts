@@ -1,8 +1,8 @@
-import type { ApiKeyStore } from "../api-keys/api-key-store.ts";
-import type { CredentialStore } from "../credentials/credential-store.ts";
-import type { CustomerStore } from "../customers/customer-store.ts";
-import type { MailSlotStore } from "../customers/mail-allowance.ts";
-import type { SessionStore } from "../sessions/session-store.ts";
+import type { ApiKeyStore } from "./api-key-store.ts";
+import type { CredentialStore } from "./credential-store.ts";
+import type { CustomerStore } from "./customer-store.ts";
+import type { MailSlotStore } from "./mail-slot-store.ts";
+import type { SessionStore } from "./session-store.ts";
 
 /** The store of this service. */
 export interface KeyStore {

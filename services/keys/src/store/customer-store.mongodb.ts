@@ -1,5 +1,5 @@
 import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
-import { bytesAsBuffers } from "../store/bytes.mongodb.ts";
+import { bytesAsBuffers } from "./bytes.mongodb.ts";
 import type { CustomerStore, StoredCustomer } from "./customer-store.ts";
 
 type CustomerDocument = { readonly _id: string } & Omit<StoredCustomer, "id">;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { unlessAborted } from "@devmesh/store/sqlite";
-import type { MailSlotStore } from "./mail-allowance.ts";
+import type { MailSlotStore } from "./mail-slot-store.ts";
 
 /** Mail slots in the tables of `key-store.sqlite.ts`. */
 export function createSqliteMailSlotStore(db: DatabaseSync): MailSlotStore {

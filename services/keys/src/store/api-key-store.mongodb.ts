@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
-import { type CredentialDocument, credentialCollection } from "../credentials/credential-store.mongodb.ts";
-import { bytesAsBuffers } from "../store/bytes.mongodb.ts";
 import type { ApiKeyStore, StoredApiKey } from "./api-key-store.ts";
+import { bytesAsBuffers } from "./bytes.mongodb.ts";
+import { type CredentialDocument, credentialCollection } from "./credential-store.mongodb.ts";
 
 interface ApiKeyDocument extends Omit<StoredApiKey, "id"> {
   readonly _id: string;

@@ -1,5 +1,5 @@
 import type { CollectionDeclaration, MongoStore } from "@devmesh/store/mongodb";
-import { bytesAsBuffers } from "../store/bytes.mongodb.ts";
+import { bytesAsBuffers } from "./bytes.mongodb.ts";
 import type { SessionStore, StoredSession } from "./session-store.ts";
 
 type SessionDocument = { readonly _id: string } & Omit<StoredSession, "id">;

@@ -7,7 +7,7 @@ import {
   randomBytes,
   timingSafeEqual,
 } from "node:crypto";
-import type { KeyStore } from "./key-store.ts";
+import type { KeyStore } from "../store/key-store.ts";
 
 const formatVersion = 1;
 const keyIdBytes = 4;
@@ -77,7 +77,7 @@ const checkName = "encryption_key_check";
 
 /** @throws Error with one clear sentence when the store, by a value of its first start, has another encryption key. */
 export async function checkEncryptionKey(
-  store: KeyStore,
+  store: Pick<KeyStore, "putSettingIfAbsent">,
   encryption: Encryption,
   signal: AbortSignal,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
 import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
-import { bytesAsBuffers } from "../store/bytes.mongodb.ts";
+import { bytesAsBuffers } from "./bytes.mongodb.ts";
 import type { CredentialStore, StoredCredentials, StoredSecret } from "./credential-store.ts";
 
 export interface CredentialDocument {

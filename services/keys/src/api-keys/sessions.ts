@@ -1,16 +1,28 @@
 import type { keys } from "@devmesh/contracts/keys";
 import { maxSessionDays, maxSessions, type Session } from "@devmesh/contracts/model/session";
+import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/implementation";
-import { createSecret, digestSecret } from "../api-keys/secret.ts";
-import type { KeysOptions } from "../keys.ts";
+import type { AccountEvents } from "../account-events.ts";
+import { createSecret, digestSecret } from "../credentials/secret.ts";
 import type { KeyStore } from "../store/key-store.ts";
-import type { StoredSession } from "./session-store.ts";
+import type { StoredSession } from "../store/session-store.ts";
+import type { KeyUses } from "./key-uses.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
+/** Constructor arguments of the methods of sessions. */
+export interface SessionsOptions {
+  readonly store: Pick<KeyStore, "apiKeys" | "sessions">;
+  readonly clock: Clock;
+  /** Makes ids whose text order is the order of their creation. */
+  readonly newId: () => string;
+  readonly sessionUses: KeyUses;
+  readonly events: AccountEvents;
+}
+
 /** Verifies, begins, lists and ends sessions of the dashboard (api.md, Sessions). */
 export function createSessions(
-  options: KeysOptions,
+  options: SessionsOptions,
 ): Pick<Implementation<typeof keys>, "verifySession" | "createSession" | "listSessions" | "endSession"> {
   const { store, clock, newId, sessionUses, events } = options;
 
@@ -76,7 +88,7 @@ export function createSessions(
 
 /** Deletes the sessions of a deleted master key and returns their ids. They are invalid without it already. */
 export async function endSessionsOf(
-  { sessions }: KeyStore,
+  { sessions }: Pick<KeyStore, "sessions">,
   masterKeyId: string,
   signal: AbortSignal,
 ): Promise<string[]> {
@@ -88,7 +100,7 @@ export async function endSessionsOf(
 
 /** Deletes sessions that have expired, or that a crash left without their master key. */
 export async function deleteInvalidSessions(
-  { sessions, apiKeys }: KeyStore,
+  { sessions, apiKeys }: Pick<KeyStore, "sessions" | "apiKeys">,
   now: number,
   signal: AbortSignal,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { type CollectionDeclaration, type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
-import type { MailSlotStore } from "./mail-allowance.ts";
+import type { MailSlotStore } from "./mail-slot-store.ts";
 
 interface MailWindowDocument {
   /** The window's name. */
