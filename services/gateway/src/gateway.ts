@@ -3,20 +3,20 @@ import { withTimeout } from "@devmesh/service-kit/clock";
 import { subscribe } from "@devmesh/service-kit/events";
 import type { StartOptions } from "@devmesh/service-kit/run-service";
 import type { EndpointStats } from "@devmesh/service-kit/serve";
+import { createApp } from "./app.ts";
 import { KeyCache } from "./auth/key-cache.ts";
 import { PermissionCache } from "./auth/permission-cache.ts";
-import { ChangeLog } from "./changes/change-log.ts";
 import type { GatewayEnv } from "./env.ts";
-import { createApp } from "./http/app.ts";
 import { ConcurrencyLimit } from "./http/concurrency-limit.ts";
 import { createHttpMetrics } from "./http/http-metrics.ts";
 import { startHttpServer } from "./http/http-server.ts";
-import { createHistoryStore } from "./mesh-history/history-store.ts";
-import { keepHistory } from "./mesh-history/keep-history.ts";
+import { ChangeLog } from "./mesh/change-log.ts";
+import { createHistoryStore } from "./mesh/history-store.ts";
+import { keepHistory } from "./mesh/keep-history.ts";
+import { createMeshReader, readMeshState } from "./mesh/mesh-state.ts";
 import { NotificationHub } from "./notifications/hub.ts";
 import { createNotificationMetrics } from "./notifications/notification-metrics.ts";
 import { createStreamOpener } from "./notifications/open-stream.ts";
-import { createMeshReader, readMeshState } from "./routes/mesh-state.ts";
 
 /** Timeout for listeners to close their streams, and for the last changes to be written, in milliseconds. */
 const closeMs = 2_000;

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { leadingString, onlyMember, openEnvelope } from "../src/http/envelope.ts";
-import { asLines, countItems, outlineOf } from "../src/http/json-scan.ts";
+import {
+  asLines,
+  countItems,
+  leadingString,
+  onlyMember,
+  openEnvelope,
+  outlineOf,
+} from "../src/http/json-bytes.ts";
 
 const json = fc.jsonValue({ maxDepth: 3 });
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("utf8");

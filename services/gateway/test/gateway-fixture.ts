@@ -18,7 +18,7 @@ import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-serv
 import { pino } from "pino";
 import { GatewayEnv } from "../src/env.ts";
 import { type Gateway, startGateway } from "../src/gateway.ts";
-import type { GatewayClients } from "../src/http/handlers.ts";
+import type { GatewayClients } from "../src/routes/handlers.ts";
 import { type Fakes, secrets, serveFakes } from "./fakes.ts";
 
 /** How a test's gateway is set up. */

@@ -4,7 +4,7 @@ import { api } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { foldChanges } from "../src/changes/fold-changes.ts";
+import { foldChanges } from "../src/mesh/fold-changes.ts";
 import { secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 

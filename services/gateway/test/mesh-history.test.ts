@@ -4,8 +4,8 @@ import { announce } from "@devmesh/service-kit/discovery";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { createHistoryStore } from "../src/mesh-history/history-store.ts";
-import { minuteBetween } from "../src/mesh-history/mesh-minute.ts";
+import { createHistoryStore } from "../src/mesh/history-store.ts";
+import { minuteBetween } from "../src/mesh/mesh-minute.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 const began = Date.parse("2026-03-01T12:00:00Z");

@@ -1,6 +1,7 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { RateLimit, rateAddress } from "../src/auth/rate-limit.ts";
+import { RateLimit } from "../src/auth/rate-limit.ts";
+import { rateAddress } from "../src/http/exchange.ts";
 import { RequestRefused } from "../src/http/gateway-errors.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 

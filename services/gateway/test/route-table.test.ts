@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { RouteTable } from "../src/http/route-table.ts";
+import { RouteTable } from "../src/http/router.ts";
 
 function tableOf(...patterns: string[]): RouteTable<string> {
   const table = new RouteTable<string>();

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ErrorDeclaration } from "../contract.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ChangedKind } from "../model/mesh-change.ts";
 import type { ViolationList } from "../model/violation.ts";
@@ -66,6 +67,22 @@ interface AnyRoute {
    * `text/event-stream`.
    */
   readonly stream?: true | "on_request";
+}
+
+const noMembers = { schema: z.strictObject({}), optional: true } as const;
+
+/** The body that a route checks. A POST that declares none refuses any member (api.md, Conventions). */
+export function checkedBodyOf({ method, body }: RouteDeclaration): BodyDeclaration | undefined {
+  return body ?? (method === "post" ? noMembers : undefined);
+}
+
+/** The errors that the methods called by a route declare, by reason. */
+export function declaredErrors({ calls }: RouteDeclaration): ReadonlyMap<string, ErrorDeclaration> {
+  return new Map(
+    calls.flatMap(({ contract, methods }) =>
+      methods.flatMap((method) => Object.entries(contract.methods[method]?.errors ?? {})),
+    ),
+  );
 }
 
 /** Declares the routes of one table of the spec, by operation id, and keeps their literal types. */

@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
-import { key_invalid } from "@devmesh/contracts/keys";
+import { key_invalid, type keys } from "@devmesh/contracts/keys";
 import { keyPrefixes } from "@devmesh/contracts/model/api-key";
 import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
 import { isReason, ServiceError } from "@devmesh/service-kit/errors";
+import type { Client } from "@devmesh/service-kit/implementation";
 import type { TraceContext } from "@devmesh/service-kit/trace";
-import type { GatewayClients } from "../http/handlers.ts";
 import type { KeyCache, VerifiedKey } from "./key-cache.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
@@ -16,7 +16,7 @@ const verificationMs = 3_000;
 const patienceMs = 500;
 
 export interface AuthenticationOptions {
-  readonly keys: GatewayClients["keys"];
+  readonly keys: Client<typeof keys, "verify" | "verifySession">;
   readonly cache: KeyCache;
   /** Counts failed attempts by address. */
   readonly attempts: RateLimit;

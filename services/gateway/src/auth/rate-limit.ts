@@ -2,9 +2,6 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 import { RequestRefused } from "../http/gateway-errors.ts";
 
-/** Takes tokens beyond the one of the request, before the work. Throws `rate_limited` while the key is in debt. */
-export type Charge = (tokens: number) => void;
-
 export interface RateLimitOptions {
   /** Name of the policy in the `RateLimit` headers. */
   readonly name: string;
@@ -85,18 +82,4 @@ export class RateLimit {
       },
     });
   }
-}
-
-/** Rate limit key of an address: of IPv6 the network of 64 bits, which belongs to one caller. */
-export function rateAddress(address: string | undefined): string {
-  if (address === undefined || address === "") return "unknown";
-  if (address.startsWith("::ffff:")) return address.slice("::ffff:".length);
-  if (!address.includes(":")) return address;
-  const [head = "", tail = ""] = address.split("::");
-  const left = head === "" ? [] : head.split(":");
-  const right = tail === "" ? [] : tail.split(":");
-  const zeros = address.includes("::")
-    ? Array<string>(Math.max(0, 8 - left.length - right.length)).fill("0")
-    : [];
-  return `${[...left, ...zeros, ...right].slice(0, 4).join(":")}::/64`;
 }

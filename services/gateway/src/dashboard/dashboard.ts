@@ -1,8 +1,8 @@
 import type { Express, Request } from "express";
 import { RequestRefused } from "../http/gateway-errors.ts";
-import type { MountOptions } from "../http/mount.ts";
 import { dashboardSecurity } from "../http/page-security.ts";
 import type { Reply } from "../http/reply.ts";
+import type { MountOptions } from "../http/router.ts";
 import {
   type CurrentDashboard,
   type DashboardBuild,

@@ -5,10 +5,6 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { type CallContext, createCallContext, type OpenCallContext } from "@devmesh/service-kit/context";
 import type { TraceContext } from "@devmesh/service-kit/trace";
 import type { Request } from "express";
-import type { VerifiedKey } from "../auth/key-cache.ts";
-import { type Charge, rateAddress } from "../auth/rate-limit.ts";
-import type { Within } from "./handlers.ts";
-import type { PathParams } from "./route-table.ts";
 
 const wellFormedRequestId = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -18,10 +14,22 @@ export interface ExchangeOptions {
   readonly timeoutMs: number;
 }
 
+/** Parts of a path by the names of a route's parameters, decoded. */
+export type PathParams = Readonly<Record<string, string>>;
+
+/** Takes tokens beyond the one of the request, before the work. Throws `rate_limited` while the key is in debt. */
+export type Charge = (tokens: number) => void;
+
+/** Runs calls under their own timeout, in milliseconds; they also end when the client goes away. */
+export type Within = <T>(timeoutMs: number, work: (call: CallContext) => Promise<T>) => Promise<T>;
+
 /** The key of a request, for streams that outlive it. */
-export interface Caller extends Pick<VerifiedKey, "keyId" | "expiresAtMs"> {
-  /** Verifies the key again, or finds it in the cache. */
-  readonly verifyAgain: () => VerifiedKey | Promise<VerifiedKey>;
+export interface Caller {
+  readonly keyId: string;
+  /** Unix milliseconds; infinite for a key without an end. */
+  readonly expiresAtMs: number;
+  /** Verifies the key again; a promise where it is not in the cache. */
+  readonly verifyAgain: () => unknown;
 }
 
 /** One request and its answer. The checks of a route fill it in; handlers receive it as `ApiRequest`. */
@@ -130,4 +138,18 @@ export class Exchange {
     if (this.#aborted !== undefined) call.abort(this.#aborted.reason);
     return call;
   }
+}
+
+/** Rate limit key of an address: of IPv6 the network of 64 bits, which belongs to one caller. */
+export function rateAddress(address: string | undefined): string {
+  if (address === undefined || address === "") return "unknown";
+  if (address.startsWith("::ffff:")) return address.slice("::ffff:".length);
+  if (!address.includes(":")) return address;
+  const [head = "", tail = ""] = address.split("::");
+  const left = head === "" ? [] : head.split(":");
+  const right = tail === "" ? [] : tail.split(":");
+  const zeros = address.includes("::")
+    ? Array<string>(Math.max(0, 8 - left.length - right.length)).fill("0")
+    : [];
+  return `${[...left, ...zeros, ...right].slice(0, 4).join(":")}::/64`;
 }

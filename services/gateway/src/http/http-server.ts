@@ -4,9 +4,17 @@ import type { Duplex } from "node:stream";
 import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
 import { listen } from "@devmesh/service-kit/listen";
 import type { Logger } from "@devmesh/service-kit/logger";
-import type { App } from "./app.ts";
 import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
 import { problemOf } from "./problem.ts";
+
+/** What answers the requests of a server. */
+export interface App {
+  /** The class of its requests: Express would exchange the prototype of each. */
+  readonly IncomingMessage: typeof IncomingMessage;
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Aborts the calls of requests that are not answered, so that these are answered with `unavailable`. */
+  readonly cutShort: () => void;
+}
 
 export interface HttpServerOptions {
   readonly app: App;

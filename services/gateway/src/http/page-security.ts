@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { RequestHandler } from "express";
 import helmet from "helmet";
-import { pageStyle } from "../reference/html.ts";
+import { pageStyle } from "./html.ts";
 
 /** Security headers of pages. What `directives` does not name, the page may not load. */
 function pageSecurity(directives: Readonly<Record<string, string[]>>): RequestHandler {

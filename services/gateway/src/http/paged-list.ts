@@ -1,5 +1,5 @@
 import { splitPage } from "@devmesh/service-kit/page";
-import { countItems } from "./json-scan.ts";
+import { countItems } from "./json-bytes.ts";
 import { json, type Reply, stream } from "./reply.ts";
 
 export interface PageRequest {

@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { hasFiniteNumbers, type Json, maxJsonDepth } from "@devmesh/contracts/model/json";
-import type { Charge } from "../auth/rate-limit.ts";
+import type { Charge } from "./exchange.ts";
 import { RequestRefused } from "./gateway-errors.ts";
-import { outlineOf } from "./json-scan.ts";
+import { outlineOf } from "./json-bytes.ts";
 import type { UnfinishedBody } from "./unfinished-bodies.ts";
 
 /** Most bytes of a body (api.md, Conventions). */

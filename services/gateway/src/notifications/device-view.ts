@@ -1,12 +1,16 @@
+import type { devices } from "@devmesh/contracts/devices";
 import type { Json } from "@devmesh/contracts/model/json";
 import { mayReceive } from "@devmesh/contracts/model/may-receive";
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason } from "@devmesh/service-kit/errors";
-import type { GatewayClients } from "../http/handlers.ts";
+import type { Client } from "@devmesh/service-kit/implementation";
 import { Frame } from "./frame.ts";
 import type { View } from "./view.ts";
+
+/** What a view asks `devices`. */
+export type DeviceReader = Client<typeof devices, "readAccess" | "readDevice">;
 
 /** How long the ACL is cached, in milliseconds; an `updated` event ends it. */
 const ttlMs = 5_000;
@@ -24,7 +28,7 @@ const clockSkewMs = 2_000;
  */
 export function deviceView(
   principal: Extract<Principal, { readonly kind: "public_key" }>,
-  devices: GatewayClients["devices"],
+  devices: DeviceReader,
   clock: Clock,
 ): View {
   const id = principal.device_id;

@@ -9,11 +9,10 @@ import { followEvents, type StreamPosition } from "@devmesh/service-kit/event-st
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { ConcurrencyLimit } from "../http/concurrency-limit.ts";
-import type { GatewayClients } from "../http/handlers.ts";
 import { type CatchUp, createCatchUp } from "./catch-up.ts";
 import { type Audience, Channel } from "./channel.ts";
 import { Channels } from "./channels.ts";
-import { deviceView } from "./device-view.ts";
+import { type DeviceReader, deviceView } from "./device-view.ts";
 import { Frame, gapFrame } from "./frame.ts";
 import { KeyWatch } from "./key-watch.ts";
 import type { Listener, ListenerPrincipal } from "./listener.ts";
@@ -31,7 +30,7 @@ const broken: CloseReason = { code: 1013, reason: "the events cannot be read, tr
 export interface HubOptions {
   readonly bus: Bus;
   readonly publisher: Publisher<typeof gatewayEvents>;
-  readonly devices: GatewayClients["devices"];
+  readonly devices: DeviceReader;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: NotificationMetrics;

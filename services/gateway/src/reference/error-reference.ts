@@ -1,9 +1,8 @@
 import type { ErrorDeclaration } from "@devmesh/contracts/contract";
 import { key_invalid } from "@devmesh/contracts/keys";
 import { api } from "@devmesh/contracts/rest/api";
-import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
+import { checkedBodyOf, declaredErrors, type RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { kitErrors } from "@devmesh/service-kit/errors";
-import { checkedBodyOf, declaredErrors } from "../http/declaration.ts";
 import { gatewayErrors } from "../http/gateway-errors.ts";
 import { httpStatus } from "../http/http-status.ts";
 

@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { Express } from "express";
-import { type AddPath, type MountOptions, mountPublic } from "../http/mount.ts";
+import { escapeHtml, htmlPage } from "../http/html.ts";
 import { plainPageSecurity, referenceSecurity } from "../http/page-security.ts";
 import { errorReferencePath } from "../http/problem.ts";
 import { json, page, type Reply } from "../http/reply.ts";
+import { type AddPath, type MountOptions, mountPublic } from "../http/router.ts";
 import { errorReference } from "./error-reference.ts";
-import { escapeHtml, htmlPage } from "./html.ts";
 import { describeApi } from "./openapi.ts";
 
 const documentPath = "/api/v2/openapi.json";

@@ -1,8 +1,8 @@
 import type { customerAccess } from "@devmesh/contracts/rest/customer";
 import type { registration } from "@devmesh/contracts/rest/registration";
-import type { GatewayClients, Handlers } from "../http/handlers.ts";
 import { json, page } from "../http/reply.ts";
 import { confirmationPage, invitationPage } from "./confirmation-page.ts";
+import type { GatewayClients, Handlers } from "./handlers.ts";
 
 /** Invitation, confirmation and the customer's own object (api.md, Customers). */
 export function customerHandlers({

@@ -7,11 +7,11 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import type { CallContext } from "@devmesh/service-kit/context";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import type { PermissionCache } from "../auth/permission-cache.ts";
-import { openEnvelope } from "../http/envelope.ts";
-import type { GatewayClients, Handlers } from "../http/handlers.ts";
+import { openEnvelope } from "../http/json-bytes.ts";
 import { json } from "../http/reply.ts";
-import { callDevice, condition } from "./device-call.ts";
+import type { GatewayClients, Handlers } from "./handlers.ts";
 import { answerRecords, assertRecordLimit } from "./record-pages.ts";
+import type { RpcOperation } from "./rpc.ts";
 
 interface OwnDevice {
   readonly principal: Extract<Principal, { readonly kind: "device_key" | "public_key" }>;
@@ -19,14 +19,14 @@ interface OwnDevice {
 }
 
 /**
- * The device of a device key or a public key (api.md). `devices` decides what the key may see, change, call and query;
- * its answers about functions and queries are cached in `permissions`.
+ * The device of a device key or a public key (api.md). `devices` decides what the key may see, change and query;
+ * its answers about queries are cached in `permissions`.
  */
 export function deviceHandlers(
-  { devices, data, "rpc-bridge": bridge }: GatewayClients,
+  { devices, data }: GatewayClients,
   permissions: PermissionCache,
   clock: Clock,
-): Handlers<keyof typeof deviceAccess | keyof typeof deviceKey> {
+): Handlers<Exclude<keyof typeof deviceAccess, RpcOperation> | keyof typeof deviceKey> {
   const readOwn = async ({ principal, call }: OwnDevice) =>
     bareDevice(await devices.bytes.readDevice({ id: principal.device_id, principal }, call));
 
@@ -62,22 +62,15 @@ export function deviceHandlers(
       const asked = { path: deviceAccess.runNamedQuery.path.replace(":name", name), query: narrowing };
       return answerRecords(data, { principal, caller, ...narrowed, skip, until, after }, within, asked);
     },
-
-    async callOwnFunction({ params: { func }, query, body, principal, call, within }) {
-      const id = principal.device_id;
-      await permissions.get(id, `rpc ${func}`, () =>
-        devices.authorize({ id, action: { kind: "rpc", func } }, call),
-      );
-      return callDevice(
-        bridge,
-        { device_id: id, method: func, params: body, timeout: query.timeout },
-        within,
-      );
-    },
   };
 }
 
 /** A device as a restricted key sees it, without its tag. */
 function bareDevice(bytes: Uint8Array) {
   return json(openEnvelope(bytes, "etag", "device").rest);
+}
+
+/** The condition of a write, as `devices.patchDevice` takes it. */
+export function condition(ifMatch: string | undefined): { readonly if_match?: string } {
+  return ifMatch === undefined ? {} : { if_match: ifMatch };
 }

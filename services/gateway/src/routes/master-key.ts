@@ -1,27 +1,27 @@
-import { redactSecrets } from "@devmesh/contracts/model/api-key";
 import { isJsonObject } from "@devmesh/contracts/model/json";
-import type { KeyKind } from "@devmesh/contracts/principal";
 import { masterKey } from "@devmesh/contracts/rest/master-key";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { PermissionCache } from "../auth/permission-cache.ts";
-import { leadingString, openEnvelope } from "../http/envelope.ts";
+import type { Within } from "../http/exchange.ts";
 import { RequestRefused } from "../http/gateway-errors.ts";
-import type { GatewayClients, Handlers, Within } from "../http/handlers.ts";
+import { leadingString, openEnvelope } from "../http/json-bytes.ts";
 import { jsonArray, linkedArray, type PageRequest, pagesOf } from "../http/paged-list.ts";
 import { json, noContent, type Reply } from "../http/reply.ts";
-import { callDevice, condition } from "./device-call.ts";
+import { condition } from "./device.ts";
+import type { GatewayClients, Handlers } from "./handlers.ts";
 import type { MeshOperation } from "./mesh.ts";
 import { mqttAddressOf } from "./mqtt-address.ts";
+import { type RpcOperation, shownTo } from "./rpc.ts";
 
 /** Timeout for one page of a list, in milliseconds. */
 const pageMs = 10_000;
 
-/** The master key API (api.md), except the state of the mesh. */
+/** The master key API (api.md), except the state of the mesh and calls of devices. */
 export function masterKeyHandlers(
-  { devices, keys, mailer, "rpc-bridge": bridge }: GatewayClients,
+  { devices, keys, mailer }: GatewayClients,
   permissions: PermissionCache,
   mqttPublicUrl: string | undefined,
-): Handlers<Exclude<keyof typeof masterKey, MeshOperation>> {
+): Handlers<Exclude<keyof typeof masterKey, MeshOperation | RpcOperation>> {
   const mqttAddress = JSON.stringify(mqttAddressOf(mqttPublicUrl));
   return {
     readMqttAddress: async () => json(mqttAddress),
@@ -78,22 +78,6 @@ export function masterKeyHandlers(
     rotatePublicKey: async ({ params, call }) =>
       json(await devices.bytes.rotatePublicKey({ id: params.id }, call)),
 
-    callFunction: ({ params, query, body, keyKind, within }) =>
-      callDevice(
-        bridge,
-        { device_id: params.id, method: params.func, params: body, timeout: query.timeout },
-        within,
-        shownTo(keyKind),
-      ),
-
-    callFunctionWithoutParams: ({ params, query, keyKind, within }) =>
-      callDevice(
-        bridge,
-        { device_id: params.id, method: params.func, params: undefined, timeout: query.timeout },
-        within,
-        shownTo(keyKind),
-      ),
-
     listKeys: (request) =>
       answerList(
         request.keyKind === "master" ? keys.bytes.listKeys : keys.bytes.listKeysWithoutSecrets,
@@ -149,15 +133,6 @@ export function masterKeyHandlers(
       return noContent;
     },
   };
-}
-
-/**
- * What a caller gets of bytes that may hold secrets by chance: applications store public keys of devices in what they
- * keep of a customer, and a device may answer a call with its configuration.
- */
-function shownTo(keyKind: KeyKind | "none"): (bytes: Uint8Array) => Uint8Array {
-  if (keyKind === "master") return (bytes) => bytes;
-  return (bytes) => Buffer.from(redactSecrets(Buffer.from(bytes).toString("utf8")));
 }
 
 /** A device with the tag that a conditional write sends back. */

@@ -1,13 +1,13 @@
 import type { masterKey } from "@devmesh/contracts/rest/master-key";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
-import type { ChangeLog } from "../changes/change-log.ts";
 import type { ConcurrencyLimit } from "../http/concurrency-limit.ts";
-import type { Caller } from "../http/exchange.ts";
-import type { Handlers, Within } from "../http/handlers.ts";
+import type { Caller, Within } from "../http/exchange.ts";
 import { json, type Reply } from "../http/reply.ts";
-import type { HistoryStore } from "../mesh-history/history-store.ts";
-import type { ReadMesh } from "./mesh-state.ts";
+import type { ChangeLog } from "../mesh/change-log.ts";
+import type { HistoryStore } from "../mesh/history-store.ts";
+import type { ReadMesh } from "../mesh/mesh-state.ts";
+import type { Handlers } from "./handlers.ts";
 
 /** Largest age of an answer, in milliseconds. */
 const freshMs = 1_000;

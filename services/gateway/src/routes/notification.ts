@@ -1,7 +1,7 @@
 import type { notificationStream } from "@devmesh/contracts/rest/notification";
 import { invalidRequest } from "../http/gateway-errors.ts";
-import type { Handlers } from "../http/handlers.ts";
 import type { OpenStream } from "../notifications/open-stream.ts";
+import type { Handlers } from "./handlers.ts";
 
 /** The notification stream: all devices with a master key, one with its public key. */
 export function notificationHandlers(open: OpenStream): Handlers<keyof typeof notificationStream> {

@@ -1,6 +1,6 @@
 import { DataRecord } from "@devmesh/contracts/model/data-record";
 import { stringify } from "csv-stringify/sync";
-import { asLines } from "../http/json-scan.ts";
+import { asLines } from "../http/json-bytes.ts";
 import type { ListPage } from "../http/paged-list.ts";
 
 /** The columns are the members of a record. */

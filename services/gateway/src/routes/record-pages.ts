@@ -1,10 +1,11 @@
 import type { data } from "@devmesh/contracts/data";
 import { maxRecordLimit } from "@devmesh/contracts/model/data-record";
 import type { CallInput } from "@devmesh/service-kit/implementation";
+import type { Within } from "../http/exchange.ts";
 import { invalidRequest } from "../http/gateway-errors.ts";
-import type { GatewayClients, Within } from "../http/handlers.ts";
 import { type AskedList, jsonArray, type ListPages, linkHeader, pagesOf } from "../http/paged-list.ts";
 import type { Reply } from "../http/reply.ts";
+import type { GatewayClients } from "./handlers.ts";
 
 type QueryInput = CallInput<typeof data, "queryRecords">;
 

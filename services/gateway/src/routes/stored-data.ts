@@ -1,7 +1,7 @@
 import { defaultRecordLimit } from "@devmesh/contracts/model/data-record";
 import { storedData } from "@devmesh/contracts/rest/stored-data";
-import type { GatewayClients, Handlers } from "../http/handlers.ts";
 import { stream } from "../http/reply.ts";
+import type { GatewayClients, Handlers } from "./handlers.ts";
 import { asCsv, asNdjson } from "./record-export.ts";
 import { answerRecords, assertRecordLimit, pagesOfAllRecords, recordPages } from "./record-pages.ts";
 

@@ -6,9 +6,8 @@ import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import type { CallContext } from "@devmesh/service-kit/context";
 import type { Clients } from "@devmesh/service-kit/implementation";
 import type { z } from "zod";
-import type { Charge } from "../auth/rate-limit.ts";
-import type { Caller } from "./exchange.ts";
-import type { Reply } from "./reply.ts";
+import type { Caller, Charge, Within } from "../http/exchange.ts";
+import type { Reply } from "../http/reply.ts";
 
 /** The services that the gateway calls, as the routes declare. */
 export type GatewayClients = Clients<(typeof mesh)["gateway"]["calls"]>;
@@ -26,9 +25,6 @@ type ParsedBody<R> = R extends {
 type CallerOf<R extends RouteDeclaration> = R["auth"] extends readonly (infer K)[]
   ? Extract<Principal, { readonly kind: K }>
   : undefined;
-
-/** Runs calls under their own timeout, in milliseconds; they also end when the client goes away. */
-export type Within = <T>(timeoutMs: number, work: (call: CallContext) => Promise<T>) => Promise<T>;
 
 /** A request that has passed the checks of its route. */
 interface ApiRequest<R extends RouteDeclaration> {

@@ -1,10 +1,11 @@
+import type { mesh } from "@devmesh/contracts/mesh";
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
 import { discover, type ServiceStats } from "@devmesh/service-kit/discovery";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import type { GatewayClients } from "../http/handlers.ts";
+import type { Clients } from "@devmesh/service-kit/implementation";
 
 /** Timeouts for replicas and for the owners of queues, in milliseconds. */
 const discoveryMs = 500;
@@ -33,7 +34,8 @@ export function createMeshReader(read: () => Promise<MeshState>, clock: Clock): 
 
 export interface ReadStateOptions {
   readonly bus: Bus;
-  readonly clients: GatewayClients;
+  /** The owners of queues. */
+  readonly clients: Pick<Clients<(typeof mesh)["gateway"]["calls"]>, "data" | "rpc-bridge" | "mailer">;
   readonly clock: Clock;
 }
 

@@ -1,14 +1,12 @@
 import type { ServerResponse } from "node:http";
+import type { ChangedKind } from "@devmesh/contracts/model/mesh-change";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import type { Request } from "express";
-import { type CheckOptions, createChecks } from "../auth/checks.ts";
-import type { ChangingRoute } from "../changes/change-of.ts";
 import type { CrossOrigin } from "./cross-origin.ts";
 import type { createEndpoints, Endpoint, PresentProblem } from "./endpoint.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, PathParams } from "./exchange.ts";
 import { RequestRefused } from "./gateway-errors.ts";
 import type { Reply } from "./reply.ts";
-import type { PathParams } from "./route-table.ts";
 
 /** Answers an exchange that has passed the checks of its route. */
 export type RouteHandler = (exchange: Exchange) => Promise<Reply>;
@@ -19,14 +17,21 @@ export type PathHandler = (request: Request, response: ServerResponse, params?: 
 /** Puts a path into a router. */
 export type AddPath = (path: string, handler: PathHandler) => void;
 
+/** A route that changes something. */
+export interface ChangingRoute {
+  readonly operation: string;
+  readonly change: ChangedKind;
+}
+
 export interface MountOptions {
   readonly endpoint: ReturnType<typeof createEndpoints>;
-  readonly checks: CheckOptions;
+  /** The check of a route's requests: it fills in the exchange, or throws the refusal. */
+  readonly checkOf: (route: RouteDeclaration) => (exchange: Exchange) => Promise<void>;
   readonly crossOrigin: CrossOrigin;
   /** Presentation of a route's problems; JSON by default. */
   readonly present: (route: RouteDeclaration) => PresentProblem | undefined;
   /** Called after a request that has changed something, before its answer. */
-  readonly onChange: (made: ChangingRoute, exchange: Exchange, reply: Reply) => void;
+  readonly onChange: (route: ChangingRoute, exchange: Exchange, reply: Reply) => void;
 }
 
 /** Mounts declared routes: each path once, with a table of its methods. Other methods are `method_not_allowed`. */
@@ -34,14 +39,14 @@ export function mount(
   add: AddPath,
   routes: Readonly<Record<string, RouteDeclaration>>,
   handlers: Readonly<Record<string, RouteHandler>>,
-  { endpoint, checks, crossOrigin, present, onChange }: MountOptions,
+  { endpoint, checkOf, crossOrigin, present, onChange }: MountOptions,
 ): void {
   for (const [path, operations] of byPath(routes)) {
     const table: Record<string, Endpoint> = {};
     for (const { operation, route } of operations) {
       const handler = handlers[operation];
       if (handler === undefined) throw new TypeError(`no handler for ${operation}`);
-      const check = createChecks(route, checks);
+      const check = checkOf(route);
       const answer = async (exchange: Exchange) => {
         await check(exchange);
         const reply = await handler(exchange);
@@ -92,4 +97,84 @@ function byPath(routes: Readonly<Record<string, RouteDeclaration>>) {
     [route.path, ...(route.aliases ?? [])].map((path) => ({ path, operation, route })),
   );
   return Map.groupBy(mounted, ({ path }) => path);
+}
+
+interface Branch<T> {
+  readonly literals: Map<string, Branch<T>>;
+  parameter?: { readonly name: string; readonly rest: Branch<T> };
+  value?: T;
+}
+
+interface Found<T> {
+  readonly value: T;
+  readonly params: PathParams;
+}
+
+/**
+ * Values by route pattern, such as `/devices/:id`. The router of Express tries pattern after pattern, which takes an
+ * eighth of the time of a request. Paths mean the same as there: case counts, one slash at the end does not.
+ */
+export class RouteTable<T> {
+  readonly #root: Branch<T> = { literals: new Map() };
+
+  add(pattern: string, value: T): void {
+    let branch = this.#root;
+    for (const part of pattern.slice(1).split("/"))
+      branch = part.startsWith(":") ? parameter(branch, part.slice(1)) : literal(branch, part);
+    branch.value = value;
+  }
+
+  /** The value of the pattern that a request target matches; undefined without one. Throws `path_malformed`. */
+  find(target: string): Found<T> | undefined {
+    const parts = pathOf(target).slice(1).split("/");
+    if (parts.length > 1 && parts.at(-1) === "") parts.pop();
+    const params: Record<string, string> = {};
+    const value = follow(this.#root, parts, 0, params);
+    return value === undefined ? undefined : { value, params };
+  }
+}
+
+function literal<T>({ literals }: Branch<T>, part: string): Branch<T> {
+  const next = literals.get(part) ?? { literals: new Map() };
+  literals.set(part, next);
+  return next;
+}
+
+function parameter<T>(branch: Branch<T>, name: string): Branch<T> {
+  branch.parameter ??= { name, rest: { literals: new Map() } };
+  if (branch.parameter.name !== name) throw new TypeError(`:${name} is already :${branch.parameter.name}`);
+  return branch.parameter.rest;
+}
+
+/** A literal wins over a parameter. */
+function follow<T>(
+  branch: Branch<T>,
+  parts: readonly string[],
+  at: number,
+  params: Record<string, string>,
+): T | undefined {
+  const part = parts[at];
+  if (part === undefined) return branch.value;
+  const next = branch.literals.get(part);
+  const value = next && follow(next, parts, at + 1, params);
+  if (value !== undefined || branch.parameter === undefined || part === "") return value;
+  const { name, rest } = branch.parameter;
+  const found = follow(rest, parts, at + 1, params);
+  if (found !== undefined) params[name] = decoded(part);
+  return found;
+}
+
+function decoded(part: string): string {
+  try {
+    return part.includes("%") ? decodeURIComponent(part) : part;
+  } catch (cause) {
+    throw new RequestRefused("path_malformed", { cause });
+  }
+}
+
+/** The path of a request target, which may be a whole URL (RFC 9112, 3.2.2). */
+function pathOf(target: string): string {
+  if (!target.startsWith("/")) return URL.parse(target)?.pathname ?? "";
+  const query = target.indexOf("?");
+  return query < 0 ? target : target.slice(0, query);
 }

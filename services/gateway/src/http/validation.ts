@@ -1,44 +1,37 @@
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
+import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 import { type Violation, ViolationList } from "@devmesh/contracts/model/violation";
-import { keyNames } from "@devmesh/contracts/principal";
-import type { BodyDeclaration, RouteDeclaration } from "@devmesh/contracts/rest/route";
+import {
+  type BodyDeclaration,
+  checkedBodyOf,
+  declaredErrors,
+  type RouteDeclaration,
+} from "@devmesh/contracts/rest/route";
 import { ServiceError, violationsOf } from "@devmesh/service-kit/errors";
 import type { z } from "zod";
-import { checkedBodyOf, declaredErrors } from "../http/declaration.ts";
-import type { Exchange } from "../http/exchange.ts";
-import { invalidRequest, RequestRefused } from "../http/gateway-errors.ts";
-import { parseQuery, type QueryParameters, queryPointer, queryStringOf } from "../http/query-string.ts";
-import { readJsonBody } from "../http/request-body.ts";
-import type { UnfinishedBodies } from "../http/unfinished-bodies.ts";
-import type { Authenticate } from "./authenticate.ts";
-import { presentedKey } from "./presented-key.ts";
-import type { RateLimit } from "./rate-limit.ts";
+import type { Exchange } from "./exchange.ts";
+import { invalidRequest, RequestRefused } from "./gateway-errors.ts";
+import { readJsonBody } from "./request-body.ts";
+import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 export interface CheckOptions {
-  readonly authenticate: Authenticate;
-  readonly masterRate: RateLimit;
-  readonly keyRate: RateLimit;
-  /** For requests without a key. */
-  readonly addressRate: RateLimit;
+  /** Runs first: a caller without rights learns nothing about the resource. */
+  readonly checkCaller: (exchange: Exchange, accessToken: string | undefined) => void | Promise<void>;
   readonly bodies: UnfinishedBodies;
 }
 
 /** Checks one request and fills in its exchange; throws the refusal. */
 export type CheckRequest = (exchange: Exchange) => Promise<void>;
 
-/**
- * The checks that a route declares, in this order: key, its kind, its rate, path, query, body. A caller without rights
- * learns nothing about the resource.
- */
-export function createChecks(route: RouteDeclaration, options: CheckOptions): CheckRequest {
-  const checkCaller = callerCheck(route, options);
+/** The checks of a route's requests in this order: caller, path, query, body. */
+export function createChecks(route: RouteDeclaration, { checkCaller, bodies }: CheckOptions): CheckRequest {
   const { params, query } = route;
   const body = checkedBodyOf(route);
   const isKnown = knownParameters(route);
   return async (exchange) => {
     const { request } = exchange;
     const parameters = parseQuery(queryStringOf(request.url));
-    await checkCaller(exchange, parameters);
+    await checkCaller(exchange, parameters.access_token);
     if (params !== undefined) exchange.params = checkParams(route, params, exchange.pathParams);
     const violations: Violation[] = [];
     for (const name in parameters)
@@ -47,7 +40,7 @@ export function createChecks(route: RouteDeclaration, options: CheckOptions): Ch
     if (body !== undefined) {
       exchange.receivedBody = await readJsonBody(request, exchange.response, {
         charge: exchange.charge,
-        begin: (refuse) => options.bodies.begin(exchange.keyId ?? exchange.address, refuse),
+        begin: (refuse) => bodies.begin(exchange.keyId ?? exchange.address, refuse),
       });
       if (exchange.receivedBody !== undefined) {
         exchange.body = parsedBody(body, exchange.receivedBody, violations);
@@ -64,42 +57,6 @@ function knownParameters({ query }: RouteDeclaration): (name: string) => boolean
   if (query?.def.catchall !== undefined) return () => true;
   const known = new Set(["access_token", ...Object.keys(query?.shape ?? {})]);
   return (name) => known.has(name);
-}
-
-function callerCheck({ auth, stream }: RouteDeclaration, options: CheckOptions) {
-  const { authenticate, masterRate, keyRate, addressRate } = options;
-  if (auth === null) {
-    return (exchange: Exchange): void => addressRate.take(exchange.address, exchange.headers);
-  }
-  const needed = auth.map((kind) => keyNames[kind]).join(" or ");
-  return async (exchange: Exchange, parameters: QueryParameters): Promise<void> => {
-    const key = presentedKey(exchange.request, parameters.access_token);
-    if (key === undefined) {
-      addressRate.take(exchange.address, exchange.headers);
-      throw new RequestRefused("key_missing");
-    }
-    const found = authenticate(key, exchange);
-    const { kind, principal, keyId, authorKeyId, expiresAtMs, name } =
-      found instanceof Promise ? await found : found;
-    exchange.keyKind = kind;
-    const rate = principal.kind === "master" ? masterRate : keyRate;
-    rate.take(keyId, exchange.headers);
-    exchange.charge = (tokens) => rate.surcharge(keyId, tokens, exchange.headers);
-    if (!auth.includes(kind)) {
-      throw new RequestRefused("wrong_key_kind", {
-        detail: `This route needs a ${needed}; the key is a ${keyNames[kind]}.`,
-      });
-    }
-    exchange.principal = principal;
-    exchange.authorKeyId = authorKeyId;
-    exchange.keyId = keyId;
-    exchange.keyName = name;
-    if (!stream) return;
-    // Failed attempts of others at the same address must not keep the stream of a revoked key open.
-    const { trace, requestId } = exchange;
-    const again = { address: `listener ${keyId}`, trace, requestId };
-    exchange.caller = { keyId, expiresAtMs, verifyAgain: () => authenticate(key, again) };
-  };
 }
 
 function checkParams(route: RouteDeclaration, schema: z.ZodType, given: unknown): unknown {
@@ -137,4 +94,48 @@ function parsed(schema: z.ZodType, value: unknown, prefix: string, violations: V
     violations.push({ pointer: prefix + pointer, detail });
   }
   return undefined;
+}
+
+type QueryParameters = Readonly<Record<string, string>>;
+
+const none: QueryParameters = Object.freeze(Object.create(null));
+
+/** The part of a request target after `?`; empty without one. */
+function queryStringOf(target: string): string {
+  const mark = target.indexOf("?");
+  return mark < 0 ? "" : target.slice(mark + 1);
+}
+
+/** Parses `application/x-www-form-urlencoded`. Throws `invalid_request` for a parameter given twice or not in UTF-8. */
+function parseQuery(text: string): QueryParameters {
+  if (text === "") return none;
+  const parameters: Record<string, string> = Object.create(null);
+  const violations: Violation[] = [];
+  for (const pair of text.split("&")) {
+    if (pair === "") continue;
+    const equals = pair.indexOf("=");
+    const name = decode(equals < 0 ? pair : pair.slice(0, equals));
+    const value = decode(equals < 0 ? "" : pair.slice(equals + 1));
+    if (name === undefined) violations.push({ pointer: "/query", detail: "holds a name that is not UTF-8" });
+    else if (value === undefined) violations.push({ pointer: queryPointer(name), detail: "must be UTF-8" });
+    else if (name in parameters)
+      violations.push({ pointer: queryPointer(name), detail: "must be given once" });
+    else parameters[name] = value;
+  }
+  if (violations.length > 0) throw invalidRequest(violations);
+  return parameters;
+}
+
+/** Pointer to a query parameter in a problem. */
+function queryPointer(name: string): string {
+  return `/query${pointerToken(name)}`;
+}
+
+function decode(text: string): string | undefined {
+  if (!text.includes("%") && !text.includes("+")) return text;
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    return undefined;
+  }
 }

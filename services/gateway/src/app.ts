@@ -5,38 +5,48 @@ import { ServiceError } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
 import type { Tracer } from "@devmesh/service-kit/tracer";
 import express, { type ErrorRequestHandler, type Request } from "express";
-import { createAuthentication } from "../auth/authenticate.ts";
-import type { KeyCache } from "../auth/key-cache.ts";
-import type { PermissionCache } from "../auth/permission-cache.ts";
-import { RateLimit } from "../auth/rate-limit.ts";
-import type { ChangeLog } from "../changes/change-log.ts";
-import { changeOf } from "../changes/change-of.ts";
-import { mountDashboard } from "../dashboard/dashboard.ts";
-import { followDashboard } from "../dashboard/dashboard-build.ts";
-import type { GatewayEnv } from "../env.ts";
-import type { HistoryStore } from "../mesh-history/history-store.ts";
-import type { OpenStream } from "../notifications/open-stream.ts";
-import { mountReference } from "../reference/reference-pages.ts";
-import { presentationOf } from "../routes/confirmation-page.ts";
-import { customerHandlers } from "../routes/customer.ts";
-import { deviceHandlers } from "../routes/device.ts";
-import { masterKeyHandlers } from "../routes/master-key.ts";
-import { meshHandlers } from "../routes/mesh.ts";
-import type { ReadMesh } from "../routes/mesh-state.ts";
-import { notificationHandlers } from "../routes/notification.ts";
-import { storedDataHandlers } from "../routes/stored-data.ts";
-import { ConcurrencyLimit } from "./concurrency-limit.ts";
-import { createCrossOrigin } from "./cross-origin.ts";
-import { createEndpoints } from "./endpoint.ts";
-import type { Exchange } from "./exchange.ts";
-import { RequestRefused } from "./gateway-errors.ts";
-import type { GatewayClients, Handlers } from "./handlers.ts";
-import type { HttpMetrics } from "./http-metrics.ts";
-import { type AddPath, mount, mountPublic, type PathHandler, type RouteHandler } from "./mount.ts";
-import { plainPageSecurity } from "./page-security.ts";
-import { maxBodyBytes } from "./request-body.ts";
-import { RouteTable } from "./route-table.ts";
-import { UnfinishedBodies } from "./unfinished-bodies.ts";
+import { createAuthentication } from "./auth/authenticate.ts";
+import { callerCheck } from "./auth/caller.ts";
+import type { KeyCache } from "./auth/key-cache.ts";
+import type { PermissionCache } from "./auth/permission-cache.ts";
+import { RateLimit } from "./auth/rate-limit.ts";
+import { mountDashboard } from "./dashboard/dashboard.ts";
+import { followDashboard } from "./dashboard/dashboard-build.ts";
+import type { GatewayEnv } from "./env.ts";
+import { ConcurrencyLimit } from "./http/concurrency-limit.ts";
+import { createCrossOrigin } from "./http/cross-origin.ts";
+import { createEndpoints } from "./http/endpoint.ts";
+import type { Exchange } from "./http/exchange.ts";
+import { RequestRefused } from "./http/gateway-errors.ts";
+import type { HttpMetrics } from "./http/http-metrics.ts";
+import type { App } from "./http/http-server.ts";
+import { plainPageSecurity } from "./http/page-security.ts";
+import { maxBodyBytes } from "./http/request-body.ts";
+import {
+  type AddPath,
+  mount,
+  mountPublic,
+  type PathHandler,
+  type RouteHandler,
+  RouteTable,
+} from "./http/router.ts";
+import { UnfinishedBodies } from "./http/unfinished-bodies.ts";
+import { createChecks } from "./http/validation.ts";
+import type { ChangeLog } from "./mesh/change-log.ts";
+import { changeOf } from "./mesh/change-of.ts";
+import type { HistoryStore } from "./mesh/history-store.ts";
+import type { ReadMesh } from "./mesh/mesh-state.ts";
+import type { OpenStream } from "./notifications/open-stream.ts";
+import { mountReference } from "./reference/reference-pages.ts";
+import { presentationOf } from "./routes/confirmation-page.ts";
+import { customerHandlers } from "./routes/customer.ts";
+import { deviceHandlers } from "./routes/device.ts";
+import type { GatewayClients, Handlers } from "./routes/handlers.ts";
+import { masterKeyHandlers } from "./routes/master-key.ts";
+import { meshHandlers } from "./routes/mesh.ts";
+import { notificationHandlers } from "./routes/notification.ts";
+import { rpcHandlers } from "./routes/rpc.ts";
+import { storedDataHandlers } from "./routes/stored-data.ts";
 
 /** Most rate limit buckets of each kind. */
 const maxBuckets = 50_000;
@@ -62,15 +72,10 @@ export interface AppOptions {
   readonly stopping: () => boolean;
 }
 
-/** What answers the requests of a server. */
-export interface App {
-  /** The class of its requests: Express would exchange the prototype of each. */
-  readonly IncomingMessage: typeof IncomingMessage;
-  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+/** The public API of one gateway. */
+export interface GatewayApp extends App {
   /** Lets requests that are not answered yet end their connections; those that begin ask `stopping`. */
   readonly endConnections: () => void;
-  /** Aborts the calls of requests that are not answered, so that these are answered with `unavailable`. */
-  readonly cutShort: () => void;
 }
 
 /**
@@ -92,9 +97,21 @@ export function createApp({
   changes,
   meshListeners,
   stopping,
-}: AppOptions): App {
+}: AppOptions): GatewayApp {
   const rate = (name: string, perSecond: number) => new RateLimit({ name, perSecond, maxBuckets, clock });
   const addressRate = rate("address", settings.RATE_ANONYMOUS);
+  const callers = {
+    authenticate: createAuthentication({
+      keys: clients.keys,
+      cache: keyCache,
+      attempts: addressRate,
+      clock,
+    }),
+    masterRate: rate("master", settings.RATE_MASTER),
+    keyRate: rate("key", settings.RATE_KEY),
+    addressRate,
+  };
+  const bodies = new UnfinishedBodies({ ...bodyLimits, clock });
   const crossOrigin = createCrossOrigin(settings.CORS_ORIGINS);
   const running = new Set<Exchange>();
   const endpoint = createEndpoints({
@@ -116,6 +133,7 @@ export function createApp({
   const handlers: Handlers = {
     ...customerHandlers(clients),
     ...deviceHandlers(clients, permissions, clock),
+    ...rpcHandlers(clients, permissions),
     ...masterKeyHandlers(clients, permissions, settings.MQTT_PUBLIC_URL),
     ...meshHandlers({ readMesh, readHistory, changes, limit: meshListeners, clock, stopping }),
     ...storedDataHandlers(clients),
@@ -138,18 +156,7 @@ export function createApp({
   // The checks of a route turn an exchange into the request that its handler is typed for.
   mount(add, api, handlers as unknown as Readonly<Record<Operation, RouteHandler>>, {
     endpoint,
-    checks: {
-      authenticate: createAuthentication({
-        keys: clients.keys,
-        cache: keyCache,
-        attempts: addressRate,
-        clock,
-      }),
-      masterRate: rate("master", settings.RATE_MASTER),
-      keyRate: rate("key", settings.RATE_KEY),
-      addressRate,
-      bodies: new UnfinishedBodies({ ...bodyLimits, clock }),
-    },
+    checkOf: (route) => createChecks(route, { checkCaller: callerCheck(route, callers), bodies }),
     crossOrigin,
     present: presentationOf,
     onChange(made, exchange, reply) {

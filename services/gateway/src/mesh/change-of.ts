@@ -1,13 +1,8 @@
-import type { ChangedKind, MeshChange } from "@devmesh/contracts/model/mesh-change";
+import type { MeshChange } from "@devmesh/contracts/model/mesh-change";
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Exchange } from "../http/exchange.ts";
 import type { Reply } from "../http/reply.ts";
-
-/** A route that changes something. */
-export interface ChangingRoute {
-  readonly operation: string;
-  readonly change: ChangedKind;
-}
+import type { ChangingRoute } from "../http/router.ts";
 
 /** What a request has changed, by ids; null where its key is not known or may change nothing. */
 export function changeOf(
