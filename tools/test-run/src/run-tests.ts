@@ -25,7 +25,7 @@ process.on("SIGTERM", () => {
   process.exit(143);
 });
 if (options.stress)
-  process.exit(await runUnderLoad(process.argv.slice(2).filter((arg) => arg !== "--stress")));
+  process.exit(await runUnderLoad(process.argv.slice(1).filter((arg) => arg !== "--stress")));
 
 const run = new TestRun({
   repository,

@@ -5,15 +5,14 @@ const rounds = 5;
 const busyLoops = 2;
 
 /**
- * Runs `npm test` with `args` five times beside two busy loops, so that a suite that depends on timing fails. Stops at
+ * Runs the command line `program` five times beside two busy loops, so that a suite that depends on timing fails. Stops at
  * the first run that fails and returns its exit code.
  */
-export async function runUnderLoad(args: readonly string[]): Promise<number> {
+export async function runUnderLoad(program: readonly string[]): Promise<number> {
   const loops = Array.from({ length: busyLoops }, () =>
     spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }),
   );
   process.once("exit", () => end(loops));
-  const program = [new URL("./run-tests.ts", import.meta.url).pathname, ...args];
   for (let round = 1; round <= rounds; round++) {
     process.stdout.write(`Run ${round} of ${rounds} beside ${busyLoops} busy loops\n`);
     const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", ...program], {

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { Principal } from "../principal.ts";
 import { Timestamp } from "./time.ts";
 
 /** Number of changes that are kept of each kind of key, so that those of strangers displace none of a master key. */
@@ -18,7 +17,7 @@ const changingKinds = [
   "device_key",
   "public_key",
   "customer",
-] as const satisfies readonly (Principal["kind"] & keyof typeof keptChanges)[];
+] as const satisfies readonly (keyof typeof keptChanges)[];
 
 const Author = z
   .object({
