@@ -1,6 +1,6 @@
 /**
  * GET of a 1 KB device through a whole mesh, against the same work with Express and one NATS request: a key from a
- * cache with expiry, SQLite read by id, validated input, a line in the access log. `node bench/device-read.ts [seconds]`
+ * cache with expiry, SQLite read by id, validated input, an access log. `node bench/device-read.ts [seconds]`
  */
 import { open } from "node:fs/promises";
 import { join } from "node:path";

@@ -184,21 +184,4 @@ describeInBrowser("a session of the dashboard", (browser) => {
     await other.page.getByText("The session was ended").waitFor();
     await listed.filter({ hasText: "Firefox on Windows" }).waitFor({ state: "detached" });
   });
-
-  test("of an earlier release ends, and the master key that was made for it is deleted", async () => {
-    await using visit = await visitDashboard(browser(), mesh);
-    const { page } = visit;
-    const master = asMaster(mesh);
-    const { id, key } = (await master.post("keys", { name: "Stay signed in" })).json;
-    await page.goto("/");
-    await signInField(page).waitFor();
-    await page.evaluate((former) => {
-      localStorage.setItem("devmesh.lasting-key", former);
-      sessionStorage.setItem("devmesh.master-key", "former");
-    }, JSON.stringify({ id, key }));
-    await page.reload();
-    await page.getByText("The dashboard no longer keeps a master key in the browser.").waitFor();
-    expect((await master.get("keys")).json.map((one: { id: string }) => one.id)).not.toContain(id);
-    expect(await stored(page)).toBe('[{},{},""]');
-  });
 });

@@ -59,7 +59,7 @@ export const keys = defineContract({
         key_id: z.string(),
         principal: Principal,
         expires_at: Timestamp.nullable(),
-        /** What people call the key; absent where it has no name, and from an earlier release. */
+        /** What people call the key; absent where it has none. */
         name: z.string().optional(),
       }),
       errors: { key_invalid },

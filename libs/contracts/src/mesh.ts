@@ -62,7 +62,6 @@ export const mesh = {
   keys: defineService({
     serves: keys,
     calls: [],
-    formerCalls: [calls(rpcBridge, ["awaitIngestion"])],
     publishes: keyEvents,
     subscribes: [subscribesTo(deviceEvents, ["throttled"])],
     produces: [mailQueue],

@@ -73,15 +73,6 @@ export const rpcBridge = defineContract({
       in: z.object({ device_id: DeviceId, client_ids: z.array(z.string()) }),
       out: done,
     },
-    /** Answers once the broker stores what devices publish. Deprecated: `keys` asks the broker. */
-    awaitIngestion: {
-      ...idempotent,
-      in: z.object({}),
-      out: done,
-      errors: {
-        ingestion_not_ready: { code: "unavailable", when: "The broker's streams are not set up yet." },
-      },
-    },
     /** How many shadow requests and events of devices the broker keeps that are not handled yet. */
     readBacklog,
   },

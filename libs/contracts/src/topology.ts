@@ -31,8 +31,6 @@ export type BrokerRight =
 export interface ServiceDeclaration {
   readonly serves: ContractDeclaration | null;
   readonly calls: readonly Dependency[];
-  /** Calls of earlier releases only: still permitted, because both releases run during an upgrade. */
-  readonly formerCalls?: readonly Dependency[];
   readonly publishes: EventsDeclaration | null;
   readonly subscribes: readonly EventSubscription[];
   /** Events read from their stream, in order and with replay. No live ones. */

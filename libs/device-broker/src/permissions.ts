@@ -75,9 +75,7 @@ export function permissionsOf(mesh: Mesh): ReadonlyMap<string, ServicePermission
 
 function callersOf({ serves }: ServiceDeclaration, mesh: Mesh): string[] {
   return Object.entries(mesh)
-    .filter(([, { calls, formerCalls = [] }]) =>
-      [...calls, ...formerCalls].some(({ contract }) => contract.service === serves?.service),
-    )
+    .filter(([, { calls }]) => calls.some(({ contract }) => contract.service === serves?.service))
     .map(([caller]) => caller);
 }
 
@@ -86,17 +84,7 @@ function meshPermissions(
   declaration: ServiceDeclaration,
   callers: readonly string[],
 ): UserPermissions {
-  const {
-    serves,
-    calls,
-    formerCalls = [],
-    publishes,
-    subscribes,
-    follows,
-    produces,
-    consumes,
-    rights,
-  } = declaration;
+  const { serves, calls, publishes, subscribes, follows, produces, consumes, rights } = declaration;
   const subscribe = [`${inboxPrefix(name)}.>`];
   const publish: string[] = [];
 
@@ -106,7 +94,7 @@ function meshPermissions(
       subscribe.push(`${methodSubject(serves, method)} ${name}`);
     publish.push(...callers.map((caller) => answersOf(serves.service, caller)));
   }
-  for (const { contract, methods } of [...calls, ...formerCalls]) {
+  for (const { contract, methods } of calls) {
     publish.push(...methods.map((method) => methodSubject(contract, method)));
   }
   if (publishes !== null) {

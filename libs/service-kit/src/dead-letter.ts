@@ -55,7 +55,7 @@ export function readDeadLetter<Q extends QueueDeclaration>(queue: Q, stored: Sto
   try {
     job = parseJob(queue, stored.data);
   } catch {
-    // Queued by an older release whose jobs looked otherwise: listed all the same, so that nothing is hidden.
+    // Queued by another release: listed, so that nothing is hidden.
   }
   return {
     sequence: stored.seq,

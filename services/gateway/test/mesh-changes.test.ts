@@ -181,21 +181,6 @@ test("a request is answered while the broker keeps nothing, and its change is li
   await eventually(async () => (await readFrom(mesh)).length === 1);
 });
 
-test("the stream of an earlier release takes changes, and keeps the course of the mesh", async () => {
-  await using mesh = await startFixture();
-  const { connection } = mesh.services;
-  const earlier = JSON.stringify({ name: "HISTORY", subjects: ["history.mesh"], max_msgs: 1 });
-  await connection.request("$JS.API.STREAM.CREATE.HISTORY", earlier);
-  // Recent, since the gateway adds each new minute by the real clock and drops those of the day before.
-  const minute = { at: new Date(Date.now() - 600_000).toISOString(), devices_online: 3, waiting: 0 };
-  const rates = { records: null, logins: null, logins_refused: null, device_calls: null };
-  await connection.request("history.mesh", JSON.stringify([{ ...minute, ...rates }]));
-  expect((await mesh.fetch("/api/v2/devices/pump", { json: {} })).status).toBe(200);
-  await eventually(async () => (await readFrom(mesh)).length === 1);
-  const history = await (await mesh.fetch("/api/v2/mesh/history")).json();
-  expect(history).toContainEqual({ ...minute, ...rates });
-});
-
 test("only requests that write are listed, and calls of devices and sessions are not", () => {
   const unlisted = Object.entries<RouteDeclaration>(api)
     .filter(([, { method, change }]) => method !== "get" && change === null)

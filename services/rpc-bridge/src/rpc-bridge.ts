@@ -3,7 +3,6 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import type { Publisher } from "@devmesh/service-kit/events";
 import type { Implementation } from "@devmesh/service-kit/implementation";
 import { recordSpan, type SpanDescription, type Tracer } from "@devmesh/service-kit/tracer";
-import type { DeviceStreams } from "./broker-housekeeping/device-streams.ts";
 import type { EndSessions, WipeDevice } from "./broker-housekeeping/wipe-device.ts";
 import { type CallMethod, createCallDelivery, type OnlineDevices } from "./calls/call-delivery.ts";
 import type { CallLine, DeviceLink, DeviceLinkOptions } from "./calls/device-link.ts";
@@ -21,7 +20,6 @@ export interface RpcBridgeOptions {
   readonly online: OnlineDevices;
   readonly link: DeviceLink;
   readonly publisher: Publisher<typeof rpcEvents>;
-  readonly streams: DeviceStreams;
   readonly endSessions: EndSessions;
   readonly wipe: WipeDevice;
   readonly metrics: BridgeMetrics;
@@ -34,12 +32,9 @@ export interface RpcBridgeOptions {
   readonly maxFrameBytes: number;
 }
 
-/** Time that an answer "not yet" has to reach its caller, in milliseconds. */
-const answerMarginMs = 200;
-
 /** The use cases of the contract. */
 export function createRpcBridge(options: RpcBridgeOptions): Bridge {
-  const { calls, link, publisher, streams, endSessions, wipe, metrics, clock } = options;
+  const { calls, link, publisher, endSessions, wipe, metrics, clock } = options;
   const { replica, maxFrameBytes } = options;
 
   const delivery = createCallDelivery(options);
@@ -87,11 +82,6 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
     async wipeDevice({ device_id, client_ids }, context) {
       await wipe(device_id, client_ids, context);
       return {};
-    },
-    async awaitIngestion(_input, context) {
-      // Ends before the caller's deadline, so that it gets the reason.
-      const waitMs = Math.max(0, context.deadline.remainingMs() - answerMarginMs);
-      return (await streams.untilReady(waitMs)) ? {} : context.fail("ingestion_not_ready");
     },
     async readBacklog(_input, context) {
       return { waiting: await options.backlog().catch(() => context.fail("backlog_unknown")) };

@@ -156,7 +156,6 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
       online,
       link: deviceLink,
       publisher,
-      streams,
       endSessions,
       wipe,
       metrics,

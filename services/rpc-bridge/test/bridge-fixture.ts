@@ -34,10 +34,7 @@ export interface TestMesh extends AsyncDisposable {
   readonly registry: FakeRegistry;
   /** A connection that may subscribe to the bridge's events. */
   readonly tester: Bus;
-  readonly bridge: Pick<
-    Client<typeof rpcBridge>,
-    "call" | "endSessions" | "wipeDevice" | "awaitIngestion" | "readBacklog"
-  >;
+  readonly bridge: Pick<Client<typeof rpcBridge>, "call" | "endSessions" | "wipeDevice" | "readBacklog">;
   /** Calls with a time of its own; `timeout_ms` is 30,000 unless given. */
   call(input: Partial<CallInput<typeof rpcBridge, "call">> & { device_id: string }): Promise<unknown>;
   /** How the bridge logs in to the MQTT listener. */
@@ -52,7 +49,7 @@ export interface TestMesh extends AsyncDisposable {
 const testedMesh = {
   ...mesh,
   tester: defineService({
-    calls: [calls(rpcBridge, ["call", "endSessions", "wipeDevice", "awaitIngestion", "readBacklog"])],
+    calls: [calls(rpcBridge, ["call", "endSessions", "wipeDevice", "readBacklog"])],
     subscribes: [subscribesTo(rpcEvents, ["rpc_in", "rpc_out", "hoarding"])],
   }),
 };

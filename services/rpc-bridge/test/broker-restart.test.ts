@@ -42,7 +42,7 @@ test("after a restart of the broker the bridge calls devices and gets their answ
   expect(mesh.registry.known.get("pump")?.reported).toEqual({ n: 2 });
   await eventually(async () => {
     using call = createCallContext({ timeoutMs: 5_000 });
-    return await mesh.bridge.awaitIngestion({}, call);
+    return await mesh.bridge.readBacklog({}, call);
   });
 });
 

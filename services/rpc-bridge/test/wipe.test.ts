@@ -241,8 +241,7 @@ describe("wiping a device", () => {
   });
 });
 
-test("ingestion is ready once the bridge is", async () => {
+test("a bridge that is ready has no backlog", async () => {
   using call = createCallContext({ timeoutMs: 5_000 });
-  expect(await mesh.bridge.awaitIngestion({}, call)).toEqual({});
   expect(await mesh.bridge.readBacklog({}, call)).toEqual({ waiting: 0 });
 });

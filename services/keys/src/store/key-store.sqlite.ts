@@ -65,8 +65,7 @@ const migrations = [
   ) STRICT;
   CREATE INDEX mail_slot_of_window ON mail_slot (window, taken_at);
   CREATE INDEX mail_slot_age ON mail_slot (taken_at);
-  `,
-  `
+
   CREATE TABLE session (
     id TEXT PRIMARY KEY,
     digest BLOB NOT NULL UNIQUE,

@@ -1,9 +1,6 @@
 import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
 
-/** The streams and durable consumers of the broker that store what devices publish. */
-export type DeviceStreams = ReturnType<typeof createDeviceStreams>;
-
 interface DeviceStreamsOptions {
   /** Idempotent. */
   readonly provisionStreams: () => Promise<void>;
