@@ -4,20 +4,14 @@ import { join, posix } from "node:path";
 import { expect, test } from "@jest/globals";
 
 /**
- * Every package is a tree. In each of its folders, the units are the files and the subfolders, a subfolder with all that
- * is below it. An import, also of a type alone, is an arrow between two units of the deepest folder that has both files.
- * It is an arrow back up when arrows lead from the imported unit to the importing one: the two are on a circle.
+ * Every package is a tree. In each of its folders, the units are the files and the subfolders, a subfolder with all
+ * that is below it. An import, also of a type alone, is an arrow between two units of the deepest folder that has both
+ * files. It is an arrow back up when arrows lead from the imported unit to the importing one: both are on a circle.
  */
 const repository = join(import.meta.dirname, "../../..");
 
 /** Folders in which arrows still run back up. Each must have one, so that the list only shrinks. */
-const known: readonly string[] = [
-  "libs/service-kit/src",
-  "services/data/src",
-  "services/devices/src",
-  "services/gateway/src",
-  "services/gateway/src/http",
-];
+const known: readonly string[] = ["libs/service-kit/src", "services/data/src", "services/devices/src"];
 
 type Import = readonly [importer: string, imported: string];
 

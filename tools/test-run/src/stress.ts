@@ -5,8 +5,8 @@ const rounds = 5;
 const busyLoops = 2;
 
 /**
- * Runs the command line `program` five times beside two busy loops, so that a suite that depends on timing fails. Stops at
- * the first run that fails and returns its exit code.
+ * Runs the command line `program` five times beside two busy loops, so that a suite that depends on timing fails. Stops
+ * at the first run that fails and returns its exit code.
  */
 export async function runUnderLoad(program: readonly string[]): Promise<number> {
   const loops = Array.from({ length: busyLoops }, () =>
