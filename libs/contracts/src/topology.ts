@@ -18,7 +18,7 @@ export type BrokerRight =
   | "auth_callout"
   /** Asks all services how they do (`$SRV.STATS`, ADR 5). */
   | "discovery"
-  /** Keeps the course of the mesh and its last changes in the stream `HISTORY`. */
+  /** Keeps the course of the mesh and its last changes in the streams `HISTORY` and `CHANGES`. */
   | "history"
   /** Reads CONNECT and DISCONNECT of account DEVICES, asks servers for their connections, closes one. */
   | "device_connections"

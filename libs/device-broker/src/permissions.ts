@@ -8,8 +8,7 @@ import {
   discoveryVerbs,
   eventsNamed,
   eventsStream,
-  historyStream,
-  historySubjects,
+  historyStreams,
   inboxPrefix,
   methodSubject,
   queueConsumer,
@@ -115,11 +114,8 @@ function meshPermissions(
   }
   if (rights.includes("discovery")) publish.push(discoverAll);
   if (rights.includes("history"))
-    publish.push(
-      ...Object.values(historySubjects),
-      ...streamUpkeep(historyStream),
-      `$JS.API.STREAM.MSG.GET.${historyStream}`,
-    );
+    for (const { stream, subjects } of Object.values(historyStreams))
+      publish.push(subjects, ...streamUpkeep(stream), `$JS.API.DIRECT.GET.${stream}`);
   if (rights.includes("device_connections")) {
     subscribe.push(deviceConnectSubject, deviceDisconnectSubject);
     publish.push(connectionsSubject, "$SYS.REQ.SERVER.*.KICK");

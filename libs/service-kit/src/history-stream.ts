@@ -1,58 +1,80 @@
 import { jetstream } from "@nats-io/jetstream";
-import type { z } from "zod";
 import { assertConnected, type Bus } from "./bus.ts";
 import { ServiceError } from "./errors.ts";
-import { ensureHistoryStream, isMissing, streamManager } from "./streams.ts";
-import { historyStream, historySubjects } from "./subjects.ts";
+import { ensureHistoryStream, findStream, streamManager } from "./streams.ts";
+import { historyStreams } from "./subjects.ts";
 
 /** How long the broker may take for one answer, in milliseconds. */
 const answerMs = 2_000;
 
-/** What the stream `HISTORY` can hold. */
-export type HistoryName = keyof typeof historySubjects;
+/** Most messages that are read: more than a stream of history holds. */
+const maxRead = 2_000;
 
-/** One list of the stream `HISTORY`. */
-export interface StoredHistory<T> {
-  /** Empty before the first write, and where another release wrote in another form. */
-  readonly value: T;
-  /** Sequence of the message; 0 before the first write. */
-  readonly sequence: number;
+/** Which stream: the course of the mesh, or the last changes. */
+export type HistoryName = keyof typeof historyStreams;
+
+/** A message of a stream of history. */
+interface HistoryMessage {
+  readonly subject: string;
+  readonly value: unknown;
+  /** Messages of the same id within ten minutes are stored once. */
+  readonly id?: string;
 }
 
-/** Throws `unavailable` without the broker. */
-export async function readStoredHistory<S extends z.ZodArray>(
-  bus: Bus,
-  name: HistoryName,
-  schema: S,
-): Promise<StoredHistory<z.output<S>>> {
-  assertConnected(bus);
-  const none = { value: schema.parse([]), sequence: 0 };
-  try {
+/** One stream of what the gateways keep together. */
+export interface HistoryStream {
+  /** Rejects without the broker. A value may be stored again: it replaces the former one where one is kept. */
+  write(message: HistoryMessage): Promise<void>;
+  /** The JSON of all messages, in the order in which they were stored; throws `unavailable` without the broker. */
+  read(): Promise<unknown[]>;
+}
+
+export function createHistoryStream(bus: Bus, name: HistoryName): HistoryStream {
+  const { stream } = historyStreams[name];
+  let isReady = false;
+  let reading: Promise<unknown[]> | undefined;
+
+  async function readAll(): Promise<unknown[]> {
     const manager = await streamManager(bus, answerMs);
-    const message = await manager.streams.getMessage(historyStream, { last_by_subj: historySubjects[name] });
-    if (message === null) return none;
-    return { value: schema.safeParse(message.json()).data ?? none.value, sequence: message.seq };
-  } catch (error) {
-    if (isMissing(error)) return none;
-    throw ServiceError.of("unavailable", { service: "nats-server", cause: error });
+    if ((await findStream(manager, stream)) === null) return [];
+    const messages = await manager.direct.getBatch(stream, { seq: 1, batch: maxRead });
+    const timer = setTimeout(() => messages.stop(new Error("the stream does not answer")), answerMs);
+    try {
+      const values: unknown[] = [];
+      for await (const message of messages) values.push(message.json());
+      return values;
+    } finally {
+      clearTimeout(timer);
+    }
   }
-}
 
-/**
- * Replaces what was read with its sequence, in a stream with the replicas configured now; rejects when another wrote
- * since, and without the broker.
- */
-export async function replaceStoredHistory(
-  bus: Bus,
-  name: HistoryName,
-  { value, sequence }: StoredHistory<unknown>,
-): Promise<void> {
-  await ensureHistoryStream(bus);
-  await jetstream(bus.connection, { timeout: answerMs }).publish(
-    historySubjects[name],
-    JSON.stringify(value),
-    {
-      expect: { lastSubjectSequence: sequence },
+  return {
+    async write({ subject, value, id }) {
+      try {
+        // With the bounds and copies that are configured now.
+        if (!isReady) await ensureHistoryStream(bus, name);
+        isReady = true;
+        await jetstream(bus.connection, { timeout: answerMs }).publish(
+          subject,
+          JSON.stringify(value),
+          id === undefined ? {} : { msgID: id },
+        );
+      } catch (error) {
+        isReady = false;
+        throw error;
+      }
     },
-  );
+    async read() {
+      assertConnected(bus);
+      // A day takes some 100 ms of processor time to read: readers at one time share it.
+      reading ??= readAll().finally(() => {
+        reading = undefined;
+      });
+      try {
+        return await reading;
+      } catch (error) {
+        throw ServiceError.of("unavailable", { service: "nats-server", cause: error });
+      }
+    },
+  };
 }

@@ -19,8 +19,7 @@ import {
   deadLetterStream,
   deadSubject,
   eventsStream,
-  historyStream,
-  historySubjects,
+  historyStreams,
   queueStream,
   queueSubject,
 } from "./subjects.ts";
@@ -57,15 +56,25 @@ export async function ensureQueueStream(bus: Bus, queue: string): Promise<void> 
   });
 }
 
-/** The stream of what the gateways keep together: the newest message of each subject. */
-export async function ensureHistoryStream(bus: Bus): Promise<void> {
+/** What bounds each stream of what the gateways keep together; the oldest messages go first. */
+const historyBounds = {
+  /** A day of minutes. */
+  mesh: { max_age: nanos(day), max_msgs_per_subject: 24 * 60, max_msgs: -1 },
+  /** Those of some twenty gateways that have ended meanwhile. */
+  changes: { max_age: nanos(30 * day), max_msgs_per_subject: 1, max_msgs: 1_000 },
+};
+
+/** A stream of what the gateways keep together. */
+export async function ensureHistoryStream(bus: Bus, name: keyof typeof historyStreams): Promise<void> {
+  const { stream, subjects } = historyStreams[name];
   await ensureStream(bus, {
-    name: historyStream,
-    subjects: Object.values(historySubjects),
+    name: stream,
+    subjects: [subjects],
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.Old,
-    max_msgs: -1,
-    max_msgs_per_subject: 1,
+    allow_direct: true,
+    duplicate_window: nanos(10 * minute),
+    ...historyBounds[name],
   });
 }
 

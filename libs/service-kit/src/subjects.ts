@@ -111,13 +111,12 @@ export function deadLetterStream(name: string): string {
 /** The durable consumer that all replicas of a queue's consumer share. */
 export const queueConsumer = "worker";
 
-/** Name of the stream that holds what the gateways keep together, each in the newest message of its subject. */
-export const historyStream = "HISTORY";
-export const historySubjects = {
-  /** The course of the mesh. */
-  mesh: "history.mesh",
-  /** The last changes that requests made. */
-  changes: "history.changes",
+/** Streams of what the gateways keep together, and their subjects. */
+export const historyStreams = {
+  /** The course of the mesh: a message each minute. */
+  mesh: { stream: "HISTORY", subjects: "history.mesh" },
+  /** The last changes that requests made, a subject each: kind of key, gateway, place. */
+  changes: { stream: "CHANGES", subjects: "changes.*.*.*" },
 } as const;
 
 /** Name of the stream that holds the events of the last hour. */

@@ -34,7 +34,7 @@ import { UnfinishedBodies } from "./http/unfinished-bodies.ts";
 import { createChecks } from "./http/validation.ts";
 import type { ChangeLog } from "./mesh/change-log.ts";
 import { changeOf } from "./mesh/change-of.ts";
-import type { HistoryStore } from "./mesh/history-store.ts";
+import type { MeshHistoryStore } from "./mesh/mesh-history.ts";
 import type { ReadMesh } from "./mesh/mesh-state.ts";
 import type { OpenStream } from "./notifications/open-stream.ts";
 import { mountReference } from "./reference/reference-pages.ts";
@@ -65,7 +65,7 @@ export interface AppOptions {
   readonly tracer: Tracer | undefined;
   readonly openStream: OpenStream;
   readonly readMesh: ReadMesh;
-  readonly readHistory: HistoryStore["read"];
+  readonly readHistory: MeshHistoryStore["read"];
   readonly changes: Pick<ChangeLog, "add" | "read">;
   /** For `GET /mesh` as a stream. */
   readonly meshListeners: ConcurrencyLimit;

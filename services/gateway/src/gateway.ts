@@ -11,8 +11,7 @@ import { ConcurrencyLimit } from "./http/concurrency-limit.ts";
 import { createHttpMetrics } from "./http/http-metrics.ts";
 import { startHttpServer } from "./http/http-server.ts";
 import { ChangeLog } from "./mesh/change-log.ts";
-import { createHistoryStore } from "./mesh/history-store.ts";
-import { keepHistory } from "./mesh/keep-history.ts";
+import { createMeshHistory, keepHistory } from "./mesh/mesh-history.ts";
 import { createMeshReader, readMeshState } from "./mesh/mesh-state.ts";
 import { NotificationHub } from "./notifications/hub.ts";
 import { createNotificationMetrics } from "./notifications/notification-metrics.ts";
@@ -86,7 +85,7 @@ export async function startGateway({
   let stopping = false;
   const httpMetrics = createHttpMetrics(metrics);
   const read = () => readMeshState({ bus, clients, clock });
-  const history = createHistoryStore(bus);
+  const history = createMeshHistory(bus);
   const changes = new ChangeLog({ bus, clock, log });
   const life = new AbortController();
   const keeping = keepHistory({ store: history, read, clock, log, signal: life.signal });

@@ -2,8 +2,10 @@ import { secretsInText } from "@devmesh/contracts/model/api-key";
 import { keptChanges, type MeshChange, MeshChanges, maxChanges } from "@devmesh/contracts/model/mesh-change";
 import { api } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
+import { systemClock } from "@devmesh/service-kit/clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { ChangeLog } from "../src/mesh/change-log.ts";
 import { foldChanges } from "../src/mesh/fold-changes.ts";
 import { secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
@@ -20,6 +22,9 @@ function change(second: number, more: Partial<MeshChange> = {}): MeshChange {
     ...more,
   };
 }
+
+const hourly = (kind: MeshChange["by"]["kind"], length: number) =>
+  Array.from({ length }, (_, nth) => change(nth * 3_600, { by: { kind, id: `${kind}-${nth}`, name: null } }));
 
 describe("changes", () => {
   test("of one key by one operation are one entry while less than a minute lies between them", () => {
@@ -44,11 +49,6 @@ describe("changes", () => {
       { ...change(9), count: 6 },
     ]);
   });
-
-  const hourly = (kind: MeshChange["by"]["kind"], length: number) =>
-    Array.from({ length }, (_, nth) =>
-      change(nth * 3_600, { by: { kind, id: `${kind}-${nth}`, name: null } }),
-    );
 
   test("are the newest of each kind of key", () => {
     const made = hourly("master", keptChanges.master + 5);
@@ -173,12 +173,33 @@ describe("the list of changes", () => {
 
 test("a request is answered while the broker keeps nothing, and its change is listed later", async () => {
   await using mesh = await startFixture();
-  const inTheWay = JSON.stringify({ name: "OTHER", subjects: ["history.changes"] });
+  const inTheWay = JSON.stringify({ name: "OTHER", subjects: ["changes.>"] });
   await mesh.services.connection.request("$JS.API.STREAM.CREATE.OTHER", inTheWay);
   expect((await mesh.fetch("/api/v2/devices/pump", { json: {} })).status).toBe(200);
   await eventually(() => mesh.log().includes("the last changes are not written yet"));
   await mesh.services.connection.request("$JS.API.STREAM.DELETE.OTHER");
   await eventually(async () => (await readFrom(mesh)).length === 1);
+});
+
+test("a job is one message of the broker however long it takes, and each kind of key has its places", async () => {
+  await using mesh = await startFixture();
+  const storedMessages = async () => {
+    const info = await mesh.services.connection.request("$JS.API.STREAM.INFO.CHANGES");
+    return info.json<{ state: { messages: number } }>().state.messages;
+  };
+  for (const count of [1, 2]) {
+    expect((await mesh.fetch("/api/v2/devices/pump", { json: {} })).status).toBe(200);
+    await eventually(async () => (await readFrom(mesh))[0]?.count === count);
+  }
+  expect(await storedMessages()).toBe(1);
+  const gateway = new ChangeLog({ bus: mesh.services, clock: systemClock, log: mesh.services.log });
+  const byMaster = hourly("master", keptChanges.master + 5);
+  for (const made of [...byMaster, ...hourly("customer", 20)]) gateway.add(made);
+  await gateway.stop();
+  expect(await storedMessages()).toBe(1 + keptChanges.master + keptChanges.customer);
+  const listed = await gateway.read();
+  expect(listed).toContainEqual(byMaster.at(-1));
+  expect(listed).not.toContainEqual(byMaster.at(0));
 });
 
 test("only requests that write are listed, and calls of devices and sessions are not", () => {

@@ -1,10 +1,10 @@
-import { MeshHistory, type MeshMinute } from "@devmesh/contracts/model/mesh-history";
+import { historyMinutes, MeshHistory, type MeshMinute } from "@devmesh/contracts/model/mesh-history";
 import type { MeshState, ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
 import { announce } from "@devmesh/service-kit/discovery";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { createHistoryStore } from "../src/mesh/history-store.ts";
+import { createMeshHistory } from "../src/mesh/mesh-history.ts";
 import { minuteBetween } from "../src/mesh/mesh-minute.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
@@ -105,17 +105,19 @@ describe("the history of the mesh", () => {
   });
 
   test("has each minute once, whichever gateway was first, and forgets those a day old", async () => {
-    const store = createHistoryStore(fixture.services);
-    const later = emptyMinute(timeOf(24 * 60 + 1));
-    await Promise.allSettled([store.append(later), store.append(later)]);
-    await store.append(later);
-    expect((await read()).map(({ at }) => at)).toEqual([timeOf(2).toISOString(), later.at]);
+    const [one, other] = [createMeshHistory(fixture.services), createMeshHistory(fixture.services)];
+    await Promise.all([one.append(emptyMinute(timeOf(3))), other.append(emptyMinute(timeOf(3)))]);
+    expect((await read()).map(({ at }) => at)).toEqual([1, 2, 3].map((nth) => timeOf(nth).toISOString()));
+    for (let nth = 4; nth <= historyMinutes + 1; nth++) await one.append(emptyMinute(timeOf(nth)));
+    const kept = await read();
+    expect(kept).toHaveLength(historyMinutes);
+    expect(kept[0]?.at).toBe(timeOf(2).toISOString());
   });
 
   test("is kept over a restart of the broker, and cannot be read without it", async () => {
-    const store = createHistoryStore(fixture.services);
+    const store = createMeshHistory(fixture.services);
     const known = await store.read();
-    expect(known).toHaveLength(2);
+    expect(known).toHaveLength(historyMinutes);
     await fixture.server.restart();
     expect(await eventually(() => store.read())).toEqual(known);
     await fixture.server.stop();

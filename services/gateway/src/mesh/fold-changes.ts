@@ -20,7 +20,8 @@ export function foldChanges(changes: MeshChanges, added: readonly MeshChange[]):
     .filter(({ by }) => left[by.kind]-- > 0);
 }
 
-function belongTogether(one: MeshChange, other: MeshChange): boolean {
+/** Whether changes are one entry: of one key by one operation, with less than a minute between them. */
+export function belongTogether(one: MeshChange, other: MeshChange): boolean {
   return (
     one.operation === other.operation &&
     one.by.kind === other.by.kind &&
@@ -29,7 +30,8 @@ function belongTogether(one: MeshChange, other: MeshChange): boolean {
   );
 }
 
-function combined(one: MeshChange, other: MeshChange): MeshChange {
+/** Both as one entry. */
+export function combined(one: MeshChange, other: MeshChange): MeshChange {
   const newer = Date.parse(one.at) > Date.parse(other.at) ? one : other;
   return { ...newer, count: one.count + other.count };
 }

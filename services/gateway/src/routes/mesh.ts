@@ -5,7 +5,7 @@ import type { ConcurrencyLimit } from "../http/concurrency-limit.ts";
 import type { Caller, Within } from "../http/exchange.ts";
 import { json, type Reply } from "../http/reply.ts";
 import type { ChangeLog } from "../mesh/change-log.ts";
-import type { HistoryStore } from "../mesh/history-store.ts";
+import type { MeshHistoryStore } from "../mesh/mesh-history.ts";
 import type { ReadMesh } from "../mesh/mesh-state.ts";
 import type { Handlers } from "./handlers.ts";
 
@@ -18,7 +18,7 @@ const keyCheckMs = 500;
 
 export interface MeshRouteOptions {
   readonly readMesh: ReadMesh;
-  readonly readHistory: HistoryStore["read"];
+  readonly readHistory: MeshHistoryStore["read"];
   readonly changes: Pick<ChangeLog, "read">;
   /** For streams. */
   readonly limit: ConcurrencyLimit;
