@@ -5,7 +5,7 @@ import { parseEnv, promisify } from "node:util";
 import { composeEnvironment, deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
-import { readEnv } from "@devmesh/service-kit/env";
+import { readEnv } from "@devmesh/service-kit/process/env";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type ComposeService, readCompose, requiredVariables } from "../src/compose.ts";

@@ -6,7 +6,7 @@ import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { repository } from "@devmesh/launcher/mesh/service-process";
-import { readEnv } from "@devmesh/service-kit/env";
+import { readEnv } from "@devmesh/service-kit/process/env";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";

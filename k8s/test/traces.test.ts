@@ -1,4 +1,4 @@
-import { readEnv, ServiceEnv } from "@devmesh/service-kit/env";
+import { readEnv, ServiceEnv } from "@devmesh/service-kit/process/env";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 import { findGoProgram, kustomize } from "../src/go-program.ts";

@@ -1,7 +1,7 @@
 import type { Bus } from "@devmesh/service-kit/bus";
 import { systemClock } from "@devmesh/service-kit/clock";
-import type { PulledMessage, Puller } from "@devmesh/service-kit/pull";
-import { isMissing, streamManager } from "@devmesh/service-kit/streams";
+import type { PulledMessage, Puller } from "@devmesh/service-kit/connection/pull";
+import { isMissing, streamManager } from "@devmesh/service-kit/connection/streams";
 import { nanos } from "@nats-io/nats-core";
 import { type deviceConsumers, mqttStream } from "./broker-subjects.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Bus } from "@devmesh/service-kit/bus";
-import type { ActiveSubscription } from "@devmesh/service-kit/events";
-import { startResponder } from "@devmesh/service-kit/responder";
+import { startResponder } from "@devmesh/service-kit/connection/responder";
+import type { ActiveSubscription } from "@devmesh/service-kit/events/subscription";
 import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
 import { authCalloutSubject, devicesAccount } from "./broker-subjects.ts";

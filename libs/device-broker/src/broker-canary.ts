@@ -1,6 +1,7 @@
 import { type Bus, pause } from "@devmesh/service-kit/bus";
 import { withTimeout } from "@devmesh/service-kit/clock";
-import { isMissing, streamManager } from "@devmesh/service-kit/streams";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
+import { isMissing, streamManager } from "@devmesh/service-kit/connection/streams";
 import { jetstream } from "@nats-io/jetstream";
 import { canarySubjects, mqttStream } from "./broker-subjects.ts";
 
@@ -93,7 +94,7 @@ export function watchBrokerStorage({ bus, publish, connected, signal }: BrokerCa
 
 /** Publishes the canary of `data`; rejects unless the stream has stored it. */
 export async function publishDataCanary(bus: Bus): Promise<void> {
-  await jetstream(bus.connection).publish(canarySubjects.data, "", { timeout: 2 * deadlineMs });
+  await jetstream(bus[natsConnection]).publish(canarySubjects.data, "", { timeout: 2 * deadlineMs });
 }
 
 async function reasonOf(bus: Bus, failure: unknown): Promise<Finding> {

@@ -1,7 +1,8 @@
 import { parseJson } from "@devmesh/contracts/model/json";
 import { assertConnected, type Bus } from "@devmesh/service-kit/bus";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import type { ActiveSubscription } from "@devmesh/service-kit/events";
+import type { ActiveSubscription } from "@devmesh/service-kit/events/subscription";
 import { RunningTasks } from "@devmesh/service-kit/running-tasks";
 import { z } from "zod";
 import {
@@ -72,7 +73,7 @@ const ConnectionAdvisory = z.object({
 export function watchDeviceConnections(bus: Bus, handlers: DeviceConnectionHandlers): ActiveSubscription {
   const running = new RunningTasks();
   const follow = (subject: string, handler: DeviceConnectionHandlers["connected"]) =>
-    bus.connection.subscribe(subject, {
+    bus[natsConnection].subscribe(subject, {
       callback: (error, msg) => {
         if (error !== null) {
           bus.log.error({ err: error, subject }, "device connections are no longer received");
@@ -294,7 +295,7 @@ async function askConnections(
   assertConnected(bus);
   const replies: ConnectionsReply[] = [];
   try {
-    const answers = await bus.connection.requestMany(
+    const answers = await bus[natsConnection].requestMany(
       connectionsSubject,
       JSON.stringify({ auth: true, acc: devicesAccount, ...query }),
       {

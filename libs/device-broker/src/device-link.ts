@@ -1,5 +1,6 @@
 import type { Bus } from "@devmesh/service-kit/bus";
-import { isNoResponders } from "@devmesh/service-kit/requests";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
+import { isNoResponders } from "@devmesh/service-kit/connection/requests";
 import { createInbox } from "@nats-io/nats-core";
 
 /** Publishes to devices at QoS 0. */
@@ -15,7 +16,7 @@ export interface DeviceSender {
  * once; it must not throw.
  */
 export function createDeviceSender(bus: Bus, onNoSubscriber: (token: string) => void): DeviceSender {
-  const { connection } = bus;
+  const connection = bus[natsConnection];
   const inbox = `${createInbox(bus.inboxPrefix)}.`;
   connection.subscribe(`${inbox}*`, {
     callback: (error, msg) => {
@@ -56,7 +57,7 @@ export function subscribeBounded(
   handler: (payload: Uint8Array) => void,
 ): BoundedSubscription {
   const subscriptions = subjects.map((subject) =>
-    bus.connection.subscribe(subject, {
+    bus[natsConnection].subscribe(subject, {
       max: messages,
       callback: (error, msg) => {
         if (error === null) handler(msg.data);

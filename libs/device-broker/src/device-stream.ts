@@ -1,7 +1,8 @@
 import { type Bus, pause } from "@devmesh/service-kit/bus";
 import { withTimeout } from "@devmesh/service-kit/clock";
-import { createPuller, type PulledMessage, type Puller } from "@devmesh/service-kit/pull";
-import { streamManager } from "@devmesh/service-kit/streams";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
+import { createPuller, type PulledMessage, type Puller } from "@devmesh/service-kit/connection/pull";
+import { streamManager } from "@devmesh/service-kit/connection/streams";
 import { gatherAbandonedMessages } from "./abandoned-messages.ts";
 import {
   canarySubjects,
@@ -77,7 +78,7 @@ export async function pullDeviceMessages(
     streamCreated = null;
   });
   try {
-    while (!signal.aborted && !bus.connection.isClosed()) {
+    while (!signal.aborted && !bus[natsConnection].isClosed()) {
       if (streamCreated === null) {
         streamCreated = await readStreamCreated(bus, signal);
         if (streamCreated === null) continue;

@@ -1,6 +1,7 @@
 import { type Bus, pause } from "@devmesh/service-kit/bus";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
+import { ensureConsumer, isMissing, streamManager } from "@devmesh/service-kit/connection/streams";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import { ensureConsumer, isMissing, streamManager } from "@devmesh/service-kit/streams";
 import {
   AckPolicy,
   DeliverPolicy,
@@ -36,7 +37,7 @@ export async function provisionDeviceStreams(
   const manager = await streamManager(bus);
   for (;;) {
     signal.throwIfAborted();
-    if (bus.connection.isClosed())
+    if (bus[natsConnection].isClosed())
       throw ServiceError.of("unavailable", { cause: new Error("the bus is closed") });
     if ((await readStreamCreated(bus, signal)) !== null) break;
   }

@@ -1,6 +1,6 @@
 import { parseJson } from "@devmesh/contracts/model/json";
 import type { Bus } from "@devmesh/service-kit/bus";
-import { streamManager } from "@devmesh/service-kit/streams";
+import { streamManager } from "@devmesh/service-kit/connection/streams";
 import type { StoredMsg } from "@nats-io/jetstream";
 import { z } from "zod";
 import { mqttSessionPrefix, mqttSessionStream } from "./broker-subjects.ts";

@@ -1,5 +1,5 @@
 import type { Bus } from "@devmesh/service-kit/bus";
-import { findStream, streamManager } from "@devmesh/service-kit/streams";
+import { findStream, streamManager } from "@devmesh/service-kit/connection/streams";
 import { subjectToken } from "@devmesh/service-kit/subjects";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import { mqttQos2Prefix, mqttQos2Stream } from "./broker-subjects.ts";

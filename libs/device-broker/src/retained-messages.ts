@@ -1,5 +1,5 @@
 import type { Bus } from "@devmesh/service-kit/bus";
-import { findStream, streamManager } from "@devmesh/service-kit/streams";
+import { findStream, streamManager } from "@devmesh/service-kit/connection/streams";
 import { subjectToken } from "@devmesh/service-kit/subjects";
 import { z } from "zod";
 import { mqttRetainedPrefix, mqttRetainedStream } from "./broker-subjects.ts";

@@ -1,5 +1,5 @@
 import type { Bus } from "@devmesh/service-kit/bus";
-import { streamManager } from "@devmesh/service-kit/streams";
+import { streamManager } from "@devmesh/service-kit/connection/streams";
 import type { ConsumerInfo } from "@nats-io/jetstream";
 import { mqttStream, mqttStreamPrefix } from "./broker-subjects.ts";
 import { findTopPublisher } from "./top-publisher.ts";

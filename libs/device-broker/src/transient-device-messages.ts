@@ -1,5 +1,6 @@
 import { type Bus, endSubscription } from "@devmesh/service-kit/bus";
-import type { ActiveSubscription } from "@devmesh/service-kit/events";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
+import type { ActiveSubscription } from "@devmesh/service-kit/events/subscription";
 import { RunningTasks } from "@devmesh/service-kit/running-tasks";
 import type { Msg, Subscription } from "@nats-io/nats-core";
 import type { DeviceMessage } from "./device-stream.ts";
@@ -33,7 +34,7 @@ export function subscribeDeviceTopics(
   function subscribe(): void {
     for (const earlier of subscriptions) if (earlier.isClosed()) subscriptions.delete(earlier);
     let received = 0;
-    const subscription = bus.connection.subscribe(subject, {
+    const subscription = bus[natsConnection].subscribe(subject, {
       queue: queueGroup,
       ...(window !== undefined && { max: window }),
       callback: (error, msg) => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Bus } from "@devmesh/service-kit/bus";
-import { createPuller, type PulledMessage } from "@devmesh/service-kit/pull";
+import { createPuller, type PulledMessage } from "@devmesh/service-kit/connection/pull";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startBroker, type TestBroker } from "@devmesh/testkit/sample-mesh/broker";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";

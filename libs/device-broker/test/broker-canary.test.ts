@@ -1,4 +1,4 @@
-import { streamManager } from "@devmesh/service-kit/streams";
+import { streamManager } from "@devmesh/service-kit/connection/streams";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startBroker } from "@devmesh/testkit/sample-mesh/broker";
 import { expect, test } from "@jest/globals";

@@ -1,8 +1,9 @@
 import { deviceEvents } from "@devmesh/contracts/devices";
 import { mesh } from "@devmesh/contracts/mesh";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
-import { followEvents } from "@devmesh/service-kit/event-stream";
-import { createPublisher } from "@devmesh/service-kit/events";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
+import { followEvents } from "@devmesh/service-kit/events/event-stream";
+import { createPublisher } from "@devmesh/service-kit/events/publisher";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { meshUser } from "@devmesh/service-kit/subjects";
 import { startCluster, type TestCluster } from "@devmesh/testkit/cluster";
@@ -22,7 +23,7 @@ describe("three clustered servers", () => {
     cluster = await startCluster(folder.path);
   }, 90_000);
   afterAll(async () => {
-    await Promise.all(buses.map((bus) => bus.connection.close()));
+    await Promise.all(buses.map((bus) => bus[natsConnection].close()));
     await cluster?.stop();
     await folder?.remove();
   });

@@ -1,4 +1,5 @@
 import type { Bus } from "@devmesh/service-kit/bus";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startBroker, type TestBroker } from "@devmesh/testkit/sample-mesh/broker";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
@@ -149,18 +150,18 @@ describe("connections of devices", () => {
       const before = await listed(bus);
       const oldest = before.toSorted((a, b) => a - b).slice(0, gone);
       let asked = 0;
-      const connection: Pick<Bus["connection"], "requestMany"> = {
+      const connection: Pick<Bus[typeof natsConnection], "requestMany"> = {
         async requestMany(...query) {
           if (++asked === 2) {
             const [{ serverId } = { serverId: "" }] = (await listDeviceConnections(bus)).connections;
             await Promise.all(oldest.map((number) => closeDeviceConnection(bus, serverId, number)));
             await eventually(async () => (await listed(bus)).length === 600 - gone);
           }
-          return bus.connection.requestMany(...query);
+          return bus[natsConnection].requestMany(...query);
         },
       };
       const disturbed = new Proxy(bus, {
-        get: (target, name) => (name === "connection" ? connection : Reflect.get(target, name, target)),
+        get: (target, name) => (name === natsConnection ? connection : Reflect.get(target, name, target)),
       });
       expect(await listed(disturbed)).toEqual(
         expect.arrayContaining(before.filter((one) => !oldest.includes(one))),

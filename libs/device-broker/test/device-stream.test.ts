@@ -1,5 +1,6 @@
 import type { Bus } from "@devmesh/service-kit/bus";
-import { streamManager } from "@devmesh/service-kit/streams";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
+import { streamManager } from "@devmesh/service-kit/connection/streams";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startBroker, type TestBroker } from "@devmesh/testkit/sample-mesh/broker";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
@@ -236,7 +237,7 @@ describe("two replicas that pull the same messages", () => {
         await bus.close();
       },
       async die() {
-        await bus.connection.close();
+        await bus[natsConnection].close();
         life.abort();
       },
     };

@@ -1,12 +1,14 @@
 import type { Bus } from "@devmesh/service-kit/bus";
-import { createClient } from "@devmesh/service-kit/client";
-import { createCallContext } from "@devmesh/service-kit/context";
-import { announce, discover } from "@devmesh/service-kit/discovery";
-import { createPublisher, subscribe } from "@devmesh/service-kit/events";
-import { createQueueAdmin } from "@devmesh/service-kit/queue-admin";
-import { consumeQueue } from "@devmesh/service-kit/queue-consumer";
-import { createProducer } from "@devmesh/service-kit/queue-producer";
-import { serve } from "@devmesh/service-kit/serve";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
+import { createPublisher } from "@devmesh/service-kit/events/publisher";
+import { subscribe } from "@devmesh/service-kit/events/subscription";
+import { announce, discover } from "@devmesh/service-kit/process/discovery";
+import { createQueueAdmin } from "@devmesh/service-kit/queue/admin";
+import { consumeQueue } from "@devmesh/service-kit/queue/consumer";
+import { createProducer } from "@devmesh/service-kit/queue/producer";
+import { createClient } from "@devmesh/service-kit/rpc/client";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
+import { serve } from "@devmesh/service-kit/rpc/serve";
 import { reconnectedSubject } from "@devmesh/service-kit/subjects";
 import { eventually } from "@devmesh/testkit/eventually";
 import { letters, mesh, startBroker, type TestBroker, visits } from "@devmesh/testkit/sample-mesh/broker";
@@ -37,14 +39,14 @@ describe("the user of a service", () => {
   async function mayPublish(bus: Bus, subject: string): Promise<boolean> {
     const refused = watch(bus);
     refused.delete(`publish ${subject}`);
-    bus.connection.publish(subject, "");
+    bus[natsConnection].publish(subject, "");
     await bus.flush();
     await new Promise((resolve) => setImmediate(resolve));
     return !refused.has(`publish ${subject}`);
   }
   async function maySubscribe(bus: Bus, subject: string, queue?: string): Promise<boolean> {
     let refused = false;
-    const subscription = bus.connection.subscribe(subject, {
+    const subscription = bus[natsConnection].subscribe(subject, {
       ...(queue === undefined ? {} : { queue }),
       callback: (error) => {
         refused ||= error instanceof PermissionViolationError;
@@ -60,7 +62,7 @@ describe("the user of a service", () => {
     const refused = new Set<string>();
     violations.set(bus, refused);
     void (async () => {
-      for await (const status of bus.connection.status()) {
+      for await (const status of bus[natsConnection].status()) {
         if (status.type === "error" && status.error instanceof PermissionViolationError) {
           refused.add(`publish ${status.error.subject}`);
         }
@@ -225,7 +227,7 @@ describe("the user of a service", () => {
   test("of the bridge cannot do so over MQTT either", async () => {
     await using bridge = await broker.bridge();
     const seen: string[] = [];
-    as("data.devices").connection.subscribe("_INBOX_data.>", {
+    as("data.devices")[natsConnection].subscribe("_INBOX_data.>", {
       callback: (_error, msg) => void seen.push(msg.subject),
     });
     await as("data.devices").flush();
@@ -262,7 +264,7 @@ test.each(["lost", "replaced"] as const)(
     const changed = new Promise<void>((resolve) =>
       change === "lost" ? serving.onDisconnect(resolve) : serving.onReconnect(resolve),
     );
-    await Promise.all([changed, serving.connection.reconnect()]);
+    await Promise.all([changed, serving[natsConnection].reconnect()]);
     held.resolve();
     expect(await greeted).toEqual({ text: "hello Ada" });
   },

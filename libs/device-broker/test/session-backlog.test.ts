@@ -1,5 +1,5 @@
 import type { Bus } from "@devmesh/service-kit/bus";
-import { streamManager } from "@devmesh/service-kit/streams";
+import { streamManager } from "@devmesh/service-kit/connection/streams";
 import { startBroker, type TestBroker } from "@devmesh/testkit/sample-mesh/broker";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { mqttStream } from "../src/broker-subjects.ts";

@@ -1,12 +1,13 @@
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import type { Bus } from "../src/bus.ts";
-import { createClient } from "../src/client.ts";
-import { createCallContext } from "../src/context.ts";
+import type { Bus } from "../src/connection/bus.ts";
+import { natsConnection } from "../src/connection/nats-connection.ts";
 import { isReason, ServiceError } from "../src/errors.ts";
-import { type Served, serve } from "../src/serve.ts";
-import { startTrace } from "../src/trace.ts";
+import { createClient } from "../src/rpc/client.ts";
+import { createCallContext } from "../src/rpc/context.ts";
+import { type Served, serve } from "../src/rpc/serve.ts";
+import { startTrace } from "../src/tracing/trace.ts";
 
 describe("a call", () => {
   let buses: TestBuses;
@@ -59,7 +60,7 @@ describe("a call", () => {
 
   test("answers an input with tens of thousands of unknown members by as many of them as a reply holds", async () => {
     const members = Array.from({ length: 60_000 }, (_, n) => [`member_${n}`, 1]);
-    const reply = await calling.connection.request(
+    const reply = await calling[natsConnection].request(
       "mesh.greeter.v1.greet",
       JSON.stringify({ name: "Ada", ...Object.fromEntries(members) }),
       { timeout: 30_000 },
@@ -74,7 +75,7 @@ describe("a call", () => {
     [{}, "is required"],
     [{ name: 7 }, "must be a string"],
   ])("says what %j lacks in words of JSON", async (input, detail) => {
-    const reply = await calling.connection.request("mesh.greeter.v1.greet", JSON.stringify(input));
+    const reply = await calling[natsConnection].request("mesh.greeter.v1.greet", JSON.stringify(input));
     expect(reply.json<{ details: unknown }>().details).toEqual([{ pointer: "/name", detail }]);
   });
 
@@ -116,7 +117,9 @@ describe("a call", () => {
   });
 
   test("that is not JSON is refused by the service itself", async () => {
-    const reply = await calling.connection.request("mesh.greeter.v1.greet", "{nope", { timeout: 30_000 });
+    const reply = await calling[natsConnection].request("mesh.greeter.v1.greet", "{nope", {
+      timeout: 30_000,
+    });
     expect(reply.headers?.get("Nats-Service-Error-Code")).toBe("400");
     expect(reply.headers?.get("Nats-Service-Error")).toBe("invalid_request");
     expect(reply.json()).toMatchObject({
@@ -126,7 +129,7 @@ describe("a call", () => {
   });
 
   test.each([1, 3])("whose handler throws (%s) is internal, without a word of the cause", async (ms) => {
-    const reply = await calling.connection.request("mesh.greeter.v1.relay", JSON.stringify({ ms }), {
+    const reply = await calling[natsConnection].request("mesh.greeter.v1.relay", JSON.stringify({ ms }), {
       timeout: 30_000,
     });
     expect(reply.json()).toEqual({ code: "internal", reason: "internal" });

@@ -3,11 +3,12 @@ import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import type { Bus } from "../src/bus.ts";
-import { createClient } from "../src/client.ts";
-import { createCallContext } from "../src/context.ts";
-import { announce, discover, ServiceStats } from "../src/discovery.ts";
-import { serve } from "../src/serve.ts";
+import type { Bus } from "../src/connection/bus.ts";
+import { natsConnection } from "../src/connection/nats-connection.ts";
+import { announce, discover, ServiceStats } from "../src/process/discovery.ts";
+import { createClient } from "../src/rpc/client.ts";
+import { createCallContext } from "../src/rpc/context.ts";
+import { serve } from "../src/rpc/serve.ts";
 
 const identity = {
   name: z.string(),
@@ -50,7 +51,7 @@ describe("discovery after ADR-32", () => {
 
   async function ask(subject: string): Promise<unknown[]> {
     const replies: unknown[] = [];
-    for await (const reply of await asking.connection.requestMany(subject, "", {
+    for await (const reply of await asking[natsConnection].requestMany(subject, "", {
       strategy: "timer",
       maxWait: 150,
     })) {
@@ -118,7 +119,7 @@ describe("discovery after ADR-32", () => {
     const bus = await buses.connect("greeter", { replicaId: "four" });
     const announced = announce(bus, { description: "greets", served: [], figures });
     await bus.flush();
-    const stats = await asking.connection.request("$SRV.STATS.greeter.four", "", { timeout: 10_000 });
+    const stats = await asking[natsConnection].request("$SRV.STATS.greeter.four", "", { timeout: 10_000 });
     expect(stats.json()).toMatchObject({ id: "four", figures: {} });
     announced.withdraw();
     await bus.flush();

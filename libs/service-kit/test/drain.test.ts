@@ -1,9 +1,9 @@
 import { startBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { describe, expect, test } from "@jest/globals";
-import { createClient } from "../src/client.ts";
-import { createCallContext } from "../src/context.ts";
-import { serve } from "../src/serve.ts";
+import { createClient } from "../src/rpc/client.ts";
+import { createCallContext } from "../src/rpc/context.ts";
+import { serve } from "../src/rpc/serve.ts";
 
 /** A promise and its resolver. */
 function signalled() {

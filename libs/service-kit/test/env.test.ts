@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { readEnv, ServiceEnv } from "../src/env.ts";
+import { readEnv, ServiceEnv } from "../src/process/env.ts";
 
 const schema = ServiceEnv.extend({ STORE_URL: z.string(), BATCH: z.coerce.number().int() });
 

@@ -5,10 +5,15 @@ import { startBroker, visits } from "@devmesh/testkit/sample-mesh/broker";
 import { startBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import type { Bus } from "../src/bus.ts";
-import { followEvents, replayEvents, type StreamedEvent, type StreamPosition } from "../src/event-stream.ts";
-import { createPublisher } from "../src/events.ts";
-import { streamManager } from "../src/streams.ts";
+import type { Bus } from "../src/connection/bus.ts";
+import { streamManager } from "../src/connection/streams.ts";
+import {
+  followEvents,
+  replayEvents,
+  type StreamedEvent,
+  type StreamPosition,
+} from "../src/events/event-stream.ts";
+import { createPublisher } from "../src/events/publisher.ts";
 
 const rooms = defineEvents({
   service: "greeter",

@@ -4,10 +4,12 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import type { Bus } from "../src/bus.ts";
-import { createCallContext } from "../src/context.ts";
-import { createPublisher, type Publisher, type ReceivedEvent, subscribe } from "../src/events.ts";
-import { streamManager } from "../src/streams.ts";
+import type { Bus } from "../src/connection/bus.ts";
+import { natsConnection } from "../src/connection/nats-connection.ts";
+import { streamManager } from "../src/connection/streams.ts";
+import { createPublisher, type Publisher } from "../src/events/publisher.ts";
+import { type ReceivedEvent, subscribe } from "../src/events/subscription.ts";
+import { createCallContext } from "../src/rpc/context.ts";
 
 const visits = defineEvents({
   service: "greeter",
@@ -100,8 +102,8 @@ describe("events", () => {
       { mode: "each" },
     );
     await bus.flush();
-    speaking.connection.publish("event.greeter.arrived.x", "{nope");
-    speaking.connection.publish("event.greeter.arrived.x", '{"id":1}');
+    speaking[natsConnection].publish("event.greeter.arrived.x", "{nope");
+    speaking[natsConnection].publish("event.greeter.arrived.x", '{"id":1}');
     await publisher.arrived({ id: "bad", at: 4 });
     await publisher.arrived({ id: "good", at: 5 });
     await eventually(() => heard.length === 1);

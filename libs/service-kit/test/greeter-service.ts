@@ -3,8 +3,8 @@ import { defineService } from "@devmesh/contracts/topology";
 import { visits } from "@devmesh/testkit/sample-mesh/broker";
 import { greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { z } from "zod";
-import { ServiceEnv } from "../src/env.ts";
-import { runService } from "../src/run-service.ts";
+import { ServiceEnv } from "../src/process/env.ts";
+import { runService } from "../src/process/run-service.ts";
 
 /** A whole service, run as a process by run-service.test.ts. */
 await runService({

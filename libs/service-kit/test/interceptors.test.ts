@@ -2,13 +2,14 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { startBuses, testLog } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { describe, expect, test } from "@jest/globals";
-import { createClient } from "../src/client.ts";
-import { createCallContext } from "../src/context.ts";
-import { type Interceptor, logCalls, measureCalls, traceCalls } from "../src/interceptors.ts";
+import { natsConnection } from "../src/connection/nats-connection.ts";
 import type { Logger } from "../src/logger.ts";
 import { createMetrics } from "../src/metrics.ts";
-import { serve } from "../src/serve.ts";
-import { startTrace } from "../src/trace.ts";
+import { createClient } from "../src/rpc/client.ts";
+import { createCallContext } from "../src/rpc/context.ts";
+import { type Interceptor, logCalls, measureCalls, traceCalls } from "../src/rpc/interceptors.ts";
+import { serve } from "../src/rpc/serve.ts";
+import { startTrace } from "../src/tracing/trace.ts";
 
 /** Collects what would be written, by level. */
 function recordingLog() {
@@ -43,7 +44,7 @@ describe("interceptors", () => {
     const silent = () => undefined;
     await greet({ name: "nobody" }, call()).catch(silent);
     await greet({ name: "boor" }, call()).catch(silent);
-    await calling.connection.request("mesh.greeter.v1.greet", "{}", { timeout: 30_000 });
+    await calling[natsConnection].request("mesh.greeter.v1.greet", "{}", { timeout: 30_000 });
     await relay({ ms: 0 }, call()).catch(silent);
     await wait({ ms: 500 }, call(30)).catch(silent);
     await eventually(() => lines.length === 6);

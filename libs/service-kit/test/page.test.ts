@@ -1,7 +1,7 @@
 import { pageOf } from "@devmesh/contracts/contract";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { cutPage, MAX_REPLY_BYTES, splitPage } from "../src/page.ts";
+import { cutPage, MAX_REPLY_BYTES, splitPage } from "../src/rpc/page.ts";
 
 const cursorOf = (item: { id: number }) => String(item.id);
 const items = (count: number, text = "") => Array.from({ length: count }, (_, id) => ({ id, text }));

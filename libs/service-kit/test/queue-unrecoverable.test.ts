@@ -3,9 +3,9 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { createQueueAdmin } from "../src/queue-admin.ts";
-import { type Attempt, consumeQueue, UnrecoverableError } from "../src/queue-consumer.ts";
-import { createProducer } from "../src/queue-producer.ts";
+import { createQueueAdmin } from "../src/queue/admin.ts";
+import { type Attempt, consumeQueue, UnrecoverableError } from "../src/queue/consumer.ts";
+import { createProducer } from "../src/queue/producer.ts";
 
 const letters = defineQueue({
   name: "letters",

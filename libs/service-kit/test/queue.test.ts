@@ -3,9 +3,10 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { createQueueAdmin } from "../src/queue-admin.ts";
-import { type Attempt, consumeQueue } from "../src/queue-consumer.ts";
-import { createProducer } from "../src/queue-producer.ts";
+import { natsConnection } from "../src/connection/nats-connection.ts";
+import { createQueueAdmin } from "../src/queue/admin.ts";
+import { type Attempt, consumeQueue } from "../src/queue/consumer.ts";
+import { createProducer } from "../src/queue/producer.ts";
 
 /** A queue of its own for each test. */
 const queueNamed = (name: string, backoffMs: number[] = [1, 1], attemptMs = 2_000) =>
@@ -140,7 +141,7 @@ describe("a work queue", () => {
     });
     await producer.enqueue({ to: "ada" });
     await begun.promise;
-    await dying.connection.close();
+    await dying[natsConnection].close();
     const taken = Promise.withResolvers<number>();
     const consuming = await consumeQueue(await buses.connect("worker"), queue, async (_, { number }) =>
       taken.resolve(number),

@@ -7,10 +7,11 @@ import { startBuses, type TestBuses, testLog } from "@devmesh/testkit/sample-mes
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { startTcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { describe, expect, test } from "@jest/globals";
-import { connectBus } from "../src/bus.ts";
-import { createClient } from "../src/client.ts";
-import { createCallContext } from "../src/context.ts";
-import { serve } from "../src/serve.ts";
+import { connectBus } from "../src/connection/bus.ts";
+import { natsConnection } from "../src/connection/nats-connection.ts";
+import { createClient } from "../src/rpc/client.ts";
+import { createCallContext } from "../src/rpc/context.ts";
+import { serve } from "../src/rpc/serve.ts";
 
 const call = () => createCallContext({ timeoutMs: 30_000 });
 
@@ -221,7 +222,7 @@ describe("when a service has another connection", () => {
     const greeted = client.greet({ name: "Ada" }, call());
     const waited = client.wait({ ms: 1 }, call());
     await bothArrived.promise;
-    await serving.connection.reconnect();
+    await serving[natsConnection].reconnect();
     expect(await greeted).toEqual({ text: "hello Ada" });
     held.resolve();
     expect(await waited).toEqual({ waitedMs: 1 });
@@ -290,7 +291,7 @@ describe("when a server of a cluster announces its stop", () => {
       await moved;
       isDone = true;
       await Promise.allSettled(callers);
-      for (const bus of buses) expect(bus.connection.getServer()).toContain(`:${staying.port}`);
+      for (const bus of buses) expect(bus[natsConnection].getServer()).toContain(`:${staying.port}`);
       expect(() => process.kill(leaving.pid, 0)).not.toThrow();
       await Promise.all(buses.map((bus) => bus.close()));
       // A server drops a request that was routed to it when nobody subscribes any more (ADR 27): it is not received.
@@ -333,7 +334,9 @@ describe("a server of the list that accepts connections and never answers", () =
     const bus = await buses.connect("caller", {
       url: `nats://127.0.0.1:${one.port},nats://127.0.0.1:${other.port}`,
     });
-    const [current, next] = bus.connection.getServer().endsWith(`:${one.port}`) ? [one, other] : [other, one];
+    const [current, next] = bus[natsConnection].getServer().endsWith(`:${one.port}`)
+      ? [one, other]
+      : [other, one];
     const back = new Promise<void>((resolve) => bus.onReconnect(resolve));
     const lostAt = performance.now();
     next.stall();

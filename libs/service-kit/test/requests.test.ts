@@ -1,6 +1,7 @@
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { type Bus, connectBus } from "../src/bus.ts";
+import { type Bus, connectBus } from "../src/connection/bus.ts";
+import { natsConnection } from "../src/connection/nats-connection.ts";
 
 describe("a request", () => {
   let server: TestNatsServer;
@@ -12,8 +13,8 @@ describe("a request", () => {
     server = await startNatsServer();
     caller = await connectBus({ url: server.url, name: "caller" });
     callee = await connectBus({ url: server.url, name: "callee" });
-    callee.connection.subscribe("echo", { callback: (_, msg) => void msg.respond(msg.data) });
-    callee.connection.subscribe("silent", { callback: (_, msg) => void abandoned.push(msg.reply) });
+    callee[natsConnection].subscribe("echo", { callback: (_, msg) => void msg.respond(msg.data) });
+    callee[natsConnection].subscribe("silent", { callback: (_, msg) => void abandoned.push(msg.reply) });
     await callee.flush();
   });
   afterAll(async () => {
@@ -40,7 +41,7 @@ describe("a request", () => {
     await expect(caller.request("silent", "", { timeoutMs: 20 })).rejects.toMatchObject({
       name: "TimeoutError",
     });
-    callee.connection.publish(String(abandoned.at(-1)), "late");
+    callee[natsConnection].publish(String(abandoned.at(-1)), "late");
     await callee.flush();
     const reply = await caller.request("echo", "next", { timeoutMs: 10_000 });
     expect(reply.string()).toBe("next");
@@ -60,7 +61,7 @@ describe("a request", () => {
     const other = await connectBus({ url: server.url, name: "other" });
     const request = other.request("silent", "", { timeoutMs: 60_000 });
     const ended = expect(request).rejects.toMatchObject({ name: "ClosedConnectionError" });
-    await other.connection.close();
+    await other[natsConnection].close();
     await ended;
   });
 });

@@ -1,7 +1,8 @@
 import { startBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { expect, test } from "@jest/globals";
-import type { ConnectionUse } from "../src/bus.ts";
-import { startResponder } from "../src/responder.ts";
+import type { ConnectionUse } from "../src/connection/bus.ts";
+import { natsConnection } from "../src/connection/nats-connection.ts";
+import { startResponder } from "../src/connection/responder.ts";
 
 test("a bus that leaves two servers at once leaves no subscription behind", async () => {
   await using buses = await startBuses();
@@ -14,7 +15,7 @@ test("a bus that leaves two servers at once leaves no subscription behind", asyn
   const { stop } = startResponder(bus, "greeter", new Map([["greetings", answer]]));
   const requests = uses[0]?.requests;
   const publish = async () => {
-    calling.connection.publish("greetings");
+    calling[natsConnection].publish("greetings");
     await calling.flush();
     await serving.flush();
   };

@@ -12,10 +12,10 @@ import { startTcpProxy } from "@devmesh/testkit/tcp-proxy";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { startTraceCollector } from "@devmesh/testkit/trace-collector";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { createClient } from "../src/client.ts";
-import { createCallContext } from "../src/context.ts";
-import { subscribe } from "../src/events.ts";
-import type { LauncherMessage } from "../src/run-service.ts";
+import { subscribe } from "../src/events/subscription.ts";
+import type { LauncherMessage } from "../src/process/run-service.ts";
+import { createClient } from "../src/rpc/client.ts";
+import { createCallContext } from "../src/rpc/context.ts";
 
 interface RunningService {
   readonly process: ChildProcess;
@@ -116,7 +116,7 @@ describe("a service's process", () => {
     await service.ended;
     const [report = ""] = readdirSync(folder.path);
     const scripts = readFileSync(join(folder.path, report), "utf8");
-    expect(scripts).toContain("service-kit/src/run-service.ts");
+    expect(scripts).toContain("service-kit/src/process/run-service.ts");
     expect(scripts.includes("@opentelemetry/sdk-trace")).toBe(loads);
   });
 

@@ -3,11 +3,12 @@ import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { headers } from "@nats-io/nats-core";
-import type { Bus } from "../src/bus.ts";
-import { createClient } from "../src/client.ts";
-import { createCallContext } from "../src/context.ts";
+import type { Bus } from "../src/connection/bus.ts";
+import { natsConnection } from "../src/connection/nats-connection.ts";
 import { isReason, ServiceError } from "../src/errors.ts";
-import { serve } from "../src/serve.ts";
+import { createClient } from "../src/rpc/client.ts";
+import { createCallContext } from "../src/rpc/context.ts";
+import { serve } from "../src/rpc/serve.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
 
 describe("a deadline", () => {
@@ -77,7 +78,7 @@ describe("a deadline", () => {
     async (value) => {
       const wire = headers();
       wire.set("Mesh-Timeout-Ms", value);
-      const reply = await calling.connection.request("mesh.greeter.v1.greet", '{"name":"Ada"}', {
+      const reply = await calling[natsConnection].request("mesh.greeter.v1.greet", '{"name":"Ada"}', {
         timeout: 30_000,
         headers: wire,
       });
@@ -90,10 +91,10 @@ describe("a deadline", () => {
     const clock = new ManualClock();
     const call = createCallContext({ timeoutMs: 10, clock });
     await clock.advance(10);
-    const before = calling.connection.stats().outMsgs;
+    const before = calling[natsConnection].stats().outMsgs;
     const error = await outcome(createClient(calling, everyMethod).greet({ name: "Ada" }, call));
     expect(isReason(error, "deadline_exceeded")).toBe(true);
-    expect(calling.connection.stats().outMsgs).toBe(before);
+    expect(calling[natsConnection].stats().outMsgs).toBe(before);
   });
 
   test("leaves no timer behind once the context is disposed of", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { childSpan, formatTraceparent, parseTraceparent, startTrace } from "../src/trace.ts";
+import { childSpan, formatTraceparent, parseTraceparent, startTrace } from "../src/tracing/trace.ts";
 
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
 const spanId = "00f067aa0ba902b7";

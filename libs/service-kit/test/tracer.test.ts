@@ -10,18 +10,20 @@ import {
   type TraceCollector,
 } from "@devmesh/testkit/trace-collector";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import type { Bus } from "../src/bus.ts";
-import { createClient } from "../src/client.ts";
-import { createCallContext } from "../src/context.ts";
-import { ServiceEnv } from "../src/env.ts";
-import { createPublisher, type Publisher, subscribe } from "../src/events.ts";
+import type { Bus } from "../src/connection/bus.ts";
+import { createPublisher, type Publisher } from "../src/events/publisher.ts";
+import { subscribe } from "../src/events/subscription.ts";
 import { createLogger, type Logger } from "../src/logger.ts";
-import { consumeQueue } from "../src/queue-consumer.ts";
-import { createProducer } from "../src/queue-producer.ts";
-import { serve } from "../src/serve.ts";
-import { parseTraceparent, startTrace } from "../src/trace.ts";
-import { traceStore } from "../src/trace-store.ts";
-import { openTracer, recordSpan, type Tracer } from "../src/tracer.ts";
+import { ServiceEnv } from "../src/process/env.ts";
+import { consumeQueue } from "../src/queue/consumer.ts";
+import { createProducer } from "../src/queue/producer.ts";
+import { createClient } from "../src/rpc/client.ts";
+import { createCallContext } from "../src/rpc/context.ts";
+import { serve } from "../src/rpc/serve.ts";
+import { openTracer } from "../src/tracing/open-tracer.ts";
+import { parseTraceparent, startTrace } from "../src/tracing/trace.ts";
+import { traceStore } from "../src/tracing/trace-store.ts";
+import { recordSpan, type Tracer } from "../src/tracing/tracer.ts";
 
 const request = { name: "GET /", kind: "server", attributes: { "http.route": "/" } } as const;
 

@@ -1,8 +1,8 @@
 import { calls } from "@devmesh/contracts/topology";
 import { greeter } from "@devmesh/testkit/sample-mesh/greeter";
 import { describe, expect, test } from "@jest/globals";
-import type { CallContext, Context } from "../src/context.ts";
-import type { Client, Implementation } from "../src/implementation.ts";
+import type { CallContext, Context } from "../src/rpc/context.ts";
+import type { Client, Implementation } from "../src/rpc/implementation.ts";
 
 /*
  * What must not compile. `tsc` checks this file: an `@ts-expect-error` above a line that compiles is an error itself.

@@ -1,10 +1,10 @@
 import type { data } from "@devmesh/contracts/data";
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { Context } from "@devmesh/service-kit/context";
-import type { CallInput, Implementation } from "@devmesh/service-kit/implementation";
-import { mapStoreErrors } from "@devmesh/service-kit/map-store-errors";
-import { MAX_REPLY_BYTES } from "@devmesh/service-kit/page";
+import type { Context } from "@devmesh/service-kit/rpc/context";
+import type { CallInput, Implementation } from "@devmesh/service-kit/rpc/implementation";
+import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
+import { MAX_REPLY_BYTES } from "@devmesh/service-kit/rpc/page";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { Purges } from "./retention/purge.ts";
 import { type DataStore, InvalidCursor, type RecordSelection } from "./store/data-store.ts";

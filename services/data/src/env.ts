@@ -1,4 +1,4 @@
-import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/env";
+import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/process/env";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import { z } from "zod";
 

@@ -2,9 +2,9 @@ import { data } from "@devmesh/contracts/data";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { calls } from "@devmesh/contracts/topology";
 import type { Bus } from "@devmesh/service-kit/bus";
-import { createClient } from "@devmesh/service-kit/client";
-import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
-import type { CallInput, Client } from "@devmesh/service-kit/implementation";
+import { createClient } from "@devmesh/service-kit/rpc/client";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
+import type { CallInput, Client } from "@devmesh/service-kit/rpc/implementation";
 
 /** A query as a test writes it: a master key's, without limit, by default. */
 export type CallOptions = Partial<CallInput<typeof data, "queryRecords">>;

@@ -5,7 +5,7 @@ import type { Bus } from "@devmesh/service-kit/bus";
 import { systemClock } from "@devmesh/service-kit/clock";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { createMetrics } from "@devmesh/service-kit/metrics";
-import { type Served, serve } from "@devmesh/service-kit/serve";
+import { type Served, serve } from "@devmesh/service-kit/rpc/serve";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createData } from "../src/data.ts";
 import { createDataMetrics } from "../src/data-metrics.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "@devmesh/service-kit/clock";
-import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { retry } from "@devmesh/service-kit/retry";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
 import { RunningTasks } from "@devmesh/service-kit/running-tasks";
 
 /**

@@ -1,6 +1,6 @@
 import type { mesh } from "@devmesh/contracts/mesh";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { Clients } from "@devmesh/service-kit/implementation";
+import type { Clients } from "@devmesh/service-kit/rpc/implementation";
 import type { Background } from "./background.ts";
 import type { Diagnostics } from "./diagnostics/diagnostics.ts";
 import type { BrokerConnections } from "./presence/broker-connections.ts";

@@ -1,6 +1,6 @@
 import type { devices } from "@devmesh/contracts/devices";
-import type { Implementation } from "@devmesh/service-kit/implementation";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { mayAccess } from "./acl/principal-rights.ts";
 import { createDeviceDeletion } from "./deletion/device-deletion.ts";
 import { startRecovery } from "./deletion/recovery.ts";

@@ -1,4 +1,4 @@
-import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/env";
+import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/process/env";
 import { z } from "zod";
 
 const count = (fallback: number) => wholeNumber(fallback, 1, 1e12);

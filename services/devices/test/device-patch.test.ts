@@ -1,7 +1,7 @@
 import type { devices } from "@devmesh/contracts/devices";
 import { systemClock } from "@devmesh/service-kit/clock";
-import { type Context, createCallContext } from "@devmesh/service-kit/context";
 import { createLogger } from "@devmesh/service-kit/logger";
+import { type Context, createCallContext } from "@devmesh/service-kit/rpc/context";
 import { expect, test } from "@jest/globals";
 import { createPatchDevice } from "../src/registry/device-patch.ts";
 import { createSqliteDeviceStore } from "../src/store/device-store.sqlite.ts";

@@ -6,13 +6,15 @@ import { mesh as declaration } from "@devmesh/contracts/mesh";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import { calls, subscribesTo } from "@devmesh/contracts/topology";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
-import { createClient } from "@devmesh/service-kit/client";
-import { createCallContext } from "@devmesh/service-kit/context";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import { createPublisher, subscribe } from "@devmesh/service-kit/events";
-import type { Client } from "@devmesh/service-kit/implementation";
+import { createPublisher } from "@devmesh/service-kit/events/publisher";
+import { subscribe } from "@devmesh/service-kit/events/subscription";
 import { createLogger } from "@devmesh/service-kit/logger";
-import { serve } from "@devmesh/service-kit/serve";
+import { createClient } from "@devmesh/service-kit/rpc/client";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
+import type { Client } from "@devmesh/service-kit/rpc/implementation";
+import { serve } from "@devmesh/service-kit/rpc/serve";
 import { eventSubject, eventsStream } from "@devmesh/service-kit/subjects";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -102,12 +104,12 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
     async kept(name, id) {
       const subject = eventSubject("devices", name, id, {});
       const asked = JSON.stringify({ subjects_filter: subject });
-      const info = await outer.connection.request(`$JS.API.STREAM.INFO.${eventsStream}`, asked);
+      const info = await outer[natsConnection].request(`$JS.API.STREAM.INFO.${eventsStream}`, asked);
       const { state } = info.json<{ state: { subjects?: Record<string, number> } }>();
       return state.subjects?.[subject] ?? 0;
     },
     async dropStream() {
-      await outer.connection.request(`$JS.API.STREAM.DELETE.${eventsStream}`);
+      await outer[natsConnection].request(`$JS.API.STREAM.DELETE.${eventsStream}`);
     },
     credentials: new Map(),
     clientIds: new Map(),
@@ -162,7 +164,7 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
           if (!lives.delete(life)) return;
           stopping.abort(new Error("crashed"));
           connections.end();
-          await bus.connection.close();
+          await bus[natsConnection].close();
           await background.settled();
           await store.close();
         },
@@ -183,7 +185,7 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
 
     async [Symbol.asyncDispose]() {
       for (const life of [...lives]) await life.crash();
-      await Promise.all(buses.map((bus) => bus.connection.close()));
+      await Promise.all(buses.map((bus) => bus[natsConnection].close()));
       await server.stop();
       await folder.remove();
     },
@@ -197,8 +199,8 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
     for (let round = 0; round < 2; round++) {
       for (const bus of buses) {
         // A life may crash, and its connection close, while its pong is awaited.
-        if (!bus.connection.isClosed())
-          await Promise.race([bus.flush().catch(() => undefined), bus.connection.closed()]);
+        if (!bus[natsConnection].isClosed())
+          await Promise.race([bus.flush().catch(() => undefined), bus[natsConnection].closed()]);
       }
     }
   }

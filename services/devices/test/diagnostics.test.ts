@@ -1,6 +1,6 @@
 import type { DiagnosisReport } from "@devmesh/contracts/model/diagnostics";
-import { createCallContext } from "@devmesh/service-kit/context";
 import { createLogger } from "@devmesh/service-kit/logger";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
 import { Background } from "../src/background.ts";

@@ -6,11 +6,12 @@ import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import { calls } from "@devmesh/contracts/topology";
 import { answerAuthCallout } from "@devmesh/device-broker/auth-callout";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
-import { createClient } from "@devmesh/service-kit/client";
-import { createCallContext } from "@devmesh/service-kit/context";
-import type { Client } from "@devmesh/service-kit/implementation";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { createLogger } from "@devmesh/service-kit/logger";
-import { serve } from "@devmesh/service-kit/serve";
+import { createClient } from "@devmesh/service-kit/rpc/client";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
+import type { Client } from "@devmesh/service-kit/rpc/implementation";
+import { serve } from "@devmesh/service-kit/rpc/serve";
 import { meshUser } from "@devmesh/service-kit/subjects";
 import { startBroker, type TestBroker } from "@devmesh/testkit/broker";
 import { fakeContract } from "@devmesh/testkit/fakes";
@@ -71,7 +72,7 @@ export async function startProcessFixture(): Promise<ProcessFixture> {
       STORE_URL: storeUrl,
     }),
     async [Symbol.asyncDispose]() {
-      await Promise.all(buses.map((bus) => bus.connection.close()));
+      await Promise.all(buses.map((bus) => bus[natsConnection].close()));
       await broker.stop();
       await folder.remove();
     },

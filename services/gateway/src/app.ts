@@ -3,7 +3,7 @@ import { api, type Operation } from "@devmesh/contracts/rest/api";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
-import type { Tracer } from "@devmesh/service-kit/tracer";
+import type { Tracer } from "@devmesh/service-kit/tracing/tracer";
 import express, { type ErrorRequestHandler, type Request } from "express";
 import { createAuthentication } from "./auth/authenticate.ts";
 import { callerCheck } from "./auth/caller.ts";

@@ -1,4 +1,4 @@
-import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/env";
+import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/process/env";
 import { z } from "zod";
 
 const rate = (fallback: number) => z.coerce.number().positive().max(1_000_000).default(fallback);

@@ -1,8 +1,8 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import { withTimeout } from "@devmesh/service-kit/clock";
-import { subscribe } from "@devmesh/service-kit/events";
-import type { StartOptions } from "@devmesh/service-kit/run-service";
-import type { EndpointStats } from "@devmesh/service-kit/serve";
+import { subscribe } from "@devmesh/service-kit/events/subscription";
+import type { StartOptions } from "@devmesh/service-kit/process/run-service";
+import type { EndpointStats } from "@devmesh/service-kit/rpc/serve";
 import { createApp } from "./app.ts";
 import { KeyCache } from "./auth/key-cache.ts";
 import { PermissionCache } from "./auth/permission-cache.ts";

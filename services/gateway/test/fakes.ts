@@ -8,9 +8,9 @@ import { isJsonObject } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { Bus } from "@devmesh/service-kit/bus";
-import { announce } from "@devmesh/service-kit/discovery";
-import type { Implementation } from "@devmesh/service-kit/implementation";
-import { serve } from "@devmesh/service-kit/serve";
+import { announce } from "@devmesh/service-kit/process/discovery";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
+import { serve } from "@devmesh/service-kit/rpc/serve";
 import { fakeContract, fakeDevice } from "@devmesh/testkit/fakes";
 
 /** A key of each kind, as `keys` would have issued them. */

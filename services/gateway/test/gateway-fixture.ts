@@ -8,12 +8,13 @@ import { mesh } from "@devmesh/contracts/mesh";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { Dependency } from "@devmesh/contracts/topology";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
-import { createClient } from "@devmesh/service-kit/client";
 import { type Clock, systemClock } from "@devmesh/service-kit/clock";
-import { createPublisher, type Publisher } from "@devmesh/service-kit/events";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
+import { createPublisher, type Publisher } from "@devmesh/service-kit/events/publisher";
 import { createMetrics, type Metrics } from "@devmesh/service-kit/metrics";
-import type { EndpointStats } from "@devmesh/service-kit/serve";
-import type { Tracer } from "@devmesh/service-kit/tracer";
+import { createClient } from "@devmesh/service-kit/rpc/client";
+import type { EndpointStats } from "@devmesh/service-kit/rpc/serve";
+import type { Tracer } from "@devmesh/service-kit/tracing/tracer";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
 import { pino } from "pino";
 import { GatewayEnv } from "../src/env.ts";
@@ -119,7 +120,7 @@ export async function startFixture({
     reconnect: () =>
       new Promise((resolve, reject) => {
         bus.onReconnect(resolve);
-        bus.connection.reconnect().catch(reject);
+        bus[natsConnection].reconnect().catch(reject);
       }),
     services,
     metrics,
@@ -147,9 +148,9 @@ export async function startFixture({
       await gateway.stop();
       for (const other of others) {
         await other.gateway.stop();
-        await other.bus.connection.close();
+        await other.bus[natsConnection].close();
       }
-      await Promise.all([bus.connection.close(), services.connection.close()]);
+      await Promise.all([bus[natsConnection].close(), services[natsConnection].close()]);
       await server.stop();
     },
   };

@@ -3,6 +3,7 @@ import { keptChanges, type MeshChange, MeshChanges, maxChanges } from "@devmesh/
 import { api } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { systemClock } from "@devmesh/service-kit/clock";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { ChangeLog } from "../src/mesh/change-log.ts";
@@ -174,17 +175,17 @@ describe("the list of changes", () => {
 test("a request is answered while the broker keeps nothing, and its change is listed later", async () => {
   await using mesh = await startFixture();
   const inTheWay = JSON.stringify({ name: "OTHER", subjects: ["changes.>"] });
-  await mesh.services.connection.request("$JS.API.STREAM.CREATE.OTHER", inTheWay);
+  await mesh.services[natsConnection].request("$JS.API.STREAM.CREATE.OTHER", inTheWay);
   expect((await mesh.fetch("/api/v2/devices/pump", { json: {} })).status).toBe(200);
   await eventually(() => mesh.log().includes("the last changes are not written yet"));
-  await mesh.services.connection.request("$JS.API.STREAM.DELETE.OTHER");
+  await mesh.services[natsConnection].request("$JS.API.STREAM.DELETE.OTHER");
   await eventually(async () => (await readFrom(mesh)).length === 1);
 });
 
 test("a job is one message of the broker however long it takes, and each kind of key has its places", async () => {
   await using mesh = await startFixture();
   const storedMessages = async () => {
-    const info = await mesh.services.connection.request("$JS.API.STREAM.INFO.CHANGES");
+    const info = await mesh.services[natsConnection].request("$JS.API.STREAM.INFO.CHANGES");
     return info.json<{ state: { messages: number } }>().state.messages;
   };
   for (const count of [1, 2]) {

@@ -1,6 +1,6 @@
 import { historyMinutes, MeshHistory, type MeshMinute } from "@devmesh/contracts/model/mesh-history";
 import type { MeshState, ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
-import { announce } from "@devmesh/service-kit/discovery";
+import { announce } from "@devmesh/service-kit/process/discovery";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";

@@ -1,7 +1,8 @@
 import { MeshState } from "@devmesh/contracts/model/mesh-state";
 import { Problem } from "@devmesh/contracts/rest/problem";
-import { announce } from "@devmesh/service-kit/discovery";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { ServiceError } from "@devmesh/service-kit/errors";
+import { announce } from "@devmesh/service-kit/process/discovery";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
@@ -110,7 +111,7 @@ test("a listener gets the state every 2 s until it leaves", async () => {
 
 test("services are asked once every 2 s for all who listen, whenever each of them came", async () => {
   let rounds = 0;
-  const counting = mesh.services.connection.subscribe("$SRV.STATS", {
+  const counting = mesh.services[natsConnection].subscribe("$SRV.STATS", {
     callback: () => {
       rounds++;
     },

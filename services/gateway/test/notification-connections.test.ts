@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import { Problem } from "@devmesh/contracts/rest/problem";
-import { streamManager } from "@devmesh/service-kit/streams";
+import { streamManager } from "@devmesh/service-kit/connection/streams";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import {

@@ -1,5 +1,5 @@
 import type { Notification } from "@devmesh/contracts/model/notification";
-import { streamManager } from "@devmesh/service-kit/streams";
+import { streamManager } from "@devmesh/service-kit/connection/streams";
 import { eventually } from "@devmesh/testkit/eventually";
 import { fakeDevice } from "@devmesh/testkit/fakes";
 import { openEventStream, openWebSocket } from "@devmesh/testkit/notification-client";

@@ -1,5 +1,5 @@
 import { ServiceError } from "@devmesh/service-kit/errors";
-import { openTracer } from "@devmesh/service-kit/tracer";
+import { openTracer } from "@devmesh/service-kit/tracing/open-tracer";
 import { eventually } from "@devmesh/testkit/eventually";
 import { testLog } from "@devmesh/testkit/sample-mesh/buses";
 import { startTraceCollector, type TraceCollector } from "@devmesh/testkit/trace-collector";

@@ -1,8 +1,8 @@
 import type { keyEvents } from "@devmesh/contracts/keys";
 import type { customerChanges, keyChanges } from "@devmesh/contracts/model/notification";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { CallContext } from "@devmesh/service-kit/context";
-import type { Publisher } from "@devmesh/service-kit/events";
+import type { Publisher } from "@devmesh/service-kit/events/publisher";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
 
 /** Publishes, by ids alone, what changed in the account once it is stored. A lost event is logged and fails nothing. */
 export type AccountEvents = ReturnType<typeof createAccountEvents>;

@@ -1,5 +1,5 @@
 import { keyPrefixes, secretPattern } from "@devmesh/contracts/model/api-key";
-import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/env";
+import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/process/env";
 import { z } from "zod";
 
 const count = (fallback: number) => wholeNumber(fallback, 1, 1_000_000);

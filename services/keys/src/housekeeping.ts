@@ -1,6 +1,6 @@
 import type { Clock } from "@devmesh/service-kit/clock";
-import { createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { AccountEvents } from "./account-events.ts";
 import { deleteInvalidSessions } from "./api-keys/sessions.ts";
 import { invitationMs } from "./customers/invitation.ts";

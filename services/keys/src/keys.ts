@@ -1,5 +1,5 @@
 import type { keys } from "@devmesh/contracts/keys";
-import type { Implementation } from "@devmesh/service-kit/implementation";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { type ApiKeysOptions, createApiKeys } from "./api-keys/api-keys.ts";
 import { createSessions, type SessionsOptions } from "./api-keys/sessions.ts";
 import { createVerification, type VerificationOptions } from "./api-keys/verification.ts";

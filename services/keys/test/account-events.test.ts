@@ -1,7 +1,8 @@
 import { keyEvents } from "@devmesh/contracts/keys";
 import { systemClock } from "@devmesh/service-kit/clock";
-import { createCallContext } from "@devmesh/service-kit/context";
-import { createPublisher } from "@devmesh/service-kit/events";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
+import { createPublisher } from "@devmesh/service-kit/events/publisher";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { eventsNamed, eventsStream } from "@devmesh/service-kit/subjects";
 import { startBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { expect, test } from "@jest/globals";
@@ -12,11 +13,11 @@ test("nobody waits until the stream acknowledges what only shows a change", asyn
   const bus = await buses.connect("keys");
   const events = createAccountEvents(await createPublisher(bus, keyEvents), systemClock);
   // Received, and acknowledged at the end.
-  await bus.connection.request(`$JS.API.STREAM.DELETE.${eventsStream}`);
+  await bus[natsConnection].request(`$JS.API.STREAM.DELETE.${eventsStream}`);
   const stored = JSON.stringify({ stream: eventsStream, seq: 1 });
   const received: (() => void)[] = [];
   for (const name of ["key_changed", "customer_changed"])
-    bus.connection.subscribe(eventsNamed("keys", name, {}), {
+    bus[natsConnection].subscribe(eventsNamed("keys", name, {}), {
       callback: (_error, msg) => void received.push(() => msg.respond(stored)),
     });
   // Each acknowledgement is awaited for two seconds.

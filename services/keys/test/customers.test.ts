@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { mailQueue } from "@devmesh/contracts/mailer";
-import { createQueueAdmin } from "@devmesh/service-kit/queue-admin";
-import { consumeQueue } from "@devmesh/service-kit/queue-consumer";
+import { createQueueAdmin } from "@devmesh/service-kit/queue/admin";
+import { consumeQueue } from "@devmesh/service-kit/queue/consumer";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { openSqliteKeyStore } from "../src/store/key-store.sqlite.ts";

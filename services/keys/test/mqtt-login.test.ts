@@ -1,5 +1,5 @@
 import { mesh } from "@devmesh/contracts/mesh";
-import { streamManager } from "@devmesh/service-kit/streams";
+import { streamManager } from "@devmesh/service-kit/connection/streams";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";

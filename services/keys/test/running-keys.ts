@@ -6,14 +6,17 @@ import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
 import { calls, type ServiceDeclaration, subscribesTo } from "@devmesh/contracts/topology";
 import { provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
-import { createClient } from "@devmesh/service-kit/client";
-import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
-import { readEnv } from "@devmesh/service-kit/env";
-import { followEvents, type StreamedEvent } from "@devmesh/service-kit/event-stream";
-import { createPublisher, subscribe } from "@devmesh/service-kit/events";
-import type { CallInput, CallOutput, MethodName } from "@devmesh/service-kit/implementation";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
+import { followEvents, type StreamedEvent } from "@devmesh/service-kit/events/event-stream";
+import { createPublisher } from "@devmesh/service-kit/events/publisher";
+import { subscribe } from "@devmesh/service-kit/events/subscription";
 import { createLogger } from "@devmesh/service-kit/logger";
-import { serve } from "@devmesh/service-kit/serve";
+import { readEnv } from "@devmesh/service-kit/process/env";
+import { createClient } from "@devmesh/service-kit/rpc/client";
+import type { MethodName } from "@devmesh/service-kit/rpc/context";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
+import type { CallInput, CallOutput } from "@devmesh/service-kit/rpc/implementation";
+import { serve } from "@devmesh/service-kit/rpc/serve";
 import { devicesUser, meshUser } from "@devmesh/service-kit/subjects";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { startBroker, type TestBroker } from "@devmesh/testkit/broker";
@@ -66,7 +69,7 @@ export async function startWorld(): Promise<KeysWorld> {
       return bus;
     },
     async [Symbol.asyncDispose]() {
-      for (const bus of open) await bus.connection.close();
+      for (const bus of open) await bus[natsConnection].close();
       await broker.stop();
       await folder.remove();
     },

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readEnv } from "@devmesh/service-kit/env";
+import { readEnv } from "@devmesh/service-kit/process/env";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { createSecret } from "../src/credentials/secret.ts";
 import { KeysEnv } from "../src/env.ts";

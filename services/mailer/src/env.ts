@@ -1,4 +1,4 @@
-import { ServiceEnv } from "@devmesh/service-kit/env";
+import { ServiceEnv } from "@devmesh/service-kit/process/env";
 import { z } from "zod";
 import { MailAddressText } from "./mail-address.ts";
 import { SmtpUrl } from "./smtp-url.ts";

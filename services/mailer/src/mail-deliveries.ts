@@ -5,15 +5,15 @@ import { EmailAddress } from "@devmesh/contracts/model/email-address";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
-import type { Client } from "@devmesh/service-kit/implementation";
 import type { Logger } from "@devmesh/service-kit/logger";
 import {
   type Attempt,
   consumeQueue,
   type QueueWorker,
   UnrecoverableError,
-} from "@devmesh/service-kit/queue-consumer";
-import { traceFields } from "@devmesh/service-kit/trace";
+} from "@devmesh/service-kit/queue/consumer";
+import type { Client } from "@devmesh/service-kit/rpc/implementation";
+import { traceFields } from "@devmesh/service-kit/tracing/trace";
 import type { z } from "zod";
 import { writeInvitation } from "./invitation.ts";
 import { type MailAddress, mailDomainOf } from "./mail-address.ts";

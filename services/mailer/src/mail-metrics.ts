@@ -1,7 +1,7 @@
 import type { QueueDeclaration } from "@devmesh/contracts/contract";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { metricsOn } from "@devmesh/service-kit/metrics";
-import type { QueueAdmin } from "@devmesh/service-kit/queue-admin";
+import type { QueueAdmin } from "@devmesh/service-kit/queue/admin";
 import { Gauge } from "prom-client";
 
 /** Counters besides the attempts at jobs, which the kit counts. */

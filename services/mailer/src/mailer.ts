@@ -1,8 +1,8 @@
 import type { DeadMail, mailer } from "@devmesh/contracts/mailer";
 import type { MailDelivery } from "@devmesh/contracts/model/mesh-state";
-import type { DeadLetter } from "@devmesh/service-kit/dead-letter";
-import type { Implementation } from "@devmesh/service-kit/implementation";
-import type { QueueAdmin } from "@devmesh/service-kit/queue-admin";
+import type { QueueAdmin } from "@devmesh/service-kit/queue/admin";
+import type { DeadLetter } from "@devmesh/service-kit/queue/dead-letter";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import type { z } from "zod";
 import type { MailQueue } from "./mail-deliveries.ts";
 

@@ -1,5 +1,5 @@
 import { mesh } from "@devmesh/contracts/mesh";
-import { runService } from "@devmesh/service-kit/run-service";
+import { runService } from "@devmesh/service-kit/process/run-service";
 import { MailerEnv } from "./env.ts";
 import { startMailer } from "./start-mailer.ts";
 

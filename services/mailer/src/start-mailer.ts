@@ -1,8 +1,8 @@
 import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
 import type { Logger } from "@devmesh/service-kit/logger";
-import { createQueueAdmin } from "@devmesh/service-kit/queue-admin";
-import type { StartService } from "@devmesh/service-kit/run-service";
+import type { StartService } from "@devmesh/service-kit/process/run-service";
+import { createQueueAdmin } from "@devmesh/service-kit/queue/admin";
 import type { MailerEnv } from "./env.ts";
 import { defaultSender } from "./mail-address.ts";
 import { startMailDeliveries } from "./mail-deliveries.ts";

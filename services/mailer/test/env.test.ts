@@ -1,4 +1,4 @@
-import { readEnv } from "@devmesh/service-kit/env";
+import { readEnv } from "@devmesh/service-kit/process/env";
 import { describe, expect, test } from "@jest/globals";
 import { MailerEnv } from "../src/env.ts";
 import { SmtpUrl } from "../src/smtp-url.ts";

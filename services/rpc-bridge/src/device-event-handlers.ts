@@ -1,9 +1,9 @@
 import { deviceEvents } from "@devmesh/contracts/devices";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason } from "@devmesh/service-kit/errors";
-import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events";
+import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events/subscription";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { OnlineDevices } from "./calls/call-delivery.ts";
 import type { InFlightCalls } from "./calls/in-flight-calls.ts";
 import type { DevicesClient } from "./devices-client.ts";

@@ -1,4 +1,4 @@
-import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/env";
+import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/process/env";
 import { z } from "zod";
 
 /** The environment of the bridge. */

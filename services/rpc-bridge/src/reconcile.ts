@@ -1,6 +1,6 @@
 import type { Clock } from "@devmesh/service-kit/clock";
-import { createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { DevicesClient } from "./devices-client.ts";
 import { withRetries } from "./retry.ts";
 import type { DeltaPublisher } from "./shadow/shadow-delta.ts";

@@ -1,8 +1,8 @@
 import type { rpcBridge, rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { Publisher } from "@devmesh/service-kit/events";
-import type { Implementation } from "@devmesh/service-kit/implementation";
-import { recordSpan, type SpanDescription, type Tracer } from "@devmesh/service-kit/tracer";
+import type { Publisher } from "@devmesh/service-kit/events/publisher";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
+import { recordSpan, type SpanDescription, type Tracer } from "@devmesh/service-kit/tracing/tracer";
 import type { EndSessions, WipeDevice } from "./broker-housekeeping/wipe-device.ts";
 import { type CallMethod, createCallDelivery, type OnlineDevices } from "./calls/call-delivery.ts";
 import type { CallLine, DeviceLink, DeviceLinkOptions } from "./calls/device-link.ts";

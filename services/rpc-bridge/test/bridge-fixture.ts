@@ -5,10 +5,10 @@ import { answerAuthCallout, type DeviceGrant } from "@devmesh/device-broker/auth
 import { brokerConfig, brokerUsers } from "@devmesh/device-broker/broker-config";
 import { createAccountKeyPair } from "@devmesh/device-broker/nkey";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
-import { createClient } from "@devmesh/service-kit/client";
-import { createCallContext } from "@devmesh/service-kit/context";
-import type { CallInput, Client } from "@devmesh/service-kit/implementation";
 import { createLogger } from "@devmesh/service-kit/logger";
+import { createClient } from "@devmesh/service-kit/rpc/client";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
+import type { CallInput, Client } from "@devmesh/service-kit/rpc/implementation";
 import { devicesUser, meshUser } from "@devmesh/service-kit/subjects";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";

@@ -1,4 +1,4 @@
-import { createCallContext } from "@devmesh/service-kit/context";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
 import type { StartedService } from "@devmesh/testkit/service-process";

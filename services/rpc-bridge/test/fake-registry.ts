@@ -4,8 +4,8 @@ import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/mod
 import { listDeviceConnections } from "@devmesh/device-broker/connections";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import { createPublisher, type Publisher } from "@devmesh/service-kit/events";
-import { type Served, serve } from "@devmesh/service-kit/serve";
+import { createPublisher, type Publisher } from "@devmesh/service-kit/events/publisher";
+import { type Served, serve } from "@devmesh/service-kit/rpc/serve";
 import { fakeContract, fakeDevice } from "@devmesh/testkit/fakes";
 
 /** One device of the fake. */

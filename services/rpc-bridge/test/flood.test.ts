@@ -1,5 +1,5 @@
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
-import { subscribe } from "@devmesh/service-kit/events";
+import { subscribe } from "@devmesh/service-kit/events/subscription";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";

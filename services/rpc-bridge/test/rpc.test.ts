@@ -1,5 +1,5 @@
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
-import { subscribe } from "@devmesh/service-kit/events";
+import { subscribe } from "@devmesh/service-kit/events/subscription";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { MqttDevice, RpcAnswer, RpcFrame } from "@devmesh/testkit/mqtt-device";
 import type { StartedService } from "@devmesh/testkit/service-process";

@@ -1,5 +1,5 @@
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
-import { createCallContext } from "@devmesh/service-kit/context";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { eventually } from "@devmesh/testkit/eventually";
 import { testLog } from "@devmesh/testkit/sample-mesh/buses";
 import type { StartedService } from "@devmesh/testkit/service-process";

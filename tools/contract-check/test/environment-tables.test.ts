@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { ServiceEnv } from "@devmesh/service-kit/env";
+import { ServiceEnv } from "@devmesh/service-kit/process/env";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 

@@ -1,7 +1,7 @@
 import type { ContractDeclaration } from "@devmesh/contracts/contract";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
 import type { Device } from "@devmesh/contracts/model/device";
-import type { Implementation } from "@devmesh/service-kit/implementation";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 
 /** An implementation of a contract of which a test needs a few methods; the others fail. */
 export function fakeContract<C extends ContractDeclaration>(

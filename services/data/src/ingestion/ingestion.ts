@@ -5,7 +5,7 @@ import {
 } from "@devmesh/device-broker/transient-device-messages";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { ActiveSubscription } from "@devmesh/service-kit/events";
+import type { ActiveSubscription } from "@devmesh/service-kit/events/subscription";
 import type { DataStore } from "../store/data-store.ts";
 import type { BatchWriter } from "./batch-writer.ts";
 import type { IncomingMessage } from "./message-check.ts";

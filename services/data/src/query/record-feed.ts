@@ -2,7 +2,7 @@ import type { dataEvents } from "@devmesh/contracts/data";
 import { recordsWantedMs } from "@devmesh/contracts/gateway";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { Publisher } from "@devmesh/service-kit/events";
+import type { Publisher } from "@devmesh/service-kit/events/publisher";
 import { type DataMessage, dataRecord } from "../store/data-store.ts";
 
 /** Payload and topics of one event: JSON may be six times as large, and must stay below the broker's `max_payload`. */

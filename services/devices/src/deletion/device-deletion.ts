@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { CallContext } from "@devmesh/service-kit/context";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { DevicesOptions } from "../devices-options.ts";
 import { closeAgainAfterMs, closeConnections } from "../presence/broker-connections.ts";
 import { keepLease, newLease, renewedLease } from "./lease.ts";

@@ -8,7 +8,7 @@ import {
 } from "@devmesh/contracts/model/diagnostics";
 import type { DeviceConnectionEvent } from "@devmesh/device-broker/connections";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { createCallContext } from "@devmesh/service-kit/context";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 import type { z } from "zod";
 import type { Background } from "../background.ts";

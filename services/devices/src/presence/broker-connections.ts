@@ -14,8 +14,8 @@ import {
 } from "@devmesh/device-broker/connections";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { CallContext } from "@devmesh/service-kit/context";
-import type { Client } from "@devmesh/service-kit/implementation";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
+import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { setNewest } from "@devmesh/service-kit/set-newest";
 
 /** Names one MQTT connection of a device. */

@@ -4,9 +4,9 @@ import type {
   DeviceConnections,
   OpenDeviceConnection,
 } from "@devmesh/device-broker/connections";
-import { createCallContext } from "@devmesh/service-kit/context";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { metricsOn } from "@devmesh/service-kit/metrics";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { setNewest } from "@devmesh/service-kit/set-newest";
 import type { Registry } from "prom-client";
 import type { z } from "zod";

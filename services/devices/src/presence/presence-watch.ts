@@ -1,8 +1,8 @@
 import type { deviceEvents } from "@devmesh/contracts/devices";
-import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
-import type { Publisher } from "@devmesh/service-kit/events";
+import type { Publisher } from "@devmesh/service-kit/events/publisher";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import { metricsOn } from "@devmesh/service-kit/metrics";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Registry } from "prom-client";
 import type { DevicesOptions } from "../devices-options.ts";
 import type { Diagnostics } from "../diagnostics/diagnostics.ts";

@@ -3,7 +3,7 @@ import type { devices } from "@devmesh/contracts/devices";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
 import { ViolationList } from "@devmesh/contracts/model/violation";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import type { Implementation } from "@devmesh/service-kit/implementation";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { newLease, renewedLease } from "../deletion/lease.ts";
 import type { PendingCreation } from "../deletion/pending-operation.ts";
 import type { DevicesOptions } from "../devices-options.ts";

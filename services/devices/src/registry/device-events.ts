@@ -3,8 +3,8 @@ import type { Device } from "@devmesh/contracts/model/device";
 import type { Diagnosis, diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
 import type { Throttling } from "@devmesh/contracts/model/notification";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { CallContext } from "@devmesh/service-kit/context";
-import type { Publisher } from "@devmesh/service-kit/events";
+import type { Publisher } from "@devmesh/service-kit/events/publisher";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { z } from "zod";
 
 /** Publishes what happened to devices, after it is stored; best effort. */

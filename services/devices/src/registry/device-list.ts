@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { devices } from "@devmesh/contracts/devices";
 import type { Device } from "@devmesh/contracts/model/device";
-import type { Implementation } from "@devmesh/service-kit/implementation";
-import { cutPage } from "@devmesh/service-kit/page";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
+import { cutPage } from "@devmesh/service-kit/rpc/page";
 import type { DevicesOptions } from "../devices-options.ts";
 import type { ListedDevice } from "../store/device-store.ts";
 import { describeDevice } from "./device-view.ts";

@@ -1,5 +1,5 @@
-import type { CallContext } from "@devmesh/service-kit/context";
 import type { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import { newLease } from "../deletion/lease.ts";
 import type { PendingRotation } from "../deletion/pending-operation.ts";
 import type { DevicesOptions } from "../devices-options.ts";

@@ -2,10 +2,10 @@ import { hash } from "node:crypto";
 import { key_invalid, type keys } from "@devmesh/contracts/keys";
 import { keyPrefixes } from "@devmesh/contracts/model/api-key";
 import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
-import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
 import { isReason, ServiceError } from "@devmesh/service-kit/errors";
-import type { Client } from "@devmesh/service-kit/implementation";
-import type { TraceContext } from "@devmesh/service-kit/trace";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
+import type { Client } from "@devmesh/service-kit/rpc/implementation";
+import type { TraceContext } from "@devmesh/service-kit/tracing/trace";
 import type { KeyCache, VerifiedKey } from "./key-cache.ts";
 import type { RateLimit } from "./rate-limit.ts";
 

@@ -1,14 +1,14 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
-import { continueTrace, traceFields, traceHeader } from "@devmesh/service-kit/trace";
+import { continueTrace, traceFields, traceHeader } from "@devmesh/service-kit/tracing/trace";
 import {
   type OpenSpan,
   type SpanDescription,
   type SpanEnd,
   startReceivedSpan,
   type Tracer,
-} from "@devmesh/service-kit/tracer";
+} from "@devmesh/service-kit/tracing/tracer";
 import type { Request } from "express";
 import type { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { CrossOrigin } from "./cross-origin.ts";

@@ -2,8 +2,8 @@ import type { ServerResponse } from "node:http";
 import type { Json } from "@devmesh/contracts/model/json";
 import type { KeyKind, Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { type CallContext, createCallContext, type OpenCallContext } from "@devmesh/service-kit/context";
-import type { TraceContext } from "@devmesh/service-kit/trace";
+import { type CallContext, createCallContext, type OpenCallContext } from "@devmesh/service-kit/rpc/context";
+import type { TraceContext } from "@devmesh/service-kit/tracing/trace";
 import type { Request } from "express";
 
 const wellFormedRequestId = /^[A-Za-z0-9._-]{1,128}$/;

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server, ServerResponse } from 
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
-import { listen } from "@devmesh/service-kit/listen";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { listen } from "@devmesh/service-kit/process/listen";
 import { type GatewayReason, RequestRefused } from "./gateway-errors.ts";
 import { problemOf } from "./problem.ts";
 

@@ -1,4 +1,4 @@
-import { splitPage } from "@devmesh/service-kit/page";
+import { splitPage } from "@devmesh/service-kit/rpc/page";
 import { countItems } from "./json-bytes.ts";
 import { json, type Reply, stream } from "./reply.ts";
 

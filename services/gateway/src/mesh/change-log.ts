@@ -1,7 +1,7 @@
 import { keptChanges, MeshChange, type MeshChanges } from "@devmesh/contracts/model/mesh-change";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { createHistoryStream, type HistoryStream } from "@devmesh/service-kit/history-stream";
+import { createHistoryStream, type HistoryStream } from "@devmesh/service-kit/events/history-stream";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { belongTogether, combined, foldChanges } from "./fold-changes.ts";
 

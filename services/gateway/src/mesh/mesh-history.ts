@@ -2,7 +2,7 @@ import { type MeshHistory, MeshMinute } from "@devmesh/contracts/model/mesh-hist
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { createHistoryStream } from "@devmesh/service-kit/history-stream";
+import { createHistoryStream } from "@devmesh/service-kit/events/history-stream";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { minuteBetween } from "./mesh-minute.ts";
 

@@ -2,10 +2,10 @@ import type { mesh } from "@devmesh/contracts/mesh";
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { type CallContext, createCallContext } from "@devmesh/service-kit/context";
-import { discover, type ServiceStats } from "@devmesh/service-kit/discovery";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import type { Clients } from "@devmesh/service-kit/implementation";
+import { discover, type ServiceStats } from "@devmesh/service-kit/process/discovery";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
+import type { Clients } from "@devmesh/service-kit/rpc/implementation";
 
 /** Timeouts for replicas and for the owners of queues, in milliseconds. */
 const discoveryMs = 500;

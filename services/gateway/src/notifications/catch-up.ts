@@ -1,7 +1,7 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
-import { replayEvents } from "@devmesh/service-kit/event-stream";
+import { replayEvents } from "@devmesh/service-kit/events/event-stream";
 import type { Channel } from "./channel.ts";
 import { type Frame, gapFrame, joinFrames } from "./frame.ts";
 import type { Listener } from "./listener.ts";

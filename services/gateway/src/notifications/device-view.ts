@@ -3,9 +3,9 @@ import type { Json } from "@devmesh/contracts/model/json";
 import { mayReceive } from "@devmesh/contracts/model/may-receive";
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason } from "@devmesh/service-kit/errors";
-import type { Client } from "@devmesh/service-kit/implementation";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
+import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { Frame } from "./frame.ts";
 import type { View } from "./view.ts";
 

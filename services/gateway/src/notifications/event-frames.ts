@@ -4,7 +4,7 @@ import { keyEvents } from "@devmesh/contracts/keys";
 import { redactSecrets } from "@devmesh/contracts/model/api-key";
 import type { Json } from "@devmesh/contracts/model/json";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
-import type { StreamedEvent } from "@devmesh/service-kit/event-stream";
+import type { StreamedEvent } from "@devmesh/service-kit/events/event-stream";
 import type { z } from "zod";
 import { Frame } from "./frame.ts";
 

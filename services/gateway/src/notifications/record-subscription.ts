@@ -3,7 +3,8 @@ import { mesh } from "@devmesh/contracts/mesh";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { type ActiveSubscription, type Publisher, subscribe } from "@devmesh/service-kit/events";
+import type { Publisher } from "@devmesh/service-kit/events/publisher";
+import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events/subscription";
 
 export interface RecordSubscriptionOptions {
   readonly bus: Bus;

@@ -1,4 +1,4 @@
-import type { StreamedEvent, StreamPosition } from "@devmesh/service-kit/event-stream";
+import type { StreamedEvent, StreamPosition } from "@devmesh/service-kit/events/event-stream";
 import { frameOf } from "./event-frames.ts";
 import type { Frame } from "./frame.ts";
 

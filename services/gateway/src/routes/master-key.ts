@@ -1,6 +1,6 @@
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import { masterKey } from "@devmesh/contracts/rest/master-key";
-import type { CallContext } from "@devmesh/service-kit/context";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { PermissionCache } from "../auth/permission-cache.ts";
 import type { Within } from "../http/exchange.ts";
 import { RequestRefused } from "../http/gateway-errors.ts";

@@ -1,6 +1,6 @@
 import type { data } from "@devmesh/contracts/data";
 import { maxRecordLimit } from "@devmesh/contracts/model/data-record";
-import type { CallInput } from "@devmesh/service-kit/implementation";
+import type { CallInput } from "@devmesh/service-kit/rpc/implementation";
 import type { Within } from "../http/exchange.ts";
 import { invalidRequest } from "../http/gateway-errors.ts";
 import { type AskedList, jsonArray, type ListPages, linkHeader, pagesOf } from "../http/paged-list.ts";

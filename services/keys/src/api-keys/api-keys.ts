@@ -1,8 +1,8 @@
 import type { keys } from "@devmesh/contracts/keys";
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { Implementation } from "@devmesh/service-kit/implementation";
-import { cutPage } from "@devmesh/service-kit/page";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
+import { cutPage } from "@devmesh/service-kit/rpc/page";
 import type { AccountEvents } from "../account-events.ts";
 import type { Encryption } from "../credentials/encryption.ts";
 import { createSecret, digestSecret } from "../credentials/secret.ts";

@@ -1,7 +1,7 @@
 import type { keys } from "@devmesh/contracts/keys";
 import { maxSessionDays, maxSessions, type Session } from "@devmesh/contracts/model/session";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { Implementation } from "@devmesh/service-kit/implementation";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import type { AccountEvents } from "../account-events.ts";
 import { createSecret, digestSecret } from "../credentials/secret.ts";
 import type { KeyStore } from "../store/key-store.ts";

@@ -1,8 +1,8 @@
 import type { keys } from "@devmesh/contracts/keys";
 import { keyPrefixes, secretPattern } from "@devmesh/contracts/model/api-key";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { CallContext } from "@devmesh/service-kit/context";
-import type { CallOutput, Implementation } from "@devmesh/service-kit/implementation";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
+import type { CallOutput, Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { type AccountEvents, publicKeyId } from "../account-events.ts";
 import { digestSecret } from "../credentials/secret.ts";
 import { isInvitationOver } from "../customers/invitation.ts";

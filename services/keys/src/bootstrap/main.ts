@@ -1,4 +1,4 @@
-import { parseEnv } from "@devmesh/service-kit/env";
+import { parseEnv } from "@devmesh/service-kit/process/env";
 import { BootstrapEnv } from "./env.ts";
 import { ensureMasterKeySecret } from "./master-key-secret.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { keys } from "@devmesh/contracts/keys";
-import type { CallContext } from "@devmesh/service-kit/context";
-import type { Implementation } from "@devmesh/service-kit/implementation";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { type AccountEvents, publicKeyId } from "../account-events.ts";
 import type { StoredCredentials, StoredSecret } from "../store/credential-store.ts";
 import type { KeyStore } from "../store/key-store.ts";

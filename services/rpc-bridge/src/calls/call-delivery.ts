@@ -1,6 +1,6 @@
 import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { Clock } from "@devmesh/service-kit/clock";
-import type { Context } from "@devmesh/service-kit/context";
+import type { Context } from "@devmesh/service-kit/rpc/context";
 import type { DevicesClient } from "../devices-client.ts";
 import type { CallLine, DeviceLink } from "./device-link.ts";
 import type { CallOutcome } from "./in-flight-calls.ts";

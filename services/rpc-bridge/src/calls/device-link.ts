@@ -3,8 +3,7 @@ import {
   createDeviceSender,
   subscribeBounded,
 } from "@devmesh/device-broker/device-link";
-import type { Bus } from "@devmesh/service-kit/bus";
-import { replySoonMs } from "@devmesh/service-kit/requests";
+import { type Bus, replySoonMs } from "@devmesh/service-kit/bus";
 import { deviceTopics, replyTopics, subjectOf } from "../device-topics.ts";
 
 /** Sends to devices at QoS 0 and receives their replies. */

@@ -1,7 +1,7 @@
 import { type DeviceMessage, pullDeviceMessages } from "@devmesh/device-broker/device-stream";
 import { subscribeDeviceTopics } from "@devmesh/device-broker/transient-device-messages";
 import type { Bus } from "@devmesh/service-kit/bus";
-import type { ActiveSubscription } from "@devmesh/service-kit/events";
+import type { ActiveSubscription } from "@devmesh/service-kit/events/subscription";
 import type { DeviceMessages, TopicMessage } from "./device-messages.ts";
 
 interface DeviceSubscriptionsOptions {

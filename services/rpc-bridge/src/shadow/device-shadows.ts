@@ -1,8 +1,8 @@
 import { JsonObject } from "@devmesh/contracts/model/json";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { z } from "zod";
 import type { DeviceLink } from "../calls/device-link.ts";
 import { deviceTopics } from "../device-topics.ts";

@@ -1,8 +1,8 @@
 import type { ShadowDelta } from "@devmesh/contracts/model/shadow";
 import type { Clock } from "@devmesh/service-kit/clock";
-import { createCallContext } from "@devmesh/service-kit/context";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { setNewest } from "@devmesh/service-kit/set-newest";
 import { deviceTopics } from "../device-topics.ts";
 import type { DevicesClient } from "../devices-client.ts";

@@ -8,6 +8,7 @@ import {
 import { brokerConfig, brokerUsers } from "@devmesh/device-broker/broker-config";
 import { createAccountKeyPair } from "@devmesh/device-broker/nkey";
 import { type Bus, type BusOptions, connectBus } from "@devmesh/service-kit/bus";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { meshUser } from "@devmesh/service-kit/subjects";
 import { z } from "zod";
 import { connectMqttDevice, type MqttDevice } from "../mqtt-device.ts";
@@ -122,7 +123,7 @@ export async function startBroker(): Promise<TestBroker> {
     },
     async stop() {
       for (const device of devices) device.vanish();
-      await Promise.all(buses.map((bus) => bus.connection.close()));
+      await Promise.all(buses.map((bus) => bus[natsConnection].close()));
       await server.stop();
     },
     [Symbol.asyncDispose]: () => broker.stop(),

@@ -1,4 +1,5 @@
 import { type Bus, type BusOptions, connectBus } from "@devmesh/service-kit/bus";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { startNatsServer, type TestNatsServer } from "../nats-server.ts";
 
@@ -17,7 +18,7 @@ export async function startBuses(options: Parameters<typeof startNatsServer>[0] 
   const server = await startNatsServer(options);
   const open: Bus[] = [];
   const stop = async () => {
-    await Promise.all(open.map((bus) => bus.connection.close()));
+    await Promise.all(open.map((bus) => bus[natsConnection].close()));
     await server.stop();
   };
   return {

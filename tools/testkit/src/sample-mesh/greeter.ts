@@ -1,6 +1,6 @@
 import { defineContract, done, doneIfRepeated } from "@devmesh/contracts/contract";
 import { calls } from "@devmesh/contracts/topology";
-import type { Implementation } from "@devmesh/service-kit/implementation";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { z } from "zod";
 
 const nobody_here = { code: "not_found", when: "There is nobody of that name." } as const;

@@ -1,5 +1,5 @@
 import type { ContractDeclaration } from "@devmesh/contracts/contract";
-import { ServiceError } from "./errors.ts";
+import { ServiceError } from "../errors.ts";
 import type { Implementation } from "./implementation.ts";
 
 type Method = (input: unknown, context: unknown) => Promise<unknown>;

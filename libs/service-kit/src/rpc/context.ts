@@ -1,11 +1,10 @@
 import type { ContractDeclaration, ErrorDeclaration } from "@devmesh/contracts/contract";
 import type { z } from "zod";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { ServiceError } from "../errors.ts";
+import type { Logger } from "../logger.ts";
+import { startTrace, type TraceContext } from "../tracing/trace.ts";
 import { Deadline } from "./deadline.ts";
-import { ServiceError } from "./errors.ts";
-import type { MethodName } from "./implementation.ts";
-import type { Logger } from "./logger.ts";
-import { startTrace, type TraceContext } from "./trace.ts";
 
 /** What any caller hands on with a call. */
 export interface CallContext {
@@ -19,6 +18,9 @@ export interface CallContext {
   /** The id an HTTP answer carries as `X-Request-Id`; for logs. */
   readonly requestId?: string;
 }
+
+/** Names of a contract's methods. */
+export type MethodName<C extends ContractDeclaration> = keyof C["methods"] & string;
 
 /** Reasons a method declares. */
 export type Reason<C extends ContractDeclaration, M extends MethodName<C>> = keyof C["methods"][M]["errors"] &

@@ -1,10 +1,11 @@
 import type { QueueDeclaration } from "@devmesh/contracts/contract";
 import { jetstream, type NextMsgRequest, type SeqMsgRequest, type StoredMsg } from "@nats-io/jetstream";
-import type { Bus } from "./bus.ts";
+import type { Bus } from "../connection/bus.ts";
+import { natsConnection } from "../connection/nats-connection.ts";
+import { isMissing, streamManager } from "../connection/streams.ts";
+import { ServiceError } from "../errors.ts";
+import { deadLetterStream, deadSubject, queueStream, queueSubject } from "../subjects.ts";
 import { type DeadLetter, readDeadLetter } from "./dead-letter.ts";
-import { ServiceError } from "./errors.ts";
-import { isMissing, streamManager } from "./streams.ts";
-import { deadLetterStream, deadSubject, queueStream, queueSubject } from "./subjects.ts";
 
 /** How long queueing again waits for the stream's acknowledgement, in milliseconds. */
 const requeueTimeoutMs = 2_000;
@@ -31,7 +32,7 @@ export interface QueueAdmin<Q extends QueueDeclaration> {
 /** Administers a queue whose streams `consumeQueue` has made. */
 export function createQueueAdmin<Q extends QueueDeclaration>(bus: Bus, queue: Q): QueueAdmin<Q> {
   const dead = deadLetterStream(queue.name);
-  const stream = jetstream(bus.connection, { timeout: requeueTimeoutMs });
+  const stream = jetstream(bus[natsConnection], { timeout: requeueTimeoutMs });
   return {
     async count() {
       const manager = await streamManager(bus);

@@ -2,9 +2,10 @@ import type { QueueDeclaration } from "@devmesh/contracts/contract";
 import { jetstream, type StoredMsg } from "@nats-io/jetstream";
 import { headers } from "@nats-io/nats-core";
 import type { z } from "zod";
-import type { Bus } from "./bus.ts";
-import type { PulledMessage } from "./pull.ts";
-import { deadSubject } from "./subjects.ts";
+import type { Bus } from "../connection/bus.ts";
+import { natsConnection } from "../connection/nats-connection.ts";
+import type { PulledMessage } from "../connection/pull.ts";
+import { deadSubject } from "../subjects.ts";
 
 /** How long the stream may take to acknowledge a dead letter, in milliseconds. */
 const storeTimeoutMs = 2_000;
@@ -34,7 +35,7 @@ export async function storeDeadLetter(
   wire.set(errorHeader, headerText(error));
   wire.set(attemptsHeader, String(Math.min(message.deliveries, Number.MAX_SAFE_INTEGER)));
   const msgID = `${message.storedAt.getTime()}-${message.sequence}`;
-  const stream = jetstream(bus.connection, { timeout: storeTimeoutMs });
+  const stream = jetstream(bus[natsConnection], { timeout: storeTimeoutMs });
   await stream.publish(deadSubject(queue), message.payload, { headers: wire, msgID });
 }
 

@@ -2,13 +2,14 @@ import type { QueueDeclaration } from "@devmesh/contracts/contract";
 import { jetstream } from "@nats-io/jetstream";
 import { headers } from "@nats-io/nats-core";
 import type { z } from "zod";
-import { assertConnected, type Bus } from "./bus.ts";
-import type { CallContext } from "./context.ts";
-import { ServiceError } from "./errors.ts";
-import { ensureQueueStream } from "./streams.ts";
-import { queueSubject } from "./subjects.ts";
-import { formatTraceparent, type TraceContext, traceHeader } from "./trace.ts";
-import { messageSpan, recordSpan } from "./tracer.ts";
+import { assertConnected, type Bus } from "../connection/bus.ts";
+import { natsConnection } from "../connection/nats-connection.ts";
+import { ensureQueueStream } from "../connection/streams.ts";
+import { ServiceError } from "../errors.ts";
+import type { CallContext } from "../rpc/context.ts";
+import { queueSubject } from "../subjects.ts";
+import { formatTraceparent, type TraceContext, traceHeader } from "../tracing/trace.ts";
+import { messageSpan, recordSpan } from "../tracing/tracer.ts";
 
 /** How long queueing waits for the stream's acknowledgement, in milliseconds. */
 const enqueueTimeoutMs = 2_000;
@@ -30,7 +31,7 @@ export interface Producer<Q extends QueueDeclaration> {
 /** Makes the queue's stream if it is missing, and a producer for it. */
 export async function createProducer<Q extends QueueDeclaration>(bus: Bus, queue: Q): Promise<Producer<Q>> {
   await ensureQueueStream(bus, queue.name);
-  const stream = jetstream(bus.connection, { timeout: enqueueTimeoutMs });
+  const stream = jetstream(bus[natsConnection], { timeout: enqueueTimeoutMs });
   const span = messageSpan("producer", queue.name);
 
   async function send(

@@ -1,13 +1,14 @@
 import { errors, type NatsConnection, type Subscription } from "@nats-io/nats-core";
 import { connect, type NodeConnectionOptions } from "@nats-io/transport-node";
-import { systemClock, withTimeout } from "./clock.ts";
-import { ServiceError } from "./errors.ts";
-import { createLogger, type Logger } from "./logger.ts";
-import { createMetrics, type Metrics } from "./metrics.ts";
+import { systemClock, withTimeout } from "../clock.ts";
+import { ServiceError } from "../errors.ts";
+import { createLogger, type Logger } from "../logger.ts";
+import { createMetrics, type Metrics } from "../metrics.ts";
+import { retry } from "../retry.ts";
+import { inboxPrefix } from "../subjects.ts";
+import type { Tracer } from "../tracing/tracer.ts";
+import { natsConnection } from "./nats-connection.ts";
 import { createRequests, type SendRequest } from "./requests.ts";
-import { retry } from "./retry.ts";
-import { inboxPrefix } from "./subjects.ts";
-import type { Tracer } from "./tracer.ts";
 
 /** How a service reaches the bus. */
 export interface BusOptions {
@@ -54,6 +55,12 @@ const leaveWithinMs = 5_000;
 const idleMs = 3_000;
 const lookMs = 5;
 
+/**
+ * Most replies, of services and of devices, arrive sooner than this after their request, in milliseconds; a slow one
+ * rarely arrives just when a server is left.
+ */
+export const replySoonMs = 1_000;
+
 /** A use of a connection that loses messages when the connection is replaced. */
 export interface ConnectionUse {
   /** Whether a message is on its way that would be lost. */
@@ -75,8 +82,8 @@ export interface Bus {
   readonly metrics: Metrics;
   readonly tracer: Tracer | undefined;
   readonly request: SendRequest;
-  /** For this package alone; nothing outside it imports the NATS client. */
-  readonly connection: NatsConnection;
+  /** For this package and `device-broker` alone; nothing else imports the NATS client. */
+  readonly [natsConnection]: NatsConnection;
   readonly connected: boolean;
   /**
    * Resolves when there is a connection for a call, `reconnectGraceMs` after its loss, or when the signal aborts. There
@@ -203,7 +210,8 @@ function createBus(connection: NatsConnection, graceMs: number, identity: Identi
     leaving = answering.length === 0;
     lostAtMs = performance.now();
     const isBusy = () =>
-      performance.now() < lostAtMs + idleMs && (requests.isReplyNear() || uses.some((use) => use.isBusy()));
+      performance.now() < lostAtMs + idleMs &&
+      (requests.isReplyNear(replySoonMs) || uses.some((use) => use.isBusy()));
     try {
       await Promise.all(answering.map((use) => use.pause()));
       do {
@@ -256,7 +264,7 @@ function createBus(connection: NatsConnection, graceMs: number, identity: Identi
   followStatus().catch((error: unknown) => log.error({ err: error }, "the connection's status is lost"));
   const bus: Bus = {
     ...identity,
-    connection,
+    [natsConnection]: connection,
     request: requests.send,
     ended: connection.closed().then((error) => {
       setConnected(false);

@@ -1,11 +1,15 @@
 import type { ContractDeclaration, MethodDeclaration } from "@devmesh/contracts/contract";
 import type { Msg } from "@nats-io/nats-core";
-import type { Bus } from "./bus.ts";
-import { type Clock, systemClock, withTimeout } from "./clock.ts";
-import { type Context, createCallContext, type OpenCallContext } from "./context.ts";
+import { type Clock, systemClock, withTimeout } from "../clock.ts";
+import type { Bus } from "../connection/bus.ts";
+import { startResponder } from "../connection/responder.ts";
+import { encodeError, ServiceError, sendableError, violationsOf } from "../errors.ts";
+import type { Logger } from "../logger.ts";
+import { methodSubject } from "../subjects.ts";
+import { parseTraceparent, requestIdHeader, traceFields, traceHeader } from "../tracing/trace.ts";
+import { type Context, createCallContext, type MethodName, type OpenCallContext } from "./context.ts";
 import { parseTimeout, timeoutHeader, untilAborted } from "./deadline.ts";
-import { encodeError, ServiceError, sendableError, violationsOf } from "./errors.ts";
-import type { Implementation, MethodName } from "./implementation.ts";
+import type { Implementation } from "./implementation.ts";
 import {
   type CallHandler,
   type IncomingCall,
@@ -14,11 +18,7 @@ import {
   measureCalls,
   traceCalls,
 } from "./interceptors.ts";
-import type { Logger } from "./logger.ts";
 import { MAX_REPLY_BYTES } from "./page.ts";
-import { startResponder } from "./responder.ts";
-import { methodSubject } from "./subjects.ts";
-import { parseTraceparent, requestIdHeader, traceFields, traceHeader } from "./trace.ts";
 
 /** What one method has done since the process started, as ADR-32 counts it. */
 export interface EndpointStats {

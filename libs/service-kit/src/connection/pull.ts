@@ -1,6 +1,7 @@
 import type { Msg, MsgHdrs } from "@nats-io/nats-core";
 import { createInbox, nanos, nuid } from "@nats-io/nats-core";
 import type { Bus } from "./bus.ts";
+import { natsConnection } from "./nats-connection.ts";
 
 /** A message of a stream, delivered to a consumer and, where that wants it, not acknowledged yet. */
 export interface PulledMessage {
@@ -87,7 +88,7 @@ export function createPuller(
   let current: { readonly replyTo: string; readonly take: (msg: Msg) => void } | null = null;
   let pin: string | undefined;
 
-  const subscription = bus.connection.subscribe(`${inbox}.*`, {
+  const subscription = bus[natsConnection].subscribe(`${inbox}.*`, {
     callback: (error, msg) => {
       if (error !== null) return;
       if (!isDelivery(msg) && msg.headers?.code === pinMismatch) pin = undefined;
@@ -153,7 +154,7 @@ export function createPuller(
         };
         if (signal.aborted) return finish(null);
         if (!bus.connected) return finish("disconnected");
-        bus.connection.publish(
+        bus[natsConnection].publish(
           subject,
           JSON.stringify({
             batch,
@@ -175,7 +176,7 @@ export function createPuller(
       if (pin === undefined || !bus.connected) return;
       // No message is as small as that: the request is refused, and counts.
       const request = { batch: 1, max_bytes: 1, no_wait: true, group, id: pin };
-      bus.connection.publish(subject, JSON.stringify(request), { reply: `${inbox}.pin` });
+      bus[natsConnection].publish(subject, JSON.stringify(request), { reply: `${inbox}.pin` });
     },
     async unpin() {
       if (pin === undefined || !bus.connected) return;

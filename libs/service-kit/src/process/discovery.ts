@@ -4,10 +4,11 @@ import { ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
 import { release } from "@devmesh/contracts/release";
 import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
-import type { Bus } from "./bus.ts";
-import { withTimeout } from "./clock.ts";
-import type { EndpointStats, Served } from "./serve.ts";
-import { type DiscoveryVerb, discoverAll, discoverySubjects, discoveryVerbs } from "./subjects.ts";
+import { withTimeout } from "../clock.ts";
+import type { Bus } from "../connection/bus.ts";
+import { natsConnection } from "../connection/nats-connection.ts";
+import type { EndpointStats, Served } from "../rpc/serve.ts";
+import { type DiscoveryVerb, discoverAll, discoverySubjects, discoveryVerbs } from "../subjects.ts";
 
 /** Answer to `$SRV.STATS` (ADR-32); times are in nanoseconds. */
 export const ServiceStats = z.object({
@@ -87,7 +88,7 @@ export function announce(bus: Bus, options: Announcement): Announced {
   };
   const subscriptions = discoveryVerbs.flatMap((verb) =>
     discoverySubjects(verb, bus.name, bus.replicaId).map((subject) =>
-      bus.connection.subscribe(subject, {
+      bus[natsConnection].subscribe(subject, {
         callback: (error, msg) => {
           if (error === null) void respond(bus, msg, answers[verb]);
           else bus.log.error({ err: error, subject }, "discovery is not answered");
@@ -105,7 +106,10 @@ export function announce(bus: Bus, options: Announcement): Announced {
 /** Every replica of every service that answers within `waitMs`. */
 export async function discover(bus: Bus, waitMs = 500): Promise<readonly ServiceStats[]> {
   const found: ServiceStats[] = [];
-  const answers = await bus.connection.requestMany(discoverAll, "", { strategy: "timer", maxWait: waitMs });
+  const answers = await bus[natsConnection].requestMany(discoverAll, "", {
+    strategy: "timer",
+    maxWait: waitMs,
+  });
   for await (const answer of answers) {
     const parsed = ServiceStats.safeParse(parseJson(answer.string()));
     if (parsed.success) found.push(parsed.data);

@@ -1,9 +1,15 @@
 import type { ContractDeclaration } from "@devmesh/contracts/contract";
-import { ServiceError } from "./errors.ts";
-import type { Logger } from "./logger.ts";
-import type { Metrics } from "./metrics.ts";
-import { continueTrace, requestIdHeader, type TraceContext, traceFields, traceHeader } from "./trace.ts";
-import { callSpan, recordReceived, type Tracer } from "./tracer.ts";
+import { ServiceError } from "../errors.ts";
+import type { Logger } from "../logger.ts";
+import type { Metrics } from "../metrics.ts";
+import {
+  continueTrace,
+  requestIdHeader,
+  type TraceContext,
+  traceFields,
+  traceHeader,
+} from "../tracing/trace.ts";
+import { callSpan, recordReceived, type Tracer } from "../tracing/tracer.ts";
 
 /** A call as it arrived: nothing of it has been checked yet. */
 export interface IncomingCall {

@@ -1,7 +1,8 @@
 import type { Msg, Subscription } from "@nats-io/nats-core";
+import { RunningTasks } from "../running-tasks.ts";
+import { reconnectedSubject } from "../subjects.ts";
 import { type Bus, endSubscription } from "./bus.ts";
-import { RunningTasks } from "./running-tasks.ts";
-import { reconnectedSubject } from "./subjects.ts";
+import { natsConnection } from "./nats-connection.ts";
 
 /** Answers requests, in turn with the other members of a queue group. */
 export interface Responder {
@@ -31,7 +32,7 @@ export function startResponder(
   let isStopped = false;
 
   function resume(): void {
-    const { connection } = bus;
+    const connection = bus[natsConnection];
     if (isStopped || subscriptions.length > 0 || connection.isClosed() || connection.isDraining()) return;
     subscriptions = [...answers].map(([subject, answer]) =>
       connection.subscribe(subject, {
@@ -53,7 +54,7 @@ export function startResponder(
   }
 
   const ignoreReconnects = bus.onReconnect(() => {
-    for (const inbox of inboxes) bus.connection.publish(reconnectedSubject(inbox, queue));
+    for (const inbox of inboxes) bus[natsConnection].publish(reconnectedSubject(inbox, queue));
   });
 
   /** Also waits for subscriptions that another pause is ending. */

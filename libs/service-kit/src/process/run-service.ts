@@ -3,19 +3,20 @@ import type { ContractDeclaration, EventsDeclaration } from "@devmesh/contracts/
 import type { ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import type { z } from "zod";
-import { type Bus, connectBus } from "./bus.ts";
-import { createClient } from "./client.ts";
-import { type Clock, systemClock, withTimeout } from "./clock.ts";
+import { type Clock, systemClock, withTimeout } from "../clock.ts";
+import { type Bus, connectBus } from "../connection/bus.ts";
+import { createPublisher, type Publisher } from "../events/publisher.ts";
+import { createLogger, type Logger } from "../logger.ts";
+import { createMetrics, type Metrics } from "../metrics.ts";
+import { createClient } from "../rpc/client.ts";
+import type { Clients, Implementation } from "../rpc/implementation.ts";
+import { type EndpointStats, type Served, serve } from "../rpc/serve.ts";
+import { devicesUser, meshUser } from "../subjects.ts";
+import { openTracer } from "../tracing/open-tracer.ts";
+import type { Tracer } from "../tracing/tracer.ts";
 import { type Announced, announce } from "./discovery.ts";
 import { parseEnv, type ServiceEnv } from "./env.ts";
-import { createPublisher, type Publisher } from "./events.ts";
-import type { Clients, Implementation } from "./implementation.ts";
-import { createLogger, type Logger } from "./logger.ts";
-import { createMetrics, type Metrics } from "./metrics.ts";
 import { type OpsServer, type ReadinessCheck, startOpsServer } from "./ops-server.ts";
-import { type EndpointStats, type Served, serve } from "./serve.ts";
-import { devicesUser, meshUser } from "./subjects.ts";
-import { openTracer, type Tracer } from "./tracer.ts";
 
 /** Time beyond `DRAIN_MS` for flushing and closing stores before the process ends regardless, in milliseconds. */
 const closingMs = 5_000;

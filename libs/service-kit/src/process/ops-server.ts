@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import { Gauge } from "prom-client";
-import { withTimeout } from "./clock.ts";
+import { withTimeout } from "../clock.ts";
+import type { Metrics } from "../metrics.ts";
 import { listen } from "./listen.ts";
-import type { Metrics } from "./metrics.ts";
 
 /** What readiness depends on: throws, rejects or answers false while it is not there. */
 export type ReadinessCheck = () => boolean | undefined | Promise<boolean | undefined> | Promise<void>;

@@ -1,7 +1,5 @@
 import type { ContractDeclaration } from "@devmesh/contracts/contract";
-import type { ServiceEnv } from "./env.ts";
-import { ServiceError } from "./errors.ts";
-import type { Logger } from "./logger.ts";
+import { ServiceError } from "../errors.ts";
 import { continueTrace, parseTraceparent, startTrace, type TraceContext } from "./trace.ts";
 
 /** Names and values after OpenTelemetry's semantic conventions. Never a secret, an address, a payload or a query. */
@@ -41,15 +39,6 @@ export interface Tracer {
   run<T>(span: OpenSpan, work: () => T): T;
   /** Exports what waits. Never rejects, and ends within two seconds, also when the collector does not answer. */
   close(): Promise<void>;
-}
-
-/** The tracer that the environment configures, or undefined; the libraries are only loaded for one. */
-export async function openTracer(env: ServiceEnv, service: string, log: Logger): Promise<Tracer | undefined> {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: endpoint } = env;
-  const url = endpoint ?? (base === undefined ? undefined : `${base.replace(/\/+$/, "")}/v1/traces`);
-  if (url === undefined || env.OTEL_SDK_DISABLED) return undefined;
-  const { createOtlpTracer } = await import("./otlp-tracer.ts");
-  return createOtlpTracer({ url, service, env, log });
 }
 
 /** Runs `work` as a span below `parent`. It gets the position to pass on: without a tracer, that of `parent`. */

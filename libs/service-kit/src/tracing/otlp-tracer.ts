@@ -13,10 +13,10 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import { withTimeout } from "./clock.ts";
-import type { ServiceEnv } from "./env.ts";
-import type { Logger } from "./logger.ts";
+import { withTimeout } from "../clock.ts";
+import type { Logger } from "../logger.ts";
 import { newSpanId, newTraceId, type TraceContext } from "./trace.ts";
+import type { TraceEnv } from "./trace-env.ts";
 import type { Tracer } from "./tracer.ts";
 
 /** How long `close` waits for the collector, in milliseconds. */
@@ -34,7 +34,9 @@ export interface OtlpTracerOptions {
   /** Of the collector, with the path. */
   readonly url: string;
   readonly service: string;
-  readonly env: Pick<ServiceEnv, "REPLICA_ID" | "OTEL_TRACES_SAMPLER" | "OTEL_TRACES_SAMPLER_ARG">;
+  readonly env: Pick<TraceEnv, "OTEL_TRACES_SAMPLER" | "OTEL_TRACES_SAMPLER_ARG"> & {
+    readonly REPLICA_ID?: string | undefined;
+  };
   readonly log: Logger;
 }
 

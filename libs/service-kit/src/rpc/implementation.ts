@@ -1,10 +1,7 @@
 import type { ContractDeclaration } from "@devmesh/contracts/contract";
 import type { Dependency } from "@devmesh/contracts/topology";
 import type { z } from "zod";
-import type { CallContext, Context } from "./context.ts";
-
-/** Names of a contract's methods. */
-export type MethodName<C extends ContractDeclaration> = keyof C["methods"] & string;
+import type { CallContext, Context, MethodName } from "./context.ts";
 
 /** What a caller hands to a method: the input before parsing. */
 export type CallInput<C extends ContractDeclaration, M extends MethodName<C>> = z.input<

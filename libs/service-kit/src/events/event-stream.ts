@@ -1,11 +1,12 @@
 import type { EventSubscription } from "@devmesh/contracts/topology";
 import { AckPolicy, DeliverPolicy, JetStreamApiError, ReplayPolicy } from "@nats-io/jetstream";
 import { nanos, nuid } from "@nats-io/nats-core";
-import { type Bus, pause } from "./bus.ts";
-import { ServiceError } from "./errors.ts";
-import { createPuller, type PulledMessage, type Puller } from "./pull.ts";
-import { isMissing, streamManager } from "./streams.ts";
-import { eventSubject, eventsNamed, eventsStream } from "./subjects.ts";
+import { type Bus, pause } from "../connection/bus.ts";
+import { natsConnection } from "../connection/nats-connection.ts";
+import { createPuller, type PulledMessage, type Puller } from "../connection/pull.ts";
+import { isMissing, streamManager } from "../connection/streams.ts";
+import { ServiceError } from "../errors.ts";
+import { eventSubject, eventsNamed, eventsStream } from "../subjects.ts";
 
 /** How long one request for events waits, in milliseconds; they are handed over as they come. */
 const pollMs = 30_000;
@@ -64,7 +65,7 @@ export async function followEvents(
   let position = null as number | null;
   let created: string | null = null;
   const filters = filtersOf(subscriptions, undefined);
-  while (!signal.aborted && !bus.connection.isClosed()) {
+  while (!signal.aborted && !bus[natsConnection].isClosed()) {
     await using reader = await openReader(bus, filters, { after: position, created }, signal);
     if (reader === null) {
       await pause(bus, retryMs, signal);
@@ -249,7 +250,7 @@ function createReader(
     },
     async [Symbol.asyncDispose]() {
       puller.close();
-      if (!bus.connected || bus.connection.isClosed()) return;
+      if (!bus.connected || bus[natsConnection].isClosed()) return;
       const manager = await streamManager(bus, answerMs);
       // Otherwise the broker drops it after a while.
       await manager.consumers.delete(eventsStream, consumer).catch(() => undefined);

@@ -1,42 +1,9 @@
 import { z } from "zod";
+import { TraceEnv } from "../tracing/trace-env.ts";
 
 /** A variable with a whole number within bounds. */
 export const wholeNumber = (fallback: number, min: number, max: number) =>
   z.coerce.number().int().min(min).max(max).default(fallback);
-
-const samplers = [
-  "always_on",
-  "always_off",
-  "traceidratio",
-  "parentbased_always_on",
-  "parentbased_always_off",
-  "parentbased_traceidratio",
-] as const;
-
-/** `name=value` pairs, comma-separated and percent-encoded. */
-const pairs = z.string().regex(/^\s*[^=,\s]+\s*=[^=,]*(,\s*[^=,\s]+\s*=[^=,]*)*$/, "must be NAME=VALUE,…");
-
-/** Variables of OpenTelemetry, by its specification. */
-const TraceEnv = {
-  /** Of the collector, without the path. Without an endpoint nothing is recorded. */
-  OTEL_EXPORTER_OTLP_ENDPOINT: collectorUrl().optional(),
-  /** The same for traces alone, with the path. */
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collectorUrl().optional(),
-  /** Sent with each export, such as a key of the collector; this and the next two are read by the library. */
-  OTEL_EXPORTER_OTLP_HEADERS: pairs.optional(),
-  /** Default: `devmesh-` and the service's name. */
-  OTEL_SERVICE_NAME: z.string().optional(),
-  OTEL_RESOURCE_ATTRIBUTES: pairs.optional(),
-  OTEL_EXPORTER_OTLP_PROTOCOL: z.literal("http/protobuf", "must be http/protobuf").optional(),
-  OTEL_TRACES_SAMPLER: z.enum(samplers).default("parentbased_always_on"),
-  /** Share of the traces that is kept by a sampler with a ratio. */
-  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
-  OTEL_SDK_DISABLED: z.stringbool("must be true or false").default(false),
-};
-
-function collectorUrl() {
-  return z.url({ protocol: /^https?$/, error: "must begin with http:// or https://" });
-}
 
 /** The environment every service reads. A service extends it with its own: `ServiceEnv.extend({…})`. */
 export const ServiceEnv = z.object({
@@ -66,7 +33,7 @@ export const ServiceEnv = z.object({
   DRAIN_MS: wholeNumber(30_000, 0, 600_000),
   /** Servers that keep each stream: 1 for a single broker, 3 for a cluster. */
   STREAM_REPLICAS: wholeNumber(1, 1, 5),
-  ...TraceEnv,
+  ...TraceEnv.shape,
 });
 export type ServiceEnv = z.infer<typeof ServiceEnv>;
 

@@ -12,8 +12,7 @@ import {
   type StreamInfoRequestOptions,
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
-import type { Bus } from "./bus.ts";
-import { systemClock } from "./clock.ts";
+import { systemClock } from "../clock.ts";
 import {
   allEvents,
   deadLetterStream,
@@ -22,7 +21,9 @@ import {
   historyStreams,
   queueStream,
   queueSubject,
-} from "./subjects.ts";
+} from "../subjects.ts";
+import type { Bus } from "./bus.ts";
+import { natsConnection } from "./nats-connection.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -96,7 +97,7 @@ export async function ensureDeadLetterStream(bus: Bus, queue: string): Promise<v
  * nobody answers: prefer retries to long timeouts.
  */
 export function streamManager(bus: Bus, timeoutMs = 5_000): Promise<JetStreamManager> {
-  return jetstreamManager(bus.connection, { checkAPI: false, timeout: timeoutMs });
+  return jetstreamManager(bus[natsConnection], { checkAPI: false, timeout: timeoutMs });
 }
 
 /** Whether the stream, consumer or message does not exist. */
@@ -170,7 +171,7 @@ async function onceAvailable(bus: Bus, work: (manager: JetStreamManager) => Prom
     } catch (error) {
       const refused =
         error instanceof JetStreamApiError && error.status < 500 && error.code !== noSuitablePeers;
-      if (refused || bus.connection.isClosed() || systemClock.monotonicMs() > giveUpAt) throw error;
+      if (refused || bus[natsConnection].isClosed() || systemClock.monotonicMs() > giveUpAt) throw error;
       bus.log.debug({ err: error }, "JetStream is not available yet");
       await systemClock.sleep(250);
     }

@@ -1,8 +1,9 @@
 import { jetstream } from "@nats-io/jetstream";
-import { assertConnected, type Bus } from "./bus.ts";
-import { ServiceError } from "./errors.ts";
-import { ensureHistoryStream, findStream, streamManager } from "./streams.ts";
-import { historyStreams } from "./subjects.ts";
+import { assertConnected, type Bus } from "../connection/bus.ts";
+import { natsConnection } from "../connection/nats-connection.ts";
+import { ensureHistoryStream, findStream, streamManager } from "../connection/streams.ts";
+import { ServiceError } from "../errors.ts";
+import { historyStreams } from "../subjects.ts";
 
 /** How long the broker may take for one answer, in milliseconds. */
 const answerMs = 2_000;
@@ -54,7 +55,7 @@ export function createHistoryStream(bus: Bus, name: HistoryName): HistoryStream 
         // With the bounds and copies that are configured now.
         if (!isReady) await ensureHistoryStream(bus, name);
         isReady = true;
-        await jetstream(bus.connection, { timeout: answerMs }).publish(
+        await jetstream(bus[natsConnection], { timeout: answerMs }).publish(
           subject,
           JSON.stringify(value),
           id === undefined ? {} : { msgID: id },

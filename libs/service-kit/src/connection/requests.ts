@@ -1,6 +1,6 @@
 import { errors, type Msg, type MsgHdrs, type NatsConnection, nuid } from "@nats-io/nats-core";
-import { isReason } from "./errors.ts";
-import { reconnectedSubject } from "./subjects.ts";
+import { isReason } from "../errors.ts";
+import { reconnectedSubject } from "../subjects.ts";
 
 /** One request on the bus. */
 interface RequestOptions {
@@ -37,12 +37,6 @@ interface PendingRequest {
   readonly endsWithConnection: boolean;
   settle(reply: Msg | null, error?: unknown): void;
 }
-
-/**
- * Most replies, of services and of devices, arrive sooner than this after their request, in milliseconds; a slow one
- * rarely arrives just when a server is left.
- */
-export const replySoonMs = 1_000;
 
 /** Whether a message is the broker's answer to a publication on a subject without a subscriber. */
 export function isNoResponders(msg: Msg): boolean {
@@ -130,8 +124,8 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
 
   return {
     send,
-    /** Whether a reply may arrive soon. */
-    isReplyNear: () => pending.size > 0 && performance.now() < lastSentMs + replySoonMs,
+    /** Whether a reply may arrive, when none does `soonMs` milliseconds after the last request. */
+    isReplyNear: (soonMs: number) => pending.size > 0 && performance.now() < lastSentMs + soonMs,
     /** Rejects the requests that an error of the connection concerns. */
     fail(error: Error): void {
       if (!(error instanceof errors.PermissionViolationError) || error.operation !== "publish") return;

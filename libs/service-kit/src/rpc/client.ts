@@ -1,14 +1,15 @@
 import type { MethodDeclaration } from "@devmesh/contracts/contract";
 import type { Dependency } from "@devmesh/contracts/topology";
 import { errors, headers, type Msg } from "@nats-io/nats-core";
-import { assertConnected, type Bus } from "./bus.ts";
-import type { CallContext } from "./context.ts";
+import { assertConnected, type Bus } from "../connection/bus.ts";
+import { natsConnection } from "../connection/nats-connection.ts";
+import { decodeError, errorCodeHeader, ServiceError, violationsOf } from "../errors.ts";
+import { methodSubject } from "../subjects.ts";
+import { formatTraceparent, requestIdHeader, type TraceContext, traceHeader } from "../tracing/trace.ts";
+import { callSpan, recordSpan } from "../tracing/tracer.ts";
+import type { CallContext, MethodName } from "./context.ts";
 import { graceMs, timeoutHeader } from "./deadline.ts";
-import { decodeError, errorCodeHeader, ServiceError, violationsOf } from "./errors.ts";
-import type { Client, MethodName } from "./implementation.ts";
-import { methodSubject } from "./subjects.ts";
-import { formatTraceparent, requestIdHeader, type TraceContext, traceHeader } from "./trace.ts";
-import { callSpan, recordSpan } from "./tracer.ts";
+import type { Client } from "./implementation.ts";
 
 /** Waits before a call is sent again after `unavailable`, in milliseconds; each is jittered by half. */
 const retryAfterMs = [20, 60];
@@ -112,7 +113,7 @@ async function send(
   if (call.signal.aborted) throw abandoned(call.signal);
   const timeoutMs = Math.floor(Math.min(declaration.deadlineMs, call.deadline.remainingMs()));
   if (timeoutMs <= 0) throw ServiceError.of("deadline_exceeded");
-  if (bus.connection.isClosed() || bus.connection.isDraining())
+  if (bus[natsConnection].isClosed() || bus[natsConnection].isDraining())
     throw nobodyThere(service, new Error("the bus is closed"));
   assertConnected(bus);
   let reply: Msg;
@@ -159,7 +160,7 @@ const headerBytes = 1_024;
 
 /** Numbers and escapes can make an input larger than the text that it was read from. */
 function assertCarried(bus: Bus, body: string): void {
-  const most = (bus.connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - headerBytes;
+  const most = (bus[natsConnection].info?.max_payload ?? Number.POSITIVE_INFINITY) - headerBytes;
   if (Buffer.byteLength(body) <= most) return;
   throw ServiceError.of("invalid_request", {
     details: [{ pointer: "", detail: `is larger than the ${most} bytes that a call can carry` }],

@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from "./clock.ts";
-import { ServiceError } from "./errors.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { ServiceError } from "../errors.ts";
 
 /** Header with the milliseconds a callee has left: relative, since the clocks of two machines differ. */
 export const timeoutHeader = "Mesh-Timeout-Ms";

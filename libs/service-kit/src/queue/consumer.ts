@@ -2,17 +2,18 @@ import type { QueueDeclaration } from "@devmesh/contracts/contract";
 import { AckPolicy, DeliverPolicy } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import type { z } from "zod";
-import type { Bus } from "./bus.ts";
-import { systemClock } from "./clock.ts";
-import { type CallContext, createCallContext } from "./context.ts";
+import { systemClock } from "../clock.ts";
+import type { Bus } from "../connection/bus.ts";
+import { natsConnection } from "../connection/nats-connection.ts";
+import { createPuller, type PulledMessage, type PullFailure } from "../connection/pull.ts";
+import { ensureConsumer, ensureDeadLetterStream, ensureQueueStream } from "../connection/streams.ts";
+import { type CallContext, createCallContext } from "../rpc/context.ts";
+import { untilAborted } from "../rpc/deadline.ts";
+import { setNewest } from "../set-newest.ts";
+import { queueConsumer, queueStream } from "../subjects.ts";
+import { type TraceContext, traceFields, traceHeader } from "../tracing/trace.ts";
+import { messageSpan, recordReceived } from "../tracing/tracer.ts";
 import { parseJob, storeDeadLetter } from "./dead-letter.ts";
-import { untilAborted } from "./deadline.ts";
-import { createPuller, type PulledMessage, type PullFailure } from "./pull.ts";
-import { setNewest } from "./set-newest.ts";
-import { ensureConsumer, ensureDeadLetterStream, ensureQueueStream } from "./streams.ts";
-import { queueConsumer, queueStream } from "./subjects.ts";
-import { type TraceContext, traceFields, traceHeader } from "./trace.ts";
-import { messageSpan, recordReceived } from "./tracer.ts";
 
 /** After this long without a sign of life, another replica takes a job over; in milliseconds. */
 const takeoverMs = 10_000;
@@ -83,7 +84,7 @@ export async function consumeQueue<Q extends QueueDeclaration>(
   async function work(): Promise<void> {
     const puller = createPuller(bus, queueStream(name), queueConsumer);
     try {
-      while (!stopping.signal.aborted && !bus.connection.isClosed()) {
+      while (!stopping.signal.aborted && !bus[natsConnection].isClosed()) {
         const { messages, failure } = await puller.pull({ batch: 1, expiresMs: pollMs }, stopping.signal);
         for (const message of messages) await take(message);
         if (failure !== null) await recover(failure);
