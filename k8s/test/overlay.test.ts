@@ -44,6 +44,13 @@ withBuilder("an overlay that npm run cluster applies", () => {
     ]);
   });
 
+  test("has the image of a component where it is", async () => {
+    const images = new Map([["haproxy", "localhost:5000/haproxy:3.2"]]);
+    expect(imagesOf(await build({ overlay: "production", ...unchanged, images }))).toContain(
+      "localhost:5000/haproxy:3.2",
+    );
+  });
+
   test("lets all pods share one node", async () => {
     const objects = await build({ overlay: "production", ...unchanged, oneNode: true });
     for (const { name, template, object } of workloadsOf(objects)) {

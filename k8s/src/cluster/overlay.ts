@@ -42,11 +42,14 @@ export async function writeOverlay(folder: string, applied: AppliedOverlay): Pro
   // Kustomize takes relative paths only.
   const base = relative(await realpath(folder), manifests);
   const moved = (path: string) => join(base, "overlays", applied.overlay, path);
+  const listed = new Set(original.images.map(({ name }) => name));
+  const unlisted = [...applied.images.keys()].filter((name) => !listed.has(name)).map((name) => ({ name }));
   const changed = {
     ...original,
     resources: original.resources.map(moved),
     components: original.components.map(moved),
-    images: original.images.map((image) => imageOf(image, applied)),
+    // Components name images, too.
+    images: [...original.images, ...unlisted].map((image) => imageOf(image, applied)),
     patches: [...original.patches, ...(applied.oneNode ? oneNodePatches : [])],
   };
   // JSON is YAML.
