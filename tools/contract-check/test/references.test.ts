@@ -30,16 +30,19 @@ const namedIn = (pattern: RegExp, isIn: (path: string) => boolean = () => true) 
     .filter(({ path }) => isIn(path))
     .flatMap(({ path, text }) => [...text.matchAll(pattern)].map(([, named = ""]) => ({ path, named })));
 
-test("each decision that something names has its page, and the list of decisions leads there", () => {
+test("each decision that something names is in the list, which leads to each page of a decision in 300 words", () => {
   const pages = readdirSync(join(repository, "docs/adr")).filter((name) => /^\d{4}-/.test(name));
-  const numbers = pages.map((name) => Number(name.slice(0, 4)));
+  const list = readFileSync(join(repository, "docs/adr/README.md"), "utf8");
+  const numbers = [...list.matchAll(/^\| \[(\d+)\]\(/gm)].map(([, number]) => Number(number));
   // `ADR-32` is one of NATS.
   const named = namedIn(/\bADR (\d+)/g);
   expect(named.length).toBeGreaterThan(40);
   expect(named.filter((one) => !numbers.includes(Number(one.named)))).toEqual([]);
   expect(numbers).toEqual(numbers.map((_, at) => at + 1));
-  const list = readFileSync(join(repository, "docs/adr/README.md"), "utf8");
   expect(pages.filter((page) => !list.includes(`(${page})`))).toEqual([]);
+  const wordsOf = (page: string) =>
+    readFileSync(join(repository, "docs/adr", page), "utf8").split(/\s+/).length - 1;
+  expect(pages.filter((page) => wordsOf(page) > 300)).toEqual([]);
 });
 
 test("each section of the public API that something names is there", () => {
