@@ -5,8 +5,8 @@
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSqliteDataStore } from "@devmesh/data/src/store/data-store.sqlite.ts";
-import { migrations, tuneForAppending } from "@devmesh/data/src/store/sqlite/schema.ts";
+import { openSqliteDataStore } from "@devmesh/data/store/data-store.sqlite";
+import { migrations, tuneForAppending } from "@devmesh/data/store/sqlite/schema";
 import { inTransaction, openSqlite } from "@devmesh/store/sqlite";
 import { batchOf } from "./data-records.ts";
 import { inTurns, report } from "./measure.ts";

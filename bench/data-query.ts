@@ -5,8 +5,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSqliteDataStore } from "@devmesh/data/src/store/data-store.sqlite.ts";
-import type { PageRequest, RecordSelection } from "@devmesh/data/src/store/data-store.ts";
+import type { PageRequest, RecordSelection } from "@devmesh/data/store/data-store";
+import { openSqliteDataStore } from "@devmesh/data/store/data-store.sqlite";
 import { openSqliteReader } from "@devmesh/store/sqlite";
 import { batchOf } from "./data-records.ts";
 import { reportFigures } from "./measure.ts";

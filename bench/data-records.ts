@@ -1,4 +1,4 @@
-import type { DataMessage } from "@devmesh/data/src/store/data-store.ts";
+import type { DataMessage } from "@devmesh/data/store/data-store";
 
 /** Telemetry of 500 devices, three topics each, about 120 bytes of JSON. */
 function telemetry(sequence: number): DataMessage {

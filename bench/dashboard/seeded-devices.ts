@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
-import { applyPatch } from "@devmesh/devices/src/shadow/apply-patch.ts";
-import { emptyShadow } from "@devmesh/devices/src/shadow/stored-shadow.ts";
-import { createSqliteDeviceStore } from "@devmesh/devices/src/store/device-store.sqlite.ts";
+import { applyPatch } from "@devmesh/devices/shadow/apply-patch";
+import { emptyShadow } from "@devmesh/devices/shadow/stored-shadow";
+import { createSqliteDeviceStore } from "@devmesh/devices/store/device-store.sqlite";
 
 /** Devices that share a commit. */
 const batch = 1_000;
