@@ -7,7 +7,10 @@ import { api } from "./rest/api.ts";
 import { rpcBridge, rpcEvents } from "./rpc-bridge.ts";
 import { calls, defineService, mergeCalls, subscribesTo } from "./topology.ts";
 
-/** The whole mesh. NATS users and their permissions are generated from it (ADR 2). */
+/**
+ * The whole mesh. NATS users, their permissions (ADR 2) and the deployments are generated from it. A backup copies the
+ * stores in this order: that of devices before that of their credentials.
+ */
 export const mesh = {
   gateway: defineService({
     calls: mergeCalls([
@@ -34,6 +37,7 @@ export const mesh = {
       subscribesTo(keyEvents, ["key_changed", "customer_changed"]),
     ],
     rights: ["discovery", "history"],
+    httpPort: 8080,
   }),
   devices: defineService({
     serves: devices,
@@ -58,6 +62,7 @@ export const mesh = {
       subscribesTo(deviceEvents, ["throttled"]),
     ],
     rights: ["device_connections"],
+    store: { volumeGib: 2 },
   }),
   keys: defineService({
     serves: keys,
@@ -66,12 +71,14 @@ export const mesh = {
     subscribes: [subscribesTo(deviceEvents, ["throttled"])],
     produces: [mailQueue],
     rights: ["auth_callout"],
+    store: { volumeGib: 1 },
   }),
   data: defineService({
     serves: data,
     publishes: dataEvents,
     subscribes: [subscribesTo(gatewayEvents, ["records_wanted"])],
     rights: ["device_data"],
+    store: { volumeGib: 20 },
   }),
   "rpc-bridge": defineService({
     serves: rpcBridge,
@@ -93,8 +100,15 @@ export const mesh = {
     serves: mailer,
     calls: [calls(keys, ["readInvitation"])],
     consumes: [mailQueue],
+    reaches: [25, 465, 587],
   }),
 } as const;
 
 /** A service of the mesh, by the name of its folder, its broker user and its queue group. */
 export type ServiceName = keyof typeof mesh;
+
+/** The services, in the order of their declaration. */
+export const serviceNames = Object.keys(mesh) as ServiceName[];
+
+/** The services with a store, in the same order. */
+export const storeOwners: readonly ServiceName[] = serviceNames.filter((service) => mesh[service].store);

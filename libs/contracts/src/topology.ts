@@ -27,7 +27,10 @@ export type BrokerRight =
   /** In account DEVICES: talks MQTT to devices, pulls their shadow and event messages, sets up the broker's streams. */
   | "device_topics";
 
-/** What one service serves, calls, publishes and subscribes to. Its NATS permissions are exactly this (ADR 2). */
+/**
+ * What one service serves, calls, publishes, subscribes to and runs with. Its NATS permissions are exactly this (ADR 2),
+ * and its deployments are generated from it or checked against it.
+ */
 export interface ServiceDeclaration {
   readonly serves: ContractDeclaration | null;
   readonly calls: readonly Dependency[];
@@ -38,6 +41,14 @@ export interface ServiceDeclaration {
   readonly produces: readonly QueueDeclaration[];
   readonly consumes: readonly QueueDeclaration[];
   readonly rights: readonly BrokerRight[];
+  /** A store of its own: SQLite on a volume of this size, or a database of MongoDB. Null: keeps nothing. */
+  readonly store: { readonly volumeGib: number } | null;
+  /** Limit of its container, in MiB. */
+  readonly memoryMib: number;
+  /** Port of its HTTP for clients, in a container. */
+  readonly httpPort: number | null;
+  /** TCP ports of servers outside the mesh that it connects to. */
+  readonly reaches: readonly number[];
 }
 
 /** Checks the method names against the contract and keeps them as literal types. */
@@ -85,6 +96,10 @@ const nothing = {
   produces: [],
   consumes: [],
   rights: [],
+  store: null,
+  memoryMib: 512,
+  httpPort: null,
+  reaches: [],
 } as const satisfies ServiceDeclaration;
 
 /** Declares a service and keeps its literal types; what is left out is nothing. */

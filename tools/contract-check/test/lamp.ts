@@ -1,5 +1,5 @@
 import type { ErrorDeclaration } from "@devmesh/contracts/contract";
-import type { ServiceDeclaration } from "@devmesh/contracts/topology";
+import { defineService, type ServiceDeclaration } from "@devmesh/contracts/topology";
 import { z } from "zod";
 import { type ContractSurface, surfaceOf } from "../src/surface.ts";
 
@@ -30,25 +30,21 @@ export function lampService(lamp: LampContract = {}): ServiceDeclaration {
     errors: lamp.errors ?? {},
   };
   const queue = (name: string, job: z.ZodType) => ({ name, job, backoffMs: [], attemptMs: 1_000 });
-  return {
+  return defineService({
     serves: {
       service: "lamp",
       version: lamp.version ?? 1,
       methods: Object.fromEntries(methods.map((name) => [name, method])),
     },
-    calls: [],
     publishes: {
       service: "lamp",
       events: Object.fromEntries(
         Object.entries(events).map(([name, schema]) => [name, { schema, key: () => "all" }]),
       ),
     },
-    subscribes: [],
     produces: lamp.queued === undefined ? [] : [queue("bulbs", lamp.queued)],
     consumes: lamp.done === undefined ? [] : [queue("sockets", lamp.done)],
-    rights: [],
-    follows: [],
-  };
+  });
 }
 
 /** The surface of that service, as it would be read back from its file. */

@@ -5,6 +5,7 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { serviceNames } from "@devmesh/contracts/mesh";
 import { eventually } from "@devmesh/testkit/eventually";
 import { isListening } from "@devmesh/testkit/free-port";
 import { type LaunchedMesh, launchMesh, startMesh, type TestMesh } from "@devmesh/testkit/mesh";
@@ -13,7 +14,7 @@ import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { commandLineOf } from "../src/process/command-line.ts";
 
-const services = ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"];
+const services = serviceNames.toSorted();
 
 /** Process ids of all that runs of a mesh, the launcher included. */
 async function pidsOf(mesh: LaunchedMesh): Promise<number[]> {

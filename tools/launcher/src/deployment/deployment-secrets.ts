@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
+import { mesh, type ServiceName, storeOwners } from "@devmesh/contracts/mesh";
 import { brokerUsers } from "@devmesh/device-broker/broker-config";
 import { ensureInstallation, type Installation } from "../mesh/installation.ts";
-import { storeOwners } from "../mesh/service-environment.ts";
 
 /** The broker's users by the environment variable of their password, such as `NATS_PASSWORD_RPC_BRIDGE_DEVICES`. */
 export const brokerPasswordVariables: ReadonlyMap<string, string> = new Map(

@@ -1,4 +1,4 @@
-import { storeOwners } from "../mesh/service-environment.ts";
+import { storeOwners } from "@devmesh/contracts/mesh";
 import { type KubernetesSecret, secret } from "./kubernetes-secrets.ts";
 
 const DEFAULT_PORT = 27_017;
@@ -24,7 +24,7 @@ export function externalMongodb(url: string): readonly (KubernetesSecret | Mongo
     .map((host) => Number(/:(?<port>\d+)$/.exec(host)?.groups?.port ?? DEFAULT_PORT));
   const { metadata } = secret("stores-to-external-mongodb", {});
   return [
-    ...[...storeOwners].map((service) =>
+    ...storeOwners.map((service) =>
       secret(`${service}-store`, { STORE_URL: `${server}/${service}${options}` }),
     ),
     {
@@ -33,7 +33,7 @@ export function externalMongodb(url: string): readonly (KubernetesSecret | Mongo
       metadata,
       spec: {
         podSelector: {
-          matchExpressions: [{ key: "app.kubernetes.io/name", operator: "In", values: [...storeOwners] }],
+          matchExpressions: [{ key: "app.kubernetes.io/name", operator: "In", values: storeOwners }],
         },
         policyTypes: ["Egress"],
         egress: [{ ports: [...new Set(ports)].map((port) => ({ port })) }],

@@ -1,6 +1,4 @@
-import type { ServiceName } from "@devmesh/contracts/mesh";
-import { serviceNames } from "../mesh/mesh.ts";
-import { storeOwners } from "../mesh/service-environment.ts";
+import { type ServiceName, serviceNames, storeOwners } from "@devmesh/contracts/mesh";
 import {
   brokerCredentials,
   brokerPasswordVariables,
@@ -71,7 +69,7 @@ function mongodbSecrets(secrets: DeploymentSecrets): KubernetesSecret[] {
   const passwords = mongodbUsers.map((user) => [`${user}-password`, secrets.mongodbPassword(user)]);
   return [
     secret("mongodb", { ...Object.fromEntries(passwords), "member-key": secrets.mongodbMemberKey }),
-    ...[...storeOwners].map((service) =>
+    ...storeOwners.map((service) =>
       secret(`${service}-store`, {
         STORE_URL: mongodbStoreUrl(service, mongodbHosts, mongodbOptions, secrets),
       }),

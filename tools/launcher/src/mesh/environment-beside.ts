@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
-import type { ServiceName } from "@devmesh/contracts/mesh";
+import { type ServiceName, storeOwners } from "@devmesh/contracts/mesh";
 import { StartFailure } from "../process/errors.ts";
 import { dataFolder } from "./data-folder.ts";
 import { readInstallation } from "./installation.ts";
 import { readRunningMesh } from "./mesh-file.ts";
-import { serviceEnvironment, storeOwners } from "./service-environment.ts";
+import { serviceEnvironment } from "./service-environment.ts";
 import { meshSettings } from "./settings.ts";
 
 /**
@@ -45,7 +45,7 @@ export async function environmentBeside(
 /** An SQLite file serves one process, as does a port. */
 function refuseSecond(service: ServiceName, storeUrl: string | undefined, samePort: boolean): void {
   const instead = `start the mesh with npm start -- --without ${service}`;
-  if (storeOwners.has(service) && (storeUrl === undefined || storeUrl.startsWith("sqlite:"))) {
+  if (storeOwners.includes(service) && (storeUrl === undefined || storeUrl.startsWith("sqlite:"))) {
     throw new StartFailure(
       `The mesh runs ${service} already, and an SQLite file serves one process: ${instead}, or give both a MongoDB by STORE_URL.`,
     );

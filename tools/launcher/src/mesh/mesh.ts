@@ -1,4 +1,4 @@
-import { mesh as declaration, type ServiceName } from "@devmesh/contracts/mesh";
+import { type ServiceName, serviceNames } from "@devmesh/contracts/mesh";
 import { findNatsServer } from "../nats-server/find-nats-server.ts";
 import { brokerBackOff, serviceBackOff } from "../process/back-off.ts";
 import type { ChildRegistry } from "../process/child-registry.ts";
@@ -52,9 +52,6 @@ export interface Mesh {
   /** Stops the gateway, then the other services, then nats-server. */
   stop(): Promise<void>;
 }
-
-/** The services of the mesh, in the order of their declaration. */
-export const serviceNames = Object.keys(declaration) as ServiceName[];
 
 /** A mesh while it starts, and then while it runs. */
 interface MeshState extends MeshOptions {

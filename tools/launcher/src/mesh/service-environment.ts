@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { ServiceName } from "@devmesh/contracts/mesh";
+import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
 import type { DataFolder } from "./data-folder.ts";
 import type { Installation } from "./installation.ts";
 import { type MeshSettings, settingNames } from "./settings.ts";
@@ -16,9 +16,6 @@ const notInherited: ReadonlySet<string> = new Set([
   "OPS_PORT",
   "NODE_CHANNEL_FD",
 ]);
-
-/** Services that keep data in a store. */
-export const storeOwners: ReadonlySet<ServiceName> = new Set(["keys", "devices", "data"]);
 
 /** What the environment of a service is made from. */
 export interface ServiceEnvironmentOptions {
@@ -52,7 +49,7 @@ export function serviceEnvironment(
     NATS_PASSWORD: installation.passwords[service],
     NATS_DEVICES_PASSWORD: installation.passwords[`${service}.devices`],
     OPS_PORT: "0",
-    STORE_URL: storeOwners.has(service) ? storeUrlOf(service, settings, folder) : undefined,
+    STORE_URL: mesh[service].store ? storeUrlOf(service, settings, folder) : undefined,
     ...ownSettings(service, options),
   };
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
@@ -99,8 +96,7 @@ function ownSettings(
       return { SMTP_URL: settings.smtpUrl, OUTBOX_DIR: folder.outbox, PUBLIC_URL: settings.publicUrl };
     case "rpc-bridge":
       return { MQTT_URL: mqttUrl, MQTT_TLS_CERT: mqttTlsCert };
-    case "devices":
-    case "data":
+    default:
       return {};
   }
 }

@@ -3,15 +3,9 @@ import { existsSync } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
-import type { ServiceName } from "@devmesh/contracts/mesh";
+import { type ServiceName, storeOwners } from "@devmesh/contracts/mesh";
 import { StartFailure, systemErrorCode } from "../process/errors.ts";
 import { makeFolder, syncToDisk } from "./data-folder.ts";
-
-/**
- * The order in which stores are copied. A device that is created meanwhile is missing in the first copy and gets the
- * same credentials when it is created again; in another order a listed device could have lost its credentials.
- */
-const inOrder = ["devices", "keys", "data"] as const satisfies readonly ServiceName[];
 
 /** A file of a backup. */
 export interface CopiedStore {
@@ -20,25 +14,26 @@ export interface CopiedStore {
 }
 
 /**
- * Copies the SQLite stores of a mesh, which may run, into a folder (mode 0700) that is empty or missing. The folder
- * ends in `.part` until all copies are on the disk. Throws a {@link StartFailure} for an unusable store or folder.
+ * Copies the SQLite stores of a mesh, which may run, into a folder (mode 0700) that is empty or missing; it ends in
+ * `.part` until all copies are on the disk. `devices` is first: a listed device then has its credentials in the copy of
+ * `keys`. Throws a {@link StartFailure} for an unusable store or folder.
  */
 export async function backUpStores(
-  fileOf: (service: (typeof inOrder)[number]) => string,
+  fileOf: (service: ServiceName) => string,
   folder: string,
 ): Promise<CopiedStore[]> {
   const target = resolve(folder);
   const unfinished = `${target}.${randomUUID()}.part`;
   try {
     await makeFolder(unfinished);
-    for (const service of inOrder) {
+    for (const service of storeOwners) {
       await copyStore(fileOf(service), join(unfinished, `${service}.db`));
     }
     await syncToDisk(unfinished);
     await rename(unfinished, target);
     await syncToDisk(resolve(target, ".."));
     return await Promise.all(
-      inOrder.map(async (service) => {
+      storeOwners.map(async (service) => {
         const path = join(target, `${service}.db`);
         return { path, bytes: (await stat(path)).size };
       }),

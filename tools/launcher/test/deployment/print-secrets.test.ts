@@ -1,12 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { serviceNames, storeOwners } from "@devmesh/contracts/mesh";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { z } from "zod";
 
 const program = resolve(import.meta.dirname, "../../src/deployment/print-secrets.ts");
-const services = ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"];
+const services = serviceNames.toSorted();
 const smtpUrl = "smtps://mesh:a-password@mail.example.com";
 
 let folder: Awaited<ReturnType<typeof tempFolder>>;
@@ -108,7 +109,7 @@ test.each([
       JSON.stringify({ kind: "List", items: items.filter(({ kind }) => kind === "Secret") }),
     );
     expect([...secrets.keys()].sort()).toEqual(
-      [...services, "data-store", "devices-store", "keys-store", "nats"].sort(),
+      [...services, ...storeOwners.map((service) => `${service}-store`), "nats"].sort(),
     );
     expect(secrets.get("data-store")).toEqual({ STORE_URL: store });
     expect(items.filter(({ kind }) => kind === "NetworkPolicy")).toMatchObject([

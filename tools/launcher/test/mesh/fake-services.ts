@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { serviceNames } from "../../src/mesh/mesh.ts";
+import { serviceNames } from "@devmesh/contracts/mesh";
 
 /**
  * Services that do nothing but what the launcher needs of one: they say `ready`, end on SIGTERM and when the channel

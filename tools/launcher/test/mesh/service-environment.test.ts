@@ -1,12 +1,11 @@
-import type { ServiceName } from "@devmesh/contracts/mesh";
+import { type ServiceName, serviceNames, storeOwners } from "@devmesh/contracts/mesh";
 import { describe, expect, test } from "@jest/globals";
 import { dataFolder } from "../../src/mesh/data-folder.ts";
 import { serviceEnvironment } from "../../src/mesh/service-environment.ts";
 import { meshSettings } from "../../src/mesh/settings.ts";
 
-const names: ServiceName[] = ["gateway", "devices", "keys", "data", "rpc-bridge", "mailer"];
 const passwords = Object.fromEntries(
-  names.flatMap((name) => [name, `${name}.devices`]).map((user) => [user, `pw-${user}`]),
+  serviceNames.flatMap((name) => [name, `${name}.devices`]).map((user) => [user, `pw-${user}`]),
 );
 const launcher = {
   MASTER_KEY: "mk_secret",
@@ -37,9 +36,9 @@ function environmentOf(service: ServiceName, more: NodeJS.ProcessEnv = {}) {
 
 describe("a service's environment", () => {
   test("holds its own broker passwords and nobody else's", () => {
-    for (const service of names) {
+    for (const service of serviceNames) {
       const text = JSON.stringify(environmentOf(service));
-      for (const other of names.filter((name) => name !== service))
+      for (const other of serviceNames.filter((name) => name !== service))
         expect(text).not.toContain(`"pw-${other}"`);
       expect(environmentOf(service)).toMatchObject({ NATS_USER: service, NATS_PASSWORD: `pw-${service}` });
     }
@@ -54,9 +53,9 @@ describe("a service's environment", () => {
     ["MQTT_URL", ["rpc-bridge"]],
     ["PORT", ["gateway"]],
     ["MQTT_PUBLIC_URL", ["gateway"]],
-    ["STORE_URL", ["devices", "keys", "data"]],
+    ["STORE_URL", storeOwners],
   ] as [string, ServiceName[]][])("has %s only in %j", (variable, owners) => {
-    expect(names.filter((name) => environmentOf(name)[variable] !== undefined)).toEqual(owners);
+    expect(serviceNames.filter((name) => environmentOf(name)[variable] !== undefined)).toEqual(owners);
   });
 
   test("has a store of its own: a file of the data folder, of the folder that STORE_URL names, or a database of the server", () => {

@@ -3,6 +3,7 @@ import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
+import { storeOwners } from "@devmesh/contracts/mesh";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { backUpStores } from "../../src/mesh/store-backup.ts";
@@ -11,6 +12,8 @@ const program = resolve(import.meta.dirname, "../../src/backup.ts");
 
 let folder: Awaited<ReturnType<typeof tempFolder>>;
 let target: string;
+/** What a folder of a backup has. */
+const copies = storeOwners.map((service) => `${service}.db`).sort();
 const fileOf = (service: string) => join(folder.path, `${service}.db`);
 
 beforeEach(async () => {
@@ -38,27 +41,31 @@ function rowsOf(copy: string): number {
 
 describe("a backup of the stores", () => {
   test("holds what was committed, while other processes have the stores open", async () => {
-    const stores = [openStore("devices", 1), openStore("keys", 2), openStore("data", 3)];
+    const stores = storeOwners.map((service, at) => openStore(service, at + 1));
     const copied = await backUpStores(fileOf, target);
     expect(copied).toEqual(
-      ["devices", "keys", "data"].map((service) => ({
+      storeOwners.map((service) => ({
         path: join(target, `${service}.db`),
         bytes: expect.any(Number),
       })),
     );
     expect(Math.min(...copied.map(({ bytes }) => bytes))).toBeGreaterThan(0);
-    expect((await readdir(target)).sort()).toEqual(["data.db", "devices.db", "keys.db"]);
-    for (const [at, service] of ["devices", "keys", "data"].entries()) {
+    expect((await readdir(target)).sort()).toEqual(copies);
+    for (const [at, service] of storeOwners.entries()) {
       expect(rowsOf(join(target, `${service}.db`))).toBe(at + 1);
     }
     for (const store of stores) store.close();
     // And when no process has.
     await backUpStores(fileOf, join(folder.path, "tuesday"));
-    expect(rowsOf(join(folder.path, "tuesday", "data.db"))).toBe(3);
+    expect(rowsOf(join(folder.path, "tuesday", "data.db"))).toBe(storeOwners.indexOf("data") + 1);
+  });
+
+  test("copies devices before their credentials", () => {
+    expect(storeOwners.indexOf("devices")).toBeLessThan(storeOwners.indexOf("keys"));
   });
 
   test("is its owner's alone, whatever the umask of the command", async () => {
-    for (const service of ["devices", "keys", "data"]) openStore(service, 1).close();
+    for (const service of storeOwners) openStore(service, 1).close();
     const run = [
       "umask 0 && exec",
       process.execPath,
@@ -73,17 +80,17 @@ describe("a backup of the stores", () => {
     expect(await Promise.all([join(target, ".."), target, ...paths].map(modeOf))).toEqual([
       [join(target, ".."), 0o700],
       [target, 0o700],
-      ...["data.db", "devices.db", "keys.db"].map((name) => [join(target, name), 0o600]),
+      ...copies.map((name) => [join(target, name), 0o600]),
     ]);
   });
 
   test("never goes into a folder with something in it, and leaves that as it is", async () => {
-    for (const service of ["devices", "keys", "data"]) openStore(service, 1).close();
+    for (const service of storeOwners) openStore(service, 1).close();
     await mkdir(target, { recursive: true });
     await backUpStores(fileOf, target);
     await writeFile(join(target, "note"), "of mine");
     await expect(backUpStores(fileOf, target)).rejects.toThrow("is there already and not an empty folder");
-    expect((await readdir(target)).sort()).toEqual(["data.db", "devices.db", "keys.db", "note"]);
+    expect((await readdir(target)).sort()).toEqual([...copies, "note"].sort());
     expect(await readdir(join(target, ".."))).toEqual(["monday"]);
   });
 
