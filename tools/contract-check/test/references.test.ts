@@ -1,10 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { mesh } from "@devmesh/contracts/mesh";
 import { expect, test } from "@jest/globals";
 
 const repository = join(import.meta.dirname, "../../..");
-const folders = ["bench", "docs", "e2e", "k8s", "libs", "services", "tools", "web"];
+const folders = ["bench", "clients", "docs", "e2e", "k8s", "libs", "services", "tools", "web"];
 
 /** Code and documents, by their path in the repository. */
 function* textsBelow(folder: string): Generator<{ readonly path: string; readonly text: string }> {
@@ -99,10 +99,14 @@ test("the service graph of architecture.md draws each call of the mesh", () => {
   expect(drawn.toSorted()).toEqual([...new Set(declared)].toSorted());
 });
 
-test("each path in a document, from the root of the repository, is a file or folder", () => {
-  const paths = namedIn(/`((?:bench|docs|e2e|k8s|libs|services|tools|web)\/[\w./-]+)`/g, (path) =>
-    /^(README|CONTRIBUTING)\.md$|^docs\/.*\.md$/.test(path),
+test("each path in a document, from the root of the repository or its own folder, is a file or folder", () => {
+  const pattern =
+    /`((?:bench|clients|docs|e2e|k8s|libs|monitoring|services|src|test|tools|web)\/(?!dist)[\w./*{},-]+)`/g;
+  const paths = namedIn(pattern, isDocument);
+  expect(paths.length).toBeGreaterThan(200);
+  const isThere = (folder: string, named: string) =>
+    globSync(named, { cwd: join(repository, folder) }).length > 0;
+  expect(paths.filter(({ path, named }) => !isThere("", named) && !isThere(dirname(path), named))).toEqual(
+    [],
   );
-  expect(paths.length).toBeGreaterThan(60);
-  expect(paths.filter(({ named }) => !existsSync(join(repository, named)))).toEqual([]);
 });
