@@ -64,7 +64,7 @@ const all: readonly Attack[] = [
 const attacks = all.filter(({ name }) => name.includes(chosen));
 
 /** Latencies of successes in milliseconds, and failures. */
-interface Figures {
+interface Latencies {
   readonly ms: number[];
   lost: number;
   readonly reasons: Set<string>;
@@ -101,8 +101,8 @@ async function steadily(
   inFlight: number,
   end: number,
   work: () => Promise<unknown>,
-): Promise<Figures> {
-  const figures: Figures = { ms: [], lost: 0, reasons: new Set() };
+): Promise<Latencies> {
+  const figures: Latencies = { ms: [], lost: 0, reasons: new Set() };
   const running = new Set<Promise<void>>();
   for (let due = performance.now(); due < end; due += 1_000 / perSecond) {
     await sleep(Math.max(0, due - performance.now()));
@@ -127,7 +127,7 @@ async function expectOk(path: string, body?: object): Promise<void> {
 }
 
 /** What the calm device does for a while. Every acknowledged record must be stored in the end. */
-async function work(phase: string, forMs: number): Promise<Record<"publish" | "call" | "read", Figures>> {
+async function work(phase: string, forMs: number): Promise<Record<"publish" | "call" | "read", Latencies>> {
   const { id } = calm as Credentials;
   const end = performance.now() + forMs;
   let count = 0;

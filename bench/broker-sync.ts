@@ -7,11 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connectNats } from "@devmesh/testkit/nats-connection";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
-import { type Publisher, publish } from "./ingestion/publisher.ts";
+import { publish, type RecordPublisher } from "./ingestion/publisher.ts";
 import { inTurns, report, reportFigures } from "./measure.ts";
 import { cpuSeconds } from "./process-usage.ts";
 
-interface Load {
+interface PublishingLoad {
   readonly name: string;
   readonly devices: number;
   /** Messages of all devices, and those of them that wait for an acknowledgement at a time. */
@@ -20,7 +20,7 @@ interface Load {
 }
 
 const intervals = (process.argv[2] ?? "100ms,always").split(",");
-const allLoads: readonly Load[] = [
+const allLoads: readonly PublishingLoad[] = [
   { name: "1 device, 1 in flight", devices: 1, messages: 5_000, inFlight: 1 },
   { name: "100 devices, 1 in flight each", devices: 100, messages: 20_000, inFlight: 100 },
   { name: "1,000 devices, 1 in flight each", devices: 1_000, messages: 20_000, inFlight: 1_000 },
@@ -43,9 +43,9 @@ const startBroker = (sync: string) =>
       accounts { DEVICES { jetstream: enabled, users: [ { user: bench, password: bench } ] } }`,
   });
 
-async function measure(sync: string, { name, devices, messages, inFlight }: Load) {
+async function measure(sync: string, { name, devices, messages, inFlight }: PublishingLoad) {
   await using server = await startBroker(sync);
-  const publishers: Publisher[] = Array.from({ length: devices }, (_, nth) => ({
+  const publishers: RecordPublisher[] = Array.from({ length: devices }, (_, nth) => ({
     id: "bench",
     token: "bench",
     clientId: `bench-${nth}`,

@@ -16,7 +16,7 @@ const batch = 1_000;
 const rounds = 3;
 const folder = mkdtempSync(join(tmpdir(), "devmesh-bench-"));
 
-/** Each run on a file of its own; records a second. */
+/** Each run has a new file; records a second. */
 async function withSearch(round: number): Promise<number> {
   const store = openSqliteDataStore(join(folder, `search-${round}.db`), { readers: 1 });
   let ms = 0;

@@ -2,7 +2,7 @@
  * Devices created over REST on a whole mesh with SQLite, 50 in flight, against a rate. `node bench/device-creations.ts
  * [seconds]`
  */
-import { type MeshOptions, startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { startMesh, type TestMesh, type TestMeshOptions } from "@devmesh/testkit/mesh";
 import { loadHttp } from "./http-load.ts";
 import { type Figure, inTurns, median, reportFigures } from "./measure.ts";
 import { startMeshBefore } from "./mesh-before.ts";
@@ -13,7 +13,7 @@ const rounds = 5;
 const connections = 50;
 
 // One key makes all requests.
-const options: MeshOptions = { store: "sqlite", broker: "own", env: { RATE_MASTER: "1000000" } };
+const options: TestMeshOptions = { store: "sqlite", broker: "own", env: { RATE_MASTER: "1000000" } };
 await using mesh = await startMesh(options);
 const startBefore = await startMeshBefore();
 await using meshBefore = (await startBefore?.(options)) ?? null;

@@ -4,7 +4,7 @@
  */
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { type MeshOptions, startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { startMesh, type TestMesh, type TestMeshOptions } from "@devmesh/testkit/mesh";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import type { Child } from "./child.ts";
@@ -23,7 +23,7 @@ const connections = 100;
 
 await installPeers();
 await using folder = await tempFolder();
-const options: MeshOptions = { store: "sqlite", broker: "own", env: withoutRateLimits };
+const options: TestMeshOptions = { store: "sqlite", broker: "own", env: withoutRateLimits };
 await using mesh = await startMesh(options);
 const startBefore = await startMeshBefore();
 await using meshBefore = (await startBefore?.(options)) ?? null;

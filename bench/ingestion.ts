@@ -7,22 +7,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
-import { type Published, type Publisher, publish } from "./ingestion/publisher.ts";
+import { type PublishedCount, publish, type RecordPublisher } from "./ingestion/publisher.ts";
 import { inTurns, report } from "./measure.ts";
 import { startMeshBefore } from "./mesh-before.ts";
 import { createDevices } from "./mesh-tenant.ts";
 import { cpuSeconds, meshProcesses } from "./process-usage.ts";
 
 /** What devices publish in a round. */
-interface Load {
+interface IngestionLoad {
   readonly name: string;
-  readonly kind: Published;
+  readonly kind: PublishedCount;
   readonly devices: number;
   readonly messages: number;
 }
 
 const records = Number(process.argv[2] ?? 60_000);
-const allLoads: readonly Load[] = [
+const allLoads: readonly IngestionLoad[] = [
   { name: "records of one device", kind: "records", devices: 1, messages: records },
   { name: "records of 1,000 devices", kind: "records", devices: 1_000, messages: records },
   { name: "shadow updates of 1,000 devices", kind: "shadow", devices: 1_000, messages: records / 10 },
@@ -39,8 +39,11 @@ const peer = "nats-server alone";
 
 await using folder = await tempFolder();
 
-const publishLoad = (port: number, { kind, messages }: Load, publishers: readonly Publisher[]) =>
-  publish({ port, folder: folder.path, publishers, kind, messages, inFlight });
+const publishLoad = (
+  port: number,
+  { kind, messages }: IngestionLoad,
+  publishers: readonly RecordPublisher[],
+) => publish({ port, folder: folder.path, publishers, kind, messages, inFlight });
 
 /** The service that handles what is published, and its counter of that. */
 const handlers = {
@@ -51,14 +54,14 @@ const handlers = {
   },
 } as const;
 
-async function handledBy(mesh: TestMesh, kind: Published): Promise<number> {
+async function handledBy(mesh: TestMesh, kind: PublishedCount): Promise<number> {
   const { service, counter } = handlers[kind];
   const { services } = await mesh.parts();
   const metrics = await (await fetch(`${services[service]?.ops}/metrics`)).text();
   return Number(counter.exec(metrics)?.[1] ?? 0);
 }
 
-const figures = ({ name }: Load) => ({
+const figures = ({ name }: IngestionLoad) => ({
   handled: `${name}, handled /s`,
   acknowledged: `${name}, acknowledged /s`,
   perCpu: `${name} per CPU second of the mesh`,
@@ -71,7 +74,7 @@ async function startPublishedMesh(start: typeof startMesh) {
   const most = Math.max(...loads.map(({ devices }) => devices));
   const devices = (await createDevices(mesh, most)).map((device) => ({ ...device, clientId: device.id }));
   return {
-    async measure(load: Load) {
+    async measure(load: IngestionLoad) {
       const { kind } = load;
       const processes = await meshProcesses(mesh);
       const [ofService, ofAll] = [
@@ -107,7 +110,7 @@ await using bare = await startNatsServer({
     accounts { DEVICES { jetstream: enabled, users: [ { user: bare, password: bare } ] } }`,
 });
 
-async function measureBare(load: Load) {
+async function measureBare(load: IngestionLoad) {
   const by = Array.from({ length: load.devices }, (_, nth) => ({
     id: "bare",
     token: "bare",

@@ -1,6 +1,6 @@
 /**
  * Resident memory of each process of a mesh as `npm start` runs it, idle and then with 200 devices, against a
- * limit for all that idle; each round a mesh of its own. `node bench/memory.ts [devices]`
+ * limit for all that idle; each round has a new mesh. `node bench/memory.ts [devices]`
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";

@@ -4,7 +4,7 @@ import type { startMesh } from "@devmesh/testkit/mesh";
 
 /**
  * `startMesh` of the checkout in `BENCH_BEFORE`, whose mesh takes turns with that of this one; null without it. That
- * checkout needs an installation of its own.
+ * checkout needs its installation.
  */
 export async function startMeshBefore(): Promise<typeof startMesh | null> {
   const { BENCH_BEFORE } = process.env;

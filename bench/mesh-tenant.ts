@@ -32,7 +32,7 @@ export async function createDevices(mesh: TestMesh, count: number): Promise<Cred
   return created;
 }
 
-/** Creates a device `bench-0`, which answers each call with its parameters in a process of its own. */
+/** Creates a device `bench-0`, which answers each call with its parameters in another process. */
 export async function startEchoDevice(mesh: TestMesh): Promise<Child> {
   const [device] = await createDevices(mesh, 1);
   const child = startChild(import.meta.resolve("./rpc-round-trip/echo-device.ts"), {

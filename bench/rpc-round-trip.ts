@@ -111,13 +111,13 @@ async function loadOverHttp(url: string, { masterKey }: TestMesh) {
     (await loadHttp({ url: path, method: "POST", headers, body: params, connections, forMs })).latenciesMs;
 }
 
-type Figures = Readonly<Record<string, number>>;
+type RoundFigures = Readonly<Record<string, number>>;
 
 /** Rates and latencies, with one call in flight and with many; the processor time that `pids` take for these. */
 async function measure(
   load: (inFlight: number) => Promise<readonly number[]>,
   pids: readonly number[] | null,
-): Promise<Figures> {
+): Promise<RoundFigures> {
   const single = await load(1);
   const cpuBefore = pids && (await cpuSeconds(pids));
   const begin = performance.now();
@@ -136,7 +136,7 @@ async function overHttp(
   url: string,
   mesh: TestMesh,
   pids: readonly number[],
-): Promise<() => Promise<Figures>> {
+): Promise<() => Promise<RoundFigures>> {
   const load = await loadOverHttp(url, mesh);
   return () => measure(load, pids);
 }
@@ -149,7 +149,7 @@ const before = "mesh before";
 const overExpress = "Express and MQTT.js";
 const directly = "MQTT.js alone";
 const startBefore = await startMeshBefore();
-const contenders: Record<string, () => Promise<Figures>> = {
+const contenders: Record<string, () => Promise<RoundFigures>> = {
   [ours]: await throughMesh(mesh),
   ...(startBefore && { [before]: await throughMesh(await startCalledMesh(startBefore)) }),
   [overExpress]: await overHttp(expressUrl, mesh, [express.pid, brokerPid]),

@@ -50,8 +50,8 @@ async function brokerMegabytes(mesh: TestMesh): Promise<number> {
   return await largestResidentMemory((await meshProcesses(mesh))["nats-server"] ?? Number.NaN);
 }
 
-type Attack = (target: StrangersTarget, count: number) => Promise<void>;
-const attacks: readonly (readonly [name: string, attack: Attack, count: number])[] = [
+type StrangersAttack = (target: StrangersTarget, count: number) => Promise<void>;
+const attacks: readonly (readonly [name: string, attack: StrangersAttack, count: number])[] = [
   ["unfinished CONNECTs of 900 KB", unfinishedConnects, Math.round(1_500 * part)],
   ["CONNECTs with names of 60 KB", longNames, Math.round(2_000 * part)],
 ];

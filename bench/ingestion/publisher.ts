@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { startChild } from "../child.ts";
 import type { Credentials } from "../mesh-tenant.ts";
 
-/** What publishes, with a connection of its own. */
-export interface Publisher extends Credentials {
+/** A publisher with one connection. */
+export interface RecordPublisher extends Credentials {
   readonly clientId: string;
 }
 
 /** What devices publish: records below `db/`, or updates of their own shadow. */
-export type Published = "records" | "shadow";
+export type PublishedCount = "records" | "shadow";
 
 /** When publishers began, and when the last message was acknowledged; Unix milliseconds. */
 export interface PublishReport {
@@ -22,13 +22,13 @@ export interface PublishReport {
 }
 
 /** What {@link publish} sends. */
-export interface PublishOptions {
+export interface PublishingOptions {
   /** Of the MQTT listener. */
   readonly port: number;
   /** For a file that has the publishers. */
   readonly folder: string;
-  readonly publishers: readonly Publisher[];
-  readonly kind: Published;
+  readonly publishers: readonly RecordPublisher[];
+  readonly kind: PublishedCount;
   /** Messages of all publishers. */
   readonly messages: number;
   /** Unacknowledged messages of all publishers. */
@@ -36,7 +36,7 @@ export interface PublishOptions {
 }
 
 /** Publishes at QoS 1 in a separate process, and returns when all is acknowledged. */
-export async function publish(options: PublishOptions): Promise<PublishReport> {
+export async function publish(options: PublishingOptions): Promise<PublishReport> {
   const { port, folder, publishers, kind, messages, inFlight } = options;
   const path = join(folder, "publishers.json");
   await writeFile(path, JSON.stringify(publishers));

@@ -5,19 +5,19 @@ import { connectPacket } from "@devmesh/testkit/connect-packet";
 import { generate } from "mqtt-packet";
 import { reportReady } from "../child.ts";
 import { median, p99 } from "../measure.ts";
-import type { Publisher, PublishReport } from "./publisher.ts";
+import type { PublishReport, RecordPublisher } from "./publisher.ts";
 
 /**
  * Publishes at QoS 1 from some devices, each with a window of unacknowledged ones. Of the acknowledgements, which come
  * in order, it only counts bytes, to leave the processors to the mesh.
  */
 const { BENCH_MQTT_PORT, BENCH_PUBLISHERS = "", BENCH_PUBLISHED, BENCH_MESSAGES, BENCH_WINDOW } = process.env;
-const devices = JSON.parse(readFileSync(BENCH_PUBLISHERS, "utf8")) as Publisher[];
+const devices = JSON.parse(readFileSync(BENCH_PUBLISHERS, "utf8")) as RecordPublisher[];
 const window = Number(BENCH_WINDOW);
 const each = Math.ceil(Number(BENCH_MESSAGES) / devices.length);
 /** Bytes of a PUBACK. */
 const ackBytes = 4;
-const logInsAtOnce = 20;
+const loginBatchSize = 20;
 
 const isShadow = BENCH_PUBLISHED === "shadow";
 
@@ -32,7 +32,7 @@ function payloadOf(nth: number): string {
   return JSON.stringify(isShadow ? { state: { reported: values } } : values);
 }
 
-async function logIn({ id, token, clientId }: Publisher): Promise<Socket> {
+async function logIn({ id, token, clientId }: RecordPublisher): Promise<Socket> {
   const socket = connect({ host: "127.0.0.1", port: Number(BENCH_MQTT_PORT), noDelay: true });
   socket.write(connectPacket(id, token, clientId));
   const [connack] = (await once(socket, "data")) as [Buffer];
@@ -68,8 +68,8 @@ function publish(socket: Socket, packets: readonly Buffer[]): Promise<Float64Arr
 }
 
 const sockets: Socket[] = [];
-for (let first = 0; first < devices.length; first += logInsAtOnce)
-  sockets.push(...(await Promise.all(devices.slice(first, first + logInsAtOnce).map(logIn))));
+for (let first = 0; first < devices.length; first += loginBatchSize)
+  sockets.push(...(await Promise.all(devices.slice(first, first + loginBatchSize).map(logIn))));
 const packets = devices.map(({ clientId }, at) =>
   Array.from({ length: each }, (_, nth) =>
     generate({

@@ -4,7 +4,7 @@ import { eventually } from "@devmesh/testkit/eventually";
 import PostalMime from "postal-mime";
 
 /** An invitation to a customer. */
-export interface Invitation {
+export interface InvitationMail {
   readonly to: string;
   readonly token: string;
   /** The confirmation link, whole. */
@@ -12,15 +12,15 @@ export interface Invitation {
 }
 
 /** Waits for the newest invitation to an address in the outbox of a mesh without SMTP. */
-export async function awaitInvitation(dataDir: string, email: string): Promise<Invitation> {
+export async function awaitInvitation(dataDir: string, email: string): Promise<InvitationMail> {
   return await eventually(async () => (await invitationsTo(dataDir, email)).at(-1), { withinMs: 15_000 });
 }
 
 /** All invitations to an address, oldest first. */
-export async function invitationsTo(dataDir: string, email: string): Promise<Invitation[]> {
+export async function invitationsTo(dataDir: string, email: string): Promise<InvitationMail[]> {
   const folder = join(dataDir, "outbox");
   const files = (await readdir(folder).catch(() => [])).filter((file) => file.endsWith(".eml")).sort();
-  const found: Invitation[] = [];
+  const found: InvitationMail[] = [];
   for (const file of files) {
     const mail = await PostalMime.parse(await readFile(join(folder, file)));
     if (mail.to?.[0]?.address !== email) continue;

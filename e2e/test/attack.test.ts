@@ -46,7 +46,7 @@ interface Flood {
   readonly count: number;
 }
 
-/** Runs the flood in a process of its own; resolves with how it ended. */
+/** Runs the flood in a process; resolves with how it ended. */
 async function flood({ id, token }: EnrolledDevice, { topic, bytes, qos, count }: Flood) {
   const child = fork(
     fileURLToPath(import.meta.resolve("./flood.ts")),

@@ -4,7 +4,7 @@ import type { Notification } from "@devmesh/contracts/model/notification";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { openEventStream, openWebSocket } from "@devmesh/testkit/notification-client";
-import { type Replica, startReplica } from "@devmesh/testkit/replica";
+import { type StartedReplica, startReplica } from "@devmesh/testkit/replica";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { asMaster, type EnrolledDevice, enrolDevice, registerCustomer } from "../src/tenant.ts";
 
@@ -17,7 +17,7 @@ const namesOf = (frames: readonly Notification[]) => frames.map(({ name }) => na
 
 describe("the notification stream", () => {
   let mesh: TestMesh;
-  let other: Replica;
+  let other: StartedReplica;
   const heard: Notification[] = [];
   const enrolled: EnrolledDevice[] = [];
   const secrets: string[] = [];

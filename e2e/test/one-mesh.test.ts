@@ -12,7 +12,7 @@ import { specTables } from "./one-mesh/spec-tables.suite.ts";
 import { topicIsolation } from "./one-mesh/topic-isolation.suite.ts";
 
 /*
- * Suites that need devices of their own share a mesh, whose start takes seconds. They run one after the
+ * Suites that make their devices share a mesh, whose start takes seconds. They run one after the
  * other; the first need an empty mesh, and those that kill parts of it come last.
  */
 let mesh: TestMesh;

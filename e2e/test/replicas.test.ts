@@ -3,7 +3,7 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
-import { type Replica, startReplica } from "@devmesh/testkit/replica";
+import { type StartedReplica, startReplica } from "@devmesh/testkit/replica";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type RestClient, restClient } from "../src/rest-client.ts";
 import { asMaster, enrolDevice } from "../src/tenant.ts";
@@ -12,7 +12,7 @@ const services = ["keys", "devices", "data", "rpc-bridge", "mailer", "gateway"] 
 
 describeOverMongodb("two of every service", () => {
   let mesh: TestMesh;
-  const replicas = new Map<string, Replica>();
+  const replicas = new Map<string, StartedReplica>();
   let left: RestClient;
   let right: RestClient;
 

@@ -6,7 +6,7 @@ import { repository } from "@devmesh/launcher/mesh/service-process";
 export interface Containers {
   /** Runs a command of it, such as `ps --all`; resolves with the output, throws with the message. */
   run(...args: readonly string[]): Promise<string>;
-  /** The same for its compose, with these variables. */
+  /** Runs its compose, with these variables. */
   compose(args: readonly string[], variables: NodeJS.Dict<string>): Promise<string>;
   /** Whether the health check of a container passes. */
   isHealthy(container: string): Promise<boolean>;

@@ -3,13 +3,13 @@ import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { startLoad } from "../src/cluster/load.ts";
 import { LoadCount } from "../src/cluster/load-count.ts";
-import type { MeshAccess } from "../src/cluster/mesh-access.ts";
+import type { ClusterAccess } from "../src/cluster/mesh-access.ts";
 import { smoke } from "../src/cluster/smoke.ts";
 import { periodTable } from "../src/cluster/table.ts";
 
 describe("with a mesh", () => {
   let mesh: TestMesh;
-  let access: MeshAccess;
+  let access: ClusterAccess;
   beforeAll(async () => {
     mesh = await startMesh();
     access = { url: mesh.url, mqttUrl: mesh.mqttUrl, masterKey: mesh.masterKey, mqttCertificate: null };

@@ -37,7 +37,7 @@ const MESH_MS = 5 * 60_000;
 
 /** Most that an image adds to its base, in bytes. */
 const MAX_IMAGE_BYTES = 15_000_000;
-/** The same for the single image, with nats-server. */
+/** As above, of the single image, with nats-server. */
 const MAX_SINGLE_IMAGE_BYTES = 105_000_000;
 
 /** Most memory of nats-server at a time, in KB: without the proxy the strangers alone cost it as much. */

@@ -41,7 +41,7 @@ export async function runOnPlatformNode({ path, ownSession, lean = true }, args)
     detached: ownSession,
     env: {
       NODE_COMPILE_CACHE: COMPILE_CACHE,
-      // Else glibc gives each thread an arena of its own, and returns little of it.
+      // Else glibc gives each thread an arena, and returns little of it.
       MALLOC_ARENA_MAX: "2",
       ...process.env,
       PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ""}`,

@@ -2,7 +2,7 @@ import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { describe, expect, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
 import { type ChartedNumbers, chartRecords, type RecordChart } from "../src/features/data/charted-records.ts";
-import type { RecordSelection } from "../src/features/data/record-selection.ts";
+import type { RecordChoice } from "../src/features/data/record-selection.ts";
 import { everything, record, recordsOf, startDataServer } from "./stored-records.ts";
 import { wholeSummary } from "./whole-summary.ts";
 
@@ -13,7 +13,7 @@ interface Charted {
   readonly counted: () => { readonly count: number; readonly sum: number };
 }
 
-function chartOf(origin: string, mostRecords = 100_000, selection: RecordSelection = everything): Charted {
+function chartOf(origin: string, mostRecords = 100_000, selection: RecordChoice = everything): Charted {
   const changes: ChartedNumbers[] = [];
   const chart = chartRecords({
     api: createApiClient({ origin, key: "k" }),

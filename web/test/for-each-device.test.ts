@@ -1,7 +1,7 @@
 import { describe, expect, jest, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
 import { ApiProblem } from "../src/api/api-problem.ts";
-import { forEachDevice, type Outcome } from "../src/features/devices/bulk/for-each-device.ts";
+import { type DeviceOutcome, forEachDevice } from "../src/features/devices/bulk/for-each-device.ts";
 import { labelDevice } from "../src/features/devices/shared/patch-device.ts";
 import { deviceOf } from "./devices.ts";
 import { bodyOf, sendJson, startHttpServer } from "./http-server.ts";
@@ -12,7 +12,7 @@ describe("work on many devices", () => {
   test("goes on some at a time and tells each outcome, failures among them", async () => {
     let running = 0;
     let most = 0;
-    const outcomes: Outcome[] = [];
+    const outcomes: DeviceOutcome[] = [];
     await forEachDevice({
       ids,
       concurrency: 4,
@@ -34,7 +34,7 @@ describe("work on many devices", () => {
 
   test("takes up no further device once it is cancelled", async () => {
     const cancelling = new AbortController();
-    const outcomes: Outcome[] = [];
+    const outcomes: DeviceOutcome[] = [];
     await forEachDevice({
       ids,
       concurrency: 2,
@@ -60,7 +60,7 @@ describe("a device for which the gateway has no room", () => {
     jest.useFakeTimers();
     try {
       let tries = 0;
-      const outcomes: Outcome[] = [];
+      const outcomes: DeviceOutcome[] = [];
       const ended = forEachDevice({
         ids: ["pump-1"],
         concurrency: 1,
@@ -80,7 +80,7 @@ describe("a device for which the gateway has no room", () => {
 
   test("holds up no cancellation", async () => {
     const cancelling = new AbortController();
-    const outcomes: Outcome[] = [];
+    const outcomes: DeviceOutcome[] = [];
     const ended = forEachDevice({
       ids,
       concurrency: 2,

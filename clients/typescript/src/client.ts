@@ -31,7 +31,7 @@ export interface DevmeshClient extends Client<paths> {
   records(query?: QueryOf<"queryRecords">): AsyncGenerator<Schemas["DataRecord"], void, undefined>;
   /** What happens, as it happens: of all devices with a master key. It reconnects by itself. */
   notifications(options?: NotificationOptions): AsyncGenerator<DevmeshNotification, void, undefined>;
-  /** The same of one device, with its public key, cut by its ACL. */
+  /** Events of one device, with its public key, cut by its ACL. */
   ownNotifications(
     options?: Omit<NotificationOptions, "device" | "account">,
   ): AsyncGenerator<DevmeshNotification, void, undefined>;

@@ -4,14 +4,14 @@ import type { components, operations } from "./schema.ts";
 type Schemas = components["schemas"];
 
 /** What the notification stream says besides `name` and `data`. */
-interface Frame {
+interface NotificationFrame {
   /** Ascends; `after` takes it. */
   readonly seq: number;
   /** When it happened, RFC 3339. */
   readonly timestamp: string;
 }
 
-interface About extends Frame {
+interface About extends NotificationFrame {
   /** The device, key or customer. */
   readonly id: string;
 }
@@ -43,7 +43,7 @@ export type DevmeshNotification =
       readonly name: "customers";
       readonly data: { readonly change: "invited" | "confirmed" | "updated" | "deleted" };
     })
-  | (Frame & {
+  | (NotificationFrame & {
       readonly id: null;
       readonly name: "gap";
       readonly data: { readonly names?: readonly string[] };
@@ -70,7 +70,7 @@ interface Connection {
   readonly fetch: typeof fetch;
 }
 
-type Query = Omit<NonNullable<operations["followNotifications"]["parameters"]["query"]>, "after">;
+type NotificationQuery = Omit<NonNullable<operations["followNotifications"]["parameters"]["query"]>, "after">;
 
 /** Pauses before the stream is opened again, in milliseconds: the first, and the longest. */
 const pauseMs = { first: 500, longest: 15_000 };
@@ -84,7 +84,7 @@ export async function* follow(
   path: "/api/v2/notify" | "/api/v2/m/device/notify",
   { after, data, device, account, signal }: NotificationOptions,
 ): AsyncGenerator<DevmeshNotification, void, undefined> {
-  const query: Query = {
+  const query: NotificationQuery = {
     ...(data && { data: "1" }),
     ...(account && { account: "1" }),
     ...(device !== undefined && { device }),

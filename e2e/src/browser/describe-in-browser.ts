@@ -5,7 +5,7 @@ import { launchChromium } from "./visit.ts";
 
 const executablePath = await findChromium();
 
-/** Tests in a browser of their own; call the argument of `suite` within a test or hook. Skipped without Chromium. */
+/** Tests with a browser; call the argument of `suite` within a test or hook. Skipped without Chromium. */
 export function describeInBrowser(title: string, suite: (browser: () => Browser) => void): void {
   if (executablePath === null) {
     describe.skip(`${title} (${withoutChromium})`, () => suite(absent));

@@ -1,5 +1,5 @@
 /** How a request ended; `offline`: answered 409 `device_offline` at once, since its device had no connection. */
-export type Outcome = "done" | "offline" | Failure;
+export type RequestOutcome = "done" | "offline" | Failure;
 
 /** Why a request failed. */
 interface Failure {
@@ -45,7 +45,7 @@ export class LoadCount {
   }
 
   /** Counts a request that begins now. */
-  add(kind: string, request: Promise<Outcome>): void {
+  add(kind: string, request: Promise<RequestOutcome>): void {
     const count = this.#kinds.get(kind);
     if (count === undefined) throw new TypeError(`no kind of request is called ${kind}`);
     count.sent++;

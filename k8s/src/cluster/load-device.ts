@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DeviceLogin } from "@devmesh/simulator/device-connection";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
-import type { Outcome } from "./load-count.ts";
+import type { RequestOutcome } from "./load-count.ts";
 
 /** Pauses between two messages, and between two logins after a refused one, in milliseconds. */
 const PUBLISH_MS = 500;
@@ -40,7 +40,7 @@ export class LoadDevice {
     this.#stopped = true;
   }
 
-  async run(count: (request: Promise<Outcome>) => void): Promise<void> {
+  async run(count: (request: Promise<RequestOutcome>) => void): Promise<void> {
     const urls = this.#login.url.split(",");
     for (let turn = 0; !this.#stopped; ) {
       const url = urls[turn++ % urls.length] ?? "";
@@ -59,7 +59,7 @@ export class LoadDevice {
     }
   }
 
-  async #publish(device: MqttDevice, count: (request: Promise<Outcome>) => void): Promise<void> {
+  async #publish(device: MqttDevice, count: (request: Promise<RequestOutcome>) => void): Promise<void> {
     const closed = device.closed();
     const answering = device.answerRpc(({ params }) => ({ result: params ?? null }));
     try {
@@ -72,13 +72,15 @@ export class LoadDevice {
     while (!this.#stopped && device.client.connected) {
       const number = this.#next++;
       const acknowledged = device.publish(`db/${this.id}/count`, String(number), 1).then(
-        (): Outcome => {
+        (): RequestOutcome => {
           this.acknowledged.add(number);
           return "done";
         },
-        (): Outcome => ({ failed: "not sent" }),
+        (): RequestOutcome => ({ failed: "not sent" }),
       );
-      const cut = closed.then((): Outcome => ({ failed: "connection lost before the acknowledgement" }));
+      const cut = closed.then(
+        (): RequestOutcome => ({ failed: "connection lost before the acknowledgement" }),
+      );
       count(Promise.race([acknowledged, cut]));
       await sleep(PUBLISH_MS);
     }

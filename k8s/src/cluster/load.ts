@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type HttpAnswer, type HttpClient, httpClient } from "@devmesh/testkit/http";
-import { LoadCount, type LoadFigures, type Outcome } from "./load-count.ts";
+import { LoadCount, type LoadFigures, type RequestOutcome } from "./load-count.ts";
 import { LoadDevice } from "./load-device.ts";
-import type { MeshAccess } from "./mesh-access.ts";
+import type { ClusterAccess } from "./mesh-access.ts";
 
 /** Devices that are called and publish. */
 const DEVICES = 5;
@@ -41,7 +41,7 @@ export type ReportFailure = (line: string) => void;
  * answered, and never a second time.
  */
 export async function startLoad(
-  mesh: MeshAccess,
+  mesh: ClusterAccess,
   requestsPerSecond: number,
   report: ReportFailure,
 ): Promise<Load> {
@@ -107,7 +107,7 @@ export async function startLoad(
 
 const publishing = "publish at QoS 1";
 
-type Send = (device: LoadDevice, turn: number) => Promise<Outcome>;
+type Send = (device: LoadDevice, turn: number) => Promise<RequestOutcome>;
 
 function requestKinds(
   master: HttpClient,
@@ -126,7 +126,7 @@ function requestKinds(
 }
 
 /** A device without a connection at any moment of the call is answered 409 at once, and that is no failure. */
-async function call(master: HttpClient, device: LoadDevice, turn: number): Promise<Outcome> {
+async function call(master: HttpClient, device: LoadDevice, turn: number): Promise<RequestOutcome> {
   const { connection } = device;
   const begunMs = performance.now();
   const outcome = await outcomeOf(master(`/devices/${device.id}/rpc/Echo`, { body: { turn } }));
@@ -138,7 +138,7 @@ async function call(master: HttpClient, device: LoadDevice, turn: number): Promi
   return stayed ? { failed: "409 device_offline of a connected device" } : "offline";
 }
 
-async function changeShadow(master: HttpClient, device: LoadDevice, turn: number): Promise<Outcome> {
+async function changeShadow(master: HttpClient, device: LoadDevice, turn: number): Promise<RequestOutcome> {
   const change = { shadow: { state: { desired: { turn } } } };
   return await outcomeOf(master(`/devices/${device.id}`, { body: change }), 200, ({ shadow }) => {
     device.changes++;
@@ -147,7 +147,7 @@ async function changeShadow(master: HttpClient, device: LoadDevice, turn: number
 }
 
 /** Two requests: a key that nobody revokes is not left. */
-async function makeKey(master: HttpClient, device: string, turn: number): Promise<Outcome> {
+async function makeKey(master: HttpClient, device: string, turn: number): Promise<RequestOutcome> {
   let id = "";
   const body = { device_id: device, name: `load ${turn}` };
   const made = await outcomeOf(master("/keys", { body }), 201, (key) => {
@@ -160,7 +160,7 @@ async function outcomeOf(
   answer: Promise<HttpAnswer>,
   expected = 200,
   take: (body: HttpAnswer["json"]) => void = () => undefined,
-): Promise<Outcome> {
+): Promise<RequestOutcome> {
   try {
     const { status, json } = await answer;
     if (status !== expected) return { failed: `${status} ${json?.reason ?? ""}` };
@@ -172,7 +172,11 @@ async function outcomeOf(
   }
 }
 
-async function reported(kind: string, request: Promise<Outcome>, report: ReportFailure): Promise<Outcome> {
+async function reported(
+  kind: string,
+  request: Promise<RequestOutcome>,
+  report: ReportFailure,
+): Promise<RequestOutcome> {
   const begun = new Date();
   const outcome = await request;
   if (typeof outcome === "object") {

@@ -124,7 +124,7 @@ async function run(options: ClusterOptions): Promise<void> {
   const mesh = await accessMesh(kubectl, { http, mqtt }, folder, closing);
   await smoke(mesh, (step) => say(`ok  ${step}`));
 
-  const works = options.during.map((command): Work => {
+  const works = options.during.map((command): LoadedWork => {
     const work = async () => {
       await shell(command);
       await awaitReady(kubectl);
@@ -143,10 +143,13 @@ async function run(options: ClusterOptions): Promise<void> {
 }
 
 /** What is done under load, and its name; one name may come several times. */
-type Work = [name: string, work: () => Promise<void>];
+type LoadedWork = [name: string, work: () => Promise<void>];
 
 /** Runs each work under the same load; the table of what the load met. Throws when something acknowledged is lost. */
-async function countEach(works: readonly Work[], start: () => ReturnType<typeof startLoad>): Promise<string> {
+async function countEach(
+  works: readonly LoadedWork[],
+  start: () => ReturnType<typeof startLoad>,
+): Promise<string> {
   const periods: [string, CountedPeriod][] = [];
   await using load = await start();
   for (const [name, work] of works) {

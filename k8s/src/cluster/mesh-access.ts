@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Kubectl } from "./kubectl.ts";
 
 /** How the running mesh is reached from outside. */
-export interface MeshAccess {
+export interface ClusterAccess {
   /** Of the gateway, without a slash at the end. */
   readonly url: string;
   /** Several, comma-separated, are used in turn. */
@@ -25,7 +25,7 @@ export async function accessMesh(
   addresses: { readonly http: string | undefined; readonly mqtt: string | undefined },
   folder: string,
   closing: AsyncDisposableStack,
-): Promise<MeshAccess> {
+): Promise<ClusterAccess> {
   const secret = async (name: string, key: string) => {
     const { data } = Secret.parse(JSON.parse(await kubectl.run(["get", "secret", name, "-o", "json"])));
     return Buffer.from(data[key] ?? "", "base64").toString("utf8");

@@ -3,13 +3,13 @@ import { mesh as declaration } from "@devmesh/contracts/mesh";
 import { eventually } from "@devmesh/testkit/eventually";
 import { type HttpAnswer, httpClient } from "@devmesh/testkit/http";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
-import type { MeshAccess } from "./mesh-access.ts";
+import type { ClusterAccess } from "./mesh-access.ts";
 
 /**
- * The shortest way through a mesh from outside, by REST and MQTT, with a device of its own that it deletes. `passed`
+ * The shortest way through a mesh from outside, by REST and MQTT, with a device that it creates and deletes. `passed`
  * gets each step that went well; throws at the first that did not.
  */
-export async function smoke(mesh: MeshAccess, passed: (step: string) => void): Promise<void> {
+export async function smoke(mesh: ClusterAccess, passed: (step: string) => void): Promise<void> {
   const master = httpClient(`${mesh.url}/api/v2`, mesh.masterKey);
   const id = `smoke-${randomBytes(6).toString("hex")}`;
   const step = async (name: string, check: () => Promise<void>) => {

@@ -51,7 +51,7 @@ const answersSoon = { deadlineMs: 5_000, errors: {} } as const;
 
 /** The usual method that may be sent again; a declaration spreads it and names what differs. */
 export const idempotent = { ...answersSoon, idempotent: true } as const;
-/** The same for a method that must not be done twice. */
+/** A method that must not be done twice. */
 export const notIdempotent = { ...answersSoon, idempotent: false } as const;
 
 /** The error of a method that finds nothing to delete or to take, not even what its own first attempt took. */

@@ -7,7 +7,7 @@ import { createInbox } from "@nats-io/nats-core";
 export interface DeviceSender {
   /** False without a connection: nothing is queued. */
   send(subject: string, payload: Uint8Array): boolean;
-  /** The same; the broker reports `token`, one level of a subject, when it delivered the message to no client. */
+  /** Sends; the broker reports `token`, one level of a subject, when it delivered the message to no client. */
   sendExpectingSubscriber(token: string, subject: string, payload: Uint8Array): boolean;
 }
 

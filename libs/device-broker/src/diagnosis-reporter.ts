@@ -8,7 +8,7 @@ const collectMs = 250;
 
 /** Different reports in one message, below `max_payload`; further ones are dropped. */
 const maxReports = 400;
-/** The same where unknown ids must not displace reports of devices. */
+/** Of these, about ids that are no device: they must not displace the others. */
 const maxUnknownReports = 100;
 
 /** Longest text that is searched for secrets, in characters: a client id has up to 64 KB. */

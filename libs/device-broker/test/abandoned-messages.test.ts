@@ -2,14 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { createPuller, type PulledMessage } from "@devmesh/service-kit/connection/pull";
 import { eventually } from "@devmesh/testkit/eventually";
-import { startBroker, type TestBroker } from "@devmesh/testkit/sample-mesh/broker";
+import { type SampleBroker, startBroker } from "@devmesh/testkit/sample-mesh/broker";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { gatherAbandonedMessages } from "../src/abandoned-messages.ts";
 import { mqttStream, replicaGroup } from "../src/broker-subjects.ts";
 import { deviceBacklog, provisionDeviceStreams } from "../src/mqtt-stream.ts";
 
 describe("messages that were handed out and not acknowledged", () => {
-  let broker: TestBroker;
+  let broker: SampleBroker;
   let bus: Bus;
   let life: AbortController;
   beforeAll(async () => {

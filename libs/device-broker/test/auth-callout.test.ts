@@ -1,7 +1,7 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import { DeviceId } from "@devmesh/contracts/model/device-id";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
-import { grant, startBroker, type TestBroker } from "@devmesh/testkit/sample-mesh/broker";
+import { grant, type SampleBroker, startBroker } from "@devmesh/testkit/sample-mesh/broker";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { nkeys } from "@nats-io/nats-core";
 import type { LoginRequest } from "../src/auth-callout.ts";
@@ -9,7 +9,7 @@ import { brokerUsers } from "../src/broker-config.ts";
 import { accountSigner, createAccountKeyPair } from "../src/nkey.ts";
 
 describe("the auth callout", () => {
-  let broker: TestBroker;
+  let broker: SampleBroker;
   beforeAll(async () => {
     broker = await startBroker();
   });

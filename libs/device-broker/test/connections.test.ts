@@ -1,7 +1,7 @@
 import type { Bus } from "@devmesh/service-kit/bus";
 import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { eventually } from "@devmesh/testkit/eventually";
-import { startBroker, type TestBroker } from "@devmesh/testkit/sample-mesh/broker";
+import { type SampleBroker, startBroker } from "@devmesh/testkit/sample-mesh/broker";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import {
   closeDeviceConnection,
@@ -12,7 +12,7 @@ import {
 } from "../src/connections.ts";
 
 describe("connections of devices", () => {
-  let broker: TestBroker;
+  let broker: SampleBroker;
   let bus: Bus;
   const events: (DeviceConnectionEvent & { what: string })[] = [];
   beforeAll(async () => {

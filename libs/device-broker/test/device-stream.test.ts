@@ -2,7 +2,7 @@ import type { Bus } from "@devmesh/service-kit/bus";
 import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { streamManager } from "@devmesh/service-kit/connection/streams";
 import { eventually } from "@devmesh/testkit/eventually";
-import { startBroker, type TestBroker } from "@devmesh/testkit/sample-mesh/broker";
+import { type SampleBroker, startBroker } from "@devmesh/testkit/sample-mesh/broker";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { mqttStream } from "../src/broker-subjects.ts";
 import { type DeviceMessage, pullDeviceMessages } from "../src/device-stream.ts";
@@ -12,7 +12,7 @@ import { subscribeDeviceTopics, type TransientDeviceMessage } from "../src/trans
 const text = (payload: Uint8Array) => Buffer.from(payload).toString();
 
 describe("messages of devices", () => {
-  let broker: TestBroker;
+  let broker: SampleBroker;
   let data: Bus;
   let bridge: Bus;
   let done: AbortController;
@@ -191,7 +191,7 @@ describe("messages of devices", () => {
 });
 
 describe("two replicas that pull the same messages", () => {
-  let broker: TestBroker;
+  let broker: SampleBroker;
   let provisioner: Bus;
   let feeder: AbortController;
   beforeAll(async () => {

@@ -11,7 +11,7 @@ import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { serve } from "@devmesh/service-kit/rpc/serve";
 import { reconnectedSubject } from "@devmesh/service-kit/subjects";
 import { eventually } from "@devmesh/testkit/eventually";
-import { letters, mesh, startBroker, type TestBroker, visits } from "@devmesh/testkit/sample-mesh/broker";
+import { letters, mesh, type SampleBroker, startBroker, visits } from "@devmesh/testkit/sample-mesh/broker";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { PermissionViolationError } from "@nats-io/nats-core";
@@ -21,7 +21,7 @@ import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
 import { listRetainedTopics } from "../src/retained-messages.ts";
 
 describe("the user of a service", () => {
-  let broker: TestBroker;
+  let broker: SampleBroker;
   const buses = new Map<string, Bus>();
   beforeAll(async () => {
     broker = await startBroker();

@@ -1,11 +1,11 @@
 import type { Bus } from "@devmesh/service-kit/bus";
 import { storeRetained } from "@devmesh/testkit/retained-messages";
-import { startBroker, type TestBroker } from "@devmesh/testkit/sample-mesh/broker";
+import { type SampleBroker, startBroker } from "@devmesh/testkit/sample-mesh/broker";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { findRetainedHoard, listRetainedTopics } from "../src/retained-messages.ts";
 
 describe("the retained messages of a device", () => {
-  let broker: TestBroker;
+  let broker: SampleBroker;
   let bus: Bus;
   beforeAll(async () => {
     broker = await startBroker();

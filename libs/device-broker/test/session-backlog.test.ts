@@ -1,13 +1,13 @@
 import type { Bus } from "@devmesh/service-kit/bus";
 import { streamManager } from "@devmesh/service-kit/connection/streams";
-import { startBroker, type TestBroker } from "@devmesh/testkit/sample-mesh/broker";
+import { type SampleBroker, startBroker } from "@devmesh/testkit/sample-mesh/broker";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { mqttStream } from "../src/broker-subjects.ts";
 import { pullDeviceMessages } from "../src/device-stream.ts";
 import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
 import { dropSessionBacklog, findMessageHoard } from "../src/session-backlog.ts";
 
-let broker: TestBroker;
+let broker: SampleBroker;
 let bus: Bus;
 const done = new AbortController();
 beforeAll(async () => {

@@ -8,7 +8,7 @@ import { createQueueAdmin } from "../src/queue/admin.ts";
 import { type Attempt, consumeQueue } from "../src/queue/consumer.ts";
 import { createProducer } from "../src/queue/producer.ts";
 
-/** A queue of its own for each test. */
+/** A new queue for each test. */
 const queueNamed = (name: string, backoffMs: number[] = [1, 1], attemptMs = 2_000) =>
   defineQueue({ name, job: z.object({ to: z.string() }), backoffMs, attemptMs });
 

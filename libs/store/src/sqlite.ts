@@ -103,7 +103,7 @@ function makeFolder(path: string): void {
   mkdirSync(path);
 }
 
-/** An open transaction on a file of its own: the system ends it with the process, however that ends. */
+/** An open transaction on another file: the system ends it with the process, however that ends. */
 function holdLock(path: string): DatabaseSync {
   const lock = new DatabaseSync(`${path}.lock`);
   try {

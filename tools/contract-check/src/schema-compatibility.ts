@@ -15,10 +15,10 @@ export interface Break {
  * compared, such as two patterns, count as incompatible.
  */
 export function breaksOf(released: JsonSchema, current: JsonSchema, side: "taken" | "given"): Break[] {
-  return new Comparison(released, current, side === "taken").compare(released, current, "");
+  return new SchemaComparison(released, current, side === "taken").compare(released, current, "");
 }
 
-class Comparison {
+class SchemaComparison {
   readonly #released: JsonSchema;
   readonly #current: JsonSchema;
   readonly #taken: boolean;

@@ -12,12 +12,12 @@ const usage = `Usage: npm run device -- ID [--kind ${deviceKinds.join("|")}]
 Runs a simulated device against the mesh that was started with the same DATA_DIR. It makes the device when there is
 none of that id, answers RPC, follows its shadow and publishes data until Ctrl-C.`;
 
-interface Wanted {
+interface DeviceCommand {
   readonly id: DeviceId;
   readonly kind: DeviceKind;
 }
 
-function read(args: string[]): Wanted | "help" {
+function read(args: string[]): DeviceCommand | "help" {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
@@ -31,7 +31,7 @@ function read(args: string[]): Wanted | "help" {
   return { id: id.data, kind };
 }
 
-async function run({ id, kind }: Wanted): Promise<void> {
+async function run({ id, kind }: DeviceCommand): Promise<void> {
   const mesh = await accessRunningMesh(process.env);
   const stop = stopRequest();
   const token = await enrolDevice(mesh, { id, name: `Simulated ${kind}`, labels: ["simulated", kind] });

@@ -22,9 +22,9 @@ and publish data until Ctrl-C; every 5 s it says what they did, and why the mesh
   --remove  deletes the devices that it made`;
 
 /** Devices to run, or to delete. */
-type Wanted = { readonly run: FleetOptions } | { readonly remove: string };
+type FleetCommand = { readonly run: FleetOptions } | { readonly remove: string };
 
-function read(args: string[]): Wanted | "help" {
+function read(args: string[]): FleetCommand | "help" {
   const { values } = parseArgs({
     args,
     options: {
@@ -84,7 +84,7 @@ async function runFleet(mesh: MeshAccess, options: FleetOptions): Promise<void> 
   }
 }
 
-async function run(wanted: Wanted): Promise<void> {
+async function run(wanted: FleetCommand): Promise<void> {
   const mesh = await accessRunningMesh(process.env);
   if ("run" in wanted) await runFleet(mesh, wanted.run);
   else process.stdout.write(`${await removeFleet(mesh, wanted.remove)} devices are deleted\n`);

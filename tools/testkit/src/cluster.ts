@@ -13,7 +13,7 @@ const SIZE = 3;
 /** Time until a crashed server is restarted, in milliseconds. */
 const AWAY_MS = 1_000;
 
-/** Three nats-servers in one cluster, each configured as the mesh's own and with a folder of its own. */
+/** Three nats-servers in one cluster, each configured as the mesh's own, each in another folder. */
 export interface TestCluster extends AsyncDisposable {
   readonly servers: readonly TestNatsServer[];
   /** Passwords by name: `<service>` of the user in MESH, `<service>.devices` of the one in DEVICES. */

@@ -19,7 +19,7 @@ export interface HttpRequest {
 /** A client of the REST API with one key in the Authorization header. */
 export interface HttpClient {
   (path: string, request?: HttpRequest): Promise<HttpAnswer>;
-  /** The same client with another key, or none. */
+  /** This client with another key, or none. */
   as(key: string | null): HttpClient;
 }
 

@@ -18,7 +18,7 @@ const READY_MS = 90_000;
 const STOP_MS = 60_000;
 
 /** How a mesh is launched. */
-export interface MeshOptions {
+export interface TestMeshOptions {
   /** Overrides the free ports and the folder, too. */
   readonly env?: NodeJS.ProcessEnv;
   /** Arguments of the launcher: `--demo`, `--without NAME`. */
@@ -70,7 +70,7 @@ export interface TestMesh extends LaunchedMesh {
   pidOf(part: ServiceName | "nats-server"): Promise<number>;
 }
 
-function commandOf(through: MeshOptions["through"]): [string, ...string[]] {
+function commandOf(through: TestMeshOptions["through"]): [string, ...string[]] {
   if (through === "npm") return ["npm", "start", "--silent", "--"];
   const launcher = join(repository, "tools/launcher");
   const program =
@@ -83,7 +83,7 @@ function commandOf(through: MeshOptions["through"]): [string, ...string[]] {
 }
 
 /** Starts the launcher on free ports of 127.0.0.1 and returns at once. */
-export async function launchMesh(options: MeshOptions = {}): Promise<LaunchedMesh> {
+export async function launchMesh(options: TestMeshOptions = {}): Promise<LaunchedMesh> {
   const folder = await tempFolder();
   const dataDir = options.dataDir ?? join(folder.path, "data");
   const wantsCluster = (options.broker ?? process.env.DEVMESH_E2E_BROKER) === "cluster";
@@ -165,7 +165,7 @@ async function databaseOf(dataDir: string): Promise<{ storeUrl: string; drop(): 
 }
 
 /** Starts a whole mesh and waits until it is ready. Throws with the launcher's output when it is not. */
-export async function startMesh(options: MeshOptions = {}): Promise<TestMesh> {
+export async function startMesh(options: TestMeshOptions = {}): Promise<TestMesh> {
   const launched = await launchMesh(options);
   try {
     await launched.ready();

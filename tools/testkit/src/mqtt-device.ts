@@ -3,7 +3,7 @@ import type { IClientOptions, MqttClient, OnMessageCallback } from "mqtt";
 import { defaultPatienceMs, eventually } from "./eventually.ts";
 
 /** What a device received, in order of arrival. */
-export interface DeviceMessage {
+export interface ReceivedMessage {
   readonly topic: string;
   readonly payload: string;
   readonly qos: number;
@@ -29,16 +29,16 @@ export interface MqttDevice extends AsyncDisposable {
   readonly id: string;
   readonly client: MqttClient;
   /** All messages received so far. */
-  readonly messages: readonly DeviceMessage[];
+  readonly messages: readonly ReceivedMessage[];
   /** Subscribes; resolves with the granted QoS, 128 for a refusal. */
   subscribe(topic: string, qos?: 0 | 1): Promise<number>;
   /** Publishes; at QoS 1 and 2 waits until the broker has acknowledged. */
   publish(topic: string, payload: unknown, qos?: 0 | 1 | 2, retain?: boolean): Promise<void>;
   /** The first message that fits, received already or within the bound (default {@link defaultPatienceMs}). */
   awaitMessage(
-    fits: string | ((message: DeviceMessage) => boolean),
+    fits: string | ((message: ReceivedMessage) => boolean),
     withinMs?: number,
-  ): Promise<DeviceMessage>;
+  ): Promise<ReceivedMessage>;
   /** Forgets what has been received. */
   forget(): void;
   /** Subscribes `ID/rpc` and answers each call. */
@@ -62,7 +62,7 @@ export async function connectMqttDevice(
   login: DeviceLogin,
   options: IClientOptions = {},
 ): Promise<MqttDevice> {
-  const messages: DeviceMessage[] = [];
+  const messages: ReceivedMessage[] = [];
   const take: OnMessageCallback = (topic, payload, packet) => {
     messages.push({ topic, payload: payload.toString("utf8"), qos: packet.qos, retained: packet.retain });
   };
@@ -87,7 +87,8 @@ export async function connectMqttDevice(
       await client.publishAsync(topic, body, { qos, retain });
     },
     async awaitMessage(wanted, withinMs = defaultPatienceMs) {
-      const fits = typeof wanted === "string" ? (message: DeviceMessage) => message.topic === wanted : wanted;
+      const fits =
+        typeof wanted === "string" ? (message: ReceivedMessage) => message.topic === wanted : wanted;
       return await eventually(() => messages.find(fits), { withinMs, everyMs: 5 }).catch((cause) => {
         const seen = messages.map(({ topic }) => topic).join(", ") || "none";
         throw new Error(`${login.id} did not receive the awaited message in ${withinMs} ms; seen: ${seen}`, {

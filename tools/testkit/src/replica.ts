@@ -11,7 +11,7 @@ import { bundles } from "./service-process.ts";
 const STOP_MS = 50_000;
 
 /** One more process of a service, beside that of a mesh; nobody restarts it. */
-export interface Replica extends AsyncDisposable {
+export interface StartedReplica extends AsyncDisposable {
   readonly service: ServiceName;
   readonly pid: number;
   /** Address of `/healthz`, `/readyz` and `/metrics`. */
@@ -34,7 +34,7 @@ export async function startReplica(
   dataDir: string,
   service: ServiceName,
   env: NodeJS.ProcessEnv = {},
-): Promise<Replica> {
+): Promise<StartedReplica> {
   const port = await freePort();
   const environment = await environmentBeside(dataDir, service, {
     ...process.env,

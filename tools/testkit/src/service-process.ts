@@ -7,7 +7,7 @@ import { startProcess, type TestProcess } from "./process.ts";
 /** Longest wait for a service to be ready, in milliseconds. */
 const READY_MS = 60_000;
 
-/** A service in a process of its own, started as the launcher does. */
+/** A service in a process, started as the launcher does. */
 export interface SpawnedService extends TestProcess {
   /** The address of `/healthz`, `/readyz` and `/metrics`. Rejects with the output when it is not ready in time. */
   readonly ready: Promise<string>;

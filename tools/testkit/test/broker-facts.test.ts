@@ -45,7 +45,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** With a client id of its own: the broker closes one that comes again before its last connection has ended. */
+/** With another client id: the broker closes one that comes again before its last connection has ended. */
 let connections = 0;
 const device = (id: string, clientId = `${id}-${++connections}`, clean = true): Promise<MqttDevice> =>
   connectMqttDevice({ url: server.mqttUrl, id, token: id === "app" ? "app" : "t", clientId }, { clean });

@@ -1,7 +1,7 @@
 import { api, type Operation } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { ApiProblem, UnexpectedAnswer, Unreachable } from "./api-problem.ts";
-import type { CallInput, CallResult } from "./route-types.ts";
+import type { CallResult, RouteInput } from "./route-types.ts";
 import { noteServerTime } from "./server-clock.ts";
 
 /** Options of {@link createApiClient}. */
@@ -37,9 +37,9 @@ export interface ApiClient {
    * Returns the parsed body of a success. Rejects with an {@link ApiProblem}, {@link Unreachable} or {@link
    * UnexpectedAnswer}; an abort rejects with the signal's reason.
    */
-  call<O extends Operation>(operation: O, input: CallInput<O>): Promise<CallResult<O>>;
+  call<O extends Operation>(operation: O, input: RouteInput<O>): Promise<CallResult<O>>;
   /** As `call`, with the headers of the response. */
-  exchange<O extends Operation>(operation: O, input: CallInput<O>): Promise<Answered<CallResult<O>>>;
+  exchange<O extends Operation>(operation: O, input: RouteInput<O>): Promise<Answered<CallResult<O>>>;
   /** Sends any request with the session's key, for streams. Rejects as `call` does; the caller reads the body. */
   open(pathAndQuery: string, init?: RequestInit): Promise<Response>;
 }
@@ -67,7 +67,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
 
   async function exchange<O extends Operation>(
     operation: O,
-    input: CallInput<O>,
+    input: RouteInput<O>,
   ): Promise<Answered<CallResult<O>>> {
     const route: RouteDeclaration = api[operation];
     const { params, query, body, signal, headers, asMaster }: LooseInput = input;
@@ -94,7 +94,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   };
 }
 
-/** A {@link CallInput} of any operation. */
+/** A {@link RouteInput} of any operation. */
 interface LooseInput {
   readonly params?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;

@@ -23,7 +23,7 @@ type Body<R> = R extends {
   : { readonly body?: never };
 
 /** Input of an operation. */
-export type CallInput<O extends Operation> = Params<Routes[O]> &
+export type RouteInput<O extends Operation> = Params<Routes[O]> &
   Query<Routes[O]> &
   Body<Routes[O]> & {
     readonly signal?: AbortSignal;

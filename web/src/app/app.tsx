@@ -6,7 +6,7 @@ import { ApiContext } from "../api/api-context.tsx";
 import { ApiProblem, NoMasterKey } from "../api/api-problem.ts";
 import { LiveUpdates } from "../live/live-updates.tsx";
 import { updateCache } from "./apply-frames.ts";
-import { SessionProvider, type StoredSession, useSession } from "./session.tsx";
+import { type BrowserSession, SessionProvider, useSession } from "./session.tsx";
 import { Shell } from "./shell.tsx";
 import { SignIn } from "./sign-in.tsx";
 import { accessibleColors, theme } from "./theme.ts";
@@ -39,7 +39,7 @@ function SessionCache({ children }: { readonly children: ReactNode }) {
   return <QueryClientProvider client={queries}>{children}</QueryClientProvider>;
 }
 
-function SignedIn({ session }: { readonly session: StoredSession }) {
+function SignedIn({ session }: { readonly session: BrowserSession }) {
   const { signOut, masterKey } = useSession();
   const { askMasterKey, prompt } = useMasterKeyPrompt(masterKey);
   const api = useMemo(

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { createMasterKeyMemory, type MasterKeyMemory } from "./master-key-memory.ts";
 import { repeatSignOuts, signOutOfServer } from "./sign-outs.ts";
 
-/** Name of a {@link StoredSession} in the storage of the tab, and of the browser where the user stays signed in. */
+/** Name of a {@link BrowserSession} in the storage of the tab, and of the browser where the user stays signed in. */
 const storageKey = "devmesh.session";
 
 /**
@@ -17,15 +17,15 @@ const signOutStorageKey = "devmesh.signed-out";
 const askMs = 250;
 
 /** A session as the tabs of a browser keep it; its key is never in a URL. */
-const StoredSession = z.object({ id: z.string(), master_key_id: z.string(), key: z.string() });
-export type StoredSession = z.infer<typeof StoredSession>;
+const BrowserSession = z.object({ id: z.string(), master_key_id: z.string(), key: z.string() });
+export type BrowserSession = z.infer<typeof BrowserSession>;
 
 /** What the tabs of a browser say to each other. The browser delivers it within an origin only. */
 const Message = z.discriminatedUnion("kind", [
   /** A new tab asks for a session. */
   z.object({ kind: z.literal("ask") }),
   /** A tab has one: those without a session take it. */
-  z.object({ kind: z.literal("session"), session: StoredSession }),
+  z.object({ kind: z.literal("session"), session: BrowserSession }),
   /** The user signed out: all tabs with this session do. */
   z.object({ kind: z.literal("end"), id: z.string() }),
 ]);
@@ -33,13 +33,16 @@ const Message = z.discriminatedUnion("kind", [
 /** The session in this browser. */
 interface CurrentSession {
   /** Null without a session. */
-  readonly session: StoredSession | null;
+  readonly session: BrowserSession | null;
   /** What the sign-in page says about the last session; null for nothing. */
   readonly notice: string | null;
   /** The master key that the user entered in this tab. */
   readonly masterKey: MasterKeyMemory;
   /** Signs in all tabs, and if the user stays signed in also after the browser was closed. */
-  readonly signIn: (begun: StoredSession, options: { readonly key: string; readonly stays: boolean }) => void;
+  readonly signIn: (
+    begun: BrowserSession,
+    options: { readonly key: string; readonly stays: boolean },
+  ) => void;
   /** Ends the session in this tab, and without a notice, which means that the user signs out, in all of them. */
   readonly signOut: (notice?: string) => void;
 }
@@ -53,7 +56,7 @@ export const useSession = useCurrentSession;
 
 /** Keeps the session, and hands it to other tabs of the browser. */
 export function SessionProvider({ children }: { readonly children: ReactNode }) {
-  const [state, setState] = useState<{ session: StoredSession | null; notice: string | null }>(() => ({
+  const [state, setState] = useState<{ session: BrowserSession | null; notice: string | null }>(() => ({
     session: sessionOfTab() ?? readSession(localStorage),
     notice: null,
   }));
@@ -62,7 +65,7 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
   const channel = useRef<BroadcastChannel>(null);
   const send = useCallback((message: z.infer<typeof Message>) => channel.current?.postMessage(message), []);
 
-  const begin = useCallback((session: StoredSession) => {
+  const begin = useCallback((session: BrowserSession) => {
     sessionStorage.setItem(storageKey, JSON.stringify(session));
     sessionStorage.setItem(signOutStorageKey, lastSignOut());
     setState({ session, notice: null });
@@ -139,7 +142,7 @@ const unreachedNotice =
   "You are signed out here, but the sign-out did not reach the server: the session is still valid there. The sign-out is repeated when this page is opened again.";
 
 /** The session of this tab; null if there is none, or the user has signed out since. */
-function sessionOfTab(): StoredSession | null {
+function sessionOfTab(): BrowserSession | null {
   const session = readSession(sessionStorage);
   if (session === null || sessionStorage.getItem(signOutStorageKey) === lastSignOut()) return session;
   sessionStorage.clear();
@@ -150,7 +153,7 @@ function lastSignOut(): string {
   return localStorage.getItem(signOutStorageKey) ?? "";
 }
 
-function readSession(storage: Storage): StoredSession | null {
+function readSession(storage: Storage): BrowserSession | null {
   const text = storage.getItem(storageKey);
-  return text === null ? null : (StoredSession.safeParse(JSON.parse(text)).data ?? null);
+  return text === null ? null : (BrowserSession.safeParse(JSON.parse(text)).data ?? null);
 }

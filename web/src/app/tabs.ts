@@ -3,14 +3,14 @@ import type { ComponentType, LazyExoticComponent } from "react";
 import { lazyView } from "../components/lazy-view.ts";
 
 /** One view of the dashboard, loaded when it is first shown. */
-interface View {
+interface TabView {
   /** Pattern of its paths; the view reads the part at `*` itself. */
   readonly path: string;
   readonly View: LazyExoticComponent<ComponentType>;
 }
 
 /** A view with a link in the navigation. */
-export interface Tab extends View {
+export interface Tab extends TabView {
   readonly label: string;
   readonly Icon: LucideIcon;
 }
@@ -56,7 +56,7 @@ export const tabs: readonly Tab[] = [
 ];
 
 /** Views that only other views link to. */
-export const innerViews: readonly View[] = [
+export const innerViews: readonly TabView[] = [
   {
     path: "/devices/:id/*?",
     View: lazyView(async () => (await import("../features/devices/page/device-page.tsx")).DevicePage),

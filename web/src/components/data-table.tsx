@@ -7,7 +7,7 @@ export interface Column<T> {
   readonly heading: string;
   /** Only screen readers get the heading. */
   readonly hidesHeading?: true;
-  /** Its cells name their rows; they have no style of their own. */
+  /** Its cells name their rows; they have no style. */
   readonly namesRow?: true;
   readonly cell: (row: T) => ReactNode;
   /** Style of its cells. */

@@ -27,7 +27,7 @@ interface LongTableProps {
   readonly head: ReactNode;
   /**
    * The row at an index, a `tr` with a key and an `aria-rowindex` that counts the header. A row whose key is its slot
-   * lends its elements to the next one that needs them, which makes fast scrolling cheap; one with a key of its own
+   * lends its elements to the next one that needs them, which makes fast scrolling cheap; one with a key
    * keeps them.
    */
   readonly rowAt: (index: number, slot: number) => ReactNode;

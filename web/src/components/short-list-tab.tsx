@@ -20,7 +20,7 @@ const rowStep = 100;
 const noFilter = { filter: "" };
 
 /** The removal of a row, which the user confirms. */
-interface Removal<T> {
+interface RowRemoval<T> {
   /** Label of the button that confirms it. */
   readonly action: string;
   /** Names it with its row, as in "Remove ann@example.com". */
@@ -46,7 +46,7 @@ interface ShortListTabProps<T> {
   readonly columns: readonly Column<T>[];
   /** Width below which the table scrolls, in pixels. */
   readonly minWidth: number;
-  readonly removal: Removal<T>;
+  readonly removal: RowRemoval<T>;
   /** Controls before the button for a new row. */
   readonly actions?: ReactNode;
   /** Label of the button that opens the dialog for a new row. */

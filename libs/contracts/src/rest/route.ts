@@ -95,10 +95,10 @@ export const apiPrefix = "/api/v2";
 
 /** Method and path of a route below {@link apiPrefix}. */
 export const get = (path: string) => ({ method: "get", path: apiPrefix + path }) as const;
-/** The same for a POST, with what it changes. */
+/** Declares a POST, with what it changes. */
 export const post = <const C extends ChangedKind | null>(path: string, change: C) =>
   ({ method: "post", path: apiPrefix + path, change }) as const;
-/** The same for a DELETE. */
+/** Declares a DELETE, with what it changes. */
 export const remove = <const C extends ChangedKind | null>(path: string, change: C) =>
   ({ method: "delete", path: apiPrefix + path, change }) as const;
 

@@ -10,7 +10,7 @@ import { eventSubject, eventsNamed, eventsStream } from "../subjects.ts";
 
 /** How long one request for events waits, in milliseconds; they are handed over as they come. */
 const pollMs = 30_000;
-/** The same for events that exist already: the first ones end it. */
+/** Reads events that exist already: the first ones end it. */
 const presentMs = 100;
 /** Most events of one request, and most bytes: one event of the broker's `max_payload` must fit. */
 const batchSize = 500;

@@ -59,10 +59,10 @@ type LivePublications<E extends EventsDeclaration> = {
  * within two seconds.
  */
 export type Publisher<E extends EventsDeclaration> = Publications<E> & {
-  /** The same for events whose loss is acceptable: never throws, a loss is logged and counted. */
+  /** Publishes events whose loss is acceptable: never throws, a loss is logged and counted. */
   readonly bestEffort: Publications<E>;
   /**
-   * The same for stored events of which so many occur that an acknowledgement each would cost too much. They are stored
+   * Publishes stored events of which so many occur that an acknowledgement each would cost too much. They are stored
    * in the order of publication.
    */
   readonly unacknowledged: UnacknowledgedPublications<E>;

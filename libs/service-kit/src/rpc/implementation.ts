@@ -25,7 +25,7 @@ export type Implementation<C extends ContractDeclaration> = {
 export type Client<C extends ContractDeclaration, M extends MethodName<C> = MethodName<C>> = {
   readonly [K in M]: (input: CallInput<C, K>, call: CallContext) => Promise<CallOutput<C, K>>;
 } & {
-  /** The same methods, answering the owner's JSON as it came, neither parsed nor checked again (ADR 19). */
+  /** Its methods, answering the owner's JSON as it came, neither parsed nor checked again (ADR 19). */
   readonly bytes: { readonly [K in M]: (input: CallInput<C, K>, call: CallContext) => Promise<Uint8Array> };
 };
 

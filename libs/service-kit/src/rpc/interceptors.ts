@@ -30,7 +30,7 @@ export type CallHandler = (call: IncomingCall) => Promise<string>;
 /** Wraps the whole of a call: parsing, deadline, handler and check of the answer are all inside. */
 export type Interceptor = (next: CallHandler) => CallHandler;
 
-/** Continues the caller's trace (W3C Trace Context) with a span of its own, or starts one. */
+/** Continues the caller's trace (W3C Trace Context) with a span, or starts one. */
 export function traceCalls(tracer?: Tracer): Interceptor {
   return (next) => (call) => {
     const traceparent = call.header(traceHeader);

@@ -2,7 +2,7 @@ import type { ContractDeclaration } from "@devmesh/contracts/contract";
 import { ServiceError } from "../errors.ts";
 import type { Implementation } from "./implementation.ts";
 
-type Method = (input: unknown, context: unknown) => Promise<unknown>;
+type StoreMethod = (input: unknown, context: unknown) => Promise<unknown>;
 
 /**
  * Turns errors of a store that is not available into `unavailable`, so that callers retry instead of getting
@@ -12,8 +12,8 @@ export function mapStoreErrors<C extends ContractDeclaration>(
   implementation: Implementation<C>,
   isAway: (error: unknown) => boolean,
 ): Implementation<C> {
-  const methods = Object.entries(implementation as Record<string, Method>).map(([name, method]) => {
-    const guarded: Method = async (input, context) => {
+  const methods = Object.entries(implementation as Record<string, StoreMethod>).map(([name, method]) => {
+    const guarded: StoreMethod = async (input, context) => {
       try {
         return await method(input, context);
       } catch (error) {

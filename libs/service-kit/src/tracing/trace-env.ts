@@ -16,7 +16,7 @@ const pairs = z.string().regex(/^\s*[^=,\s]+\s*=[^=,]*(,\s*[^=,\s]+\s*=[^=,]*)*$
 export const TraceEnv = z.object({
   /** Of the collector, without the path. Without an endpoint nothing is recorded. */
   OTEL_EXPORTER_OTLP_ENDPOINT: collectorUrl().optional(),
-  /** The same for traces alone, with the path. */
+  /** The endpoint for traces alone, with the path. */
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collectorUrl().optional(),
   /** Sent with each export, such as a key of the collector; this and the next two are read by the library. */
   OTEL_EXPORTER_OTLP_HEADERS: pairs.optional(),

@@ -8,7 +8,7 @@ export interface TracedStoreOptions {
 }
 
 /**
- * The same store, which records a span for each method that is called while a traced call, event or job runs. What a
+ * The store, which records a span for each method that is called while a traced call, event or job runs. What a
  * service does by itself, such as a sweep, begins no trace.
  */
 export function traceStore<S extends object>(
@@ -17,7 +17,7 @@ export function traceStore<S extends object>(
   { system, collection }: TracedStoreOptions,
 ): S {
   if (tracer === undefined) return store;
-  const traced = (name: string, method: Method): Method => {
+  const traced = (name: string, method: TracedMethod): TracedMethod => {
     const description: SpanDescription = {
       name: `${name} ${collection}`,
       kind: "client",
@@ -39,4 +39,4 @@ export function traceStore<S extends object>(
   return Object.fromEntries(members);
 }
 
-type Method = (...given: unknown[]) => Promise<unknown>;
+type TracedMethod = (...given: unknown[]) => Promise<unknown>;

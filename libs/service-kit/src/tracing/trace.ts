@@ -45,7 +45,7 @@ export function childSpan({ traceId, sampled }: TraceContext): TraceContext {
   return { traceId, spanId: newSpanId(), sampled };
 }
 
-/** A span of its own in the trace of a received `traceparent`, or in a new one. */
+/** A new span in the trace of a received `traceparent`, or in a new one. */
 export function continueTrace(header: string | undefined): TraceContext {
   const parent = parseTraceparent(header);
   return parent === null ? startTrace() : childSpan(parent);

@@ -52,7 +52,7 @@ export function recordSpan<T>(
   return runSpan(tracer, tracer.startSpan(description, parent), description, work);
 }
 
-/** The same for what arrived with a `traceparent`: without a tracer, `work` gets a position of its own. */
+/** {@link recordSpan} for what arrived with a `traceparent`: without a tracer, `work` gets a new position. */
 export function recordReceived<T>(
   tracer: Tracer | undefined,
   description: SpanDescription,

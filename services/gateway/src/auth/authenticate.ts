@@ -23,7 +23,7 @@ export interface AuthenticationOptions {
   readonly clock: Clock;
 }
 
-interface Attempt {
+interface KeyAttempt {
   /** Rate limit key of failed attempts. */
   readonly address: string;
   readonly trace: TraceContext;
@@ -34,7 +34,7 @@ interface Attempt {
  * Verifies a key; throws `key_invalid`, `rate_limited` after too many failed attempts of the address, or `unavailable`
  * where `keys` does not answer.
  */
-export type Authenticate = (key: string, attempt: Attempt) => VerifiedKey | Promise<VerifiedKey>;
+export type Authenticate = (key: string, attempt: KeyAttempt) => VerifiedKey | Promise<VerifiedKey>;
 
 /**
  * `keys.verify` with a cache (ADR 21). A cached key costs a digest; any other is verified once for all requests that
@@ -69,7 +69,7 @@ export function createAuthentication({ keys, cache, attempts, clock }: Authentic
     };
   }
 
-  async function verify(key: string, digest: string, attempt: Attempt): Promise<VerifiedKey> {
+  async function verify(key: string, digest: string, attempt: KeyAttempt): Promise<VerifiedKey> {
     using call = createCallContext({
       timeoutMs: verificationMs,
       trace: attempt.trace,
@@ -94,7 +94,7 @@ export function createAuthentication({ keys, cache, attempts, clock }: Authentic
     return verified;
   }
 
-  function verifyOnce(key: string, digest: string, attempt: Attempt): Promise<VerifiedKey> {
+  function verifyOnce(key: string, digest: string, attempt: KeyAttempt): Promise<VerifiedKey> {
     let asked = underWay.get(digest);
     if (asked === undefined) {
       asked = verify(key, digest, attempt).finally(() => underWay.delete(digest));
@@ -109,7 +109,7 @@ export function createAuthentication({ keys, cache, attempts, clock }: Authentic
   }
 
   /** While `keys` is silent a request waits less; the answer that comes later is cached for the next one. */
-  async function ask(key: string, digest: string, attempt: Attempt): Promise<VerifiedKey> {
+  async function ask(key: string, digest: string, attempt: KeyAttempt): Promise<VerifiedKey> {
     attempts.assertNotEmpty(attempt.address);
     const asked = verifyOnce(key, digest, attempt);
     try {
@@ -122,7 +122,7 @@ export function createAuthentication({ keys, cache, attempts, clock }: Authentic
   }
 
   /** For a key past its TTL. */
-  async function askAgain(key: string, digest: string, attempt: Attempt): Promise<VerifiedKey> {
+  async function askAgain(key: string, digest: string, attempt: KeyAttempt): Promise<VerifiedKey> {
     const asked = verifyOnce(key, digest, attempt);
     try {
       if (await withTimeout(patienceMs, asked, clock)) return await asked;

@@ -25,7 +25,7 @@ export interface CachedKey {
   readonly isOverdue: boolean;
 }
 
-interface Entry {
+interface CacheEntry {
   readonly key: VerifiedKey;
   /** When it is due, on the monotonic clock. */
   dueMs: number;
@@ -59,7 +59,7 @@ export interface KeyCacheOptions {
  */
 export class KeyCache {
   readonly #options: KeyCacheOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, CacheEntry>();
   readonly #digestOfKey = new Map<string, Set<string>>();
   readonly #underWay = new Set<Verification>();
 
@@ -140,7 +140,7 @@ export class KeyCache {
     else digests.add(digest);
   }
 
-  #drop(digest: string, entry: Entry): void {
+  #drop(digest: string, entry: CacheEntry): void {
     this.#entries.delete(digest);
     const digests = this.#digestOfKey.get(entry.key.keyId);
     digests?.delete(digest);

@@ -94,7 +94,7 @@ export function createEndpoints(options: EndpointOptions) {
     };
   };
 
-  /** A slot for a large answer until the client has read it; streams have limits of their own. */
+  /** A slot for a large answer until the client has read it; streams have other limits. */
   function acquireSlot({ body, headers }: Reply, { keyId, principal }: Exchange): (() => void) | undefined {
     if (keyId === undefined || principal === undefined || isEventStream(headers)) return;
     const large = isStreamed(body) || (body !== undefined && body.length > largeAnswer);

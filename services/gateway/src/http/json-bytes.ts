@@ -72,7 +72,7 @@ export function countItems(items: Uint8Array): number {
   return count;
 }
 
-/** JSON values with commas between as one a line, each line closed; compact JSON has no line break of its own. */
+/** JSON values with commas between as one a line, each line closed; compact JSON has no line break. */
 export function asLines(items: Uint8Array): Uint8Array {
   if (items.length === 0) return items;
   const lines = Buffer.allocUnsafe(items.length + 1);

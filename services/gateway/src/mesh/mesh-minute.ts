@@ -1,8 +1,8 @@
 import type { MeshMinute } from "@devmesh/contracts/model/mesh-history";
 import type { MeshState, ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
 
-type Replica = MeshState["services"][number]["replicas"][number];
-type Count = (replica: Replica) => number | undefined;
+type ReplicaState = MeshState["services"][number]["replicas"][number];
+type Count = (replica: ReplicaState) => number | undefined;
 
 const figure =
   (name: keyof ReplicaFigures): Count =>
@@ -26,7 +26,7 @@ export function minuteBetween(before: MeshState | null, now: MeshState, at: Date
   };
 }
 
-function replicasOf(state: MeshState, service?: string): readonly Replica[] {
+function replicasOf(state: MeshState, service?: string): readonly ReplicaState[] {
   return state.services
     .filter(({ name }) => service === undefined || name === service)
     .flatMap(({ replicas }) => replicas);

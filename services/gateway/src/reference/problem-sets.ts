@@ -8,7 +8,7 @@ import { gatewayErrors } from "../http/gateway-errors.ts";
 import { httpStatus } from "../http/http-status.ts";
 import { gatewayReasons } from "./error-reference.ts";
 
-interface Reason {
+interface ProblemReason {
   readonly reason: string;
   readonly when: string;
   /** Whether the gateway itself or any service may answer it, whatever the operation. */
@@ -18,7 +18,7 @@ interface Reason {
 /** The reasons with which operations answer one status. */
 export interface ProblemSet {
   readonly status: number;
-  readonly reasons: readonly Reason[];
+  readonly reasons: readonly ProblemReason[];
   readonly operations: readonly string[];
   /** Name of a set that several operations share; of a reason, or of the status if all its reasons are general. */
   readonly id?: string;
@@ -60,7 +60,7 @@ function inCamels(words: string): string {
 }
 
 /** What a route can refuse; general reasons first. */
-function reasonsOf(route: RouteDeclaration): (Reason & { readonly status: number })[] {
+function reasonsOf(route: RouteDeclaration): (ProblemReason & { readonly status: number })[] {
   const { deadline_exceeded, unavailable, internal } = kitErrors;
   const ofGateway = gatewayReasons(route).map((reason) => ({
     reason,

@@ -17,7 +17,7 @@ const travelMs = 250;
  */
 const lateMs = 30;
 
-type Bridge = GatewayClients["rpc-bridge"];
+type BridgeClient = GatewayClients["rpc-bridge"];
 
 interface DeviceCall {
   readonly device_id: string;
@@ -29,7 +29,7 @@ interface DeviceCall {
 
 /** Calls a function of a device and answers its bare result (api.md, RPC), as `shown` to the caller. */
 async function callDevice(
-  bridge: Bridge,
+  bridge: BridgeClient,
   { device_id, method, params, timeout = rpcTimeout.default }: DeviceCall,
   within: Within,
   shown: (result: Uint8Array) => Uint8Array = (result) => result,

@@ -2,7 +2,7 @@ import type { ChildRegistry } from "../process/child-registry.ts";
 import type { Terminal } from "../process/command.ts";
 import { readLines } from "../process/line-reader.ts";
 
-/** What a build needs. */
+/** Where a build runs, and how it is shown. */
 export interface BuildOptions {
   /** Root of the repository. */
   readonly repository: string;

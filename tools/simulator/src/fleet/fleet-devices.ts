@@ -6,7 +6,7 @@ export const maxFleet = 9_999;
 
 const namePrefix = "Simulated fleet:";
 /** Devices that are deleted at the same time. */
-const deletingAtOnce = 4;
+const maxDeletions = 4;
 const requestMs = 30_000;
 
 /** The id of a device, counted from 1. */
@@ -48,6 +48,6 @@ export async function removeFleet({ url, masterKey }: MeshAccess, prefix: string
         throw new Error(`${id} could not be deleted: HTTP status ${answer.status}`);
     }
   };
-  await Promise.all(Array.from({ length: deletingAtOnce }, remove));
+  await Promise.all(Array.from({ length: maxDeletions }, remove));
   return ours.length;
 }

@@ -6,12 +6,12 @@ import { type DeviceKind, deviceKinds, deviceModels } from "../device-models.ts"
 import { type DeviceModel, type SimulatedDevice, startSimulatedDevice } from "../simulated-device.ts";
 import { disturb, withBadAnswers } from "./faults.ts";
 import { fleetDeviceId, fleetDeviceName } from "./fleet-devices.ts";
-import { followRefusals, type Refusals } from "./refusals.ts";
+import { followRefusals, type RefusalLog } from "./refusals.ts";
 import { seededRandom } from "./seeded-random.ts";
 import { counted, noTotals, type Totals } from "./totals.ts";
 
 /** Devices that join at the same time, and the least time for each, in milliseconds: 40 a second at most. */
-const joiningAtOnce = 4;
+const maxJoining = 4;
 const joinMs = 100;
 /** Attempts of a device to join, and the pause between them, in milliseconds. */
 const maxTries = 5;
@@ -34,7 +34,7 @@ export interface FleetOptions {
 /** Devices that run until they are stopped. */
 export interface Fleet {
   readonly totals: Readonly<Totals>;
-  readonly refusals: Refusals["counts"];
+  readonly refusals: RefusalLog["counts"];
   /** Devices that are connected now. */
   connected(): number;
   /** Resolves when all have joined or the fleet is stopped; rejects when one cannot join. */
@@ -87,7 +87,7 @@ export function startFleet(mesh: MeshAccess, { prefix, devices: wanted, faultSee
   }
 
   const joining = Promise.allSettled(
-    Array.from({ length: joiningAtOnce }, async () => {
+    Array.from({ length: maxJoining }, async () => {
       try {
         await joinInTurn();
       } catch (error) {

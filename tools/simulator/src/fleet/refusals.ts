@@ -12,7 +12,7 @@ const Refusal = z.union([
 ]);
 
 /** Why the mesh refuses devices. */
-export interface Refusals {
+export interface RefusalLog {
   /** Numbers by reason. */
   readonly counts: ReadonlyMap<string, number>;
   /** The last reason for a device; undefined for one that was not refused. */
@@ -27,7 +27,7 @@ export function followRefusals(
   { url, masterKey }: MeshAccess,
   prefix: string,
   signal: AbortSignal,
-): Refusals {
+): RefusalLog {
   const counts = new Map<string, number>();
   const last = new Map<string, string>();
 

@@ -16,7 +16,7 @@ export interface Totals {
 
 export const noTotals: Totals = { records: 0, calls: 0, desired: 0, drops: 0, garbage: 0, badAnswers: 0 };
 
-/** The same model, counted in `totals`. */
+/** A model whose work is counted in `totals`. */
 export function counted(model: DeviceModel, totals: Totals): DeviceModel {
   return {
     ...model,

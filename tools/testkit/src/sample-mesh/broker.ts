@@ -63,7 +63,7 @@ export function grant({ user }: Pick<LoginRequest, "user">, expiresInMs = 60_000
 }
 
 /** A broker configured for `mesh`, with logins of devices answered. */
-export interface TestBroker extends AsyncDisposable {
+export interface SampleBroker extends AsyncDisposable {
   readonly server: TestNatsServer;
   /** Decides logins; a test may replace it. Default: any device whose password is `t`. */
   decide: (request: LoginRequest) => Promise<LoginDecision>;
@@ -79,7 +79,7 @@ export interface TestBroker extends AsyncDisposable {
 }
 
 /** Starts a broker configured as a mesh configures it, for services of the tests. */
-export async function startBroker(): Promise<TestBroker> {
+export async function startBroker(): Promise<SampleBroker> {
   const server = await startNatsServer({
     config: ({ port, mqttPort, websocketPort, storeDir }) =>
       allowingStoreRetained(
@@ -95,7 +95,7 @@ export async function startBroker(): Promise<TestBroker> {
   });
   const buses: Bus[] = [];
   const devices: MqttDevice[] = [];
-  const broker: TestBroker = {
+  const broker: SampleBroker = {
     server,
     decide: async (request) => (request.password === "t" ? grant(request) : { deny: "wrong password" }),
     async connect(user, options = {}) {

@@ -1,7 +1,7 @@
 import { type DataRecord, maxRecordLimit } from "@devmesh/contracts/model/data-record";
 import type { ApiClient } from "../../api/api-client.ts";
 import { readEarlier, readLater } from "./record-pages.ts";
-import { type RecordSelection, selects } from "./record-selection.ts";
+import { type RecordChoice, selects } from "./record-selection.ts";
 import { gatherNumbers, type TopicNumbers } from "./topic-numbers.ts";
 
 /** Intended size of a page in characters of payload; the records read before give the number of records. */
@@ -32,7 +32,7 @@ export interface ChartedNumbers {
 /** What {@link chartRecords} is made with. */
 export interface RecordChartOptions {
   readonly api: ApiClient;
-  readonly selection: RecordSelection;
+  readonly selection: RecordChoice;
   /** Maximum of records to be read: the newest ones. */
   readonly mostRecords: number;
   /** Called after each change. */

@@ -12,11 +12,11 @@ import { chartViewDefaults, chartViewIn } from "./chart-view.ts";
 import { ExportButtons } from "./export-buttons.tsx";
 import { RecordChart } from "./record-chart.tsx";
 import { RecordDialog } from "./record-dialog.tsx";
-import type { RecordSelection } from "./record-selection.ts";
+import type { RecordChoice } from "./record-selection.ts";
 import { RecordTable } from "./record-table.tsx";
 import { useRecords } from "./use-records.ts";
 
-const all: RecordSelection = { filter: "", device: "", since: "", until: "" };
+const all: RecordChoice = { filter: "", device: "", since: "", until: "" };
 const defaults = { ...all, ...chartViewDefaults, view: "" };
 
 /** What devices have published: the newest first, followed live, filtered and exported. */

@@ -5,7 +5,7 @@ import { useApi } from "../../api/api-context.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { exportLimit, openExportFile } from "./export-file.ts";
 import { type ExportFormat, exportFormats, exportRecords } from "./export-records.ts";
-import type { RecordSelection } from "./record-selection.ts";
+import type { RecordChoice } from "./record-selection.ts";
 
 const formats = ["csv", "ndjson"] as const;
 
@@ -13,7 +13,7 @@ const formats = ["csv", "ndjson"] as const;
 const limit = exportLimit();
 
 /** Writes all records of the selection to a file, also those that are not shown. */
-export function ExportButtons({ selection }: { readonly selection: RecordSelection }) {
+export function ExportButtons({ selection }: { readonly selection: RecordChoice }) {
   const api = useApi();
   const running = useRef<AbortController | null>(null);
   useEffect(() => () => running.current?.abort(), []);

@@ -1,6 +1,6 @@
 import { storedData } from "@devmesh/contracts/rest/stored-data";
 import type { ApiClient } from "../../api/api-client.ts";
-import { queryOf, type RecordSelection } from "./record-selection.ts";
+import { queryOf, type RecordChoice } from "./record-selection.ts";
 
 /** Formats of an export, by file extension. */
 export const exportFormats = {
@@ -15,7 +15,7 @@ export type ExportFormat = keyof typeof exportFormats;
  */
 export async function exportRecords(
   api: ApiClient,
-  selection: RecordSelection,
+  selection: RecordChoice,
   format: ExportFormat,
   target: WritableStream<Uint8Array>,
   signal: AbortSignal,

@@ -5,7 +5,7 @@ import { Failure } from "../../components/failure.tsx";
 import { Waiting } from "../../components/waiting.tsx";
 import { ChartControls } from "./chart-controls.tsx";
 import { type ChartView, type chartViewDefaults, zoomValue } from "./chart-view.ts";
-import type { RecordSelection } from "./record-selection.ts";
+import type { RecordChoice } from "./record-selection.ts";
 import { chartNotes, TopicChart } from "./topic-chart.tsx";
 import { useChartedNumbers } from "./use-charted-numbers.ts";
 
@@ -18,7 +18,7 @@ const mostOfRange = 100_000;
 /** What the chart shows. */
 interface RecordChartProps {
   /** A value with a stable identity. */
-  readonly selection: RecordSelection;
+  readonly selection: RecordChoice;
   readonly live: boolean;
   readonly view: ChartView;
   readonly onView: (changes: Partial<typeof chartViewDefaults>) => void;

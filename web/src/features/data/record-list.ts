@@ -19,7 +19,7 @@ export const emptyList: RecordList = { records: [], hasEarlier: true, isFull: fa
 
 /**
  * The list with more records, in whatever order they came and however often; beyond what a list may hold the oldest
- * ones go. The same list when nothing is new.
+ * ones go. The list itself when nothing is new.
  */
 export function withRecords(
   list: RecordList,

@@ -1,6 +1,6 @@
 import { type DataRecord, maxRecordLimit, maxSkip } from "@devmesh/contracts/model/data-record";
 import type { ApiClient } from "../../api/api-client.ts";
-import { queryOf, type RecordSelection } from "./record-selection.ts";
+import { queryOf, type RecordChoice } from "./record-selection.ts";
 
 /** Default number of records in a page. */
 const defaultPageSize = 200;
@@ -18,7 +18,7 @@ export interface EarlierRecords {
  */
 export async function readEarlier(
   api: ApiClient,
-  selection: RecordSelection,
+  selection: RecordChoice,
   oldest: DataRecord | null,
   signal: AbortSignal,
   pageSize: number = defaultPageSize,
@@ -46,7 +46,7 @@ export async function readEarlier(
  */
 export async function readLater(
   api: ApiClient,
-  selection: RecordSelection,
+  selection: RecordChoice,
   newest: number,
   signal: AbortSignal,
 ): Promise<readonly DataRecord[] | null> {

@@ -2,7 +2,7 @@ import { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Notification } from "@devmesh/contracts/model/notification";
 
 /** Which records a list, a chart or an export holds. */
-export interface RecordSelection {
+export interface RecordChoice {
   /** Case-sensitive substring of topic or payload; empty for all. */
   readonly filter: string;
   /** Id of a device; empty for all. */
@@ -14,7 +14,7 @@ export interface RecordSelection {
 }
 
 /** Whether a record belongs to a selection, as the server would say (api.md, Stored data). */
-export function selects({ filter, device, since, until }: RecordSelection, record: DataRecord): boolean {
+export function selects({ filter, device, since, until }: RecordChoice, record: DataRecord): boolean {
   const at = Date.parse(record.timestamp);
   if (device !== "" && record.device_id !== device) return false;
   if (since !== "" && at < Date.parse(since)) return false;
@@ -24,7 +24,7 @@ export function selects({ filter, device, since, until }: RecordSelection, recor
 }
 
 /** The selection as `GET /data` takes it. */
-export function queryOf({ filter, device, since, until }: RecordSelection) {
+export function queryOf({ filter, device, since, until }: RecordChoice) {
   return {
     ...(filter !== "" && { filter }),
     ...(device !== "" && { device_id: device }),

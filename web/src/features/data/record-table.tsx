@@ -48,14 +48,14 @@ export function RecordTable({ records, filter, hasMore, onNearEnd, onOpen }: Rec
   );
 }
 
-interface RowProps {
+interface RecordRowProps {
   readonly record: DataRecord;
   readonly index: number;
   readonly filter: string;
   readonly onOpen: (record: DataRecord) => void;
 }
 
-const Row = memo(function Row({ record, index, filter, onOpen }: RowProps) {
+const Row = memo(function Row({ record, index, filter, onOpen }: RecordRowProps) {
   const isText = record.encoding === undefined;
   return (
     <tr aria-rowindex={index + 2}>

@@ -1,6 +1,6 @@
 import type { NumericSeries } from "./topic-numbers.ts";
 
-/** Series whose largest numbers differ by more than this factor get charts of their own. */
+/** Series whose largest numbers differ by more than this factor get separate charts. */
 const mostTimesLarger = 10;
 
 /** A series and its place among those of its topic, which gives it its colour. */

@@ -17,7 +17,7 @@ export interface NumericSeries {
   /** One for each time of the topic; null for none. */
   readonly values: readonly (number | null)[];
   /** In the order of time. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly Interval[];
 }
 
 /** Summary of numbers of a series. */
@@ -44,7 +44,7 @@ export interface TopicNumbers {
 }
 
 /** Summary of the numbers of a series in a time step. */
-interface Step {
+interface Interval {
   readonly count: number;
   readonly sum: number;
   readonly least: NumberOfRecord;
@@ -111,7 +111,7 @@ class TopicSteps {
   readonly #names = new Set<string>();
   #hasMoreSeries = false;
   /** By index of the step, which is its Unix time divided by `#stepMs`; then by series. */
-  #steps = new Map<number, Map<string, Step>>();
+  #steps = new Map<number, Map<string, Interval>>();
   #stepMs = 1;
   #numbers: TopicNumbers | null = null;
 
@@ -153,7 +153,7 @@ class TopicSteps {
     return this.#numbers;
   }
 
-  #stepAt(index: number): Map<string, Step> {
+  #stepAt(index: number): Map<string, Interval> {
     let step = this.#steps.get(index);
     if (step === undefined) {
       step = new Map();
@@ -201,12 +201,12 @@ class TopicSteps {
   }
 }
 
-function merge(into: Map<string, Step>, name: string, more: Readonly<Step>): void {
+function merge(into: Map<string, Interval>, name: string, more: Readonly<Interval>): void {
   const step = into.get(name);
   into.set(name, step === undefined ? more : together(step, more));
 }
 
-function together(one: Step, other: Step): Step {
+function together(one: Interval, other: Interval): Interval {
   return {
     count: one.count + other.count,
     sum: one.sum + other.sum,

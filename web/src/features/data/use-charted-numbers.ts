@@ -5,14 +5,14 @@ import { queryKeys } from "../../api/query-keys.ts";
 import type { StreamState } from "../../live/lasting-stream.ts";
 import { useDataFrames } from "../../live/use-data-frames.ts";
 import { type ChartedNumbers, chartRecords, type RecordChart } from "./charted-records.ts";
-import { type RecordSelection, recordsIn } from "./record-selection.ts";
+import { type RecordChoice, recordsIn } from "./record-selection.ts";
 
 /** Interval at which a range that ends now moves on, in milliseconds. */
 const moveMs = 2_000;
 
 /** The numbers to be charted. */
 interface ChartedRange {
-  readonly selection: RecordSelection;
+  readonly selection: RecordChoice;
   /** Length of a range that ends now and moves on, in milliseconds; null for the range of the selection. */
   readonly lastMs: number | null;
   /** Maximum of records to be read: the newest ones. */

@@ -6,7 +6,7 @@ import type { StreamState } from "../../live/lasting-stream.ts";
 import { useDataFrames } from "../../live/use-data-frames.ts";
 import { emptyList, type RecordList, withRecords } from "./record-list.ts";
 import { readEarlier, readLater } from "./record-pages.ts";
-import { type RecordSelection, recordsIn, selects } from "./record-selection.ts";
+import { type RecordChoice, recordsIn, selects } from "./record-selection.ts";
 
 /** The records of a selection read so far. */
 interface Records extends RecordList {
@@ -22,7 +22,7 @@ interface Records extends RecordList {
 /**
  * Reads records backwards from the newest; while `live`, new records are added. `selection` needs a stable identity.
  */
-export function useRecords(selection: RecordSelection, live: boolean): Records {
+export function useRecords(selection: RecordChoice, live: boolean): Records {
   const api = useApi();
   const queries = useQueryClient();
   const queryKey = useMemo(() => [...queryKeys.records, selection], [selection]);

@@ -1,4 +1,4 @@
-import type { DeviceRow } from "../devices/shared/device-row.ts";
+import type { ListedDevice } from "../devices/shared/device-row.ts";
 
 /** How many devices run a version of the firmware. */
 export interface FirmwareShare {
@@ -11,7 +11,7 @@ export interface FirmwareShare {
 const shownVersions = 6;
 
 /** The most frequent versions of the firmware first, then all others together, then the devices that report none. */
-export function firmwareShares(rows: readonly Pick<DeviceRow, "firmware">[]): FirmwareShare[] {
+export function firmwareShares(rows: readonly Pick<ListedDevice, "firmware">[]): FirmwareShare[] {
   const counts = new Map<string, number>();
   for (const { firmware } of rows)
     if (firmware !== null) counts.set(firmware, (counts.get(firmware) ?? 0) + 1);
@@ -32,7 +32,7 @@ export function firmwareShares(rows: readonly Pick<DeviceRow, "firmware">[]): Fi
 
 /** How many devices are offline and were not seen since `before`, in Unix milliseconds, or never. */
 export function silentSince(
-  rows: readonly Pick<DeviceRow, "online" | "lastSeen" | "createdAt">[],
+  rows: readonly Pick<ListedDevice, "online" | "lastSeen" | "createdAt">[],
   before: number,
 ): number {
   return rows.filter(

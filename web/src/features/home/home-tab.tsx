@@ -21,7 +21,7 @@ import { LastChanges } from "./last-changes.tsx";
 
 /** How often the course of the day is read again, in milliseconds: a minute is added to it each minute. */
 const historyMs = 60_000;
-/** The same for logins of unknown ids. */
+/** How often logins of unknown ids are read, in milliseconds. */
 const unknownMs = 15_000;
 
 const newest = usualOrder("created");

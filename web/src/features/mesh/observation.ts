@@ -71,12 +71,12 @@ export function observe(
   };
 }
 
-type Replica = MeshState["services"][number]["replicas"][number];
+type ReplicaReport = MeshState["services"][number]["replicas"][number];
 
 function observeService(
   name: string,
   earlier: readonly ObservedReplica[],
-  found: readonly Replica[],
+  found: readonly ReplicaReport[],
   at: string,
 ): ObservedService {
   const known = new Map(earlier.map((replica) => [replica.id, replica]));
@@ -93,7 +93,11 @@ function observeService(
   };
 }
 
-function observeReplica(before: ObservedReplica | undefined, replica: Replica, at: string): ObservedReplica {
+function observeReplica(
+  before: ObservedReplica | undefined,
+  replica: ReplicaReport,
+  at: string,
+): ObservedReplica {
   const { id, release, started, figures } = replica;
   const ms = before === undefined ? 0 : msBetween(before.heardAt, at);
   // One reading serves all requests within a second, so the same one can come twice.

@@ -1,6 +1,6 @@
 import { queryKeys } from "../../../api/query-keys.ts";
 import { useStreamed } from "../../../live/use-streamed.ts";
-import type { Outcome } from "./for-each-device.ts";
+import type { DeviceOutcome } from "./for-each-device.ts";
 
 /** What is done to each device. */
 export interface DeviceJob {
@@ -11,7 +11,7 @@ export interface DeviceJob {
   readonly done: string;
   readonly act: (id: string, signal: AbortSignal) => Promise<unknown>;
   /** Called when the job has finished or is cancelled. */
-  readonly onEnd?: (outcomes: readonly Outcome[]) => void;
+  readonly onEnd?: (outcomes: readonly DeviceOutcome[]) => void;
 }
 
 /** A job that was started, and its progress. */
@@ -19,7 +19,7 @@ export interface DeviceWork extends Pick<DeviceJob, "name" | "ids" | "done"> {
   /** Unique in the session. */
   readonly key: string;
   readonly state: "waiting" | "running" | "finished" | "cancelled";
-  readonly outcomes: readonly Outcome[];
+  readonly outcomes: readonly DeviceOutcome[];
   readonly cancel: () => void;
 }
 

@@ -2,24 +2,24 @@ import { ApiProblem } from "../../../api/api-problem.ts";
 import { pause } from "../../../api/pause.ts";
 
 /** The outcome for one device. */
-export type Outcome =
+export type DeviceOutcome =
   | { readonly id: string; readonly kind: "done"; readonly result: unknown }
   | { readonly id: string; readonly kind: "failed"; readonly error: unknown };
 
 /** Options of {@link forEachDevice}. */
-interface Work {
+interface DeviceWork {
   readonly ids: readonly string[];
   /** Maximum of devices at a time. */
   readonly concurrency: number;
   readonly act: (id: string, signal: AbortSignal) => Promise<unknown>;
   /** Called once for each started device, in the order in which they finish. */
-  readonly onOutcome: (outcome: Outcome) => void;
+  readonly onOutcome: (outcome: DeviceOutcome) => void;
   /** Ends the work: no further device starts, and running ones are aborted. */
   readonly signal: AbortSignal;
 }
 
 /** Runs `act` for each device, several at a time; failures do not stop the others. Resolves after all have ended. */
-export async function forEachDevice({ ids, concurrency, act, onOutcome, signal }: Work): Promise<void> {
+export async function forEachDevice({ ids, concurrency, act, onOutcome, signal }: DeviceWork): Promise<void> {
   const waiting = ids.values();
   const worker = async () => {
     for (const id of waiting) {

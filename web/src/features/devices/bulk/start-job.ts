@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { queryKeys } from "../../../api/query-keys.ts";
 import { type DeviceJob, type DeviceWork, noWork } from "./device-work.ts";
-import { forEachDevice, type Outcome } from "./for-each-device.ts";
+import { type DeviceOutcome, forEachDevice } from "./for-each-device.ts";
 
 /** Requests at a time over HTTP/1.1: a browser has six connections to one server, and streams and views need some. */
 const concurrency = 4;
@@ -21,7 +21,7 @@ export function useStartJob(): (job: DeviceJob) => void {
   return ({ name, ids, done, act, onEnd }) => {
     const key = crypto.randomUUID();
     const ending = new AbortController();
-    const gathered: Outcome[] = [];
+    const gathered: DeviceOutcome[] = [];
     const update = (change: (works: readonly DeviceWork[]) => readonly DeviceWork[]) =>
       queries.setQueryData<readonly DeviceWork[]>(queryKeys.deviceWork, (before) => change(before ?? noWork));
     const show = (state: DeviceWork["state"]) =>

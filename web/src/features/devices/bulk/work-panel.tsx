@@ -6,7 +6,7 @@ import { useEffect, useMemo, useRef } from "react";
 import { ApiProblem } from "../../../api/api-problem.ts";
 import { IconButton } from "../../../components/icon-button.tsx";
 import { type DeviceWork, useDeviceWork } from "./device-work.ts";
-import type { Outcome } from "./for-each-device.ts";
+import type { DeviceOutcome } from "./for-each-device.ts";
 
 const rowHeight = 30;
 
@@ -103,7 +103,7 @@ function WorkCard({ work, onClose }: WorkCardProps) {
 }
 
 interface ResultsProps {
-  readonly outcomes: readonly Outcome[];
+  readonly outcomes: readonly DeviceOutcome[];
   readonly done: string;
 }
 
@@ -142,7 +142,7 @@ function Results({ outcomes, done }: ResultsProps) {
   );
 }
 
-function Result({ outcome, done }: { readonly outcome: Outcome; readonly done: string }) {
+function Result({ outcome, done }: { readonly outcome: DeviceOutcome; readonly done: string }) {
   if (outcome.kind === "done")
     return (
       <Text span ff="monospace" size="xs">

@@ -1,29 +1,29 @@
 import type { Broker } from "./use-broker.ts";
 
-/** What a device needs for its connection. */
-export interface DeviceConnection extends Broker {
+/** How a device connects, and as whom. */
+export interface DeviceLogin extends Broker {
   readonly id: string;
   /** Its MQTT password. */
   readonly token: string;
 }
 
 /** A command to run, or a file to write. */
-interface Step {
+interface SetupStep {
   readonly label: string;
   readonly text: string;
 }
 
 /** A program, library or firmware that devices connect with. */
-interface Client {
+interface ClientGuide {
   readonly name: string;
   /** It runs on a board, which has its own network address. */
   readonly onBoard: boolean;
   /** What to do, in this order, until the device publishes a value. */
-  readonly steps: (connection: DeviceConnection) => readonly Step[];
+  readonly steps: (connection: DeviceLogin) => readonly SetupStep[];
 }
 
 /** The clients that the dashboard explains. Each step is complete: it needs no value but those of a Wi-Fi network. */
-export const clients: readonly Client[] = [
+export const clients: readonly ClientGuide[] = [
   {
     name: "mosquitto",
     onBoard: false,
@@ -88,7 +88,7 @@ export const clients: readonly Client[] = [
 ];
 
 /** A command that stores a value as the device. */
-export function publishCommand(connection: DeviceConnection): string {
+export function publishCommand(connection: DeviceLogin): string {
   const { id } = connection;
   const login = mosquittoLogin(connection, `${id}:sensor`);
   return `mosquitto_pub ${login} \\\n  -t db/${id}/temperature -q 1 -m '${value}'`;
@@ -103,17 +103,17 @@ export function readCommand(id: string): string {
   return `curl -s -H "Authorization: Bearer $DEVMESH_KEY" ${window.location.origin}/api/v2/devices/${id}`;
 }
 
-function subscribeCommand(connection: DeviceConnection): string {
+function subscribeCommand(connection: DeviceLogin): string {
   const { id } = connection;
   return `mosquitto_sub ${mosquittoLogin(connection, id)} \\\n  -t ${id}/rpc -t ${id}/shadow/delta -v`;
 }
 
 /** Options of the mosquitto clients; with TLS they trust the system's certificates. */
-function mosquittoLogin({ id, token, host, port, tls }: DeviceConnection, clientId: string): string {
+function mosquittoLogin({ id, token, host, port, tls }: DeviceLogin, clientId: string): string {
   return `-h ${host} -p ${port}${tls ? " --tls-use-os-certs" : ""} -i ${clientId} -u ${id} -P ${token}`;
 }
 
-function pythonProgram({ id, token, host, port, tls }: DeviceConnection): string {
+function pythonProgram({ id, token, host, port, tls }: DeviceLogin): string {
   return `import paho.mqtt.client as mqtt
 
 def on_connect(client, userdata, flags, reason, properties):
@@ -133,7 +133,7 @@ client.connect("${host}", ${port}, keepalive=60)
 client.loop_forever()`;
 }
 
-function nodeProgram(connection: DeviceConnection): string {
+function nodeProgram(connection: DeviceLogin): string {
   const { id, token } = connection;
   return `import mqtt from "mqtt";
 
@@ -152,7 +152,7 @@ client.on("message", (topic, payload) => console.log(topic, payload.toString()))
 client.on("error", (error) => console.error(error.message));`;
 }
 
-function arduinoSketch({ id, token, host, port, tls }: DeviceConnection): string {
+function arduinoSketch({ id, token, host, port, tls }: DeviceLogin): string {
   const network = tls
     ? `#include <WiFiClientSecure.h>
 
@@ -215,7 +215,7 @@ idf.py set-target esp32
 # The Wi-Fi network: Example Connection Configuration
 idf.py menuconfig`;
 
-function espIdfProgram(connection: DeviceConnection): string {
+function espIdfProgram(connection: DeviceLogin): string {
   const { id, token, tls } = connection;
   return `#include <stdio.h>
 ${tls ? '#include "esp_crt_bundle.h"\n' : ""}#include "esp_event.h"
@@ -252,7 +252,7 @@ ${tls ? "    .broker.verification.crt_bundle_attach = esp_crt_bundle_attach,\n" 
 }`;
 }
 
-function microPythonProgram({ id, token, host, port, tls }: DeviceConnection): string {
+function microPythonProgram({ id, token, host, port, tls }: DeviceLogin): string {
   const context = `
 # Certificates are checked against the time; ca.der is that of the authority that signed the broker's.
 ntptime.settime()
@@ -284,7 +284,7 @@ while True:
     time.sleep_ms(100)`;
 }
 
-function mongooseOsSettings(connection: DeviceConnection): string {
+function mongooseOsSettings(connection: DeviceLogin): string {
   const { id, token, port, tls } = connection;
   return `mos wifi YOUR_SSID YOUR_PASSWORD
 ${tls ? "# The certificate of the authority that signed the broker's.\nmos put ca.pem\n" : ""}mos config-set \\
@@ -293,7 +293,7 @@ ${tls ? "# The certificate of the authority that signed the broker's.\nmos put c
   ${tls ? "mqtt.ssl_ca_cert=ca.pem " : ""}rpc.mqtt.enable=true`;
 }
 
-function mongooseOsProgram({ id }: DeviceConnection): string {
+function mongooseOsProgram({ id }: DeviceLogin): string {
   return `load('api_mqtt.js');
 
 MQTT.setEventHandler(function(conn, event) {
@@ -305,11 +305,11 @@ MQTT.sub('${id}/shadow/delta', function(conn, topic, message) {
 }
 
 /** The broker's address for clients that take a URL. */
-function urlOf(connection: DeviceConnection): string {
+function urlOf(connection: DeviceLogin): string {
   return `${connection.tls ? "mqtts" : "mqtt"}://${bracketed(connection)}:${connection.port}`;
 }
 
 /** The host as it is written before a port. */
-function bracketed({ host }: DeviceConnection): string {
+function bracketed({ host }: DeviceLogin): string {
   return host.includes(":") ? `[${host}]` : host;
 }

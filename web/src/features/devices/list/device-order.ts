@@ -1,4 +1,4 @@
-import type { DeviceRow } from "../shared/device-row.ts";
+import type { ListedDevice } from "../shared/device-row.ts";
 
 /** Columns that the list can be sorted by. */
 export const sortableColumns = ["created", "id", "name", "lastSeen", "firmware", "shadowVersion"] as const;
@@ -20,9 +20,9 @@ export function usualOrder(column: SortableColumn): DeviceOrder {
   return { column, descending: column === "created" };
 }
 
-type Comparable = string | number | null;
+type SortValue = string | number | null;
 
-const comparables: Readonly<Record<SortableColumn, (row: DeviceRow) => Comparable>> = {
+const comparables: Readonly<Record<SortableColumn, (row: ListedDevice) => SortValue>> = {
   created: (row) => row.createdAt,
   id: (row) => row.id,
   name: (row) => row.name,
@@ -36,13 +36,13 @@ const comparables: Readonly<Record<SortableColumn, (row: DeviceRow) => Comparabl
  * where sorting starts: sorting an almost sorted list takes one pass, so 50,000 rows can be sorted at each change.
  */
 export function inOrder(
-  rows: readonly DeviceRow[],
+  rows: readonly ListedDevice[],
   { column, descending }: DeviceOrder,
-  before: readonly DeviceRow[],
-): DeviceRow[] {
+  before: readonly ListedDevice[],
+): ListedDevice[] {
   const value = comparables[column];
   const rest = new Map(rows.map((row) => [row.id, row]));
-  const nearly: DeviceRow[] = [];
+  const nearly: ListedDevice[] = [];
   for (const { id } of before) {
     const row = rest.get(id);
     if (row === undefined) continue;

@@ -4,7 +4,7 @@ import { type MouseEvent, memo } from "react";
 import { Link } from "wouter";
 import { LongTable } from "../../../components/long-table.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
-import { type DeviceRow, firmwareHint } from "../shared/device-row.ts";
+import { firmwareHint, type ListedDevice } from "../shared/device-row.ts";
 import { type DeviceOrder, type SortableColumn, usualOrder } from "./device-order.ts";
 import styles from "./device-table.module.css";
 
@@ -31,7 +31,7 @@ export type SelectDevice = (id: string, selected: boolean, range: boolean) => vo
 
 /** Properties of the table. */
 interface DeviceTableProps {
-  readonly rows: readonly DeviceRow[];
+  readonly rows: readonly ListedDevice[];
   /** More rows can be read. */
   readonly hasMore: boolean;
   readonly onNearEnd: () => void;
@@ -104,8 +104,8 @@ export function DeviceTable(props: DeviceTableProps) {
   );
 }
 
-interface RowProps {
-  readonly row: DeviceRow;
+interface DeviceRowProps {
+  readonly row: ListedDevice;
   readonly index: number;
   readonly selected: boolean;
   readonly onSelect: SelectDevice;
@@ -121,7 +121,7 @@ function openRow(event: MouseEvent<HTMLElement>) {
 
 // Plain elements: a row is drawn dozens of times in each frame of fast scrolling, and components of a library cost many
 // times as much.
-const Row = memo(function Row({ row, index, selected, onSelect }: RowProps) {
+const Row = memo(function Row({ row, index, selected, onSelect }: DeviceRowProps) {
   return (
     <tr aria-rowindex={index + 2} data-selected={selected || undefined} onClick={openRow}>
       <td>

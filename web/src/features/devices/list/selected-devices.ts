@@ -1,4 +1,4 @@
-import type { DeviceRow } from "../shared/device-row.ts";
+import type { ListedDevice } from "../shared/device-row.ts";
 
 /** Which devices of a list are selected. */
 export type SelectedDevices =
@@ -22,14 +22,18 @@ export function withDevices(
 }
 
 /** The ids from one device of a list to another, both included; only `to` if the list lacks `from`. */
-export function idsBetween(rows: readonly DeviceRow[], from: string | null, to: string): readonly string[] {
+export function idsBetween(
+  rows: readonly ListedDevice[],
+  from: string | null,
+  to: string,
+): readonly string[] {
   const ids = rows.map(({ id }) => id);
   const [start, end] = [ids.indexOf(from ?? ""), ids.indexOf(to)];
   return start < 0 || end < 0 ? [to] : ids.slice(Math.min(start, end), Math.max(start, end) + 1);
 }
 
 /** The devices that are selected out of those in the list: what has left it is not worked on unseen. */
-export function selectedIn(selected: SelectedDevices, rows: readonly DeviceRow[]): ReadonlySet<string> {
+export function selectedIn(selected: SelectedDevices, rows: readonly ListedDevice[]): ReadonlySet<string> {
   if (selected.kind === "some" && selected.ids.size === 0) return nothing;
   const ids = new Set<string>();
   for (const { id } of rows) {

@@ -23,8 +23,8 @@ import type { SectionProps } from "./section.ts";
 import { ShadowSection } from "./shadow-section.tsx";
 import { hasDraft } from "./use-device-draft.tsx";
 
-/** One part of a device's page, with an address of its own. */
-interface Section {
+/** One part of a device's page, with its address. */
+interface PageSection {
   /** Below `/devices/:id/`. */
   readonly path: string;
   readonly label: string;
@@ -35,8 +35,8 @@ interface Section {
   readonly View: ComponentType<SectionProps>;
 }
 
-/** The sections of a device's page, in the order in which they are offered; the first has no path of its own. */
-const sections: readonly [Section, ...Section[]] = [
+/** The sections of a device's page, in the order in which they are offered; the first has no path. */
+const sections: readonly [PageSection, ...PageSection[]] = [
   { path: "", label: "Overview", View: OverviewSection },
   { path: "shadow", label: "Shadow", keeps: true, drafts: "the desired state", View: ShadowSection },
   { path: "rpc", label: "RPC", keeps: true, View: RpcSection },

@@ -9,7 +9,7 @@ import { CopyButton } from "../../../components/copy-button.tsx";
 import { Tag } from "../../../components/tag.tsx";
 import { useStreamed } from "../../../live/use-streamed.ts";
 import { CallFields, paramsIn, type TypedCall, useCallForm } from "../shared/call-form.tsx";
-import { type CallOutcome, failedCall } from "./call-outcome.ts";
+import { type CallResult, failedCall } from "./call-outcome.ts";
 import type { SectionProps } from "./section.ts";
 
 /** A call in this session. */
@@ -18,7 +18,7 @@ interface PastCall extends TypedCall {
   readonly startedAt: number;
   /** Time from the click to the response, in milliseconds. */
   readonly tookMs: number;
-  readonly outcome: CallOutcome;
+  readonly outcome: CallResult;
 }
 
 /** Maximum of calls that are kept of a device. */
@@ -162,7 +162,7 @@ async function callDevice(
 ): Promise<PastCall> {
   const startedAt = Date.now();
   const begun = performance.now();
-  let outcome: CallOutcome;
+  let outcome: CallResult;
   try {
     const body = paramsIn(params).value;
     const result = await api.call("callFunction", { params: { id, func }, query: { timeout }, body });

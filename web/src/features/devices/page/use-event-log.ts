@@ -13,7 +13,7 @@ interface FollowedLog {
 }
 
 /**
- * Follows a device by a stream of its own, which begins with the frames of the last hour. Records come only while
+ * Follows a device by a stream, which begins with the frames of the last hour. Records come only while
  * `records` is set, and none from before.
  */
 export function useEventLog(id: string, records: boolean): FollowedLog {

@@ -3,7 +3,7 @@ import { isJsonObject } from "@devmesh/contracts/model/json";
 import { labelsOf } from "@devmesh/contracts/model/labels";
 
 /** The properties of a device in the list, and no others: a page holds up to 50,000 rows. */
-export interface DeviceRow {
+export interface ListedDevice {
   readonly id: string;
   readonly name: string | null;
   readonly labels: readonly string[];
@@ -17,7 +17,7 @@ export interface DeviceRow {
 }
 
 /** The row of a device. */
-export function rowOf({ id, name, online, last_seen, created_at, shadow }: Device): DeviceRow {
+export function rowOf({ id, name, online, last_seen, created_at, shadow }: Device): ListedDevice {
   return {
     id,
     name,
@@ -54,7 +54,7 @@ function firmwareVersion(reported: Device["shadow"]["state"]["reported"]): strin
 }
 
 /** Whether the server's `filter` would find the row: a substring of id, name or a label, case-sensitive. */
-export function matchesFilter({ id, name, labels }: DeviceRow, filter: string): boolean {
+export function matchesFilter({ id, name, labels }: ListedDevice, filter: string): boolean {
   return (
     id.includes(filter) || name?.includes(filter) === true || labels.some((label) => label.includes(filter))
   );
