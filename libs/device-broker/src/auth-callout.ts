@@ -5,6 +5,7 @@ import type { ActiveSubscription } from "@devmesh/service-kit/events/subscriptio
 import type { Msg } from "@nats-io/nats-core";
 import { z } from "zod";
 import { authCalloutSubject, devicesAccount } from "./broker-subjects.ts";
+import { deviceMetrics } from "./device-metrics.ts";
 import { accountSigner, type NkeySigner } from "./nkey.ts";
 
 /** A login that nats-server asks about. Holds a password: never log it whole. */
@@ -97,7 +98,7 @@ async function answer(
     claims = readRequest(msg.string());
   } catch (error) {
     // Without the names in the request there is nothing to answer.
-    bus.metrics.deviceLogins.inc({ outcome: "failed" });
+    deviceMetrics(bus.metrics).logins.inc({ outcome: "failed" });
     bus.log.warn(
       { reason: error instanceof Error ? error.message : "" },
       "an unreadable login request was dropped",
@@ -116,7 +117,7 @@ async function answer(
   } catch (error) {
     bus.log.error({ err: error }, "a login could not be checked");
   }
-  bus.metrics.deviceLogins.inc({ outcome });
+  deviceMetrics(bus.metrics).logins.inc({ outcome });
   try {
     msg.respond(
       signToken(issuer, {

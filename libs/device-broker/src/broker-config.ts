@@ -1,4 +1,4 @@
-import { devicesUser, meshUser } from "@devmesh/service-kit/subjects";
+import { meshUser } from "@devmesh/service-kit/subjects";
 import {
   connectionsSubject,
   deviceConnectSubject,
@@ -8,6 +8,7 @@ import {
   meshAccount,
   systemAccount,
 } from "./broker-subjects.ts";
+import { devicesUser } from "./devices-account.ts";
 import { type Mesh, operatorPermissions, permissionsOf, type UserPermissions } from "./permissions.ts";
 
 /** A user of the broker: one for each service and account, and `operator`. */

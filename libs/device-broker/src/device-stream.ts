@@ -11,6 +11,7 @@ import {
   mqttStreamPrefix,
   replicaGroup,
 } from "./broker-subjects.ts";
+import { deviceMetrics } from "./device-metrics.ts";
 import { topicLevels } from "./device-topic.ts";
 import { ackWaitMs, pinMs, readStreamCreated } from "./mqtt-stream.ts";
 
@@ -200,7 +201,7 @@ async function handle(
     const subject = message.subject.slice(mqttStreamPrefix.length);
     const levels = topicLevels(subject);
     if (levels === null) {
-      bus.metrics.deviceMessages.inc({ consumer, outcome: "unreadable" });
+      deviceMetrics(bus.metrics).messages.inc({ consumer, outcome: "unreadable" });
       continue;
     }
     messages.push({
@@ -216,12 +217,12 @@ async function handle(
   try {
     if (messages.length > 0) await handleBatch(messages);
   } catch (error) {
-    bus.metrics.deviceMessages.inc({ consumer, outcome: "failed" }, messages.length);
+    deviceMetrics(bus.metrics).messages.inc({ consumer, outcome: "failed" }, messages.length);
     bus.log.error({ err: error, consumer, messages: messages.length }, "device messages were not handled");
     return false;
   }
   for (const message of pulled) message.acknowledge();
-  bus.metrics.deviceMessages.inc({ consumer, outcome: "ok" }, messages.length);
+  deviceMetrics(bus.metrics).messages.inc({ consumer, outcome: "ok" }, messages.length);
   return true;
 }
 

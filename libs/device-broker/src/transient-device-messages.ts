@@ -3,6 +3,7 @@ import { natsConnection } from "@devmesh/service-kit/connection/nats-connection"
 import type { ActiveSubscription } from "@devmesh/service-kit/events/subscription";
 import { RunningTasks } from "@devmesh/service-kit/running-tasks";
 import type { Msg, Subscription } from "@nats-io/nats-core";
+import { deviceMetrics } from "./device-metrics.ts";
 import type { DeviceMessage } from "./device-stream.ts";
 import { topicLevels } from "./device-topic.ts";
 
@@ -54,13 +55,13 @@ export function subscribeDeviceTopics(
     if (msg.headers?.get(qosHeader) !== "0") return;
     const levels = topicLevels(msg.subject);
     if (levels === null) {
-      bus.metrics.deviceMessages.inc({ consumer: queueGroup, outcome: "unreadable" });
+      deviceMetrics(bus.metrics).messages.inc({ consumer: queueGroup, outcome: "unreadable" });
       return;
     }
     const message = { subject: msg.subject, topicLevels: levels, payload: msg.data, timestamp: new Date() };
-    const succeeded = () => bus.metrics.deviceMessages.inc({ consumer: queueGroup, outcome: "ok" });
+    const succeeded = () => deviceMetrics(bus.metrics).messages.inc({ consumer: queueGroup, outcome: "ok" });
     const failed = (failure: unknown) => {
-      bus.metrics.deviceMessages.inc({ consumer: queueGroup, outcome: "failed" });
+      deviceMetrics(bus.metrics).messages.inc({ consumer: queueGroup, outcome: "failed" });
       bus.log.error({ err: failure, subject }, "a device message was not handled");
     };
     let handling: Promise<void> | undefined;

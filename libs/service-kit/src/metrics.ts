@@ -90,15 +90,6 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
     eventsHandled: counter("devmesh_events_handled_total", "Events received.", "name", "outcome"),
     /** By `outcome`: `ok`, `failed`, `dead`. */
     jobAttempts: counter("devmesh_job_attempts_total", "Attempts at queued jobs.", "queue", "outcome"),
-    /** By `outcome`: `ok`, `failed`, `unreadable`. */
-    deviceMessages: counter(
-      "devmesh_device_messages_total",
-      "Messages of devices that were pulled.",
-      "consumer",
-      "outcome",
-    ),
-    /** By `outcome`: `allowed`, `denied`, `failed`. */
-    deviceLogins: counter("devmesh_device_logins_total", "Device logins decided.", "outcome"),
   };
 }
 

@@ -72,11 +72,6 @@ export function meshUser(service: string): string {
   return `${service}.mesh`;
 }
 
-/** The broker's user of a service in account DEVICES. */
-export function devicesUser(service: string): string {
-  return `${service}.devices`;
-}
-
 /** Below this, and nowhere else, a user of the broker receives replies. */
 export function inboxPrefix(service: string): string {
   return `_INBOX_${subjectToken(service, "service")}`;

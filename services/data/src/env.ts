@@ -1,3 +1,4 @@
+import { DevicesAccountEnv } from "@devmesh/device-broker/devices-account";
 import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/process/env";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import { z } from "zod";
@@ -32,6 +33,7 @@ const StoreUrl = z.string().transform((url, context) => {
 
 /** The data service's environment. */
 export const DataEnv = ServiceEnv.extend({
+  ...DevicesAccountEnv.shape,
   STORE_URL: StoreUrl,
   /** Days that a record is kept. */
   DATA_RETENTION_DAYS: z.coerce.number().positive().max(36_500).default(30),

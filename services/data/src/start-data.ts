@@ -1,5 +1,6 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import { publishDataCanary, watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
+import { connectDevicesBus } from "@devmesh/device-broker/devices-account";
 import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import { deviceBacklog } from "@devmesh/device-broker/mqtt-stream";
 import { subscribe } from "@devmesh/service-kit/events/subscription";
@@ -19,8 +20,9 @@ import type { DataStore } from "./store/data-store.ts";
 
 /** Opens the store, resumes purges and starts ingestion. Ready once the broker has this service's consumer. */
 export const startData: StartService<typeof mesh.data, DataEnv> = async (parts) => {
-  const { env, bus, devicesBus, publisher, log, clock, metrics: registered, ready, signal } = parts;
+  const { env, bus, publisher, log, clock, metrics: registered, ready, signal } = parts;
   const { DATA_RETENTION_DAYS: days, DATA_MAX_BYTES: maxBytes } = env;
+  const devicesBus = await connectDevicesBus(parts);
   const store = traceStore(bus.tracer, await openDataStore(env.STORE_URL, maxBytes, signal), {
     system: env.STORE_URL.kind,
     collection: "records",

@@ -3,6 +3,7 @@ import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
 import { answerAuthCallout } from "@devmesh/device-broker/auth-callout";
 import { loginTimeoutMs } from "@devmesh/device-broker/broker-config";
+import { deviceMetrics } from "@devmesh/device-broker/device-metrics";
 import { awaitDeviceStore } from "@devmesh/device-broker/device-store-check";
 import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import { subscribe } from "@devmesh/service-kit/events/subscription";
@@ -118,13 +119,14 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
       { throttled: ({ id, refused_ms }) => throttle.refuse(id, refused_ms) },
       { mode: "each" },
     );
+    const { logins: decided } = deviceMetrics(bus.metrics);
     const sweeping = keepSweeping({ store, events, clock, log }, signal);
     return {
       implementation: mapStoreErrors(implementation, isStoreUnavailable),
       ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
       figures: async () => ({
-        logins: await sumOf(bus.metrics.deviceLogins, ({ outcome }) => outcome === "allowed"),
-        logins_refused: await sumOf(bus.metrics.deviceLogins, ({ outcome }) => outcome !== "allowed"),
+        logins: await sumOf(decided, ({ outcome }) => outcome === "allowed"),
+        logins_refused: await sumOf(decided, ({ outcome }) => outcome !== "allowed"),
       }),
       async stop() {
         await Promise.all([logins.stop(), throttled.stop()]);

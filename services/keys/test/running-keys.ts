@@ -4,6 +4,7 @@ import type { ContractDeclaration, MethodDeclaration } from "@devmesh/contracts/
 import { keyEvents, keys } from "@devmesh/contracts/keys";
 import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
 import { calls, type ServiceDeclaration, subscribesTo } from "@devmesh/contracts/topology";
+import { devicesUser } from "@devmesh/device-broker/devices-account";
 import { provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
@@ -17,7 +18,7 @@ import type { MethodName } from "@devmesh/service-kit/rpc/context";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { CallInput, CallOutput } from "@devmesh/service-kit/rpc/implementation";
 import { serve } from "@devmesh/service-kit/rpc/serve";
-import { devicesUser, meshUser } from "@devmesh/service-kit/subjects";
+import { meshUser } from "@devmesh/service-kit/subjects";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { startBroker, type TestBroker } from "@devmesh/testkit/broker";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";

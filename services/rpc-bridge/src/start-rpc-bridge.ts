@@ -1,10 +1,10 @@
 import type { mesh } from "@devmesh/contracts/mesh";
 import { watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
+import { connectDevicesBus, devicesUser } from "@devmesh/device-broker/devices-account";
 import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import { deviceBacklog, provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
 import type { StartService } from "@devmesh/service-kit/process/run-service";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
-import { devicesUser } from "@devmesh/service-kit/subjects";
 import { createBrokerStorage } from "./broker-housekeeping/broker-storage.ts";
 import { createDeviceStreams } from "./broker-housekeeping/device-streams.ts";
 import { limitPersistentSessions } from "./broker-housekeeping/session-limit.ts";
@@ -35,8 +35,9 @@ const waitLogMs = 5_000;
 
 /** Connects the bridge to devices and to the mesh. */
 export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridgeEnv> = async (parts) => {
-  const { env, bus, devicesBus, publisher, clients, log, clock, ready, signal: stopping } = parts;
+  const { env, bus, publisher, clients, log, clock, ready, signal: stopping } = parts;
   const { devices } = clients;
+  const devicesBus = await connectDevicesBus(parts);
   const replica = bus.replicaId;
   const life = new AbortController();
   const common = { clock, log, signal: life.signal };

@@ -1,8 +1,8 @@
+import { devicesUser } from "@devmesh/device-broker/devices-account";
 import { listRetainedTopics } from "@devmesh/device-broker/retained-messages";
 import { connectBus } from "@devmesh/service-kit/bus";
 import { systemClock } from "@devmesh/service-kit/clock";
 import { createLogger } from "@devmesh/service-kit/logger";
-import { devicesUser } from "@devmesh/service-kit/subjects";
 import { eventually } from "@devmesh/testkit/eventually";
 import { storeRetained } from "@devmesh/testkit/retained-messages";
 import { expect, test } from "@jest/globals";

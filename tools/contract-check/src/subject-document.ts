@@ -1,5 +1,6 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
+import { devicesUser } from "@devmesh/device-broker/devices-account";
 import {
   operatorPermissions,
   permissionsOf,
@@ -8,7 +9,6 @@ import {
 } from "@devmesh/device-broker/permissions";
 import {
   deadSubject,
-  devicesUser,
   eventsNamed,
   meshUser,
   methodSubject,

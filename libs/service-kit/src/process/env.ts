@@ -15,11 +15,9 @@ export const ServiceEnv = z.object({
       "must be nats://HOST:PORT, or several of it with commas between",
     )
     .default("nats://127.0.0.1:4222"),
-  /** The users are `<NATS_USER>.mesh` and `<NATS_USER>.devices`. Default: the service's name. */
+  /** The users are `<NATS_USER>.mesh` and those of other accounts. Default: the service's name. */
   NATS_USER: z.string().min(1).optional(),
   NATS_PASSWORD: z.string().min(1).optional(),
-  /** Password of the user `<service>.devices`, for services with a right in account DEVICES. */
-  NATS_DEVICES_PASSWORD: z.string().min(1).optional(),
   /** Default: random. */
   REPLICA_ID: z
     .string()

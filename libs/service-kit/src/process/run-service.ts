@@ -11,7 +11,7 @@ import { createMetrics, type Metrics } from "../metrics.ts";
 import { createClient } from "../rpc/client.ts";
 import type { Clients, Implementation } from "../rpc/implementation.ts";
 import { type EndpointStats, type Served, serve } from "../rpc/serve.ts";
-import { devicesUser, meshUser } from "../subjects.ts";
+import { meshUser } from "../subjects.ts";
 import { openTracer } from "../tracing/open-tracer.ts";
 import type { Tracer } from "../tracing/tracer.ts";
 import { type Announced, announce } from "./discovery.ts";
@@ -24,16 +24,17 @@ const closingMs = 5_000;
 /** How long a stop waits for a start that is under way, in milliseconds. */
 const startingMs = 2_000;
 
-/** Whether a declaration holds a right in account DEVICES. */
-type OnDevices<S extends ServiceDeclaration> =
-  Extract<S["rights"][number], "device_data" | "device_topics"> extends never ? false : true;
+/**
+ * Opens another connection of the process, as another user of the broker. It is a check of readiness by its name, ends
+ * the process when it ends, and is closed after the service.
+ */
+export type ConnectAs = (name: string, user: string, password: string | undefined) => Promise<Bus>;
 
 /** What a service is started with. */
 export interface StartOptions<S extends ServiceDeclaration, E> {
   readonly env: E;
   readonly bus: Bus;
-  /** Connection to account DEVICES as `<service>.devices`; undefined without a right there. */
-  readonly devicesBus: OnDevices<S> extends true ? Bus : undefined;
+  readonly connectAs: ConnectAs;
   /** Publishes the service's own events; undefined when it declares none. */
   readonly publisher: S["publishes"] extends EventsDeclaration ? Publisher<S["publishes"]> : undefined;
   /** What the service declares to call, by service. */
@@ -114,8 +115,8 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
   readonly #checks = new Map<string, ReadinessCheck>();
   readonly #stopping = new AbortController();
   #starting: Promise<void> = Promise.resolve();
-  #bus: Bus | undefined;
-  #devicesBus: Bus | undefined;
+  /** The last one opened comes first. */
+  readonly #buses: Bus[] = [];
   #started: StartedService<ContractDeclaration | null> | undefined;
   #served: Served | undefined;
   #announced: Announced | undefined;
@@ -202,20 +203,20 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       ...(this.#tracer === undefined ? {} : { tracer: this.#tracer }),
     };
     const user = env.NATS_USER ?? name;
-    const bus = await connectBus({ ...connection, ...credentials(meshUser(user), env.NATS_PASSWORD) });
-    this.#bus = bus;
-    this.#watch("bus", bus);
-    if (declaration.rights.some((right) => right === "device_data" || right === "device_topics")) {
-      this.#devicesBus = await connectBus({
+    const connectAs: ConnectAs = async (check, as, password) => {
+      const opened = await connectBus({
         ...connection,
-        ...credentials(devicesUser(user), env.NATS_DEVICES_PASSWORD),
+        ...(password !== undefined && { user: as, password }),
       });
-      this.#watch("devices bus", this.#devicesBus);
-    }
+      this.#buses.unshift(opened);
+      this.#watch(check, opened);
+      return opened;
+    };
+    const bus = await connectAs("bus", meshUser(user), env.NATS_PASSWORD);
     const started = await this.#definition.start({
       env,
       bus,
-      devicesBus: this.#devicesBus,
+      connectAs,
       publisher:
         declaration.publishes === null ? undefined : await createPublisher(bus, declaration.publishes),
       clients: Object.fromEntries(
@@ -271,8 +272,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
     const steps = [
       () => this.#started?.stop?.(),
       () => this.#started?.close?.(),
-      () => this.#devicesBus?.close(),
-      () => this.#bus?.close(),
+      ...this.#buses.map((bus) => () => bus.close()),
       () => this.#tracer?.close(),
       () => this.#ops?.close(),
     ];
@@ -286,10 +286,6 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
     }
     if (failures.length > 0) throw failures[0];
   }
-}
-
-function credentials(user: string, password: string | undefined): { user?: string; password?: string } {
-  return password === undefined ? {} : { user, password };
 }
 
 /** Messages to a launcher that started the process with an IPC channel. */

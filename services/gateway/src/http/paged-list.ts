@@ -1,6 +1,6 @@
-import { splitPage } from "@devmesh/service-kit/rpc/page";
 import { countItems } from "./json-bytes.ts";
 import { json, type Reply, stream } from "./reply.ts";
+import { splitPage } from "./split-page.ts";
 
 export interface PageRequest {
   /** Items still wanted; absent for all. */
