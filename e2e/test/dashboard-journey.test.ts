@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { serviceNames } from "@devmesh/contracts/mesh";
 import { secretsInText } from "@devmesh/contracts/model/api-key";
 import type { DeviceLogin } from "@devmesh/simulator/device-connection";
 import { type SimulatedDevice, startSimulatedDevice } from "@devmesh/simulator/simulated-device";
@@ -21,8 +22,6 @@ const boiler = {
   functions: { sum: (params: unknown) => (params as number[]).reduce((total, each) => total + each, 0) },
   telemetry: [],
 };
-
-const serviceNames = ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"] as const;
 
 describeInBrowser("a new user of the dashboard", (browser) => {
   const test = testsInOrder(() => visit.describe());

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { serviceNames } from "@devmesh/contracts/mesh";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
@@ -133,15 +134,7 @@ describe("one mesh whose parts are killed", () => {
       { everyMs: 1_000 },
     );
     await registerCustomer(mesh, "ann@example.com");
-    for (const service of [
-      "gateway",
-      "devices",
-      "keys",
-      "data",
-      "rpc-bridge",
-      "mailer",
-      "nats-server",
-    ] as const) {
+    for (const service of [...serviceNames, "nats-server"] as const) {
       await mesh.kill(service, "SIGKILL");
       await eventually(
         async () => {

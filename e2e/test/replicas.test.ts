@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { type ServiceName, serviceNames } from "@devmesh/contracts/mesh";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
@@ -8,15 +9,13 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type RestClient, restClient } from "../src/rest-client.ts";
 import { asMaster, enrolDevice } from "../src/tenant.ts";
 
-const services = ["keys", "devices", "data", "rpc-bridge", "mailer", "gateway"] as const;
-
 describeOverMongodb("two of every service", () => {
   let mesh: TestMesh;
   const replicas = new Map<string, StartedReplica>();
   let left: RestClient;
   let right: RestClient;
 
-  const startSecond = (service: (typeof services)[number]) =>
+  const startSecond = (service: ServiceName) =>
     startReplica(mesh.dataDir, service, {
       ...(mesh.storeUrl === undefined ? {} : { STORE_URL: mesh.storeUrl }),
       LAME_DUCK_MS: "1500",
@@ -24,7 +23,7 @@ describeOverMongodb("two of every service", () => {
 
   beforeAll(async () => {
     mesh = await startMesh({ store: "mongodb", env: { LAME_DUCK_MS: "1500", DRAIN_MS: "30000" } });
-    for (const service of services) replicas.set(service, await startSecond(service));
+    for (const service of serviceNames) replicas.set(service, await startSecond(service));
     left = asMaster(mesh);
     right = restClient(replicas.get("gateway")?.url ?? "", mesh.masterKey);
   }, 180_000);
@@ -34,7 +33,7 @@ describeOverMongodb("two of every service", () => {
   }, 120_000);
 
   /** How often a replica has answered a method, by its own metrics. */
-  async function answered(service: (typeof services)[number], method: string): Promise<number[]> {
+  async function answered(service: ServiceName, method: string): Promise<number[]> {
     const { services: parts } = await mesh.parts();
     const addresses = [parts[service]?.ops, replicas.get(service)?.ops];
     return await Promise.all(
@@ -234,7 +233,7 @@ describeOverMongodb("two of every service", () => {
     })();
     const workers = Array.from({ length: 6 }, (_, turn) => worker(turn));
 
-    for (const service of services) {
+    for (const service of serviceNames) {
       const formerPid = await mesh.pidOf(service);
       await mesh.kill(service, "SIGTERM");
       await mesh.restarted(service, formerPid);

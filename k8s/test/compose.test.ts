@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseEnv, promisify } from "node:util";
+import { mesh, type ServiceName, serviceNames, storeOwners } from "@devmesh/contracts/mesh";
 import { composeEnvironment, deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
@@ -84,7 +85,7 @@ withReader.each(variants)("$name", ({ name, files, published }) => {
     const near = Object.entries(services).flatMap(([service, { networks }]) =>
       "store" in networks ? [service] : [],
     );
-    expect(near.sort()).toEqual(["data", "devices", "keys", "mongodb"]);
+    expect(near.sort()).toEqual([...storeOwners, "mongodb"].sort());
     expect(Object.keys(services.mongodb?.networks ?? {})).toEqual(["store"]);
   });
 
@@ -110,10 +111,10 @@ withReader.each(variants)("$name", ({ name, files, published }) => {
 
   test("gives every service each variable that it needs, and none that it does not know", async () => {
     const own = Object.entries(services).filter(([service, { image }]) => image === `devmesh-${service}`);
-    expect(own.map(([service]) => service).sort()).toEqual(
-      ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"].sort(),
-    );
-    for (const [service, { environment, depends_on }] of own) {
+    expect(own.map(([service]) => service).sort()).toEqual(serviceNames.toSorted());
+    for (const [service, { environment, depends_on, mem_limit }] of own) {
+      const { memoryMib } = mesh[service as ServiceName];
+      expect({ service, mem_limit }).toEqual({ service, mem_limit: `${memoryMib}m` });
       const schema = await environmentSchema(`services/${service}/src/main.ts`);
       const env = Object.fromEntries(Object.entries(environment).map(([key, value]) => [key, value ?? ""]));
       const reading = readEnv(schema, env);

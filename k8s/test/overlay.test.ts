@@ -1,4 +1,5 @@
 import { join, relative } from "node:path";
+import { serviceNames } from "@devmesh/contracts/mesh";
 import { repository } from "@devmesh/launcher/mesh/service-process";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
@@ -38,9 +39,7 @@ withBuilder("an overlay that npm run cluster applies", () => {
     });
     expect([...imagesOf(objects)].sort()).toEqual([
       "localhost:5000/nats:2.15.2",
-      ...["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"].map(
-        (service) => `things.example.org/x/devmesh-${service}:7`,
-      ),
+      ...serviceNames.toSorted().map((service) => `things.example.org/x/devmesh-${service}:7`),
     ]);
   });
 

@@ -1,3 +1,4 @@
+import { serviceNames } from "@devmesh/contracts/mesh";
 import { readEnv, ServiceEnv } from "@devmesh/service-kit/process/env";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
@@ -51,9 +52,7 @@ withBuilder("the component for traces", () => {
         ([label, value]) => template.metadata.labels[label] === value,
       ),
     );
-    expect(services.map((service) => service.name).sort()).toEqual(
-      ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"].sort(),
-    );
+    expect(services.map((service) => service.name).sort()).toEqual(serviceNames.toSorted());
     for (const { template } of services) {
       const maps = template.spec.containers.flatMap(({ envFrom }) =>
         envFrom.map(({ configMapRef }) => configMapRef?.name),

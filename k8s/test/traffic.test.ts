@@ -1,3 +1,4 @@
+import { mesh, serviceNames, storeOwners } from "@devmesh/contracts/mesh";
 import { externalMongodb } from "@devmesh/launcher/deployment/external-mongodb";
 import { describe, expect, test } from "@jest/globals";
 import { findGoProgram, kustomize } from "../src/go-program.ts";
@@ -7,22 +8,19 @@ import { allowedTraffic } from "../src/traffic.ts";
 const builder = await findGoProgram("kustomize", kustomize);
 const withBuilder = builder === null ? describe.skip : describe;
 
-const services = ["data", "devices", "gateway", "keys", "mailer", "rpc-bridge"];
-const storeOwners = ["data", "devices", "keys"];
-
 /** What every overlay lets through. */
 const everywhere = [
   "ingress-nginx -> gateway:8080",
-  ...services.map((service) => `monitoring -> ${service}:9090`),
+  ...serviceNames.map((service) => `monitoring -> ${service}:9090`),
   // The API server has no pod: it can only be named by its ports.
   "bootstrap -> anywhere:443",
   "bootstrap -> anywhere:6443",
-  ...[25, 465, 587].map((port) => `mailer -> anywhere:${port}`),
+  ...serviceNames.flatMap((service) => mesh[service].reaches.map((port) => `${service} -> anywhere:${port}`)),
 ];
 
 /** What nats-servers of the overlay let through. */
 const toNats = [
-  ...services.map((service) => `${service} -> nats:4222`),
+  ...serviceNames.map((service) => `${service} -> nats:4222`),
   "rpc-bridge -> nats:8883",
   "nats -> nats:6222",
 ];
@@ -48,7 +46,7 @@ const expected: Readonly<Record<(typeof overlays)[number], readonly string[]>> =
   "external-mongodb": [...everywhere, ...toNats, ...devicesToProxy],
   external: [
     ...everywhere,
-    ...services.map((service) => `${service} -> anywhere:4222`),
+    ...serviceNames.map((service) => `${service} -> anywhere:4222`),
     "rpc-bridge -> anywhere:8883",
   ],
 };
@@ -68,7 +66,9 @@ withBuilder("the network policies of", () => {
       const without = new Set(allowedTraffic(objects));
       const all = allowedTraffic([...objects, ...printed.map((object) => KubernetesObject.parse(object))]);
       expect(all.filter((line) => !without.has(line))).toEqual(
-        storeOwners.flatMap((service) => [27017, 27018].map((port) => `${service} -> anywhere:${port}`)),
+        storeOwners
+          .toSorted()
+          .flatMap((service) => [27017, 27018].map((port) => `${service} -> anywhere:${port}`)),
       );
     },
   );

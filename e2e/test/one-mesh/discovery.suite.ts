@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { serviceNames } from "@devmesh/contracts/mesh";
 import { MeshState } from "@devmesh/contracts/model/mesh-state";
 import { release } from "@devmesh/contracts/release";
 import { eventually } from "@devmesh/testkit/eventually";
@@ -21,29 +22,17 @@ export function discovery(shared: () => TestMesh): void {
       const answers: { name: string; type: string }[] = [];
       await operator.subscribe("_INBOX.discovery", ({ payload }) => answers.push(JSON.parse(payload)));
       operator.publish("$SRV.PING", "", "_INBOX.discovery");
-      await eventually(() => answers.length >= 6);
-      expect(answers.map(({ name }) => name).sort()).toEqual([
-        "data",
-        "devices",
-        "gateway",
-        "keys",
-        "mailer",
-        "rpc-bridge",
-      ]);
+      await eventually(() => answers.length >= serviceNames.length);
+      expect(answers.map(({ name }) => name).sort()).toEqual(serviceNames.toSorted());
       expect(new Set(answers.map(({ type }) => type))).toEqual(new Set(["io.nats.micro.v1.ping_response"]));
       const { status, json } = await mesh.http("/api/v2/mesh");
       expect(status).toBe(200);
       const { services } = MeshState.parse(json);
       const releases = services.flatMap(({ replicas }) => replicas.map((replica) => replica.release));
       expect(new Set(releases)).toEqual(new Set([release]));
-      expect(services.map(({ name, replicas }) => `${replicas.length} ${name}`)).toEqual([
-        "1 data",
-        "1 devices",
-        "1 gateway",
-        "1 keys",
-        "1 mailer",
-        "1 rpc-bridge",
-      ]);
+      expect(services.map(({ name, replicas }) => `${replicas.length} ${name}`)).toEqual(
+        serviceNames.toSorted().map((name) => `1 ${name}`),
+      );
       const gateway = services.find(({ name }) => name === "gateway")?.replicas[0]?.endpoints;
       expect(gateway).toMatchObject([{ name: "http", errors: 0 }]);
       // The canary of `data` may be under way.

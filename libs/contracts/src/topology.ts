@@ -28,8 +28,8 @@ export type BrokerRight =
   | "device_topics";
 
 /**
- * What one service serves, calls, publishes, subscribes to and runs with. Its NATS permissions are exactly this (ADR 2),
- * and its deployments are generated from it or checked against it.
+ * What one service serves, calls, publishes, subscribes to and runs with. Its NATS permissions are exactly this (ADR
+ * 2), and its deployments are generated from it or checked against it.
  */
 export interface ServiceDeclaration {
   readonly serves: ContractDeclaration | null;

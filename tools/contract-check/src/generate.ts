@@ -1,10 +1,12 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
 import { mesh } from "@devmesh/contracts/mesh";
 import { brokerDocuments } from "@devmesh/launcher/deployment/broker-documents";
 import { z } from "zod";
+import { filesWithParts, serviceDocuments, withParts } from "./service-documents.ts";
 import { subjectDocument } from "./subject-document.ts";
 import { planSurfaces } from "./surface-files.ts";
 
@@ -20,13 +22,18 @@ const describe = fileURLToPath(new URL("services/gateway/src/reference/describe.
 const { stdout } = await promisify(execFile)(process.execPath, [describe], { maxBuffer: 64 * 1024 * 1024 });
 const described = z.record(z.string(), z.string()).parse(JSON.parse(stdout));
 const surfaces = await planSurfaces(fileURLToPath(root), mesh, options.release);
+const withGeneratedParts: Readonly<Record<string, string>> = Object.fromEntries(
+  await Promise.all(
+    filesWithParts.map(async (path) => [path, withParts(await readFile(new URL(path, root), "utf8"))]),
+  ),
+);
 
 const documents: Readonly<Record<string, string>> = {
   ...described,
   "docs/subjects.md": subjectDocument(),
-  "monitoring/prometheus-rule.yaml": prometheusRule(
-    await readFile(new URL("monitoring/rules.yaml", root), "utf8"),
-  ),
+  ...withGeneratedParts,
+  "monitoring/prometheus-rule.yaml": prometheusRule(withGeneratedParts["monitoring/rules.yaml"] ?? ""),
+  ...serviceDocuments((path) => existsSync(new URL(path, root))),
   ...brokerDocuments(),
   ...surfaces.documents,
 };

@@ -1,6 +1,5 @@
 import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { mesh } from "@devmesh/contracts/mesh";
 import { expect, test } from "@jest/globals";
 
 const repository = join(import.meta.dirname, "../../..");
@@ -87,16 +86,6 @@ test("each link to a heading, `file.md#heading` or `#heading`, leads to a headin
       return !existsSync(join(repository, target)) || !anchorsOf(target).has(anchor);
     }),
   ).toEqual([]);
-});
-
-test("the service graph of architecture.md draws each call of the mesh", () => {
-  const page = readFileSync(join(repository, "docs/architecture.md"), "utf8");
-  const graph = /```mermaid\ngraph LR\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
-  const drawn = [...graph.matchAll(/(\S+) --> (\S+)/g)].map(([, caller, owner]) => `${caller} ${owner}`);
-  const declared = Object.entries(mesh).flatMap(([caller, { calls }]) =>
-    calls.map(({ contract }) => `${caller} ${contract.service}`),
-  );
-  expect(drawn.toSorted()).toEqual([...new Set(declared)].toSorted());
 });
 
 test("each path in a document, from the root of the repository or its own folder, is a file or folder", () => {

@@ -9,7 +9,16 @@ export const brokerPasswordVariables: ReadonlyMap<string, string> = new Map(
 );
 
 function passwordVariable(name: string): string {
-  return `NATS_PASSWORD_${name.toUpperCase().replaceAll(/[^A-Z]/g, "_")}`;
+  return `NATS_PASSWORD_${variableOf(name)}`;
+}
+
+/** The environment variable with the password of a user of MongoDB. */
+export function mongodbPasswordVariable(user: string): string {
+  return `MONGODB_PASSWORD_${variableOf(user)}`;
+}
+
+function variableOf(name: string): string {
+  return name.toUpperCase().replaceAll(/[^A-Z]/g, "_");
 }
 
 /** The variable with the public key of the issuer of MQTT logins. */
@@ -92,7 +101,7 @@ export function composeEnvironment(secrets: DeploymentSecrets): string {
     ["AUTH_ISSUER_SEED", secrets.issuer.seed],
     ["KEY_ENCRYPTION_KEY", secrets.keyEncryptionKey],
     ["MASTER_KEY", secrets.masterKey],
-    ...mongodbUsers.map((user) => [`MONGODB_PASSWORD_${user.toUpperCase()}`, secrets.mongodbPassword(user)]),
+    ...mongodbUsers.map((user) => [mongodbPasswordVariable(user), secrets.mongodbPassword(user)]),
   ];
   // None of these holds a quote, a dollar or a line feed: they are base64, base32 and letters.
   return variables.map(([name, value]) => `${name}=${value ?? ""}\n`).join("");
