@@ -14,8 +14,6 @@ const usual: Readonly<Record<string, string>> = {
   "device-list": "20000",
   memory: "",
   ingestion: "20000",
-  "data-ingest": "100000",
-  "data-query": "200000",
 };
 /** Those that take longer, or suffer from or disturb other work on the machine. */
 const byName: Readonly<Record<string, string>> = {
