@@ -1,10 +1,6 @@
 import { metricsOn } from "@devmesh/service-kit/metrics";
 import type { Registry } from "prom-client";
-import type { Unstorable } from "./ingestion/message-check.ts";
 import type { DataStore } from "./store/data-store.ts";
-
-/** Why a message was not stored. */
-export type DropReason = Unstorable | "device_deleted" | "refused_by_store" | "overload";
 
 /** Counters of the data service. */
 export type DataMetrics = ReturnType<typeof createDataMetrics>;

@@ -12,7 +12,7 @@ import { createDataMetrics } from "./data-metrics.ts";
 import type { DataEnv } from "./env.ts";
 import { createBatchWriter } from "./ingestion/batch-writer.ts";
 import { startIngestion } from "./ingestion/ingestion.ts";
-import { createRecordFeed } from "./query/record-feed.ts";
+import { createRecordFeed } from "./ingestion/record-feed.ts";
 import { createPurges } from "./retention/purge.ts";
 import { createRetention } from "./retention/retention.ts";
 import { openSqliteDataStore, segmentBytesFor } from "./store/data-store.sqlite.ts";

@@ -4,9 +4,9 @@ import { parseStoreUrl } from "@devmesh/store/store-url";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
 import { describe, expect, test } from "@jest/globals";
-import { createFairQueue } from "../src/query/fair-queue.ts";
 import { openMongoDataStore } from "../src/store/data-store.mongodb.ts";
 import type { DataMessage, DataStore } from "../src/store/data-store.ts";
+import { createFairQueue } from "../src/store/fair-queue.ts";
 import { startCommandGate } from "./command-gate.ts";
 import { tempStore } from "./temp-store.ts";
 

@@ -7,11 +7,11 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { weightOf } from "../src/retention/record-weight.ts";
 import { type MongoDataStoreOptions, openMongoDataStore } from "../src/store/data-store.mongodb.ts";
 import type { DataMessage, DataStore } from "../src/store/data-store.ts";
 import { collectionsOf, recordIndexes } from "../src/store/mongodb/collections.ts";
 import { createSearchSegments } from "../src/store/mongodb/search-segments.ts";
+import { weightOf } from "../src/store/record-weight.ts";
 import { type CommandGate, type HeldHalf, startCommandGate } from "./command-gate.ts";
 
 const never = new AbortController().signal;

@@ -10,7 +10,7 @@ import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import { createRecordFeed, type RecordFeed } from "../src/query/record-feed.ts";
+import { createRecordFeed, type RecordFeed } from "../src/ingestion/record-feed.ts";
 import type { DataMessage } from "../src/store/data-store.ts";
 
 const log = createLogger({ service: "data", level: "silent" });

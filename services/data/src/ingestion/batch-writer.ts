@@ -3,10 +3,10 @@ import type { ReportDiagnosis } from "@devmesh/device-broker/diagnosis-reporter"
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
-import type { DataMetrics, DropReason } from "../data-metrics.ts";
-import type { RecordFeed } from "../query/record-feed.ts";
+import type { DataMetrics } from "../data-metrics.ts";
 import type { DataMessage, DataStore } from "../store/data-store.ts";
-import { checkMessage, type IncomingMessage } from "./message-check.ts";
+import { checkMessage, type IncomingMessage, type Unstorable } from "./message-check.ts";
+import type { RecordFeed } from "./record-feed.ts";
 
 /** What a batch writer needs. */
 export interface BatchWriterOptions {
@@ -21,6 +21,9 @@ export interface BatchWriterOptions {
 
 /** Writes messages of devices into the store. */
 export type BatchWriter = ReturnType<typeof createBatchWriter>;
+
+/** Why a message was not stored. */
+type DropReason = Unstorable | "device_deleted" | "refused_by_store" | "overload";
 
 /** Drops of one reason for each line in the log. */
 const dropsPerLogLine = 1_000;

@@ -1,8 +1,8 @@
 import { openMongo } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { MongoUrl } from "@devmesh/store/store-url";
-import { createFairQueue } from "../query/fair-queue.ts";
 import type { DataStore } from "./data-store.ts";
+import { createFairQueue } from "./fair-queue.ts";
 import { collectionDeclarations, collectionsOf, recordIndexes } from "./mongodb/collections.ts";
 import { createPageReader } from "./mongodb/record-pages.ts";
 import { createRecordRemoval } from "./mongodb/record-removal.ts";

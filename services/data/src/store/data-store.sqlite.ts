@@ -1,9 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "@devmesh/store/sqlite";
 import { isSqliteFailure, StoreUnavailable } from "@devmesh/store/store-unavailable";
-import { createFairQueue } from "../query/fair-queue.ts";
-import { cursorOf, type Position, startOf } from "../query/position.ts";
 import type { DataStore, RecordPage, StoreSize } from "./data-store.ts";
+import { createFairQueue } from "./fair-queue.ts";
+import { cursorOf, type Position, startOf } from "./position.ts";
 import { openRecordReader, type ReaderRequest, type RecordReader } from "./sqlite/record-reader.ts";
 import { createRecordWriting, type SegmentBounds } from "./sqlite/record-writing.ts";
 import { migrations, tuneForAppending } from "./sqlite/schema.ts";

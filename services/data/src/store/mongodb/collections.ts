@@ -1,7 +1,7 @@
 import type { CollectionDeclaration, MongoStore } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import type { Binary, Collection } from "mongodb";
-import type { DeviceBytes } from "../../retention/heaviest-first.ts";
+import type { DeviceBytes } from "../heaviest-first.ts";
 
 /** A stored record. */
 export interface RecordDocument {

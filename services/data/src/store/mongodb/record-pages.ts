@@ -1,14 +1,8 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Filter } from "mongodb";
-import type { FairQueue } from "../../query/fair-queue.ts";
-import {
-  cursorOf,
-  type Position,
-  type ReadPosition,
-  type SeekPosition,
-  startOf,
-} from "../../query/position.ts";
 import type { DataStore, PageRequest } from "../data-store.ts";
+import type { FairQueue } from "../fair-queue.ts";
+import { cursorOf, type Position, type ReadPosition, type SeekPosition, startOf } from "../position.ts";
 import type {
   CallOptions,
   Collections,

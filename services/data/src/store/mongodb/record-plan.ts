@@ -1,6 +1,6 @@
 import type { Filter, Sort } from "mongodb";
-import { type TopicPattern, topicPattern } from "../../query/topic-filter.ts";
 import type { RecordSelection } from "../data-store.ts";
+import { type TopicPattern, topicPattern } from "../topic-filter.ts";
 import { type CallOptions, type Collections, recordIndexes, type StoredDocument } from "./collections.ts";
 import { shortestSearched } from "./signature.ts";
 

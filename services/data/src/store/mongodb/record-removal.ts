@@ -1,11 +1,6 @@
 import type { Filter, Sort } from "mongodb";
-import {
-  chooseHeaviestFirst,
-  type DeviceBytes,
-  payersOf,
-  type WeighedRecord,
-} from "../../retention/heaviest-first.ts";
 import type { DataStore, StoreSize } from "../data-store.ts";
+import { chooseHeaviestFirst, type DeviceBytes, payersOf, type WeighedRecord } from "../heaviest-first.ts";
 import {
   type Collections,
   isRecord,

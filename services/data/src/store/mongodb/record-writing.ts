@@ -1,8 +1,8 @@
 import { unlessDuplicate } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { Binary, MongoServerError } from "mongodb";
-import { weightOf } from "../../retention/record-weight.ts";
 import type { AppendOutcome, DataMessage } from "../data-store.ts";
+import { weightOf } from "../record-weight.ts";
 import { type Collections, type RecordDocument, recordIndexes } from "./collections.ts";
 import type { Refusals } from "./refusals.ts";
 import type { Writer } from "./writer.ts";

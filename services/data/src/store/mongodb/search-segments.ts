@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { unlessDuplicate } from "@devmesh/store/mongodb";
 import { Binary } from "mongodb";
-import type { DeviceBytes } from "../../retention/heaviest-first.ts";
+import type { DeviceBytes } from "../heaviest-first.ts";
 import {
   type CallOptions,
   type Collections,

@@ -1,8 +1,8 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
-import type { Position } from "../../query/position.ts";
 import type { RecordSelection } from "../data-store.ts";
+import type { Position } from "../position.ts";
 import type { ScanBounds, ScanResult } from "./record-scan.ts";
 
 /** A request to a reading thread. */

@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
-import type { Position, ReadPosition, SeekPosition } from "../../query/position.ts";
-import { type TopicPattern, topicPattern } from "../../query/topic-filter.ts";
 import type { RecordSelection } from "../data-store.ts";
+import type { Position, ReadPosition, SeekPosition } from "../position.ts";
+import { type TopicPattern, topicPattern } from "../topic-filter.ts";
 import { RecordSearch } from "./record-search.ts";
 import { readSegments, type Segment, searchTable } from "./schema.ts";
 import { inOrder, mayHold, partOf } from "./segment-part.ts";

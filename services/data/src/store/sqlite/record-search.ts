@@ -1,7 +1,7 @@
 import type { SQLInputValue, StatementSync } from "node:sqlite";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
-import type { TopicPattern } from "../../query/topic-filter.ts";
 import { dataRecord, type RecordSelection } from "../data-store.ts";
+import type { TopicPattern } from "../topic-filter.ts";
 import { type Segment, searchTable } from "./schema.ts";
 import { isWithin, type SegmentPart } from "./segment-part.ts";
 

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { inTransaction } from "@devmesh/store/sqlite";
-import { chooseHeaviestFirst, type Removal, type WeighedRecord } from "../../retention/heaviest-first.ts";
-import { weightInSql, weightOf } from "../../retention/record-weight.ts";
 import type { AppendOutcome, DataMessage } from "../data-store.ts";
+import { chooseHeaviestFirst, type Removal, type WeighedRecord } from "../heaviest-first.ts";
+import { weightInSql, weightOf } from "../record-weight.ts";
 import { createSearchTable, readSegments, type Segment, searchTable } from "./schema.ts";
 
 /** How many records are in a segment, and how many at most without a search table. */

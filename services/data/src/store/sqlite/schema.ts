@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Migration } from "@devmesh/store/sqlite";
-import { weightInSql } from "../../retention/record-weight.ts";
+import { weightInSql } from "../record-weight.ts";
 
 /**
  * The store's schema. A run of record ids is a segment with a search table of its own (`search_<number>`), so that

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { InvalidCursor, type PageRequest } from "../store/data-store.ts";
+import { InvalidCursor, type PageRequest } from "./data-store.ts";
 
 /** Reads on in the requested order. */
 export interface ReadPosition {
