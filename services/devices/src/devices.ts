@@ -1,17 +1,33 @@
 import type { devices } from "@devmesh/contracts/devices";
+import type { keys } from "@devmesh/contracts/keys";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
-import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
+import type { Client, Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { mayAccess } from "./acl/principal-rights.ts";
-import { createDeviceDeletion } from "./deletion/device-deletion.ts";
-import { startRecovery } from "./deletion/recovery.ts";
-import type { DevicesOptions } from "./devices-options.ts";
-import { createDeviceCreation } from "./registry/device-creation.ts";
-import { createListDevices } from "./registry/device-list.ts";
-import { createPatchDevice } from "./registry/device-patch.ts";
+import type { BrokerConnections } from "./connections/broker-connections.ts";
+import type { Diagnostics } from "./diagnostics/diagnostics.ts";
+import { createDeviceCreation, type DeviceCreationOptions } from "./operations/device-creation.ts";
+import { createDeviceDeletion, type DeviceDeletionOptions } from "./operations/device-deletion.ts";
+import { type RecoveryOptions, startRecovery } from "./operations/recovery.ts";
+import { createTokenRotation, type TokenRotationOptions } from "./operations/token-rotation.ts";
+import { createListDevices, type DeviceListOptions } from "./registry/device-list.ts";
+import { createPatchDevice, type DevicePatchOptions } from "./registry/device-patch.ts";
 import { describeDeviceFor } from "./registry/device-view.ts";
 import { etagOf } from "./registry/etag.ts";
-import { createTokenRotation } from "./registry/token-rotation.ts";
 import { describeDelta } from "./shadow/describe-shadow.ts";
+import type { DeviceStore } from "./store/device-store.ts";
+
+/** What the use cases in other files need, and those here. */
+type DevicesOptions = DeviceCreationOptions &
+  DeviceDeletionOptions &
+  DeviceListOptions &
+  DevicePatchOptions &
+  TokenRotationOptions &
+  Omit<RecoveryOptions, "creation" | "deletion" | "rotation"> & {
+    readonly store: Pick<DeviceStore, "count" | "find" | "has">;
+    readonly keys: Pick<Client<typeof keys>, "readCredentials" | "rotatePublicKey">;
+    readonly connections: Pick<BrokerConnections, "list">;
+    readonly diagnostics: Pick<Diagnostics, "ofDevice" | "ofUnknown">;
+  };
 
 /** The registry's use cases. Resumes in the background what a crash left half-done. */
 export function createDevices(options: DevicesOptions): Implementation<typeof devices> {

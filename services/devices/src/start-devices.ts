@@ -13,15 +13,15 @@ import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import type { z } from "zod";
 import { Background } from "./background.ts";
+import { createBrokerConnections } from "./connections/broker-connections.nats.ts";
+import { createDeviceEventPublisher } from "./device-events.ts";
 import { createDevices } from "./devices.ts";
 import { createDiagnostics, type Diagnostics } from "./diagnostics/diagnostics.ts";
 import type { DevicesEnv } from "./env.ts";
-import { createBrokerConnections } from "./presence/broker-connections.ts";
-import { createDeviceThrottle } from "./presence/device-throttle.ts";
 import { registerPresenceMetrics, watchPresence } from "./presence/presence-watch.ts";
-import { createDeviceEventPublisher } from "./registry/device-events.ts";
 import { createSqliteDeviceStore } from "./store/device-store.sqlite.ts";
 import type { DeviceStore } from "./store/device-store.ts";
+import { createDeviceThrottle } from "./throttle/device-throttle.ts";
 
 /** How long a readiness check of the store may take, in milliseconds. */
 const readinessTimeoutMs = 1_000;

@@ -1,6 +1,6 @@
 import type { OpenDeviceConnection } from "@devmesh/device-broker/connections";
 import { describe, expect, test } from "@jest/globals";
-import { acceptedBefore } from "../src/presence/broker-connections.ts";
+import { acceptedBefore } from "../src/connections/close-connections.ts";
 
 /** How far the clock of the broker's server is ahead of the monotonic one. */
 const ahead = 500_000;

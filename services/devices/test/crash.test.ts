@@ -143,28 +143,6 @@ describe("deleting a device", () => {
     await create("pump");
   });
 
-  test.each([
-    ["wipe", ["data.purgeDevice pump", "rpc-bridge.wipeDevice pump [pump:1]", "data.admitDevice pump"]],
-    ["purge", ["data.purgeDevice pump", "data.admitDevice pump"]],
-  ] as const)(
-    "an operation of a release that wiped before it purged is finished from “%s” on",
-    async (step, expected) => {
-      await create("pump");
-      mesh.calls.length = 0;
-      const operation = {
-        kind: "deleting",
-        step,
-        event_id: "an event",
-        client_ids: ["pump:1"],
-        token: "a replica of an earlier release",
-        claimed_until: 0,
-      } as const;
-      await life.store.beginOperation("pump", [null], operation, signal);
-      await mesh.until(cleanedUp);
-      expect(mesh.calls).toEqual([...expected, "keys.forgetDevice pump"]);
-    },
-  );
-
   test("when keys cannot be reached the call fails, and the device is deleted nevertheless", async () => {
     await create("pump");
     let away = true;

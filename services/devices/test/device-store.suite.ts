@@ -6,7 +6,7 @@ import type {
   PendingDeletion,
   PendingOperation,
   PendingRotation,
-} from "../src/deletion/pending-operation.ts";
+} from "../src/pending-operation.ts";
 import { emptyShadow } from "../src/shadow/stored-shadow.ts";
 import type { DeviceDocument, DeviceStore, NewDeviceDocument } from "../src/store/device-store.ts";
 
@@ -216,7 +216,7 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
 
     test("an operation belongs to the holder of its token, also after a reopening", async () => {
       await insert(newDevice("a"), deleting);
-      const next = { ...deleting, step: "purge", token: "e" } as const;
+      const next = { ...deleting, step: "wipe", token: "e" } as const;
       expect(await store.replaceOperation("a", "wrong", next, signal)).toBe(false);
       expect(await store.replaceOperation("a", "d", next, signal)).toBe(true);
       expect(await store.replaceOperation("a", "d", null, signal)).toBe(false);

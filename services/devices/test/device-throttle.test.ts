@@ -4,8 +4,8 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { Registry } from "prom-client";
 import { Background } from "../src/background.ts";
-import { createDeviceThrottle, type DeviceThrottle } from "../src/presence/device-throttle.ts";
-import { TrafficMeter } from "../src/presence/traffic-meter.ts";
+import { createDeviceThrottle, type DeviceThrottle } from "../src/throttle/device-throttle.ts";
+import { TrafficMeter } from "../src/throttle/traffic-meter.ts";
 import { FakeBroker } from "./fake-broker.ts";
 
 const limits = { messagesPerSecond: 100, bytesPerSecond: 10_000 };

@@ -23,13 +23,13 @@ import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { Registry } from "prom-client";
 import { Background } from "../src/background.ts";
+import { createDeviceEventPublisher } from "../src/device-events.ts";
 import { createDevices } from "../src/devices.ts";
 import { createDiagnostics, type Diagnostics } from "../src/diagnostics/diagnostics.ts";
-import { createDeviceThrottle } from "../src/presence/device-throttle.ts";
 import { watchPresence } from "../src/presence/presence-watch.ts";
-import { createDeviceEventPublisher } from "../src/registry/device-events.ts";
 import { openDeviceStore } from "../src/start-devices.ts";
 import type { DeviceStore } from "../src/store/device-store.ts";
+import { createDeviceThrottle } from "../src/throttle/device-throttle.ts";
 import { FakeBroker } from "./fake-broker.ts";
 
 const log = createLogger({ service: "test", level: process.env.TEST_LOG ?? "silent" });

@@ -10,7 +10,7 @@ import type {
   BrokerConnections,
   ConnectionKey,
   ConnectionListener,
-} from "../src/presence/broker-connections.ts";
+} from "../src/connections/broker-connections.ts";
 
 interface Accepted {
   readonly connection: ConnectionKey;

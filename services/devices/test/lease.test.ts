@@ -1,6 +1,6 @@
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { expect, test } from "@jest/globals";
-import { keepLease, newLease } from "../src/deletion/lease.ts";
+import { keepLease, newLease } from "../src/operations/lease.ts";
 
 test("a lease that is held is renewed well before it ends, until it is released", async () => {
   const clock = new ManualClock();

@@ -4,7 +4,7 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { readQueryPlan } from "@devmesh/testkit/query-plan";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import type { PendingOperation } from "../src/deletion/pending-operation.ts";
+import type { PendingOperation } from "../src/pending-operation.ts";
 import { deviceCollection, deviceQueries, openMongoDeviceStore } from "../src/store/device-store.mongodb.ts";
 import type { DeviceStore } from "../src/store/device-store.ts";
 import { describeDeviceStore, newDevice, walkDevices } from "./device-store.suite.ts";

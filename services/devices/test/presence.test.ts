@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { ConnectionKey } from "../src/presence/broker-connections.ts";
-import { offlineAfterMs, PresenceSets, serverGoneAfterMs } from "../src/presence/presence.ts";
+import type { ConnectionKey } from "../src/connections/broker-connections.ts";
+import { offlineAfterMs, PresenceSets, serverGoneAfterMs } from "../src/presence/presence-sets.ts";
 
 const connection = (connectionId: number, deviceId = "d", serverId = "S1"): ConnectionKey => ({
   deviceId,

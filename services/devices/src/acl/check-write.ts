@@ -1,7 +1,7 @@
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
 import type { PointerTree } from "@devmesh/contracts/model/pointer-tree";
 import type { ViolationList } from "@devmesh/contracts/model/violation";
-import { ownMember, pointerInto } from "../registry/json-member.ts";
+import { ownMember, pointerInto } from "../json-member.ts";
 
 /**
  * Finds each member of a merge patch that would change `present` outside the pointers: a member that no pointer covers

@@ -3,7 +3,7 @@ import type { JsonObject } from "@devmesh/contracts/model/json";
 import { type PointerTree, pointerTree } from "@devmesh/contracts/model/pointer-tree";
 import { ViolationList } from "@devmesh/contracts/model/violation";
 import type { Principal } from "@devmesh/contracts/principal";
-import { pointerInto } from "../registry/json-member.ts";
+import { pointerInto } from "../json-member.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
 import { checkWrite } from "./check-write.ts";
 

@@ -12,7 +12,7 @@ import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 import type { z } from "zod";
 import type { Background } from "../background.ts";
-import type { DeviceEventPublisher } from "../registry/device-events.ts";
+import type { DeviceEventPublisher } from "../device-events.ts";
 import { DiagnosisHistory } from "./diagnosis-history.ts";
 
 interface DiagnosticsOptions {

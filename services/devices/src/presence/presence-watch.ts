@@ -1,19 +1,24 @@
 import type { deviceEvents } from "@devmesh/contracts/devices";
+import type { Clock } from "@devmesh/service-kit/clock";
 import type { Publisher } from "@devmesh/service-kit/events/publisher";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import { metricsOn } from "@devmesh/service-kit/metrics";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Registry } from "prom-client";
-import type { DevicesOptions } from "../devices-options.ts";
+import type { Background } from "../background.ts";
+import type { BrokerConnections, ConnectionKey } from "../connections/broker-connections.ts";
 import type { Diagnostics } from "../diagnostics/diagnostics.ts";
-import type { Presence } from "../registry/device-view.ts";
-import type { PresenceReport } from "../store/device-store.ts";
-import type { ConnectionKey } from "./broker-connections.ts";
-import type { DeviceThrottle } from "./device-throttle.ts";
-import { type PresenceChange, PresenceSets } from "./presence.ts";
+import type { Presence } from "../presence.ts";
+import type { DeviceStore, PresenceReport } from "../store/device-store.ts";
+import type { DeviceThrottle } from "../throttle/device-throttle.ts";
+import { type PresenceChange, PresenceSets } from "./presence-sets.ts";
 
-interface PresenceWatchOptions
-  extends Pick<DevicesOptions, "store" | "connections" | "background" | "clock"> {
+/** What keeping presence needs. */
+export interface PresenceWatchOptions {
+  readonly store: Pick<DeviceStore, "listOnline" | "recordPresence" | "has">;
+  readonly connections: Pick<BrokerConnections, "follow" | "list" | "close">;
+  readonly background: Background;
+  readonly clock: Clock;
   readonly publisher: Publisher<typeof deviceEvents>;
   /** Gets each connection, too. */
   readonly diagnostics: Pick<Diagnostics, "connected" | "disconnected">;

@@ -3,8 +3,8 @@ import type { devices } from "@devmesh/contracts/devices";
 import type { Device } from "@devmesh/contracts/model/device";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { cutPage } from "@devmesh/service-kit/rpc/page";
-import type { DevicesOptions } from "../devices-options.ts";
-import type { ListedDevice } from "../store/device-store.ts";
+import type { Presence } from "../presence.ts";
+import type { DeviceStore, ListedDevice } from "../store/device-store.ts";
 import { describeDevice } from "./device-view.ts";
 
 /** Devices listed at once; their documents are read in smaller portions. */
@@ -13,6 +13,12 @@ const idsAtOnce = 1_000;
 const documentsAtOnce = 50;
 /** Bytes of documents after which a page is full; the reply's own limit cuts more exactly. */
 const pageBytes = 480 * 1024;
+
+/** What lists need. */
+export interface DeviceListOptions {
+  readonly store: Pick<DeviceStore, "list" | "findAll">;
+  readonly presence: Presence;
+}
 
 interface Candidate {
   readonly position: string;
@@ -27,7 +33,7 @@ interface Candidate {
 export function createListDevices({
   store,
   presence,
-}: Pick<DevicesOptions, "store" | "presence">): Implementation<typeof devices>["listDevices"] {
+}: DeviceListOptions): Implementation<typeof devices>["listDevices"] {
   return async ({ limit = Number.POSITIVE_INFINITY, after, order, online, filter }, ctx) => {
     const { signal } = ctx;
     const isWanted = ({ id }: ListedDevice) => online === undefined || presence.isOnline(id) === online;

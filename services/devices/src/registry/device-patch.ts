@@ -2,15 +2,25 @@ import { isDeepStrictEqual } from "node:util";
 import type { devices } from "@devmesh/contracts/devices";
 import type { DevicePatch } from "@devmesh/contracts/model/device";
 import { ViolationList } from "@devmesh/contracts/model/violation";
+import type { Clock } from "@devmesh/service-kit/clock";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { mayAccess, unwritableMembers } from "../acl/principal-rights.ts";
-import type { DevicesOptions } from "../devices-options.ts";
+import type { DeviceEventPublisher } from "../device-events.ts";
+import type { Presence } from "../presence.ts";
 import { applyPatch, checkSectionSizes, writesShadow } from "../shadow/apply-patch.ts";
-import type { DeviceDocument, StoredDevice } from "../store/device-store.ts";
+import type { DeviceDocument, DeviceStore, StoredDevice } from "../store/device-store.ts";
 import { checkPatchBody } from "./body-check.ts";
 import { describeDevice, describeDeviceFor } from "./device-view.ts";
 import { etagOf, matchesEtag } from "./etag.ts";
+
+/** What a patch needs. */
+export interface DevicePatchOptions {
+  readonly store: Pick<DeviceStore, "find" | "replace">;
+  readonly presence: Presence;
+  readonly events: Pick<DeviceEventPublisher, "updated">;
+  readonly clock: Clock;
+}
 
 /**
  * Checks rights, body, versions and sizes in this order, and applies all of the patch or nothing. Writes to one device
@@ -21,9 +31,7 @@ export function createPatchDevice({
   presence,
   events,
   clock,
-}: Pick<DevicesOptions, "store" | "presence" | "events" | "clock">): Implementation<
-  typeof devices
->["patchDevice"] {
+}: DevicePatchOptions): Implementation<typeof devices>["patchDevice"] {
   const writers = new KeyedQueue();
 
   return ({ id, principal, patch: body, if_match, taken_at }, ctx) =>

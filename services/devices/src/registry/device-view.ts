@@ -3,16 +3,9 @@ import { isJsonObject, type Json, JsonObject } from "@devmesh/contracts/model/js
 import { cutToPointers } from "@devmesh/contracts/model/pointer-tree";
 import type { Principal } from "@devmesh/contracts/principal";
 import { readableParts } from "../acl/principal-rights.ts";
+import type { Presence } from "../presence.ts";
 import { describeShadow } from "../shadow/describe-shadow.ts";
 import type { StoredDevice } from "../store/device-store.ts";
-
-/** The known connections of devices. */
-export interface Presence {
-  /** Whether the device has at least one open MQTT connection. */
-  isOnline(id: string): boolean;
-  /** Unix ms at which it was last known to be connected; null when this process knows none. */
-  lastSeen(id: string): number | null;
-}
 
 /** A device as a master key sees it. */
 export function describeDevice(device: StoredDevice, presence: Presence): Device {

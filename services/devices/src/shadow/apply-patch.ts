@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
 import { type ShadowPatch, shadowLimits } from "@devmesh/contracts/model/shadow";
 import type { ViolationList } from "@devmesh/contracts/model/violation";
-import { isEmptyObject, ownMember } from "../registry/json-member.ts";
+import { isEmptyObject, ownMember } from "../json-member.ts";
 import type { StoredShadow } from "./stored-shadow.ts";
 
 /**

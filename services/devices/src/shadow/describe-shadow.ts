@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
 import type { Shadow, ShadowDelta } from "@devmesh/contracts/model/shadow";
-import { isEmptyObject, ownMember } from "../registry/json-member.ts";
+import { isEmptyObject, ownMember } from "../json-member.ts";
 import type { StoredShadow } from "./stored-shadow.ts";
 
 /**

@@ -7,7 +7,7 @@ import {
   unlessDuplicate,
 } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
-import type { OperationKind, PendingOperation } from "../deletion/pending-operation.ts";
+import type { OperationKind, PendingOperation } from "../pending-operation.ts";
 import type { DeviceDocument, DeviceStore, StoredDevice } from "./device-store.ts";
 
 /**

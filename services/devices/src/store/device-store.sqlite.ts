@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { labelsOf } from "@devmesh/contracts/model/labels";
 import { GroupCommit } from "@devmesh/store/group-commit";
 import { type Migration, openSqlite, unlessAborted } from "@devmesh/store/sqlite";
-import type { PendingOperation } from "../deletion/pending-operation.ts";
+import type { PendingOperation } from "../pending-operation.ts";
 import type { DeviceDocument, DeviceStore, ListedDevice, StoredDevice } from "./device-store.ts";
 
 /**

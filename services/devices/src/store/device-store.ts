@@ -1,5 +1,5 @@
 import type { Device } from "@devmesh/contracts/model/device";
-import type { OperationKind, PendingOperation } from "../deletion/pending-operation.ts";
+import type { OperationKind, PendingOperation } from "../pending-operation.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
 
 /** The public members of a device that are stored as they are written. */

@@ -5,7 +5,7 @@ import type {
   OpenDeviceConnection,
   Traffic,
 } from "@devmesh/device-broker/connections";
-import type { ConnectionKey } from "./broker-connections.ts";
+import type { ConnectionKey } from "../connections/broker-connections.ts";
 
 /** Limits of one device over all its connections. */
 export interface TrafficLimits {

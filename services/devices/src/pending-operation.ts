@@ -31,15 +31,11 @@ export interface PendingRotation extends Lease {
   readonly kind: "rotating";
 }
 
-/**
- * The idempotent steps of a deletion, each with the next one. `purge` comes only from an earlier release, whose `wipe`
- * did not purge.
- */
+/** The idempotent steps of a deletion, each with the next one. */
 export const nextStep = {
   revoke: "close_again",
   close_again: "wipe",
   wipe: "admit",
-  purge: "admit",
   admit: "forget",
   forget: "remove",
   remove: null,

@@ -1,17 +1,28 @@
+import type { keys } from "@devmesh/contracts/keys";
 import type { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
-import { newLease } from "../deletion/lease.ts";
-import type { PendingRotation } from "../deletion/pending-operation.ts";
-import type { DevicesOptions } from "../devices-options.ts";
+import type { Client } from "@devmesh/service-kit/rpc/implementation";
+import type { Background } from "../background.ts";
 import {
   acceptedBefore,
+  type ClosingOptions,
   closeAgainAfterMs,
   closeConnections,
   type IsOld,
-} from "../presence/broker-connections.ts";
+} from "../connections/close-connections.ts";
+import type { PendingRotation } from "../pending-operation.ts";
+import type { DeviceStore } from "../store/device-store.ts";
+import { newLease } from "./lease.ts";
 
 /** Milliseconds for one attempt to close a device's connections. */
 const closeTimeoutMs = 15_000;
+
+/** What rotation needs. */
+export interface TokenRotationOptions extends ClosingOptions {
+  readonly store: Pick<DeviceStore, "beginOperation" | "replaceOperation">;
+  readonly keys: Pick<Client<typeof keys>, "rotateToken">;
+  readonly background: Background;
+}
 
 /** Replaces the MQTT password of devices. */
 export interface TokenRotation {
@@ -29,7 +40,7 @@ export interface TokenRotation {
  * with the old token; at worst a device logs in once more. Readers of tokens queue in `tokens`: a session of the new
  * one that began before the old ones are closed would be closed with them, since sessions are closed by client id.
  */
-export function createTokenRotation(options: DevicesOptions, tokens: KeyedQueue): TokenRotation {
+export function createTokenRotation(options: TokenRotationOptions, tokens: KeyedQueue): TokenRotation {
   const { store, keys, background, clock } = options;
 
   const closeInBackground = (id: string, isOld?: IsOld) =>

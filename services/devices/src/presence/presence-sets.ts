@@ -1,4 +1,4 @@
-import type { ConnectionKey } from "./broker-connections.ts";
+import type { ConnectionKey } from "../connections/broker-connections.ts";
 
 /** Milliseconds without a connection after which a device counts as offline (api.md, Notification stream). */
 export const offlineAfterMs = 2_000;

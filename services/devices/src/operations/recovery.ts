@@ -1,15 +1,19 @@
-import type { DevicesOptions } from "../devices-options.ts";
-import type { DeviceCreation } from "../registry/device-creation.ts";
-import type { TokenRotation } from "../registry/token-rotation.ts";
-import type { DeviceOperation } from "../store/device-store.ts";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { Background } from "../background.ts";
+import type { DeviceOperation, DeviceStore } from "../store/device-store.ts";
+import type { DeviceCreation } from "./device-creation.ts";
 import type { DeviceDeletion } from "./device-deletion.ts";
 import { newLease } from "./lease.ts";
+import type { TokenRotation } from "./token-rotation.ts";
 
 const sweepEveryMs = 5_000;
 const sweepTimeoutMs = 10_000;
 
-/** How each kind of pending operation is finished. */
-interface RecoveryOptions extends Pick<DevicesOptions, "store" | "background" | "clock"> {
+/** Where pending operations are found, and how each kind is finished. */
+export interface RecoveryOptions {
+  readonly store: Pick<DeviceStore, "exclusive" | "listOperations" | "replaceOperation">;
+  readonly background: Background;
+  readonly clock: Clock;
   readonly creation: Pick<DeviceCreation, "undo">;
   readonly deletion: Pick<DeviceDeletion, "finish">;
   readonly rotation: Pick<TokenRotation, "finish">;

@@ -1,20 +1,34 @@
 import { randomInt } from "node:crypto";
 import type { devices } from "@devmesh/contracts/devices";
+import type { keys } from "@devmesh/contracts/keys";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
 import { ViolationList } from "@devmesh/contracts/model/violation";
+import type { Clock } from "@devmesh/service-kit/clock";
 import { ServiceError } from "@devmesh/service-kit/errors";
-import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
-import { newLease, renewedLease } from "../deletion/lease.ts";
-import type { PendingCreation } from "../deletion/pending-operation.ts";
-import type { DevicesOptions } from "../devices-options.ts";
+import type { Client, Implementation } from "@devmesh/service-kit/rpc/implementation";
+import type { Background } from "../background.ts";
+import type { DeviceEventPublisher } from "../device-events.ts";
+import type { PendingCreation } from "../pending-operation.ts";
+import type { Presence } from "../presence.ts";
+import { checkNewDevice } from "../registry/body-check.ts";
+import { describeDevice } from "../registry/device-view.ts";
 import { applyPatch, checkSectionSizes, writesShadow } from "../shadow/apply-patch.ts";
 import { emptyShadow } from "../shadow/stored-shadow.ts";
-import type { NewDeviceDocument, StoredDevice } from "../store/device-store.ts";
-import { checkNewDevice } from "./body-check.ts";
-import { describeDevice } from "./device-view.ts";
+import type { DeviceStore, NewDeviceDocument, StoredDevice } from "../store/device-store.ts";
+import { newLease, renewedLease } from "./lease.ts";
 
 /** Milliseconds for one attempt to undo a creation. */
 const undoTimeoutMs = 10_000;
+
+/** What creation needs. */
+export interface DeviceCreationOptions {
+  readonly store: Pick<DeviceStore, "insert" | "replaceOperation" | "remove">;
+  readonly keys: Pick<Client<typeof keys>, "issueCredentials" | "revokeDevice" | "forgetDevice">;
+  readonly presence: Presence;
+  readonly events: Pick<DeviceEventPublisher, "created">;
+  readonly background: Background;
+  readonly clock: Clock;
+}
 
 /** Creates devices, and undoes creations that failed. */
 export interface DeviceCreation {
@@ -27,7 +41,7 @@ export interface DeviceCreation {
  * A device is stored hidden, gets its credentials, and becomes visible. If the process dies in between, recovery undoes
  * the creation: nobody has seen the credentials.
  */
-export function createDeviceCreation(options: DevicesOptions): DeviceCreation {
+export function createDeviceCreation(options: DeviceCreationOptions): DeviceCreation {
   const { store, keys, presence, events, background, clock } = options;
 
   async function undo(id: string, operation: PendingCreation): Promise<void> {

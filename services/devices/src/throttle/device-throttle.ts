@@ -4,17 +4,23 @@ import type {
   DeviceConnections,
   OpenDeviceConnection,
 } from "@devmesh/device-broker/connections";
+import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { metricsOn } from "@devmesh/service-kit/metrics";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { setNewest } from "@devmesh/service-kit/set-newest";
 import type { Registry } from "prom-client";
 import type { z } from "zod";
-import type { DevicesOptions } from "../devices-options.ts";
-import type { DeviceEventPublisher } from "../registry/device-events.ts";
+import type { Background } from "../background.ts";
+import type { BrokerConnections } from "../connections/broker-connections.ts";
+import type { DeviceEventPublisher } from "../device-events.ts";
 import { type Excess, type TrafficLimits, TrafficMeter } from "./traffic-meter.ts";
 
-interface ThrottlingOptions extends Pick<DevicesOptions, "connections" | "background" | "clock"> {
+/** What the throttle needs. */
+export interface DeviceThrottleOptions {
+  readonly connections: Pick<BrokerConnections, "list" | "listBusiest" | "close">;
+  readonly background: Background;
+  readonly clock: Clock;
   readonly events: Pick<DeviceEventPublisher, "throttled">;
   readonly limits: TrafficLimits;
   readonly registry: Registry;
@@ -49,7 +55,7 @@ const callTimeoutMs = 10_000;
 const closeAgainAfterMs = 2_000;
 
 /** Runs until the background ends. */
-export function createDeviceThrottle(options: ThrottlingOptions): DeviceThrottle {
+export function createDeviceThrottle(options: DeviceThrottleOptions): DeviceThrottle {
   const { connections, events, limits, registry, background, clock, log } = options;
   const refused = new Map<string, { readonly ms: number; readonly untilMs: number }>();
   const count = metricsOn(registry).counter(

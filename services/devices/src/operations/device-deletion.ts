@@ -1,12 +1,32 @@
 import { randomUUID } from "node:crypto";
+import type { data } from "@devmesh/contracts/data";
+import type { keys } from "@devmesh/contracts/keys";
+import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
-import type { DevicesOptions } from "../devices-options.ts";
-import { closeAgainAfterMs, closeConnections } from "../presence/broker-connections.ts";
+import type { Client } from "@devmesh/service-kit/rpc/implementation";
+import type { Background } from "../background.ts";
+import {
+  type ClosingOptions,
+  closeAgainAfterMs,
+  closeConnections,
+} from "../connections/close-connections.ts";
+import type { DeviceEventPublisher } from "../device-events.ts";
+import { type DeletionStep, nextStep, type PendingDeletion } from "../pending-operation.ts";
+import type { DeviceStore } from "../store/device-store.ts";
 import { keepLease, newLease, renewedLease } from "./lease.ts";
-import { type DeletionStep, nextStep, type PendingDeletion } from "./pending-operation.ts";
 
 /** Milliseconds for one attempt at a step. */
 const stepTimeoutMs = 30_000;
+
+/** What deletion needs. */
+export interface DeviceDeletionOptions extends ClosingOptions {
+  readonly store: Pick<DeviceStore, "beginOperation" | "replaceOperation" | "remove">;
+  readonly keys: Pick<Client<typeof keys>, "revokeDevice" | "forgetDevice">;
+  readonly data: Pick<Client<typeof data>, "purgeDevice" | "admitDevice">;
+  readonly rpcBridge: Pick<Client<typeof rpcBridge>, "endSessions" | "wipeDevice">;
+  readonly events: Pick<DeviceEventPublisher, "deleted">;
+  readonly background: Background;
+}
 
 /** Deletes devices. */
 export interface DeviceDeletion {
@@ -30,7 +50,7 @@ type Step = (
  * Deletion is a sequence of idempotent steps. The stored operation names the next one, so that recovery continues after
  * a crash between any two (ADR 14).
  */
-export function createDeviceDeletion(options: DevicesOptions): DeviceDeletion {
+export function createDeviceDeletion(options: DeviceDeletionOptions): DeviceDeletion {
   const { store, keys, data, rpcBridge, events, background, clock } = options;
 
   const steps: Record<DeletionStep, Step> = {
@@ -41,7 +61,7 @@ export function createDeviceDeletion(options: DevicesOptions): DeviceDeletion {
       return client_ids;
     },
     // A login under way during the first step may have added a client id and a connection since.
-    async close_again(device_id, _mark, call) {
+    async close_again(device_id, _operation, call) {
       const { client_ids } = await keys.revokeDevice({ device_id }, call);
       await closeConnections(options, device_id, call);
       return client_ids;
@@ -52,15 +72,11 @@ export function createDeviceDeletion(options: DevicesOptions): DeviceDeletion {
       await rpcBridge.wipeDevice({ device_id, client_ids: [...client_ids] }, call);
       return undefined;
     },
-    async purge(device_id, _mark, call) {
-      await data.purgeDevice({ device_id }, call);
-      return undefined;
-    },
-    async admit(device_id, _mark, call) {
+    async admit(device_id, _operation, call) {
       await data.admitDevice({ device_id }, call);
       return undefined;
     },
-    async forget(device_id, _mark, call) {
+    async forget(device_id, _operation, call) {
       await keys.forgetDevice({ device_id }, call);
       return undefined;
     },
