@@ -45,6 +45,7 @@ const Container = z.object({
   startupProbe: Probe.optional(),
   readinessProbe: Probe.optional(),
   livenessProbe: Probe.optional(),
+  resources: z.looseObject({}).optional(),
   lifecycle: z.object({ preStop: Probe.optional() }).optional(),
   securityContext: z.looseObject({}).optional(),
 });
