@@ -1,6 +1,7 @@
+import type { CallFrame } from "@devmesh/contracts/mqtt";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
-import type { MqttDevice, RpcFrame } from "@devmesh/testkit/mqtt-device";
+import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { RestClient } from "../../src/rest-client.ts";
 import { asMaster, type EnrolledDevice, enrolDevice } from "../../src/tenant.ts";
@@ -13,7 +14,7 @@ export function rpc(shared: () => TestMesh): void {
     let lamp: EnrolledDevice;
     let rival: EnrolledDevice;
     let device: MqttDevice;
-    const seen: RpcFrame[] = [];
+    const seen: CallFrame[] = [];
 
     beforeAll(async () => {
       mesh = shared();
@@ -168,10 +169,10 @@ export function rpc(shared: () => TestMesh): void {
 
     test("200 calls answered out of order each get their own answer", async () => {
       const shuffled = await rival.connect();
-      const waiting: { frame: RpcFrame; topic: string }[] = [];
+      const waiting: { frame: CallFrame; topic: string }[] = [];
       await shuffled.subscribe("rival/rpc");
       shuffled.client.on("message", (_topic, payload) => {
-        const frame: RpcFrame = JSON.parse(payload.toString("utf8"));
+        const frame: CallFrame = JSON.parse(payload.toString("utf8"));
         waiting.push({ frame, topic: `${frame.src}/rpc` });
         if (waiting.length < 200) return;
         for (const { frame, topic } of waiting.reverse()) {

@@ -24,7 +24,8 @@ export function specTables(shared: () => TestMesh): void {
       });
       device = await pump.connect();
       await device.answerRpc(({ method, params }) => {
-        if (method === "sum" && Array.isArray(params)) return { result: params[0] + params[1] };
+        if (method === "sum" && Array.isArray(params))
+          return { result: Number(params[0]) + Number(params[1]) };
         if (method === "Sys.GetInfo") return { result: { app: "pump", params: params ?? null } };
         return { error: { code: 404, message: `No handler for ${method}` } };
       });

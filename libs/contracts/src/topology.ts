@@ -12,8 +12,8 @@ export interface EventSubscription<E extends EventsDeclaration = EventsDeclarati
   readonly names: readonly (keyof E["events"] & string)[];
 }
 
-/** Rights outside the contracts; each is spelt out in subjects by service-kit's `permissions.ts`. */
-export type BrokerRight =
+/** Rights outside the contracts; device-broker's `permissions.ts` turns each into subjects. */
+type BrokerRight =
   /** Answers nats-server's auth callout for MQTT logins. */
   | "auth_callout"
   /** Asks all services how they do (`$SRV.STATS`, ADR 5). */
@@ -22,7 +22,7 @@ export type BrokerRight =
   | "history"
   /** Reads CONNECT and DISCONNECT of account DEVICES, asks servers for their connections, closes one. */
   | "device_connections"
-  /** In account DEVICES: pulls and acknowledges what devices published below `db/`. */
+  /** In account DEVICES: pulls and acknowledges the records that devices publish. */
   | "device_data"
   /** In account DEVICES: talks MQTT to devices, pulls their shadow and event messages, sets up the broker's streams. */
   | "device_topics";

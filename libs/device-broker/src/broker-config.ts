@@ -1,3 +1,4 @@
+import { mqttBounds } from "@devmesh/contracts/mqtt";
 import { meshUser } from "@devmesh/service-kit/subjects";
 import {
   connectionsSubject,
@@ -79,17 +80,11 @@ export interface BrokerConfigOptions {
   readonly mqttReplicas?: number;
 }
 
-/** Most subscriptions of one connection in account DEVICES. A filter that ends in `#` counts twice. */
-const maxSubscriptions = 1_000;
-
 /**
- * Unacknowledged messages of one subscription at QoS 1 or 2. nats-server refuses a session whose sum exceeds 65,535, so
- * a session has at most 16 such filters, each of which costs a consumer.
+ * Unacknowledged messages of one subscription at QoS 1 or 2. nats-server refuses a subscription with which the sum of
+ * its session could exceed 65,535. In whole thousands.
  */
-const maxAckPending = 4_000;
-
-/** Most subscriptions of a session at QoS 1 or 2; the broker refuses further ones. */
-export const maxAcknowledgedSubscriptions = Math.floor(65_535 / maxAckPending);
+const maxAckPending = Math.floor(65.535 / mqttBounds.acknowledgedSubscriptions) * 1_000;
 
 /**
  * Longest wait of the broker for the decision of a login, in milliseconds. Two thousand logins at once take half of it
@@ -221,7 +216,7 @@ export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
         jetstream: "enabled",
         users: usersOf(devicesAccount),
         exports: Object.values(deviceStoreRequests).map((service) => ({ service, accounts: [meshAccount] })),
-        limits: { max_subscriptions: maxSubscriptions },
+        limits: { max_subscriptions: mqttBounds.subscriptions },
       },
     },
     system_account: systemAccount,

@@ -1,4 +1,7 @@
+import { recordRoot } from "@devmesh/contracts/model/device-id";
+import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { subjectToken } from "@devmesh/service-kit/subjects";
+import { subjectOf, takenSubjects } from "./device-topic.ts";
 
 /** Where nats-server asks whether a login is good. */
 export const authCalloutSubject = "$SYS.REQ.USER.AUTH";
@@ -30,19 +33,21 @@ export const mqttStreamPrefix = "$MQTT.msgs.";
 
 /** The durable consumers on `$MQTT_msgs`: each named after the service that pulls it, with what it holds. */
 export const deviceConsumers = {
-  data: [`${mqttStreamPrefix}db.>`],
-  "rpc-bridge": [
-    `${mqttStreamPrefix}*.shadow.update`,
-    `${mqttStreamPrefix}*.shadow.get`,
-    `${mqttStreamPrefix}*.event.>`,
-  ],
+  data: takenSubjects("data").map((subject) => mqttStreamPrefix + subject),
+  "rpc-bridge": takenSubjects("rpc-bridge").map((subject) => mqttStreamPrefix + subject),
 } as const;
 
-/** Subjects of canaries in `$MQTT_msgs`, each within the filter of its own consumer. No device has such an id. */
-export const canarySubjects = {
-  data: `${mqttStreamPrefix}db._canary`,
-  "rpc-bridge": `${mqttStreamPrefix}_canary.event.stored`,
+/** Canary topics, each held by the consumer of its service. No device has such an id. */
+export const canaryTopics = {
+  data: `${recordRoot}/_canary`,
+  "rpc-bridge": deviceTopics.event("_canary", "stored"),
 } as const satisfies Record<keyof typeof deviceConsumers, string>;
+
+/** The subjects of {@link canaryTopics} in `$MQTT_msgs`. */
+export const canarySubjects = {
+  data: mqttStreamPrefix + subjectOf(canaryTopics.data),
+  "rpc-bridge": mqttStreamPrefix + subjectOf(canaryTopics["rpc-bridge"]),
+};
 
 /** The one priority group of each of them: within it, one replica gets all messages (ADR 17). */
 export const replicaGroup = "replicas";

@@ -1,3 +1,4 @@
+import { allTopics, dialects } from "@devmesh/contracts/mqtt";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import {
   answersOf,
@@ -15,6 +16,7 @@ import {
   queueStream,
   queueSubject,
 } from "@devmesh/service-kit/subjects";
+import type { DeviceGrant } from "./auth-callout.ts";
 import {
   authCalloutSubject,
   canarySubjects,
@@ -28,6 +30,7 @@ import {
   mqttSessionStream,
   mqttStream,
 } from "./broker-subjects.ts";
+import { replySubjects, subjectFor, takenSubjects } from "./device-topic.ts";
 
 /** What one user of the broker may publish and subscribe; `deny` wins. */
 export interface UserPermissions {
@@ -56,6 +59,25 @@ export const operatorPermissions: UserPermissions = {
   responds: false,
   connectionTypes: ["STANDARD"],
 };
+
+/**
+ * What one device may use (api.md, MQTT). QoS 1 and 2, retained messages and persistent sessions need no permission for
+ * the broker's own `$MQTT` subjects. `deviceId` must have passed its pattern.
+ */
+export function devicePermissions(deviceId: string): Pick<DeviceGrant, "publish" | "subscribe"> {
+  const own = allTopics.filter(({ from }) => from === "device");
+  // `ID/#` is two subscriptions to the broker: `ID` and `ID.>`. To refuse one is enough.
+  const below = (filter: string) => subjectFor(filter, deviceId).replace(/#$/, ">");
+  const withParent = (filter: string) =>
+    filter.endsWith("/#") ? [below(filter.slice(0, -"/#".length)), below(filter)] : [below(filter)];
+  return {
+    publish: { allow: own.map(({ topic }) => subjectFor(topic, deviceId)), deny: [] },
+    subscribe: {
+      allow: dialects.flatMap(({ subscribe }) => subscribe.allow.flatMap(withParent)),
+      deny: dialects.flatMap(({ subscribe }) => subscribe.deny.map(below)),
+    },
+  };
+}
 
 /** The services of a mesh by name, as `libs/contracts` declares them. */
 export type Mesh = Readonly<Record<string, ServiceDeclaration>>;
@@ -170,15 +192,12 @@ function devicesPermissions(name: string, { rights }: ServiceDeclaration): UserP
   const deny: string[] = [];
   if (data) {
     publish.push(...pulling("data"), canarySubjects.data);
-    subscribe.push(`db.> ${name}`);
+    subscribe.push(...takenSubjects("data").map((subject) => `${subject} ${name}`));
   }
   if (topics) {
-    publish.push(...pulling("rpc-bridge"), ...provisioning(), ...toDevices);
+    publish.push(...pulling("rpc-bridge"), ...provisioning(), toDevices);
     deny.push(...brokerInternals);
-    subscribe.push(
-      ...["*.shadow.update", "*.shadow.get", "*.event.>"].map((subject) => `${subject} ${name}`),
-    );
-    subscribe.push("*.r.rpc", "*.r.*.rpc");
+    subscribe.push(...takenSubjects("rpc-bridge").map((subject) => `${subject} ${name}`), ...replySubjects);
   }
   return {
     publish: { allow: distinct(publish), deny },
@@ -222,7 +241,7 @@ function provisioning(): string[] {
  * Calls, shadows, and clearing the retained messages of a deleted device, which may be on any topic. `brokerInternals`
  * takes back the rest.
  */
-const toDevices = ["*.>", "*.rpc", "*.shadow.>", "db.>"];
+const toDevices = "*.>";
 
 /** What `*.>` would permit besides: system requests, sessions, inboxes of other users, other JetStream verbs. */
 const brokerInternals = [

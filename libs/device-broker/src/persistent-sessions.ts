@@ -4,12 +4,13 @@ import { streamManager } from "@devmesh/service-kit/connection/streams";
 import type { StoredMsg } from "@nats-io/jetstream";
 import { z } from "zod";
 import { mqttSessionPrefix, mqttSessionStream } from "./broker-subjects.ts";
+import { deviceOfSubject } from "./device-topic.ts";
 
 /** The broker's record of an MQTT session. It is written at each login and at each change of the subscriptions. */
 export interface SessionRecord {
   readonly clientId: string;
-  /** First level of the topics it subscribes to; null without subscriptions. */
-  readonly subscribedLevel: string | null;
+  /** The device to whose topics it subscribes; null without subscriptions. */
+  readonly subscribedDevice: string | null;
   /** Whether the session ends with its connection. */
   readonly clean: boolean;
   readonly subject: string;
@@ -60,7 +61,7 @@ function recordOf(message: StoredMsg): SessionRecord | null {
   const [filter] = Object.keys(subs);
   return {
     clientId: stored.data.id,
-    subscribedLevel: filter?.split(".", 1)[0] ?? null,
+    subscribedDevice: filter === undefined ? null : deviceOfSubject(filter),
     clean: stored.data.clean,
     subject: message.subject,
     sequence: message.seq,

@@ -1,3 +1,4 @@
+import { deviceOfClientId } from "@devmesh/contracts/mqtt";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { findStream, streamManager } from "@devmesh/service-kit/connection/streams";
 import { subjectToken } from "@devmesh/service-kit/subjects";
@@ -16,13 +17,13 @@ export async function dropQos2Messages(
   clientIds: Iterable<string> = [],
 ): Promise<void> {
   const id = subjectToken(deviceId, "device id");
-  const own = new Set(clientIds).add(id);
+  const own = new Set(clientIds);
   const manager = await streamManager(bus);
   const info = await findStream(manager, mqttQos2Stream, { subjects_filter: `${mqttQos2Prefix}>` });
   const subjects = Object.keys(info?.state.subjects ?? {});
   const holding = subjects.map((subject) => clientIdOf(subject.slice(mqttQos2Prefix.length)));
   for (const clientId of new Set(holding)) {
-    if (own.has(clientId) || clientId.startsWith(`${id}:`)) await purgeHeld(manager, clientId);
+    if (own.has(clientId) || deviceOfClientId(clientId) === id) await purgeHeld(manager, clientId);
   }
 }
 
@@ -41,7 +42,7 @@ export async function dropQos2Backlog(bus: Bus, maxBytes: number): Promise<Dropp
     deviceOf: clientIdOf,
   });
   if (clientId === null) return null;
-  return { deviceId: clientId.split(":", 1)[0] ?? "", messages: await purgeHeld(manager, clientId) };
+  return { deviceId: deviceOfClientId(clientId), messages: await purgeHeld(manager, clientId) };
 }
 
 async function purgeHeld(manager: JetStreamManager, clientId: string): Promise<number> {

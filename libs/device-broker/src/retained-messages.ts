@@ -3,7 +3,7 @@ import { findStream, streamManager } from "@devmesh/service-kit/connection/strea
 import { subjectToken } from "@devmesh/service-kit/subjects";
 import { z } from "zod";
 import { mqttRetainedPrefix, mqttRetainedStream } from "./broker-subjects.ts";
-import { topicLevels } from "./device-topic.ts";
+import { deviceOfSubject, isRetainedByMesh, subjectsOfDevice, topicLevels } from "./device-topic.ts";
 import { findTopPublisher } from "./top-publisher.ts";
 
 /** How long the broker may take to list a page, in milliseconds: it sorts all subjects of the device for it. */
@@ -24,7 +24,7 @@ const SubjectsPage = z.object({
 });
 
 /**
- * One page of the MQTT topics below `ID/` and `db/ID/` with a retained message. To clear one, publish an empty retained
+ * One page of the MQTT topics of a device with a retained message. To clear one, publish an empty retained
  * message: a purge of the stream leaves it in the memory of nats-server.
  */
 export async function listRetainedTopics(
@@ -33,7 +33,7 @@ export async function listRetainedTopics(
   maxTopics = Number.POSITIVE_INFINITY,
 ): Promise<RetainedTopics> {
   const id = subjectToken(deviceId, "device id");
-  for (const below of [`${id}.>`, `db.${id}`, `db.${id}.>`]) {
+  for (const below of subjectsOfDevice(id)) {
     // Not `streams.info` of the client library, which collects all pages.
     const query = JSON.stringify({ subjects_filter: `${mqttRetainedPrefix}${below}` });
     const answer = await bus.request(`$JS.API.STREAM.INFO.${mqttRetainedStream}`, query, {
@@ -85,9 +85,7 @@ export async function findRetainedHoard(
 }
 
 function retainerOf(subject: string): string | null {
-  const [first = "", second = "", ...rest] = subject.split(".");
-  if (first === "db") return second;
-  return second === "shadow" && rest.join(".") === "delta" ? null : first;
+  return isRetainedByMesh(subject) ? null : deviceOfSubject(subject);
 }
 
 /** Unlike a message, a topic to be cleared may hold wildcards: on MQTT they are letters. */

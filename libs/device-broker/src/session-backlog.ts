@@ -1,7 +1,9 @@
+import { recordRoot } from "@devmesh/contracts/model/device-id";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { streamManager } from "@devmesh/service-kit/connection/streams";
 import type { ConsumerInfo } from "@nats-io/jetstream";
 import { mqttStream, mqttStreamPrefix } from "./broker-subjects.ts";
+import { deviceOfSubject } from "./device-topic.ts";
 import { findTopPublisher } from "./top-publisher.ts";
 
 /** What was dropped for one device. */
@@ -16,7 +18,7 @@ export interface SessionBacklogOptions {
   readonly signal: AbortSignal;
 }
 
-/** The consumer of all that devices may subscribe to and services take; what comes below `db/` no session can hold. */
+/** The consumer of all that devices may subscribe to and services take; records no session can hold. */
 const durable = "rpc-bridge";
 
 /** Rounds before what is still too much waits for the next time. */
@@ -64,7 +66,7 @@ export async function findMessageHoard(bus: Bus, maxBytes: number): Promise<stri
     stream: mqttStream,
     prefix: mqttStreamPrefix,
     between: [state.first_seq, state.last_seq],
-    deviceOf: publisherOf,
+    deviceOf: deviceOfSubject,
     leastShareOfOne: 0.25,
   });
 }
@@ -77,13 +79,8 @@ function handledUpTo(
   return num_pending === 0 && num_ack_pending === 0 ? lastSequence : ack_floor.stream_seq;
 }
 
-function publisherOf(subject: string): string {
-  const [first = "", second = ""] = subject.split(".", 2);
-  return first === "db" ? second : first;
-}
-
-/** What comes below `db/` is on its way to storage: devices may not subscribe to it. */
+/** Records are on their way to storage: devices may not subscribe to them. */
 function subscriberOf(subject: string): string | null {
-  const [deviceId = ""] = subject.split(".", 1);
-  return deviceId === "db" ? null : deviceId;
+  const [first = ""] = subject.split(".", 1);
+  return first === recordRoot ? null : deviceOfSubject(subject);
 }

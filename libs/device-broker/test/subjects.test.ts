@@ -1,7 +1,15 @@
 import { discoverySubjects, eventSubject, methodSubject, queueSubject } from "@devmesh/service-kit/subjects";
 import { describe, expect, test } from "@jest/globals";
 import { kickSubject } from "../src/broker-subjects.ts";
-import { topicLevels } from "../src/device-topic.ts";
+import {
+  deviceOfSubject,
+  isRetainedByMesh,
+  replySubjects,
+  subjectsOfDevice,
+  takenSubjects,
+  topicLevels,
+} from "../src/device-topic.ts";
+import { devicePermissions } from "../src/permissions.ts";
 
 describe("a subject", () => {
   test.each(["", "a.b", "a b", "*", ">", "a*", "ä", "a\r\nb", "x".repeat(129)])(
@@ -33,4 +41,41 @@ describe("the levels of an MQTT topic", () => {
       expect(topicLevels(subject)).toBeNull();
     },
   );
+});
+
+describe("the topics of devices, as subjects", () => {
+  test("are what a device may use, and no others", () => {
+    expect(devicePermissions("pump-1")).toEqual({
+      publish: {
+        allow: [
+          "pump-1.r.*.rpc",
+          "pump-1.r.rpc",
+          "pump-1.shadow.update",
+          "pump-1.shadow.get",
+          "db.pump-1.>",
+          "pump-1.event.>",
+        ],
+        deny: [],
+      },
+      subscribe: { allow: ["pump-1", "pump-1.>"], deny: ["pump-1.rpc.>"] },
+    });
+  });
+
+  test("are taken by one service each, but for replies", () => {
+    expect(takenSubjects("data")).toEqual(["db.>"]);
+    expect(takenSubjects("rpc-bridge")).toEqual(["*.shadow.update", "*.shadow.get", "*.event.>"]);
+    expect(replySubjects).toEqual(["*.r.*.rpc", "*.r.rpc"]);
+  });
+
+  test("name their device", () => {
+    expect(deviceOfSubject("pump-1.event.x")).toBe("pump-1");
+    expect(deviceOfSubject("db.pump-1.x")).toBe("pump-1");
+    expect(subjectsOfDevice("pump-1")).toEqual(["pump-1.>", "db.pump-1.>"]);
+  });
+
+  test("are retained by the mesh for a delta alone", () => {
+    expect(isRetainedByMesh("pump-1.shadow.delta")).toBe(true);
+    for (const own of ["pump-1.shadow.delta.x", "db.pump-1.shadow.delta", "pump-1.event.delta"])
+      expect([own, isRetainedByMesh(own)]).toEqual([own, false]);
+  });
 });

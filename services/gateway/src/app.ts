@@ -164,7 +164,12 @@ export function createApp({
       if (change !== null) changes.add(change);
     },
   });
-  mountReference(app, add, { endpoint, crossOrigin, publicUrl: settings.PUBLIC_URL });
+  mountReference(app, add, {
+    endpoint,
+    crossOrigin,
+    publicUrl: settings.PUBLIC_URL,
+    mqttPublicUrl: settings.MQTT_PUBLIC_URL,
+  });
   mountDashboard(app, followDashboard(settings.WEB_DIR, clock), endpoint);
   mountPublic(add, "/", () => ({ status: 302, headers: { Location: "/docs" } }), {
     endpoint,

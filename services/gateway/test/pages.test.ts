@@ -1,3 +1,4 @@
+import { allTopics } from "@devmesh/contracts/mqtt";
 import { api } from "@devmesh/contracts/rest/api";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { Validator } from "@seriousme/openapi-schema-validator";
@@ -120,5 +121,22 @@ describe("the API reference", () => {
       Object.values(methods).map((one) => one.operationId),
     );
     expect(described.sort()).toEqual(Object.keys(api).sort());
+  });
+
+  test("names an AsyncAPI document, which says where devices reach the broker", async () => {
+    const { info } = (await (await read("/api/v2/openapi.json")).json()) as { info: { description: string } };
+    const [, path = ""] = /\((\S+asyncapi\.json)\)/.exec(info.description) ?? [];
+    const { asyncapi, servers, channels } = (await (await read(path)).json()) as {
+      asyncapi: string;
+      servers: Record<string, unknown>;
+      channels: object;
+    };
+    expect(asyncapi).toBe("3.0.0");
+    expect(servers.broker).toMatchObject({
+      host: "{host}:1883",
+      protocol: "mqtt",
+      variables: { host: { default: "mesh.example.com" } },
+    });
+    expect(Object.keys(channels)).toEqual(allTopics.map(({ name }) => name));
   });
 });

@@ -1,3 +1,4 @@
+import { callSource } from "@devmesh/contracts/mqtt";
 import type { rpcBridge, rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Publisher } from "@devmesh/service-kit/events/publisher";
@@ -8,7 +9,6 @@ import { type CallMethod, createCallDelivery, type OnlineDevices } from "./calls
 import type { CallLine, DeviceLink, DeviceLinkOptions } from "./calls/device-link.ts";
 import { encodeRequest, parseReply } from "./calls/frame.ts";
 import type { CallOutcome, InFlightCalls } from "./calls/in-flight-calls.ts";
-import { replySource } from "./device-topics.ts";
 import type { DevicesClient } from "./devices-client.ts";
 import type { BridgeMetrics } from "./metrics.ts";
 
@@ -46,7 +46,7 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
       let line: CallLine | undefined;
       try {
         const given = params === undefined ? {} : { params };
-        const request = { id: call.id, src: replySource(device_id, replica), method, ...given };
+        const request = { id: call.id, src: callSource(device_id, replica), method, ...given };
         const frame = encodeRequest(request, maxFrameBytes) ?? context.fail("frame_too_large");
         const ended = await delivery.unlessOnline(device_id, call.outcome, context);
         if (ended !== null) return { result: resultOf(ended, context) };

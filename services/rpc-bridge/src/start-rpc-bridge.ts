@@ -1,5 +1,6 @@
 import type { mesh } from "@devmesh/contracts/mesh";
 import { watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
+import { canaryTopics } from "@devmesh/device-broker/broker-subjects";
 import { connectDevicesBus, devicesUser } from "@devmesh/device-broker/devices-account";
 import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import { deviceBacklog, provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
@@ -13,7 +14,6 @@ import { createEndSessions, createWipeDevice } from "./broker-housekeeping/wipe-
 import { createDeviceLink } from "./calls/device-link.ts";
 import { createInFlightCalls } from "./calls/in-flight-calls.ts";
 import { createEndCallsIfGone, handleDeviceEvents } from "./device-event-handlers.ts";
-import { canaryTopic } from "./device-topics.ts";
 import type { RpcBridgeEnv } from "./env.ts";
 import { createDeviceMessages } from "./events/device-messages.ts";
 import { subscribeToDevices } from "./events/device-subscriptions.ts";
@@ -110,7 +110,7 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
 
   const canary = watchBrokerStorage({
     bus: devicesBus,
-    publish: () => canaryLink.publish(canaryTopic, ""),
+    publish: () => canaryLink.publish(canaryTopics["rpc-bridge"], ""),
     connected: () => canaryLink.connected,
     signal: stopping,
   });

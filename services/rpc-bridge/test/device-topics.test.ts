@@ -1,8 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
-import { parseDeviceTopic, replyTopics, subjectOf } from "../src/device-topics.ts";
+import { parseDeviceTopic, replyTopics } from "../src/device-topics.ts";
 
 test("a device answers below its own id, to one replica or to all", () => {
-  expect(replyTopics("pump", "one").map(subjectOf)).toEqual(["pump.r.rpc", "pump.r.one.rpc"]);
+  expect(replyTopics("pump", "one")).toEqual(["pump/r/rpc", "pump/r/one/rpc"]);
 });
 
 const levels = (topic: string) => topic.split("/");
@@ -10,10 +10,15 @@ const levels = (topic: string) => topic.split("/");
 describe("the topic of a device message", () => {
   test("recognises what the device publishes", () => {
     expect(parseDeviceTopic(levels("pump/shadow/update"))).toEqual({
-      kind: "shadow_update",
+      kind: "shadowUpdate",
       deviceId: "pump",
+      name: "",
     });
-    expect(parseDeviceTopic(levels("pump/shadow/get"))).toEqual({ kind: "shadow_get", deviceId: "pump" });
+    expect(parseDeviceTopic(levels("pump/shadow/get"))).toEqual({
+      kind: "shadowGet",
+      deviceId: "pump",
+      name: "",
+    });
     expect(parseDeviceTopic(levels("pump/event/door/open"))).toEqual({
       kind: "event",
       deviceId: "pump",

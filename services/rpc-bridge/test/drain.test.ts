@@ -1,5 +1,5 @@
+import type { CallFrame } from "@devmesh/contracts/mqtt";
 import { isReason } from "@devmesh/service-kit/errors";
-import type { RpcFrame } from "@devmesh/testkit/mqtt-device";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
 
@@ -19,13 +19,13 @@ describe("a bridge that is stopped", () => {
     await using device = await mesh.connect("pump");
     await device.subscribe("pump/rpc");
     const call = mesh.call({ device_id: "pump" });
-    const frame = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
+    const frame = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as CallFrame;
     expect(frame.src).toBe("pump/r/one");
     await using second = await startBridge(mesh, { REPLICA_ID: "two" });
     first.child.kill("SIGTERM");
     device.forget();
     const next = mesh.call({ device_id: "pump" }).catch((error: unknown) => error);
-    const nextFrame = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
+    const nextFrame = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as CallFrame;
     await device.publish(`${nextFrame.src}/rpc`, { id: nextFrame.id, result: "next" });
     await device.publish(`${frame.src}/rpc`, { id: frame.id, result: "finished" });
     expect(await call).toBe("finished");

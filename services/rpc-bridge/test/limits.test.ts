@@ -1,5 +1,5 @@
+import type { CallFrame } from "@devmesh/contracts/mqtt";
 import { eventually } from "@devmesh/testkit/eventually";
-import type { RpcFrame } from "@devmesh/testkit/mqtt-device";
 import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
@@ -28,7 +28,7 @@ describe("the bridge's limits", () => {
       reason: "too_many_calls",
     });
     for (const { payload } of device.messages) {
-      const { id } = JSON.parse(payload) as RpcFrame;
+      const { id } = JSON.parse(payload) as CallFrame;
       await device.publish("pump/r/rpc", { id, result: id });
     }
     await Promise.all(waiting);

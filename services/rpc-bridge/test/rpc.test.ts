@@ -1,7 +1,8 @@
+import type { CallFrame } from "@devmesh/contracts/mqtt";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { subscribe } from "@devmesh/service-kit/events/subscription";
 import { eventually } from "@devmesh/testkit/eventually";
-import type { MqttDevice, RpcAnswer, RpcFrame } from "@devmesh/testkit/mqtt-device";
+import type { MqttDevice, RpcAnswer } from "@devmesh/testkit/mqtt-device";
 import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
@@ -38,7 +39,7 @@ const atOnceMs = 10_000;
 /** A device that answers each call on its own terms. */
 async function answering(
   id: string,
-  answer: (frame: RpcFrame) => RpcAnswer | Promise<RpcAnswer>,
+  answer: (frame: CallFrame) => RpcAnswer | Promise<RpcAnswer>,
   convention?: "mdash" | "mongoose-os",
 ): Promise<MqttDevice> {
   const device = await connect(id);
@@ -47,11 +48,11 @@ async function answering(
 }
 
 /** A device that answers each call with a payload of its own. */
-async function replying(id: string, payload: (frame: RpcFrame) => string | Buffer): Promise<MqttDevice> {
+async function replying(id: string, payload: (frame: CallFrame) => string | Buffer): Promise<MqttDevice> {
   const device = await connect(id);
   await device.subscribe(`${id}/rpc`);
   device.client.on("message", (_topic, frame) => {
-    const call = JSON.parse(frame.toString()) as RpcFrame;
+    const call = JSON.parse(frame.toString()) as CallFrame;
     void device.publish(`${call.src}/rpc`, payload(call));
   });
   return device;
@@ -107,7 +108,7 @@ describe("a device call", () => {
     await mesh.call({ device_id: "pump" });
     await mesh.call({ device_id: "pump", params: {} });
     await mesh.call({ device_id: "pump", params: [] });
-    const frames = device.messages.map(({ payload }) => JSON.parse(payload) as RpcFrame);
+    const frames = device.messages.map(({ payload }) => JSON.parse(payload) as CallFrame);
     expect(frames.map((frame) => frame.params)).toEqual([undefined, {}, []]);
     expect(frames.map((frame) => Object.keys(frame).sort().join())).toEqual([
       "id,method,src",
@@ -165,7 +166,7 @@ describe("a device call", () => {
     });
   });
 
-  test.each<[string, (frame: RpcFrame) => string | Buffer]>([
+  test.each<[string, (frame: CallFrame) => string | Buffer]>([
     ["no JSON after its id", ({ id }) => `{"id":${id},"result":nan}`],
     ["an error without code", ({ id }) => JSON.stringify({ id, error: "stuck" })],
     ["more than the mesh can carry", ({ id }) => JSON.stringify({ id, result: "x".repeat(600_000) })],
@@ -295,7 +296,7 @@ describe("a device call", () => {
     const device = await connect("pump");
     await device.subscribe("pump/rpc");
     const call = mesh.call({ device_id: "pump" });
-    const { id, src } = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
+    const { id, src } = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as CallFrame;
     const asked = Promise.withResolvers<void>();
     mesh.registry.beforePresence = () => asked.resolve();
     await mesh.registry.events.offline({ id: "pump", timestamp: new Date().toISOString() });
@@ -309,7 +310,7 @@ describe("a device call", () => {
     const device = await connect("pump");
     await device.subscribe("pump/rpc");
     const call = mesh.call({ device_id: "pump" });
-    const { id, src } = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
+    const { id, src } = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as CallFrame;
     const closed = device.closed();
     const successor = await connect("pump");
     await closed;
@@ -323,7 +324,7 @@ describe("a device call", () => {
     const calls = Array.from({ length: 200 }, (_, n) => mesh.call({ device_id: "pump", params: { n } }));
     await eventually(() => device.messages.length === 200);
     const frames = device.messages.map(
-      ({ payload }) => JSON.parse(payload) as RpcFrame & { params: { n: number } },
+      ({ payload }) => JSON.parse(payload) as CallFrame & { params: { n: number } },
     );
     expect(new Set(frames.map(({ id }) => id)).size).toBe(200);
     for (const { id, src, params } of frames.toReversed()) {
@@ -338,7 +339,7 @@ describe("a device call", () => {
     await pump.subscribe("pump/rpc");
     const call = mesh.call({ device_id: "pump" });
     const { payload } = await pump.awaitMessage("pump/rpc");
-    const { id, src } = JSON.parse(payload) as RpcFrame;
+    const { id, src } = JSON.parse(payload) as CallFrame;
     for (const topic of [
       `${src}/rpc`,
       "pump/r/rpc",
@@ -357,12 +358,12 @@ describe("a device call", () => {
     const device = await connect("pump");
     await device.subscribe("pump/rpc");
     const late = failing(mesh.call({ device_id: "pump", timeout_ms: 2_000 }));
-    const first = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
+    const first = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as CallFrame;
     expect(await late).toMatchObject({ reason: "rpc_timeout" });
     await device.publish("pump/r/rpc", { id: first.id, result: "late" }, 1);
     device.forget();
     const next = mesh.call({ device_id: "pump" });
-    const second = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as RpcFrame;
+    const second = JSON.parse((await device.awaitMessage("pump/rpc")).payload) as CallFrame;
     await device.publish("pump/r/rpc", { id: second.id, result: "first" });
     await device.publish("pump/r/rpc", { id: second.id, result: "second" }, 1);
     expect(await next).toBe("first");
@@ -373,7 +374,7 @@ describe("a device call", () => {
     expect(await device.subscribe("pump/rpc", 1)).toBe(1);
     expect(await device.subscribe("pump/rpc/#", 1)).toBe(128);
     device.client.on("message", (_topic, payload) => {
-      const { id, src } = JSON.parse(payload.toString()) as RpcFrame;
+      const { id, src } = JSON.parse(payload.toString()) as CallFrame;
       void device.publish(`${src}/rpc`, { id, src: "pump", dst: src, result: "pong" }, 1);
     });
     expect(await mesh.call({ device_id: "pump", method: "RPC.Ping" })).toBe("pong");

@@ -1,6 +1,7 @@
 import { isJsonObject } from "@devmesh/contracts/model/json";
+import { ShadowDelta } from "@devmesh/contracts/model/shadow";
+import { CallFrame, deviceTopics, replyTopicOf } from "@devmesh/contracts/mqtt";
 import type { MqttClient } from "mqtt";
-import { z } from "zod";
 import { connectDevice, type DeviceLogin } from "./device-connection.ts";
 
 /** A function of a device, called by RPC. The caller gets a {@link FunctionError} that it throws. */
@@ -8,7 +9,7 @@ export type DeviceFunction = (params: unknown) => unknown;
 
 /** Records that a device publishes by itself. */
 export interface Telemetry {
-  /** Below `db/ID/`. */
+  /** Name of the record in its topic. */
   readonly topic: string;
   readonly everyMs: number;
   read(): unknown;
@@ -57,13 +58,7 @@ export interface SimulatedDevice {
   stop(): Promise<void>;
 }
 
-const RpcFrame = z.object({
-  id: z.number(),
-  src: z.string(),
-  method: z.string(),
-  params: z.unknown().optional(),
-});
-const Delta = z.object({ state: z.record(z.string(), z.unknown()) });
+const Delta = ShadowDelta.pick({ state: true });
 
 /**
  * Starts a device that answers `RPC.List`, `Sys.GetInfo` and its own functions, adopts desired state and publishes its
@@ -86,37 +81,39 @@ export async function startSimulatedDevice(login: DeviceLogin, model: DeviceMode
   };
   const report = (change: Readonly<Record<string, unknown>>) => {
     Object.assign(reported, change);
-    publish(client, `${login.id}/shadow/update`, { state: { reported: change } }, 1);
+    publish(client, deviceTopics.shadowUpdate(login.id), { state: { reported: change } }, 1);
   };
-  const adopt = (delta: Readonly<Record<string, unknown>>) => {
-    if (Object.keys(delta).length === 0) return;
+  const adopt = (desired: Readonly<Record<string, unknown>>) => {
+    if (Object.keys(desired).length === 0) return;
     const changed: Record<string, unknown> = {};
-    for (const [member, value] of Object.entries(delta)) changed[member] = merge(reported[member], value);
+    for (const [member, value] of Object.entries(desired)) changed[member] = merge(reported[member], value);
     model.onDesired?.(changed);
     report(changed);
   };
 
+  const calls = deviceTopics.call(login.id);
+  const delta = deviceTopics.shadowDelta(login.id);
   const client = await connectDevice(
     login,
     (topic, payload) => {
       const received = parse(payload);
-      if (topic === `${login.id}/rpc`) {
-        const frame = RpcFrame.safeParse(received).data;
+      if (topic === calls) {
+        const frame = CallFrame.safeParse(received).data;
         if (frame === undefined) return;
         model.onCall?.();
         void answer(client, functions, frame);
-      } else if (topic === `${login.id}/shadow/delta`) {
-        const delta = Delta.safeParse(received).data;
-        if (delta) adopt(delta.state);
+      } else if (topic === delta) {
+        const changed = Delta.safeParse(received).data;
+        if (changed) adopt(changed.state);
       }
     },
     { reconnectPeriod: 1_000 },
   );
-  await client.subscribeAsync([`${login.id}/rpc`, `${login.id}/shadow/delta`], { qos: 1 });
+  await client.subscribeAsync([calls, delta], { qos: 1 });
   report(initial);
 
   const timers = model.telemetry.map(({ topic, everyMs, read }) => {
-    const send = () => publish(client, `db/${login.id}/${topic}`, read(), 1);
+    const send = () => publish(client, deviceTopics.record(login.id, topic), read(), 1);
     send();
     return setInterval(send, everyMs);
   });
@@ -139,9 +136,9 @@ export async function startSimulatedDevice(login: DeviceLogin, model: DeviceMode
 async function answer(
   client: MqttClient,
   functions: Readonly<Record<string, DeviceFunction>>,
-  { id, src, method, params }: z.infer<typeof RpcFrame>,
+  { id, src, method, params }: CallFrame,
 ): Promise<void> {
-  const reply = `${src}/rpc`;
+  const reply = replyTopicOf(src);
   const called = Object.hasOwn(functions, method) ? functions[method] : undefined;
   if (!called)
     return publish(client, reply, { id, error: { code: 404, message: `No handler for ${method}` } }, 0);

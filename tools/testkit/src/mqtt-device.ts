@@ -1,3 +1,4 @@
+import { type CallFrame, deviceTopics, replyTopicOf } from "@devmesh/contracts/mqtt";
 import { connectDevice, type DeviceLogin } from "@devmesh/simulator/device-connection";
 import type { IClientOptions, MqttClient, OnMessageCallback } from "mqtt";
 import { defaultPatienceMs, eventually } from "./eventually.ts";
@@ -8,14 +9,6 @@ export interface ReceivedMessage {
   readonly payload: string;
   readonly qos: number;
   readonly retained: boolean;
-}
-
-/** An RPC frame (api.md, MQTT). */
-export interface RpcFrame {
-  readonly id: number;
-  readonly src: string;
-  readonly method: string;
-  readonly params?: unknown;
 }
 
 /** A device's answer to a call; null for none. */
@@ -43,7 +36,7 @@ export interface MqttDevice extends AsyncDisposable {
   forget(): void;
   /** Subscribes `ID/rpc` and answers each call. */
   answerRpc(
-    answer: (frame: RpcFrame) => RpcAnswer | Promise<RpcAnswer>,
+    answer: (frame: CallFrame) => RpcAnswer | Promise<RpcAnswer>,
     convention?: ReplyConvention,
   ): Promise<void>;
   /** Resolves when the broker has closed the connection. */
@@ -100,10 +93,12 @@ export async function connectMqttDevice(
       messages.length = 0;
     },
     async answerRpc(answer, convention = "mongoose-os") {
+      const calls = deviceTopics.call(login.id);
       client.on("message", (topic, payload) => {
-        if (topic !== `${login.id}/rpc`) return;
-        const frame: RpcFrame = JSON.parse(payload.toString("utf8"));
-        const replyTopic = convention === "mdash" ? `${login.id}/r/rpc` : `${frame.src}/rpc`;
+        if (topic !== calls) return;
+        const frame: CallFrame = JSON.parse(payload.toString("utf8"));
+        const replyTopic =
+          convention === "mdash" ? deviceTopics.replyWithoutSource(login.id) : replyTopicOf(frame.src);
         const reply = async () => {
           const given = await answer(frame);
           if (given) await device.publish(replyTopic, { id: frame.id, ...given });
@@ -112,7 +107,7 @@ export async function connectMqttDevice(
           // A device that has left cannot answer any more.
         });
       });
-      const granted = await device.subscribe(`${login.id}/rpc`);
+      const granted = await device.subscribe(calls);
       if (granted > 2) throw new Error(`the broker refused ${login.id} its calls`);
     },
     async closed() {

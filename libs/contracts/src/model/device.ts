@@ -5,7 +5,7 @@ import { Shadow, ShadowPatch, shadowExample } from "./shadow.ts";
 import { Timestamp } from "./time.ts";
 
 /** What a device is called by people; need not be unique. */
-export const DeviceName = z
+const DeviceName = z
   .string()
   .max(256)
   .nullable()

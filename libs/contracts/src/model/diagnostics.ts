@@ -25,7 +25,7 @@ export const diagnosisFrames = [
 ] as const;
 
 /** What diagnostics record of a device. */
-export const diagnosisNames = [...diagnosisFrames, "connected", "disconnected"] as const;
+const diagnosisNames = [...diagnosisFrames, "connected", "disconnected"] as const;
 
 /** Most characters of an id that a client tried, of a client id, and of a topic; the rest is cut. */
 export const diagnosisLengths = { id: 64, client_id: 128, topic: 256 } as const;

@@ -6,7 +6,7 @@ import { Timestamp } from "./time.ts";
 export const keyChanges = ["created", "deleted"] as const;
 
 /** What a device did too much of: messages or bytes a second, or bytes that the broker keeps for services. */
-export const throttleReasons = ["messages", "bytes", "storage"] as const;
+const throttleReasons = ["messages", "bytes", "storage"] as const;
 
 /** What may happen to a customer, in frames named `customers`. */
 export const customerChanges = ["invited", "confirmed", "updated", "deleted"] as const;
@@ -24,9 +24,9 @@ export const customerChanges = ["invited", "confirmed", "updated", "deleted"] as
  * | `rpc.in.<function>` | device | the parameters of a call that was sent to the device; null for none |
  * | `rpc.out.<name>` | device | what the device published on `ID/event/<name>` |
  * | `data` | device | a record as `GET /data` gives it; only with `data=1` |
- * | `keys` | key or session | {@link KeyChange}; only with `account=1` |
- * | `customers` | customer | {@link CustomerChange}; only with `account=1` |
- * | `gap` | null | {@link NotificationGap} |
+ * | `keys` | key or session | `{change}`, one of {@link keyChanges}; only with `account=1` |
+ * | `customers` | customer | `{change}`, one of {@link customerChanges}; only with `account=1` |
+ * | `gap` | null | `{names?}`: frames of these names may be missing before it, or of any |
  */
 export const Notification = z
   .object({
@@ -60,14 +60,5 @@ export const Notification = z
   });
 export type Notification = z.infer<typeof Notification>;
 
-/** `data` of a frame named `keys`. */
-export const KeyChange = z.object({ change: z.enum(keyChanges) });
-
 /** `data` of a frame named `throttled`: what the device did too much of, and for how long its logins are refused. */
 export const Throttling = z.object({ why: z.enum(throttleReasons), refused_ms: z.int() });
-
-/** `data` of a frame named `customers`. */
-export const CustomerChange = z.object({ change: z.enum(customerChanges) });
-
-/** `data` of a frame named `gap`: frames of these names may be missing before it, or of any where `names` is absent. */
-export const NotificationGap = z.object({ names: z.array(z.string()).optional() });

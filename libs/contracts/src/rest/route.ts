@@ -91,7 +91,7 @@ export function defineRoutes<const R extends Readonly<Record<string, RouteDeclar
 }
 
 /** Prefix of all paths except those in mails and in older clients. */
-export const apiPrefix = "/api/v2";
+const apiPrefix = "/api/v2";
 
 /** Method and path of a route below {@link apiPrefix}. */
 export const get = (path: string) => ({ method: "get", path: apiPrefix + path }) as const;

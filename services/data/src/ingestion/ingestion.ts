@@ -1,4 +1,5 @@
 import { type DeviceMessage, pullDeviceMessages } from "@devmesh/device-broker/device-stream";
+import { takenSubjects } from "@devmesh/device-broker/device-topic";
 import {
   subscribeDeviceTopics,
   type TransientDeviceMessage,
@@ -33,7 +34,7 @@ export interface IngestionOptions {
 const batchBytes = 2 * 1024 * 1024;
 
 /**
- * Stores what devices publish below `db/`. QoS 1 and 2 come from the broker's stream, one batch in flight and one
+ * Stores the records that devices publish. QoS 1 and 2 come from the broker's stream, one batch in flight and one
  * replica at a time so that ids ascend in the broker's order, and are acknowledged once stored; QoS 0 is best effort.
  */
 export function startIngestion(options: IngestionOptions): ActiveSubscription {
@@ -52,13 +53,15 @@ export function startIngestion(options: IngestionOptions): ActiveSubscription {
     (messages) => writer.write(messages.map(storedMessage)),
   );
   const transient = gatherQos0Messages({ writer, clock, batch, batchBytes, waitMs });
-  const listening = subscribeDeviceTopics(bus, "db.>", bus.name, (message) => {
-    transient.add(qos0Message(message));
-    return undefined;
-  });
+  const listening = takenSubjects("data").map((subject) =>
+    subscribeDeviceTopics(bus, subject, bus.name, (message) => {
+      transient.add(qos0Message(message));
+      return undefined;
+    }),
+  );
   return {
     async stop() {
-      await Promise.all([pulling, listening.stop()]);
+      await Promise.all([pulling, ...listening.map((subscription) => subscription.stop())]);
       await transient.stop();
     },
   };

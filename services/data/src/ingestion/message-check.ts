@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
-import { DeviceId } from "@devmesh/contracts/model/device-id";
+import { DeviceId, recordRoot } from "@devmesh/contracts/model/device-id";
+import { mqttBounds } from "@devmesh/contracts/mqtt";
 import { type DataMessage, type DeliveryKey, maxPayloadBytes } from "../store/data-store.ts";
 
 /** A message as the broker delivers it. */
@@ -13,13 +14,12 @@ export interface IncomingMessage {
   readonly delivery: DeliveryKey | null;
 }
 
-/** Why a topic below `db/` is invalid. */
+/** Why a topic is none of a record. */
 type InvalidTopic = "no_device" | "no_name";
 
 /** Why a message can never be stored; the label of its count. */
 export type Unstorable = InvalidTopic | "topic_too_long" | "too_large";
 
-const maxTopicBytes = 4_096;
 /** A text that is larger as JSON, in bytes, is shown as base64, so that each record fits into a reply. */
 const maxTextBytes = 400 * 1024;
 /** A byte becomes six at most: `\\u0000`. */
@@ -30,7 +30,8 @@ export function parseDataTopic(
   levels: readonly string[],
 ): Pick<DataMessage, "deviceId" | "topic"> | InvalidTopic {
   const [root, deviceId, name] = levels;
-  if (root !== "db" || deviceId === undefined || !DeviceId.safeParse(deviceId).success) return "no_device";
+  if (root !== recordRoot || deviceId === undefined || !DeviceId.safeParse(deviceId).success)
+    return "no_device";
   if (name === undefined) return "no_name";
   return { deviceId, topic: levels.join("/") };
 }
@@ -45,7 +46,7 @@ export function checkMessage({
   if (payload.length > maxPayloadBytes) return "too_large";
   const parsed = parseDataTopic(topicLevels);
   if (typeof parsed === "string") return parsed;
-  if (Buffer.byteLength(parsed.topic) > maxTopicBytes) return "topic_too_long";
+  if (Buffer.byteLength(parsed.topic) > mqttBounds.recordTopicBytes) return "topic_too_long";
   return { delivery, timestamp, ...parsed, payload, encoding: isShowable(payload) ? "text" : "base64" };
 }
 

@@ -1,8 +1,9 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { native } from "@devmesh/contracts/mqtt";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 
 /** Of one message (api.md, Stored data). */
-export const maxPayloadBytes = 256 * 1024;
+export const maxPayloadBytes = native.topics.record.maxBytes;
 
 /**
  * Position of a message in the broker's stream. Unique only with the message's `timestamp`: a broker that lost the tail
@@ -14,14 +15,14 @@ export interface DeliveryKey {
   readonly sequence: number;
 }
 
-/** A message below `db/<deviceId>/` that may be stored. */
+/** A message on a topic of records that may be stored. */
 export interface DataMessage {
   /** Null at QoS 0, which is delivered once. */
   readonly delivery: DeliveryKey | null;
   /** When the broker took the message; Unix milliseconds. */
   readonly timestamp: number;
   readonly deviceId: string;
-  /** The whole topic; begins with `db/<deviceId>/`. */
+  /** The whole topic. */
   readonly topic: string;
   /** At most {@link maxPayloadBytes}; UTF-8 where `encoding` is `text`. */
   readonly payload: Uint8Array;
@@ -43,7 +44,7 @@ export interface AppendOutcome {
 /** Which records, in which order. All conditions must hold. */
 export interface RecordSelection {
   readonly deviceId?: string;
-  /** MQTT topic filter relative to `db/<deviceId>/`; only together with `deviceId`. */
+  /** MQTT topic filter relative to the records of the device; only together with `deviceId`. */
   readonly topic?: string;
   /** Case-sensitive substring of the topic or of a text payload; not empty, without a NUL. */
   readonly filter?: string;

@@ -1,4 +1,5 @@
 import { topicMatcher } from "@devmesh/contracts/model/topic-match";
+import { deviceTopics } from "@devmesh/contracts/mqtt";
 
 /** Topics in the order of their bytes from `from` up to, not including, `to`. */
 interface TopicRange {
@@ -19,13 +20,14 @@ export interface TopicPattern {
   readonly expression: string;
 }
 
-/** The pattern of a valid filter (`TopicFilter`) relative to `db/<deviceId>/`. */
+/** The pattern of a valid filter (`TopicFilter`) relative to the records of a device. */
 export function topicPattern(deviceId: string, filter: string): TopicPattern {
-  const levels = ["db", deviceId, ...filter.split("/")];
+  const levels = deviceTopics.record(deviceId, filter).split("/");
   const wildcard = levels.findIndex((level) => level === "+" || level === "#");
   const matchesFilter = topicMatcher(levels.join("/"));
-  // `db/ab` is no topic of device `ab`.
-  const matches = (topic: string) => topic.startsWith(`db/${deviceId}/`) && matchesFilter(topic);
+  const root = deviceTopics.record(deviceId, "");
+  // Without a name it is no topic of a record, though `#` matches it.
+  const matches = (topic: string) => topic.startsWith(root) && matchesFilter(topic);
   const expression = expressionOf(levels);
   if (wildcard === -1)
     return { exact: levels.join("/"), range: null, rangeIsExact: true, matches, expression };
@@ -35,7 +37,7 @@ export function topicPattern(deviceId: string, filter: string): TopicPattern {
   return { exact, range, rangeIsExact: endsHere, matches, expression };
 }
 
-/** `#` also matches the level above it, except `db/<deviceId>`. */
+/** `#` also matches the level above it, except that of the device. */
 function expressionOf(levels: readonly string[]): string {
   const parts = levels.map((level, at) => {
     if (level === "#") return at > 2 ? "(?:/.*)?" : "/.*";

@@ -1,4 +1,5 @@
 import type { deviceEvents } from "@devmesh/contracts/devices";
+import { mqttBounds } from "@devmesh/contracts/mqtt";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Publisher } from "@devmesh/service-kit/events/publisher";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
@@ -37,7 +38,7 @@ const recordedAtOnce = 1_000;
 const callTimeoutMs = 10_000;
 
 /** Open connections of one device; each takes some 100 KB of the broker's memory. */
-const maxConnectionsOfDevice = 300;
+const { openConnections: maxConnectionsOfDevice } = mqttBounds;
 
 /** Events published at once: a thousand devices that reconnect together must not cause timeouts. */
 const maxPublishing = 128;

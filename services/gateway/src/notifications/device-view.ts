@@ -1,12 +1,12 @@
 import type { devices } from "@devmesh/contracts/devices";
 import type { Json } from "@devmesh/contracts/model/json";
-import { mayReceive } from "@devmesh/contracts/model/may-receive";
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import { Frame } from "./frame.ts";
+import { mayReceive } from "./may-receive.ts";
 import type { View } from "./view.ts";
 
 /** What a view asks `devices`. */

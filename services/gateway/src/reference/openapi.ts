@@ -22,7 +22,9 @@ const description = `Programmatic management of devices. The version is the rele
 Every answer carries \`X-Request-Id\`. Errors are problems after RFC 9457 with a stable \`reason\`;
 [all reasons](/docs/errors). In \`errors\` of a problem, a pointer names a member of the body; one that begins with
 \`/query/\` or \`/path/\` names a parameter of the URL. Keys go into \`Authorization: Bearer KEY\` or
-\`?access_token=KEY\`. Wherever there is a \`GET\` there is a \`HEAD\`.`;
+\`?access_token=KEY\`. Wherever there is a \`GET\` there is a \`HEAD\`.
+
+Devices speak MQTT: their topics are in [asyncapi.json](/api/v2/asyncapi.json), an AsyncAPI document.`;
 
 /** The OpenAPI document, from the declarations that requests are checked by. */
 export function describeApi(baseUrl = "/"): OpenApiDocument {

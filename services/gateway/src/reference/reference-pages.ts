@@ -7,10 +7,13 @@ import { plainPageSecurity, referenceSecurity } from "../http/page-security.ts";
 import { errorReferencePath } from "../http/problem.ts";
 import { json, page, type Reply } from "../http/reply.ts";
 import { type AddPath, type MountOptions, mountPublic } from "../http/router.ts";
+import { mqttAddressOf } from "../routes/mqtt-address.ts";
+import { describeTopics } from "./asyncapi.ts";
 import { errorReference } from "./error-reference.ts";
 import { describeApi } from "./openapi.ts";
 
 const documentPath = "/api/v2/openapi.json";
+const topicsPath = "/api/v2/asyncapi.json";
 
 const require = createRequire(import.meta.url);
 /** Its module is not imported, since that would load the whole of Swagger UI into this process. */
@@ -51,15 +54,21 @@ const startScript = `SwaggerUIBundle({
 
 interface ReferenceOptions extends Pick<MountOptions, "endpoint" | "crossOrigin"> {
   readonly publicUrl: string | undefined;
+  readonly mqttPublicUrl: string | undefined;
 }
 
-/** Mounts the OpenAPI document, the reference and the list of error reasons; all are public (api.md, Operations). */
+/**
+ * Mounts the OpenAPI and AsyncAPI documents, the reference and the list of error reasons; all are public (api.md,
+ * Operations).
+ */
 export function mountReference(
   app: Express,
   add: AddPath,
-  { endpoint, crossOrigin, publicUrl }: ReferenceOptions,
+  { endpoint, crossOrigin, publicUrl, mqttPublicUrl }: ReferenceOptions,
 ): void {
   const document = Buffer.from(JSON.stringify(describeApi(publicUrl)));
+  const apiHost = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
+  const topics = Buffer.from(JSON.stringify(describeTopics(mqttAddressOf(mqttPublicUrl), apiHost)));
   const errorsPage = htmlPage("Errors of the Devmesh API", errorsTable());
   const mountReply = (path: string, reply: Reply) =>
     mountPublic(add, path, () => reply, { endpoint, crossOrigin });
@@ -70,6 +79,7 @@ export function mountReference(
     else referenceSecurity(request, response, next);
   });
   mountReply(documentPath, json(document));
+  mountReply(topicsPath, json(topics));
   mountReply("/docs", page(referencePage));
   mountReply("/docs/start.js", {
     status: 200,

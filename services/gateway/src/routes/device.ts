@@ -1,5 +1,4 @@
 import type { JsonObject } from "@devmesh/contracts/model/json";
-import { narrowQuery } from "@devmesh/contracts/model/narrow-query";
 import type { Principal } from "@devmesh/contracts/principal";
 import { deviceAccess } from "@devmesh/contracts/rest/device-access";
 import type { deviceKey } from "@devmesh/contracts/rest/device-key";
@@ -10,6 +9,7 @@ import type { PermissionCache } from "../auth/permission-cache.ts";
 import { openEnvelope } from "../http/json-bytes.ts";
 import { json } from "../http/reply.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
+import { narrowQuery } from "./narrow-query.ts";
 import { answerRecords, assertRecordLimit } from "./record-pages.ts";
 import type { RpcOperation } from "./rpc.ts";
 

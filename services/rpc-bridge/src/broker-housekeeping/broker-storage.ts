@@ -1,3 +1,5 @@
+import { recordRoot } from "@devmesh/contracts/model/device-id";
+import { deviceTopics, mqttBounds } from "@devmesh/contracts/mqtt";
 import { readSessions } from "@devmesh/device-broker/persistent-sessions";
 import { dropQos2Backlog, dropQos2Messages } from "@devmesh/device-broker/qos2-inbox";
 import { findRetainedHoard, listRetainedTopics } from "@devmesh/device-broker/retained-messages";
@@ -7,7 +9,7 @@ import {
   findMessageHoard,
 } from "@devmesh/device-broker/session-backlog";
 import type { Bus } from "@devmesh/service-kit/bus";
-import { deviceOfSession, deviceTopics } from "../device-topics.ts";
+import { deviceOfSession } from "../device-topics.ts";
 import type { MqttLink } from "../mqtt-link.ts";
 
 /**
@@ -17,7 +19,7 @@ import type { MqttLink } from "../mqtt-link.ts";
 const deviceShare = 0.5;
 
 /** Retained messages of one device beyond which they are cleared: nats-server keeps each topic in its memory. */
-const maxRetainedMessages = 10_000;
+const { retainedMessages: maxRetainedMessages } = mqttBounds;
 
 /** Retained messages cleared before the broker is asked again. */
 const clearedAtOnce = 10_000;
@@ -45,7 +47,7 @@ export function createBrokerStorage({ bus, link, streamBytes, signal }: BrokerSt
         if (!session.clean && deviceOfSession(session) === deviceId) clientIds.push(session.clientId);
       return clientIds;
     },
-    /** Topics below `ID/` and `db/ID/` with a retained message, one page of them. */
+    /** Topics of the device with a retained message, one page of them. */
     retainedTopics: (deviceId: string) => listRetainedTopics(bus, deviceId),
     /** Drops what the device published at QoS 2 and never released, under any of its client ids. */
     dropUnreleased: (deviceId: string, clientIds: Iterable<string>) =>
@@ -63,7 +65,7 @@ export function createBrokerStorage({ bus, link, streamBytes, signal }: BrokerSt
     /** Clears retained messages that a device published itself; returns how many. */
     async clearRetained(deviceId: string): Promise<number> {
       const { topics } = await listRetainedTopics(bus, deviceId, clearedAtOnce);
-      const own = topics.filter((topic) => topic !== deviceTopics.delta(deviceId));
+      const own = topics.filter((topic) => topic !== deviceTopics.shadowDelta(deviceId));
       await clearRetainedMessages(link, own, signal);
       return own.length;
     },
@@ -74,8 +76,8 @@ export function createBrokerStorage({ bus, link, streamBytes, signal }: BrokerSt
 const batchSize = 128;
 
 /**
- * Clears retained messages by empty ones at QoS 0; the acknowledgement of the last one of a batch covers all. Below
- * `db/` all are at QoS 1: `data` dates a QoS 0 message by its arrival, after which a new device of the id may exist.
+ * Clears retained messages by empty ones at QoS 0; the acknowledgement of the last one of a batch covers all. Records
+ * are cleared at QoS 1: `data` dates a QoS 0 message by its arrival, after which a new device of the id may exist.
  */
 export async function clearRetainedMessages(
   link: Pick<MqttLink, "publish">,
@@ -87,7 +89,7 @@ export async function clearRetainedMessages(
     const batch = topics.slice(at, at + batchSize);
     await Promise.all(
       batch.map((topic, index) => {
-        const qos = index === batch.length - 1 || topic.startsWith("db/") ? 1 : 0;
+        const qos = index === batch.length - 1 || topic.startsWith(`${recordRoot}/`) ? 1 : 0;
         return link.publish(topic, "", { retain: true, qos });
       }),
     );

@@ -1,5 +1,5 @@
 import { maxLoginMs } from "@devmesh/contracts/keys";
-import { maxAcknowledgedSubscriptions } from "@devmesh/device-broker/broker-config";
+import { mqttBounds } from "@devmesh/contracts/mqtt";
 import type { ReportDiagnosis } from "@devmesh/device-broker/diagnosis-reporter";
 import { readSession, readSessions, type SessionRecord } from "@devmesh/device-broker/persistent-sessions";
 import type { Bus } from "@devmesh/service-kit/bus";
@@ -25,8 +25,8 @@ interface SessionLimitOptions {
   readonly signal: AbortSignal;
 }
 
-/** Persistent sessions of a device; each has up to 16 consumers in the memory of nats-server. */
-const maxPersistentSessions = 10;
+/** Each has up to 16 consumers in the memory of nats-server. */
+const maxPersistentSessions = mqttBounds.persistentSessions;
 
 /** Interval of checks, which read new and changed records, in milliseconds. */
 const checkEveryMs = 5_000;
@@ -86,7 +86,8 @@ export function createSessionCheck(options: SessionLimitOptions): () => Promise<
   /** The broker does not publish that it refuses a subscription, but the session of a refused one is full. */
   function reportIfFull(record: SessionRecord): void {
     const deviceId = deviceOfSession(record);
-    if (record.acknowledgedSubscriptions < maxAcknowledgedSubscriptions || !isDeviceId(deviceId)) return;
+    if (record.acknowledgedSubscriptions < mqttBounds.acknowledgedSubscriptions || !isDeviceId(deviceId))
+      return;
     const reason = "acknowledged_subscriptions";
     report({ id: deviceId, name: "subscription_limit", reason, client_id: record.clientId });
   }

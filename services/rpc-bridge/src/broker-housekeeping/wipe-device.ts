@@ -1,7 +1,7 @@
 import { maxKnownClientIds } from "@devmesh/contracts/keys";
+import { originOfClientId } from "@devmesh/contracts/mqtt";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
-import { isClientIdOf, isGeneratedClientId } from "../device-topics.ts";
 import { type BrokerLogin, connectMqtt, type MqttLink } from "../mqtt-link.ts";
 import { type BrokerStorage, clearRetainedMessages } from "./broker-storage.ts";
 
@@ -92,7 +92,7 @@ export function createEndSessions(login: BrokerLogin): EndSessions {
 
 /** A foreign client id would end a foreign session, the bridge's own included. */
 function isOwnClientId(deviceId: string, clientId: string): boolean {
-  return isClientIdOf(deviceId, clientId) || isGeneratedClientId(clientId);
+  return originOfClientId(clientId, deviceId) !== "foreign";
 }
 
 /** Any server of a cluster can end the session. Throws when none does. */

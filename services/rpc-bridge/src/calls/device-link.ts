@@ -1,10 +1,12 @@
+import { deviceTopics, mqttBounds } from "@devmesh/contracts/mqtt";
 import {
   type BoundedSubscription,
   createDeviceSender,
   subscribeBounded,
 } from "@devmesh/device-broker/device-link";
+import { subjectOf } from "@devmesh/device-broker/device-topic";
 import { type Bus, replySoonMs } from "@devmesh/service-kit/bus";
-import { deviceTopics, replyTopics, subjectOf } from "../device-topics.ts";
+import { replyTopics } from "../device-topics.ts";
 
 /** Sends to devices at QoS 0 and receives their replies. */
 export interface DeviceLink {
@@ -39,9 +41,6 @@ interface Replies {
   calls: number;
 }
 
-/** Messages that a device may send on each of its reply topics for each of its calls in flight. */
-const repliesPerCall = 100;
-
 /**
  * Uses NATS rather than MQTT, so that it subscribes to the replies of a device only while that device owes one: the
  * broker drops all others. SUB and PUB share a connection, and a route in a cluster, so the subscription exists
@@ -58,7 +57,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
 
   function subscribeTo(deviceId: string, calls: number): BoundedSubscription {
     const subjects = replyTopics(deviceId, replica).map(subjectOf);
-    return subscribeBounded(bus, subjects, calls * repliesPerCall, (data) =>
+    return subscribeBounded(bus, subjects, calls * mqttBounds.repliesPerCall, (data) =>
       onReply(deviceId, Buffer.from(data.buffer, data.byteOffset, data.byteLength)),
     );
   }
@@ -71,7 +70,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
       return replies;
     }
     known.calls++;
-    if (known.subscription.open) known.subscription.allow(known.calls * repliesPerCall);
+    if (known.subscription.open) known.subscription.allow(known.calls * mqttBounds.repliesPerCall);
     else {
       known.subscription.end();
       known.subscription = subscribeTo(deviceId, known.calls);
@@ -90,7 +89,7 @@ export function createDeviceLink(options: DeviceLinkOptions): DeviceLink {
         send(frame) {
           const { promise, resolve } = Promise.withResolvers<null>();
           undelivered.set(token, resolve);
-          return sender.sendExpectingSubscriber(token, subjectOf(deviceTopics.calls(deviceId)), frame)
+          return sender.sendExpectingSubscriber(token, subjectOf(deviceTopics.call(deviceId)), frame)
             ? promise
             : null;
         },

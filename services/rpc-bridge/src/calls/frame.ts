@@ -1,16 +1,6 @@
 import { isJsonObject, type Json } from "@devmesh/contracts/model/json";
+import type { CallFrame } from "@devmesh/contracts/mqtt";
 import { hasNumberOutOfRange, parseJsonPayload } from "../json-payload.ts";
-
-/** A call as it is sent to a device on `ID/rpc` (api.md, MQTT). */
-export interface RequestFrame {
-  /** A random 31-bit integer: firmware parses it as a number. */
-  readonly id: number;
-  /** The device answers on `<src>/rpc`. */
-  readonly src: string;
-  readonly method: string;
-  /** Absent where the caller gave none; `{}` and `[]` are passed on as they are. */
-  readonly params?: Json;
-}
 
 /** What a device answered to a call. */
 export type DeviceReply =
@@ -39,7 +29,7 @@ const maxResultBytes = 512 * 1024;
 const certainlySmallBytes = 64 * 1024;
 
 /** The bytes to send, or null when they are more than `maxBytes`. */
-export function encodeRequest({ id, src, method, params }: RequestFrame, maxBytes: number): Buffer | null {
+export function encodeRequest({ id, src, method, params }: CallFrame, maxBytes: number): Buffer | null {
   const frame = params === undefined ? { id, src, method } : { id, src, method, params };
   const bytes = Buffer.from(JSON.stringify(frame));
   return bytes.length > maxBytes ? null : bytes;

@@ -1,4 +1,5 @@
 import type { Json } from "@devmesh/contracts/model/json";
+import { native } from "@devmesh/contracts/mqtt";
 import type { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { ReportDiagnosis } from "@devmesh/device-broker/diagnosis-reporter";
 import type { Clock } from "@devmesh/service-kit/clock";
@@ -73,9 +74,6 @@ const transientTimeoutMs = 10_000;
 /** How long an event is retried, in milliseconds: it is best effort (ADR 20). */
 const eventTimeoutMs = 10_000;
 
-/** Bytes of the largest payload of an event, which must fit into one NATS message. */
-const maxEventBytes = 256 * 1024;
-
 /** Handles the messages of each device in the order of their arrival. */
 export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMessages {
   const { shadows, publisher, metrics, report, perSecond, clock, log } = options;
@@ -99,13 +97,13 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
     const isAllowed = buckets.tryTake(topic.deviceId, message.timestamp.getTime());
     if (!isAllowed) drop(message, "too_many");
     if (topic.kind !== "event")
-      return isAllowed || topic.kind === "shadow_update" ? { topic, isAllowed } : null;
+      return isAllowed || topic.kind === "shadowUpdate" ? { topic, isAllowed } : null;
     const json = isAllowed ? readEvent(message) : undefined;
     return json === undefined ? null : { topic, isAllowed, json };
   }
 
   function readEvent(message: TopicMessage): Json | undefined {
-    if (message.payload.byteLength > maxEventBytes) {
+    if (message.payload.byteLength > native.topics.event.maxBytes) {
       drop(message, "too_large");
       return undefined;
     }
@@ -133,9 +131,9 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
     // Queued, so that the device gets its answers in order.
     if (!isAllowed) return shadowQueue.run(deviceId, () => shadows.refuse({ ...message, deviceId }, signal));
     switch (topic.kind) {
-      case "shadow_update":
+      case "shadowUpdate":
         return shadowQueue.run(deviceId, () => shadows.update({ ...message, deviceId }, signal));
-      case "shadow_get":
+      case "shadowGet":
         return shadowQueue.run(deviceId, () => shadows.read({ ...message, deviceId }, signal));
       case "event":
         return eventQueue.run(deviceId, () =>

@@ -1,4 +1,5 @@
 import { type DeviceMessage, pullDeviceMessages } from "@devmesh/device-broker/device-stream";
+import { takenSubjects } from "@devmesh/device-broker/device-topic";
 import { subscribeDeviceTopics } from "@devmesh/device-broker/transient-device-messages";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { ActiveSubscription } from "@devmesh/service-kit/events/subscription";
@@ -20,16 +21,13 @@ const maxBatch = 256;
 /** Unread messages of one kind at QoS 0 that the broker delivers: a flood of them delays replies to calls. */
 const transientWindow = 400;
 
-/** Subjects of messages at QoS 0. */
-const transientSubjects = ["*.shadow.update", "*.shadow.get", "*.event.>"];
-
 /**
  * Subscribes, shared with all replicas, to what devices publish and to what the broker stored of it. `stop` resolves
  * when no message is being handled.
  */
 export function subscribeToDevices(options: DeviceSubscriptionsOptions): ActiveSubscription {
   const { bus, messages, stopping, signal } = options;
-  const transient = transientSubjects.map((subject) =>
+  const transient = takenSubjects("rpc-bridge").map((subject) =>
     subscribeDeviceTopics(
       bus,
       subject,

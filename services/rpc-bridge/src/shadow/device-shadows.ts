@@ -1,17 +1,16 @@
 import { JsonObject } from "@devmesh/contracts/model/json";
+import { deviceTopics, type ShadowUpdateRejected } from "@devmesh/contracts/mqtt";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { z } from "zod";
 import type { DeviceLink } from "../calls/device-link.ts";
-import { deviceTopics } from "../device-topics.ts";
 import type { DevicesClient } from "../devices-client.ts";
 import { withRetries } from "../retry.ts";
 import {
   isMergedIn,
   parseShadowUpdate,
-  type Rejection,
   readClientToken,
   rejectionOf,
   type ShadowUpdate,
@@ -116,8 +115,8 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
     }
   }
 
-  function reject(deviceId: string, rejection: Rejection, signal: AbortSignal): Promise<void> {
-    return answer(deviceTopics.updateRejected(deviceId), rejection, signal);
+  function reject(deviceId: string, rejection: ShadowUpdateRejected, signal: AbortSignal): Promise<void> {
+    return answer(deviceTopics.shadowUpdateRejected(deviceId), rejection, signal);
   }
 
   return {
@@ -134,7 +133,7 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
       try {
         const { version, timestamp } = await decide(message, request, signal);
         const accepted = { state: request.patch.state, version, timestamp, ...token };
-        await answer(deviceTopics.updateAccepted(deviceId), accepted, signal);
+        await answer(deviceTopics.shadowUpdateAccepted(deviceId), accepted, signal);
       } catch (error) {
         if (signal.aborted) throw error;
         if (isReason(error, "device_not_found")) return;

@@ -1,10 +1,10 @@
 import type { ShadowDelta } from "@devmesh/contracts/model/shadow";
+import { deviceTopics } from "@devmesh/contracts/mqtt";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { setNewest } from "@devmesh/service-kit/set-newest";
-import { deviceTopics } from "../device-topics.ts";
 import type { DevicesClient } from "../devices-client.ts";
 import type { MqttLink } from "../mqtt-link.ts";
 import { withRetries } from "../retry.ts";
@@ -117,7 +117,7 @@ export function createDeltaPublisher(options: DeltaPublisherOptions) {
   /** False, after a wait, when it failed: the delta must then be read again. */
   async function publish(deviceId: string, payload: string): Promise<boolean> {
     try {
-      await link.publish(deviceTopics.delta(deviceId), payload, { retain: true });
+      await link.publish(deviceTopics.shadowDelta(deviceId), payload, { retain: true });
       return true;
     } catch (error) {
       log.debug({ err: error, device_id: deviceId }, "a delta could not be published yet");

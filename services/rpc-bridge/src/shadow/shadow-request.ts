@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
 import { Violation } from "@devmesh/contracts/model/violation";
+import { ClientToken, native, type ShadowUpdateRejected } from "@devmesh/contracts/mqtt";
 import { isReason } from "@devmesh/service-kit/errors";
 import { z } from "zod";
 import { hasNumberOutOfRange, parseJsonPayload } from "../json-payload.ts";
@@ -12,21 +13,10 @@ export interface ShadowUpdate {
   readonly clientToken?: string;
 }
 
-/** A message on `ID/shadow/update/rejected`; `code` is the HTTP status of the same failure in REST. */
-export interface Rejection {
-  readonly code: number;
-  readonly message: string;
-  readonly clientToken?: string;
-}
+const { maxBytes } = native.topics.shadowUpdate;
 
-/** Bytes of the largest update that is parsed: four times both sections of a shadow. */
-const maxUpdateBytes = 256 * 1024;
-
-/** Any string of up to 64 bytes, as AWS IoT has it. */
-const ClientToken = z.string().refine((token) => Buffer.byteLength(token) <= 64);
-
-export function parseShadowUpdate(payload: Uint8Array): ShadowUpdate | Rejection {
-  if (payload.byteLength > maxUpdateBytes) return { code: 413, message: "the update is larger than 256 KB" };
+export function parseShadowUpdate(payload: Uint8Array): ShadowUpdate | ShadowUpdateRejected {
+  if (payload.byteLength > maxBytes) return { code: 413, message: "the update is larger than 256 KB" };
   const update = parseJsonPayload(payload);
   if (update === undefined) return { code: 400, message: "the payload is not JSON" };
   if (!isJsonObject(update)) return { code: 400, message: "the payload is not a JSON object" };
@@ -44,12 +34,12 @@ export function parseShadowUpdate(payload: Uint8Array): ShadowUpdate | Rejection
 
 /** The `clientToken` of a payload, if it is readable. */
 export function readClientToken(payload: Uint8Array): { clientToken?: string } {
-  const request = payload.byteLength > maxUpdateBytes ? undefined : parseJsonPayload(payload);
+  const request = payload.byteLength > maxBytes ? undefined : parseJsonPayload(payload);
   return isJsonObject(request) ? tokenMember(request.clientToken) : {};
 }
 
 /** Why `devices` refused an update, with text and status of REST. */
-export function rejectionOf(error: unknown): Pick<Rejection, "code" | "message"> {
+export function rejectionOf(error: unknown): Pick<ShadowUpdateRejected, "code" | "message"> {
   if (isReason(error, "invalid_device", "invalid_request"))
     return { code: 400, message: firstViolations(error.details, error.message) };
   if (isReason(error, "shadow_too_large"))

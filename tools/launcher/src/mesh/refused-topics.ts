@@ -1,4 +1,5 @@
 import type { DiagnosisReport } from "@devmesh/contracts/model/diagnostics";
+import { deniedFilters, deviceOfClientId } from "@devmesh/contracts/mqtt";
 import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import { systemClock } from "@devmesh/service-kit/clock";
 
@@ -10,7 +11,7 @@ const violation = new RegExp(
   [
     /^\[\d+\] \S+ \S+ \[ERR\] /,
     /\[?(?<address>[^\s\]]+)\]?:\d+ - mid(?:_ws)?:\d+ - /,
-    /"(?<deviceId>[\w-]+)(?<suffix>:[\w:-]+)?" - /,
+    /"(?<clientId>[\w-]+(?::[\w:-]+)?)" - /,
     /(?<verb>Publish|Subscription) Violation - Subject "(?<subject>(?:[^"\\]|\\.)*)"/,
   ]
     .map(({ source }) => source)
@@ -26,11 +27,12 @@ export function createRefusedTopics(
 ): (line: string) => void {
   const report = createDiagnosisReporter({ clock: systemClock, publish: send });
   return (line) => {
-    const { address = "", deviceId, suffix = "", verb, subject = "" } = violation.exec(line)?.groups ?? {};
-    if (deviceId === undefined) return;
+    const { address = "", clientId, verb, subject = "" } = violation.exec(line)?.groups ?? {};
+    if (clientId === undefined) return;
+    const deviceId = deviceOfClientId(clientId);
     const topic = topicOf(subject);
     // Mongoose OS firmware makes it at each connect, and works without it (api.md, MQTT).
-    if (verb === "Subscription" && topic === `${deviceId}/rpc/#`) return;
+    if (verb === "Subscription" && deniedFilters(deviceId).includes(topic)) return;
     report({
       id: deviceId,
       name: verb === "Publish" ? "publication_refused" : "subscription_refused",
@@ -38,7 +40,7 @@ export function createRefusedTopics(
       // The broker may have generated the client id: then it names no device.
       registered: null,
       address,
-      client_id: `${deviceId}${suffix}`,
+      client_id: clientId,
       topic,
     });
   };

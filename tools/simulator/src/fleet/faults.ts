@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { deviceTopics } from "@devmesh/contracts/mqtt";
 import type { DeviceFunction, DeviceModel, SimulatedDevice } from "../simulated-device.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import type { Totals } from "./totals.ts";
@@ -52,7 +53,12 @@ export function disturb(device: Disturbed, random: SeededRandom, totals: Totals)
     } else {
       totals.garbage++;
       const { id } = device;
-      const topics = [`${id}/shadow/update`, `${id}/r/rpc`, `${id}/event/noise`, `db/${id}/noise`] as const;
+      const topics = [
+        deviceTopics.shadowUpdate(id),
+        deviceTopics.replyWithoutSource(id),
+        deviceTopics.event(id, "noise"),
+        deviceTopics.record(id, "noise"),
+      ] as const;
       device.send(random.pick(topics), random.bytes(Math.floor(random.between(1, 200))));
     }
   };

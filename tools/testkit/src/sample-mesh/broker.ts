@@ -6,7 +6,9 @@ import {
   type LoginRequest,
 } from "@devmesh/device-broker/auth-callout";
 import { brokerConfig, brokerUsers } from "@devmesh/device-broker/broker-config";
+import { subjectsOfDevice } from "@devmesh/device-broker/device-topic";
 import { createAccountKeyPair } from "@devmesh/device-broker/nkey";
+import { devicePermissions } from "@devmesh/device-broker/permissions";
 import { type Bus, type BusOptions, connectBus } from "@devmesh/service-kit/bus";
 import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { meshUser } from "@devmesh/service-kit/subjects";
@@ -50,13 +52,13 @@ export const mesh = {
 const issuer = createAccountKeyPair();
 const passwords = Object.fromEntries(brokerUsers(mesh).map(({ name }) => [name, `secret of ${name}`]));
 
-/** What devices may do in these tests: their own topics. */
+/** What devices may do in these tests: publish on any topic below their id. */
 export function grant({ user }: Pick<LoginRequest, "user">, expiresInMs = 60_000): LoginDecision {
   return {
     allow: {
       deviceId: user,
-      publish: { allow: [`${user}.>`, `db.${user}.>`], deny: [] },
-      subscribe: { allow: [user, `${user}.>`], deny: [`${user}.rpc.>`] },
+      publish: { allow: subjectsOfDevice(user), deny: [] },
+      subscribe: devicePermissions(user).subscribe,
       expiresAt: new Date(Date.now() + expiresInMs),
     },
   };

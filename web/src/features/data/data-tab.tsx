@@ -1,4 +1,5 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { Anchor, Button, Code, Group, Text } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
@@ -127,8 +128,8 @@ export function DataTab() {
 function NoRecords() {
   return (
     <EmptyList>
-      No device has published yet: what one sends to a topic below <Code>db/ID/</Code> appears here. Open one
-      of the{" "}
+      No device has published yet: what one sends to a topic below{" "}
+      <Code>{deviceTopics.record("ID", "")}</Code> appears here. Open one of the{" "}
       <Anchor component={Link} href="/devices" inherit underline="always">
         devices
       </Anchor>{" "}

@@ -1,3 +1,4 @@
+import { deviceTopics } from "@devmesh/contracts/mqtt";
 import type { Broker } from "./use-broker.ts";
 
 /** How a device connects, and as whom. */
@@ -91,8 +92,10 @@ export const clients: readonly ClientGuide[] = [
 export function publishCommand(connection: DeviceLogin): string {
   const { id } = connection;
   const login = mosquittoLogin(connection, `${id}:sensor`);
-  return `mosquitto_pub ${login} \\\n  -t db/${id}/temperature -q 1 -m '${value}'`;
+  return `mosquitto_pub ${login} \\\n  -t ${recordTopic(id)} -q 1 -m '${value}'`;
 }
+
+const recordTopic = (id: string) => deviceTopics.record(id, "temperature");
 
 /** The value that each client publishes first. */
 const value = '{"celsius":21.5}';
@@ -105,7 +108,7 @@ export function readCommand(id: string): string {
 
 function subscribeCommand(connection: DeviceLogin): string {
   const { id } = connection;
-  return `mosquitto_sub ${mosquittoLogin(connection, id)} \\\n  -t ${id}/rpc -t ${id}/shadow/delta -v`;
+  return `mosquitto_sub ${mosquittoLogin(connection, id)} \\\n  -t ${deviceTopics.call(id)} -t ${deviceTopics.shadowDelta(id)} -v`;
 }
 
 /** Options of the mosquitto clients; with TLS they trust the system's certificates. */
@@ -119,8 +122,8 @@ function pythonProgram({ id, token, host, port, tls }: DeviceLogin): string {
 def on_connect(client, userdata, flags, reason, properties):
     print("connected:", reason)
     if not reason.is_failure:
-        client.subscribe("${id}/shadow/delta", qos=1)
-        client.publish("db/${id}/temperature", '${value}', qos=1)
+        client.subscribe("${deviceTopics.shadowDelta(id)}", qos=1)
+        client.publish("${recordTopic(id)}", '${value}', qos=1)
 
 def on_message(client, userdata, message):
     print(message.topic, message.payload.decode())
@@ -145,8 +148,8 @@ const client = mqtt.connect("${urlOf(connection)}", {
 });
 client.on("connect", () => {
   console.log("connected");
-  client.subscribe("${id}/shadow/delta", { qos: 1 });
-  client.publish("db/${id}/temperature", '${value}', { qos: 1 });
+  client.subscribe("${deviceTopics.shadowDelta(id)}", { qos: 1 });
+  client.publish("${recordTopic(id)}", '${value}', { qos: 1 });
 });
 client.on("message", (topic, payload) => console.log(topic, payload.toString()));
 client.on("error", (error) => console.error(error.message));`;
@@ -189,8 +192,8 @@ ${tls ? trust : ""}  client.setServer("${host}", ${port});
 void loop() {
   if (!client.connected()) {
     if (client.connect("${id}", "${id}", "${token}")) {
-      client.subscribe("${id}/shadow/delta", 1);
-      client.publish("db/${id}/temperature", "${valueInC}");
+      client.subscribe("${deviceTopics.shadowDelta(id)}", 1);
+      client.publish("${recordTopic(id)}", "${valueInC}");
     } else {
       Serial.printf("not connected: %d\\n", client.state());
       delay(5000);
@@ -227,8 +230,8 @@ ${tls ? '#include "esp_crt_bundle.h"\n' : ""}#include "esp_event.h"
 static void on_event(void *args, esp_event_base_t base, int32_t id, void *data) {
   esp_mqtt_event_handle_t event = data;
   if (id == MQTT_EVENT_CONNECTED) {
-    esp_mqtt_client_subscribe(event->client, "${id}/shadow/delta", 1);
-    esp_mqtt_client_publish(event->client, "db/${id}/temperature", "${valueInC}", 0, 1, 0);
+    esp_mqtt_client_subscribe(event->client, "${deviceTopics.shadowDelta(id)}", 1);
+    esp_mqtt_client_publish(event->client, "${recordTopic(id)}", "${valueInC}", 0, 1, 0);
   }
   if (id == MQTT_EVENT_DATA)
     printf("%.*s %.*s\\n", event->topic_len, event->topic, event->data_len, event->data);
@@ -273,8 +276,8 @@ client = MQTTClient(
 )
 client.set_callback(lambda topic, message: print(topic, message))
 client.connect()
-client.subscribe("${id}/shadow/delta")
-client.publish("db/${id}/temperature", '${value}')
+client.subscribe("${deviceTopics.shadowDelta(id)}")
+client.publish("${recordTopic(id)}", '${value}')
 pinged = time.time()
 while True:
     client.check_msg()
@@ -297,9 +300,9 @@ function mongooseOsProgram({ id }: DeviceLogin): string {
   return `load('api_mqtt.js');
 
 MQTT.setEventHandler(function(conn, event) {
-  if (event === MQTT.EV_CONNACK) MQTT.pub('db/${id}/temperature', '${value}', 1);
+  if (event === MQTT.EV_CONNACK) MQTT.pub('${recordTopic(id)}', '${value}', 1);
 }, null);
-MQTT.sub('${id}/shadow/delta', function(conn, topic, message) {
+MQTT.sub('${deviceTopics.shadowDelta(id)}', function(conn, topic, message) {
   print(topic, message);
 }, null);`;
 }

@@ -1,3 +1,4 @@
+import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { Anchor, Button, Group, SegmentedControl, Stack, Text, Title } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
@@ -82,7 +83,7 @@ export function DataSection({ device: { id } }: SectionProps) {
       {topics.slice(0, all ? topics.length : fewCharts).map(([topic, shown]) => (
         <section key={topic} aria-label={topic}>
           <Title order={2} size="h5" mb={4}>
-            {topic.replace(`db/${id}/`, "")}
+            {topic.replace(deviceTopics.record(id, ""), "")}
           </Title>
           <TopicChart
             topic={topic}
@@ -112,8 +113,8 @@ function NoNumbers({ id, records }: { readonly id: string; readonly records: num
         {records === 0
           ? "The device has published nothing in this time."
           : "The device has published in this time, but no numbers."}{" "}
-        A number, or JSON with numbers in it, sent to a topic below db/{id}/ is drawn here as soon as it is
-        stored.
+        A number, or JSON with numbers in it, sent to a topic below {deviceTopics.record(id, "")} is drawn
+        here as soon as it is stored.
       </Text>
       {broker !== null && (
         <Snippet label="Publish a value" text={publishCommand({ id, token: "$TOKEN", ...broker })} />

@@ -2,6 +2,7 @@ import { DataRecord } from "@devmesh/contracts/model/data-record";
 import { Device } from "@devmesh/contracts/model/device";
 import { Diagnosis, diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
 import type { Notification } from "@devmesh/contracts/model/notification";
+import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { z } from "zod";
 import { diagnosisDetail } from "../shared/diagnosis-words.ts";
 
@@ -48,9 +49,10 @@ const DiagnosisFrame = Diagnosis.extend({ name: z.enum(diagnosisFrames) });
 
 /** What a line of the log shows of a frame, beside its name. */
 export function messageOf({ id, name, data }: Notification): FrameMessage {
-  if (name.startsWith("rpc.in.")) return { topic: `${id}/rpc`, payload: data === null ? "" : inJson(data) };
-  if (name.startsWith("rpc.out."))
-    return { topic: `${id}/event/${name.slice("rpc.out.".length)}`, payload: inJson(data) };
+  if (id !== null && name.startsWith("rpc.in."))
+    return { topic: deviceTopics.call(id), payload: data === null ? "" : inJson(data) };
+  if (id !== null && name.startsWith("rpc.out."))
+    return { topic: deviceTopics.event(id, name.slice("rpc.out.".length)), payload: inJson(data) };
   if (name === "data") {
     const record = DataRecord.safeParse(data).data;
     if (record !== undefined) return { topic: record.topic, payload: record.message };

@@ -1,7 +1,7 @@
+import { Acl } from "@devmesh/contracts/model/acl";
+import { diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
 import { expect, test } from "@jest/globals";
-import { Acl } from "../src/model/acl.ts";
-import { diagnosisFrames } from "../src/model/diagnostics.ts";
-import { mayReceive } from "../src/model/may-receive.ts";
+import { mayReceive } from "../src/notifications/may-receive.ts";
 
 const received = (acl: Partial<Acl>, name: string, data = {}) =>
   mayReceive(Acl.parse(acl), { id: "pump", name, data });

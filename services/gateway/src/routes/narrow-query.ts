@@ -1,5 +1,5 @@
-import type { NamedQuery } from "./acl.ts";
-import { defaultRecordLimit, maxRecordLimit } from "./data-record.ts";
+import type { NamedQuery } from "@devmesh/contracts/model/acl";
+import { defaultRecordLimit, maxRecordLimit } from "@devmesh/contracts/model/data-record";
 
 /** How the holder of a public key narrows a named query. */
 interface Narrowing {

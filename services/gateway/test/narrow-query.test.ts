@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { narrowQuery, startOf } from "../src/model/narrow-query.ts";
+import { narrowQuery, startOf } from "../src/routes/narrow-query.ts";
 
 describe("narrowing", () => {
   const now = new Date("2026-03-01T00:00:00.000Z");

@@ -1,8 +1,9 @@
-import type { Acl } from "./acl.ts";
-import { isJsonObject } from "./json.ts";
-import type { Notification } from "./notification.ts";
-import { cutToPointers, pointerTree } from "./pointer-tree.ts";
-import { topicMatcher } from "./topic-match.ts";
+import type { Acl } from "@devmesh/contracts/model/acl";
+import { isJsonObject } from "@devmesh/contracts/model/json";
+import type { Notification } from "@devmesh/contracts/model/notification";
+import { cutToPointers, pointerTree } from "@devmesh/contracts/model/pointer-tree";
+import { topicMatcher } from "@devmesh/contracts/model/topic-match";
+import { deviceTopics } from "@devmesh/contracts/mqtt";
 
 /**
  * Whether a device's public key may receive a frame about the device (api.md, Notification stream); there is no ACL
@@ -20,7 +21,7 @@ export function mayReceive(
     return cutToPointers(presence, pointerTree(read)) !== undefined;
   }
   if (name.startsWith("rpc.in.")) return rpc.includes(name.slice("rpc.in.".length));
-  if (name !== "data" || !isJsonObject(data) || typeof data.topic !== "string") return false;
+  if (id === null || name !== "data" || !isJsonObject(data) || typeof data.topic !== "string") return false;
   const { topic } = data;
-  return Object.values(queries).some((query) => topicMatcher(`db/${id}/${query.topic}`)(topic));
+  return Object.values(queries).some((query) => topicMatcher(deviceTopics.record(id, query.topic))(topic));
 }
