@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  type Collection,
   type Db,
   type IndexDescription,
   MongoBulkWriteError,
@@ -27,8 +26,6 @@ export interface CollectionDeclaration {
   readonly name: string;
   /** Each has a `name`, by which a query's plan shows it. One that changes gets another name. */
   readonly indexes: readonly (IndexDescription & { readonly name: string })[];
-  /** Names of indexes of earlier releases that are dropped once those above exist. */
-  readonly replacedIndexes?: readonly string[];
 }
 
 /** A database shared by the replicas of a service. */
@@ -165,34 +162,17 @@ export async function openMongo(
   }
 }
 
-/** Also drops the indexes that they replace. */
 async function createIndexes(
   { db, run }: MongoStore,
   collections: readonly CollectionDeclaration[],
   signal: AbortSignal,
 ): Promise<void> {
-  for (const { name, indexes, replacedIndexes = [] } of collections) {
+  for (const { name, indexes } of collections) {
     if (indexes.length === 0) continue;
     const collection = db.collection(name);
     await run(signal, () => collection.createIndexes([...indexes]));
-    const existing = await run(signal, () => collection.indexes());
-    for (const replaced of replacedIndexes) {
-      if (existing.some((index) => index.name === replaced))
-        await run(signal, () => dropIndex(collection, replaced));
-    }
   }
 }
-
-/** Several replicas may drop it at once. */
-async function dropIndex(collection: Collection, name: string): Promise<void> {
-  try {
-    await collection.dropIndex(name);
-  } catch (error) {
-    if (!(error instanceof MongoServerError) || error.code !== indexNotFound) throw error;
-  }
-}
-
-const indexNotFound = 27;
 
 /** Reconnects a client that no longer finds its servers; its collections stay valid. */
 function keepConnected(client: MongoClient): { close(): Promise<void> } {

@@ -99,52 +99,6 @@ describeOverMongodb("queries of a MongoDB data store", (mongodb) => {
     },
   );
 
-  test("a message stored under the key of an earlier release is a repeat, and its sequence is free for another", async () => {
-    await using earlier = mongodb().newDatabase();
-    const url = parseStoreUrl(earlier.storeUrl) as MongoUrl;
-    const streamCreated = "2026-01-01T00:00:00Z";
-    const message: DataMessage = {
-      delivery: { streamCreated, sequence: 7 },
-      timestamp: start,
-      deviceId: "pump",
-      topic: "db/pump/x",
-      payload: Buffer.from("old"),
-      encoding: "text",
-    };
-    const before = await openMongoDataStore(url, never);
-    await before.append([message]);
-    await before.close();
-    const declared = [
-      {
-        name: "records",
-        indexes: [
-          {
-            name: "by_delivery",
-            key: { stream: 1, sequence: 1 },
-            unique: true,
-            partialFilterExpression: { sequence: { $exists: true } },
-          },
-        ],
-        replacedIndexes: [recordIndexes.delivery],
-      },
-    ];
-    const old = await openMongo(url, declared, never);
-    const names = async () => (await old.db.collection("records").indexes()).map(({ name }) => name);
-    expect(await names()).not.toContain(recordIndexes.delivery);
-    const upgraded = await openMongoDataStore(url, never);
-    try {
-      expect(await names()).toContain(recordIndexes.delivery);
-      expect(await names()).not.toContain("by_delivery");
-      expect(await upgraded.append([message])).toMatchObject({ stored: 0, repeated: 1 });
-      const later = { ...message, timestamp: start + 60_000 };
-      expect(await upgraded.append([later])).toMatchObject({ stored: 1 });
-      expect(await upgraded.append([message, later])).toMatchObject({ stored: 0, repeated: 2 });
-    } finally {
-      await upgraded.close();
-      await old.close();
-    }
-  });
-
   test("whether a batch was stored before, what has expired, and what a topic filter may match is looked up by indexes", async () => {
     const { records } = collectionsOf(opened);
     const sequence = { $gte: 100, $lte: 200 };

@@ -131,8 +131,6 @@ export const collectionDeclarations: readonly CollectionDeclaration[] = [
       },
       { name: recordIndexes.void, key: { void: 1 }, sparse: true },
     ],
-    // It refused a message whose sequence the broker had given before (ADR 6).
-    replacedIndexes: ["by_delivery"],
   },
   { name: "shares", indexes: [{ name: "by_device", key: { device: 1 } }] },
   { name: "refusals", indexes: [{ name: "by_purge", key: { purged: 1, admitted: 1 } }] },
