@@ -1,19 +1,14 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { serviceNames } from "@devmesh/contracts/mesh";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
+import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { asAnyone, asMaster, enrolDevice, registerCustomer } from "../src/tenant.ts";
-
-let dataDir: string;
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "devmesh-durable-"));
-});
-afterAll(async () => await rm(dataDir, { recursive: true, force: true }));
+import { asAnyone, asMaster, type EnrolledDevice, enrolDevice } from "../src/tenant.ts";
+import { invitation } from "./durability/invitation.suite.ts";
+import { cacheMs, keysStopped } from "./durability/keys-stopped.suite.ts";
 
 const counted = async (mesh: TestMesh, filter: string): Promise<number[]> => {
   const { text } = await asMaster(mesh).get(`data?filter=${filter}`, {
@@ -25,51 +20,69 @@ const counted = async (mesh: TestMesh, filter: string): Promise<number[]> => {
     .map((line) => Number(JSON.parse(line).message.split(" ")[1]));
 };
 
-test("after a restart everything is there: devices, keys, shadows, records, customers, mail still queued, the same master key", async () => {
-  let sink: SmtpSink | null = await startSmtpSink();
-  sink.behave(() => ({ refuse: 450 }));
-  const smtpUrl = sink.url;
-  const first = await startMesh({ dataDir, env: { SMTP_URL: smtpUrl } });
-  const meter = await enrolDevice(first, "meter");
-  const device = await meter.connect();
-  await device.publish("db/meter/kwh", "17", 1);
-  await device.leave();
-  await asMaster(first).post("devices/meter", { name: "Meter", shadow: { state: { desired: { rate: 5 } } } });
-  await asAnyone(first).get("/newcustomer?email=ann@example.com");
-  await eventually(() => (sink?.attempts.length ?? 0) > 0, { withinMs: 15_000 });
-  await eventually(async () => (await asMaster(first).get("data")).json.length === 1);
-  const read = async (mesh: TestMesh) => {
-    const of = async (path: string) => (await asMaster(mesh).get(path)).json;
-    const meterNow = await of("devices/meter");
-    return {
-      device: { ...meterNow, last_seen: null },
-      credentials: await of("devices/meter/credentials"),
-      keys: (await of("keys")).map((key: object) => ({ ...key, last_used: null })),
-      data: await of("data"),
-      customers: await of("customers"),
-    };
+/** All that a client can read. */
+async function read(mesh: TestMesh) {
+  const of = async (path: string) => (await asMaster(mesh).get(path)).json;
+  return {
+    device: { ...(await of("devices/meter")), last_seen: null },
+    credentials: await of("devices/meter/credentials"),
+    keys: (await of("keys")).map((key: object) => ({ ...key, last_used: null })),
+    data: await of("data"),
+    customers: await of("customers"),
   };
-  const before = await read(first);
-  await first.stop();
-  await sink.stop();
+}
 
-  sink = await startSmtpSink();
-  const second = await startMesh({ dataDir, env: { SMTP_URL: sink.url } });
-  expect(second.masterKey).toBe(first.masterKey);
-  expect(await read(second)).toEqual(before);
-  await sink.awaitMail((mail) => mail.to.includes("ann@example.com"), 20_000);
-  const again = await connectMqttDevice({ url: second.mqttUrl, id: "meter", token: meter.token });
-  await again.leave();
-  await second.stop();
-  await sink.stop();
-}, 120_000);
-
-describe("one mesh whose parts are killed", () => {
+describe("a mesh that was stopped and started again", () => {
+  let folder: TempFolder;
+  let sink: SmtpSink;
+  let meter: EnrolledDevice;
+  let before: { readonly masterKey: string; readonly read: Awaited<ReturnType<typeof read>> };
   let mesh: TestMesh;
+
   beforeAll(async () => {
-    mesh = await startMesh({ env: { DEVICE_RATE_MESSAGES: "1000000" } });
+    folder = await tempFolder();
+    const dataDir = join(folder.path, "data");
+    const refusing = await startSmtpSink();
+    refusing.behave(() => ({ refuse: 450 }));
+    const first = await startMesh({ dataDir, env: { SMTP_URL: refusing.url } });
+    meter = await enrolDevice(first, "meter");
+    const device = await meter.connect();
+    await device.publish("db/meter/kwh", "17", 1);
+    await device.leave();
+    const rate = { name: "Meter", shadow: { state: { desired: { rate: 5 } } } };
+    await asMaster(first).post("devices/meter", rate);
+    await asAnyone(first).get("/newcustomer?email=ann@example.com");
+    await eventually(() => refusing.attempts.length > 0, { withinMs: 15_000 });
+    await eventually(async () => (await asMaster(first).get("data")).json.length === 1);
+    before = { masterKey: first.masterKey, read: await read(first) };
+    await first.stop();
+    await refusing.stop();
+
+    sink = await startSmtpSink();
+    mesh = await startMesh({
+      dataDir,
+      env: { SMTP_URL: sink.url, DEVICE_RATE_MESSAGES: "1000000", KEY_CACHE_MS: String(cacheMs) },
+    });
   }, 120_000);
-  afterAll(async () => await mesh?.stop(), 90_000);
+  afterAll(async () => {
+    await mesh?.stop();
+    await sink?.stop();
+    await folder?.remove();
+  }, 90_000);
+
+  test("has everything: devices, keys, shadows, records, customers, mail still queued, the same master key", async () => {
+    expect(mesh.masterKey).toBe(before.masterKey);
+    expect(await read(mesh)).toEqual(before.read);
+    await sink.awaitMail((mail) => mail.to.includes("ann@example.com"), 20_000);
+    const again = await connectMqttDevice({ url: mesh.mqttUrl, id: "meter", token: meter.token });
+    await again.leave();
+  }, 60_000);
+
+  invitation(
+    () => mesh,
+    () => sink,
+  );
+  keysStopped(() => mesh);
 
   test.each(["data", "rpc-bridge", "nats-server"] as const)(
     "kill -9 of %s under QoS 1 load: every acknowledged message is stored, counted, none twice",
@@ -133,7 +146,7 @@ describe("one mesh whose parts are killed", () => {
       async () => (await asAnyone(mesh).get("/newcustomer?email=bob@example.com")).status === 202,
       { everyMs: 1_000 },
     );
-    await registerCustomer(mesh, "ann@example.com");
+    await sink.awaitMail((mail) => mail.to.includes("bob@example.com"));
     for (const service of [...serviceNames, "nats-server"] as const) {
       await mesh.kill(service, "SIGKILL");
       await eventually(

@@ -1,0 +1,17 @@
+import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
+import { afterAll, beforeAll } from "@jest/globals";
+import { describeInBrowser } from "../src/browser/describe-in-browser.ts";
+import { longList } from "./dashboard/limits.suite.ts";
+import { outage } from "./dashboard/outage.suite.ts";
+import { session } from "./dashboard/session.suite.ts";
+import { allViews } from "./dashboard/views.suite.ts";
+
+describeInBrowser("the dashboard of a fleet", (browser) => {
+  let mesh: TestMesh;
+  beforeAll(async () => {
+    mesh = await startMesh();
+  }, 120_000);
+  afterAll(async () => await mesh?.stop(), 60_000);
+
+  for (const suite of [session, allViews, outage, longList]) suite(browser, () => mesh);
+});

@@ -1,0 +1,415 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { historyMinutes, type MeshHistory, type MeshMinute } from "@devmesh/contracts/model/mesh-history";
+import { eventually } from "@devmesh/testkit/eventually";
+import type { TestMesh } from "@devmesh/testkit/mesh";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import type { Browser, Locator, Page } from "playwright-core";
+import { seriousViolations } from "../../src/browser/accessibility.ts";
+import { noPageErrors } from "../../src/browser/page-errors.ts";
+import { makesScreenshots, saveScreenshot, type Visit, visitDashboard } from "../../src/browser/visit.ts";
+import { type SmallFleet, startSmallFleet } from "../../src/small-fleet.ts";
+import { asMaster } from "../../src/tenant.ts";
+
+const phone = { width: 390, height: 844 };
+
+/** Every tab, in the order of the navigation, with its heading. */
+const tabs: Readonly<Record<string, string>> = {
+  "/home": "Home",
+  "/devices": "Devices",
+  "/data": "Data",
+  "/keys": "Keys",
+  "/customers": "Customers",
+  "/services": "Services",
+};
+
+/** Every section of a device, in the order in which they are offered. */
+const sections = ["", "/shadow", "/rpc", "/data", "/log", "/access", "/credentials"].map(
+  (path) => `/devices/roof-east${path}`,
+);
+
+/** Heading of each view by its path, some of them as they look in a second state. */
+const views: Readonly<Record<string, string>> = {
+  ...tabs,
+  ...Object.fromEntries(sections.map((path) => [path, "Weather, roof east"])),
+  "/devices?filter=lyon&sort=name&direction=descending": "Devices",
+  "/devices/cistern-pump/shadow": "Pump, cistern",
+  "/devices/none": "none",
+  "/data?filter=celsius": "Data",
+  "/no/such/view": "Page not found",
+};
+
+/**
+ * What opens each dialog, by the path of its view: names of buttons and of boxes to be checked, one after the
+ * other.
+ */
+const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
+  ["/devices", "Add device"],
+  ["/devices", "Select roof-east", "Call a function"],
+  ["/devices", "Select roof-east", "Set desired"],
+  ["/devices", "Select roof-east", "Label"],
+  ["/devices", "Select roof-east", "Delete"],
+  ["/keys", "Create key"],
+  ["/keys", "Show the keys"],
+  ["/keys", "Delete the key Night shift"],
+  ["/customers", "Invite customer"],
+  ["/customers", "Remove ann.moreau@example.com"],
+  ["/devices/roof-east/credentials", "Replace the token"],
+];
+
+/** A day of a small fleet, more of which is awake at noon. */
+function aDay(): MeshHistory {
+  const end = Math.floor(Date.now() / 60_000) * 60_000;
+  return Array.from({ length: historyMinutes }, (_, nth): MeshMinute => {
+    const noon = 1 - Math.cos((nth / historyMinutes) * 2 * Math.PI);
+    const wave = (most: number, period: number) =>
+      Math.max(0, most * noon * (1 + Math.sin(nth / period) / 4));
+    return {
+      at: new Date(end - (historyMinutes - 1 - nth) * 60_000).toISOString(),
+      devices_online: 4 + Math.round(wave(1.5, 90)),
+      records: wave(2, 15),
+      logins: wave(0.05, 9),
+      logins_refused: nth % 240 < 6 ? 0.4 : 0,
+      device_calls: wave(0.3, 25),
+      waiting: nth % 300 < 4 ? 12 : 0,
+    };
+  });
+}
+
+/** Each view, with a fleet that looks like one. The mesh has no device before. */
+export function allViews(browser: () => Browser, shared: () => TestMesh): void {
+  describe("the views of the dashboard", () => {
+    let mesh: TestMesh;
+    let fleet: SmallFleet;
+    const visits: Visit[] = [];
+
+    beforeAll(async () => {
+      mesh = shared();
+      fleet = await startSmallFleet(mesh);
+      for (let nth = 0; nth < 120; nth += 1) {
+        const celsius = Number((19 + 3 * Math.sin(nth / 12) + Math.sin(nth / 2) / 5).toFixed(2));
+        fleet.publish("roof-east", "climate", { celsius, percent: Math.round(55 - 4 * Math.sin(nth / 15)) });
+        // A chart of some seconds is one to look at.
+        if (makesScreenshots) await sleep(150);
+      }
+      await eventually(
+        async () => (await asMaster(mesh).get("data?filter=climate&limit=200")).json.length === 120,
+      );
+    }, 180_000);
+    afterAll(async () => {
+      for (const visit of visits) await visit[Symbol.asyncDispose]();
+      await fleet?.[Symbol.asyncDispose]();
+    }, 120_000);
+
+    /** A visit that is signed in; it ends with the suite. */
+    async function signedIn(options: Parameters<typeof visitDashboard>[2] = {}): Promise<Visit> {
+      const visit = await visitDashboard(browser(), mesh, options);
+      visits.push(visit);
+      await visit.page.goto("/");
+      await visit.signIn(mesh.masterKey);
+      return visit;
+    }
+
+    /** Opens a view by its address and waits until all that it reads is there. */
+    async function show({ page }: Visit, path: string, title = views[path] ?? ""): Promise<void> {
+      await page.goto(path);
+      await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
+      await page.getByText("Loading", { exact: true }).first().waitFor({ state: "detached" });
+    }
+
+    /** What is wrong with each view, by its path; views without fault are left out. */
+    async function faultsOf(visit: Visit, find: (page: Page) => Promise<string[]>) {
+      const found: Record<string, string[]> = {};
+      for (const path of Object.keys(views)) {
+        await show(visit, path);
+        const faults = await find(visit.page);
+        if (faults.length > 0) found[path] = faults;
+      }
+      return found;
+    }
+
+    /**
+     * What {@link seriousViolations} finds in the light theme and in the dark one, which the page follows the system
+     * into.
+     */
+    async function violationsInBothThemes(page: Page): Promise<string[]> {
+      const found: string[] = [];
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme });
+        await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
+        for (const violation of await seriousViolations(page)) found.push(`${colorScheme}: ${violation}`);
+      }
+      return found;
+    }
+
+    const isFocused = (control: Locator) => control.evaluate((element) => element === document.activeElement);
+
+    /** Presses Tab until a control has the focus. */
+    async function tabTo(page: Page, control: Locator): Promise<void> {
+      await control.waitFor();
+      for (let presses = 0; presses < 60; presses += 1) {
+        if (await isFocused(control)) return;
+        await page.keyboard.press("Tab");
+      }
+      throw new Error("the keyboard does not reach it");
+    }
+
+    test("are those that the navigation and the page of a device lead to", async () => {
+      const visit = await signedIn();
+      const linksOf = async (name: string) =>
+        await visit.page
+          .getByRole("navigation", { name })
+          .getByRole("link")
+          .evaluateAll((links) => links.map((link) => [link.getAttribute("href"), link.textContent]));
+      expect(await linksOf("Views")).toEqual([...Object.entries(tabs), ["/docs", "API"]]);
+      await show(visit, "/devices/roof-east");
+      expect((await linksOf("Sections of the device")).map(([href]) => href)).toEqual(sections);
+    });
+
+    test("are searched by what finds a button without a name and a text that is hard to read", async () => {
+      await using context = await browser().newContext();
+      const page = await context.newPage();
+      await page.setContent(
+        '<html lang="en"><title>x</title><main><h1>x</h1><button></button><p style="color: #bbb">pale</p></main></html>',
+      );
+      const rules = (await seriousViolations(page)).map((violation) => violation.split(" ", 1)[0]);
+      expect(rules).toEqual(["button-name", "color-contrast"]);
+    });
+
+    test("have no serious violation of accessibility, in the light theme and in the dark one", async () => {
+      const visit = await visitDashboard(browser(), mesh);
+      visits.push(visit);
+      await visit.page.goto("/");
+      await visit.page.getByLabel("Master key").waitFor();
+      expect(await violationsInBothThemes(visit.page)).toEqual([]);
+      await visit.signIn(mesh.masterKey);
+      expect(await faultsOf(visit, violationsInBothThemes)).toEqual({});
+    }, 180_000);
+
+    test("have dialogs without a serious violation, in the light theme and in the dark one", async () => {
+      const visit = await signedIn();
+      const { page } = visit;
+      const found: Record<string, string[]> = {};
+      for (const [path, ...controls] of dialogs) {
+        await show(visit, path);
+        for (const name of controls)
+          await page
+            .getByRole("button", { name, exact: true })
+            .or(page.getByRole("checkbox", { name, exact: true }))
+            .click();
+        await page.getByRole("dialog").waitFor();
+        const violations = await violationsInBothThemes(page);
+        if (violations.length > 0) found[`${path} › ${controls.join(" › ")}`] = violations;
+      }
+      expect(found).toEqual({});
+    }, 180_000);
+
+    test("can be walked through by the keyboard alone, from the sign-in to a device", async () => {
+      const visit = await visitDashboard(browser(), mesh);
+      visits.push(visit);
+      const { page } = visit;
+      await page.goto("/");
+      await eventually(() => isFocused(page.getByLabel("Master key")));
+      await page.keyboard.type(mesh.masterKey);
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Home", exact: true }).waitFor();
+      await page.goto("/devices");
+      const device = page.getByRole("link", { name: "roof-east", exact: true });
+      await device.waitFor();
+      await page.keyboard.press("Tab");
+      expect(await isFocused(page.getByRole("link", { name: "Skip to the content" }))).toBe(true);
+      await page.keyboard.press("Enter");
+      await tabTo(page, device);
+      await page.keyboard.press("Enter");
+      // The heading of what was navigated to has the focus, so that a screen reader tells it.
+      const heading = page.getByRole("heading", { level: 1, name: "Weather, roof east" });
+      await heading.waitFor();
+      await eventually(() => isFocused(heading));
+      await tabTo(page, page.getByRole("link", { name: "Shadow", exact: true }));
+      await page.keyboard.press("Enter");
+      await page.getByLabel("Desired").waitFor();
+    });
+
+    test("keep the focus in a dialog, and give it back when Escape closes that", async () => {
+      const visit = await signedIn();
+      const { page } = visit;
+      await show(visit, "/devices");
+      const opener = page.getByRole("button", { name: "Add device" });
+      await tabTo(page, opener);
+      await page.keyboard.press("Enter");
+      const dialog = page.getByRole("dialog", { name: "Add a device" });
+      await eventually(() => isFocused(dialog.getByLabel("ID")));
+      const visited = new Set<string>();
+      for (let presses = 0; presses < 12; presses += 1) {
+        await page.keyboard.press("Tab");
+        const focused = dialog.locator(":focus");
+        expect(await focused.count()).toBe(1);
+        visited.add(await focused.evaluate((element) => element.outerHTML));
+      }
+      expect(visited.size).toBeGreaterThan(3);
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+      expect(await isFocused(opener)).toBe(true);
+    });
+
+    test("fit on a phone, where no page scrolls sideways", async () => {
+      const visit = await signedIn({ viewport: phone, isMobile: true, hasTouch: true });
+      const overhang = (page: Page) =>
+        page.evaluate(() => {
+          const { scrollWidth, clientWidth } = document.documentElement;
+          return scrollWidth > clientWidth ? [`${scrollWidth} px wide`] : [];
+        });
+      expect(await faultsOf(visit, overhang)).toEqual({});
+      await visit.page.getByRole("button", { name: "Open the navigation" }).tap();
+      await visit.goTo("Devices");
+      expect(await overhang(visit.page)).toEqual([]);
+    }, 90_000);
+
+    test("fit on a phone, and cards keep their content, with the longest id, name and label", async () => {
+      const id = "w".repeat(64);
+      const name = "M".repeat(256);
+      const labels = ["L".repeat(64)];
+      await asMaster(mesh).post("devices", { id, name, shadow: { tags: { labels } } });
+      await asMaster(mesh).post("keys", { name, device_id: id });
+      const visit = await signedIn({ viewport: phone, isMobile: true, hasTouch: true });
+      const { page } = visit;
+      /** Boxes whose content overflows, the page among them, except in regions that scroll. */
+      const overflowing = () =>
+        page.evaluate(() =>
+          [...document.querySelectorAll("html, main *, [role=dialog] *")]
+            .filter((box) => box.scrollWidth > box.clientWidth && box.clientWidth > 1)
+            .filter((box) => box.localName === "html" || getComputedStyle(box).overflowX === "visible")
+            .filter((box) => box.closest(".mantine-ScrollArea-root") === null)
+            .map((box) => `${box.localName} ${box.className}: ${box.textContent?.slice(0, 30)}`),
+        );
+      const found: Record<string, string[]> = {};
+      const note = async (where: string) => {
+        const boxes = await overflowing();
+        if (boxes.length > 0) found[where] = boxes;
+      };
+      for (const path of ["", "/shadow", "/rpc", "/data", "/log", "/access", "/credentials"]) {
+        await show(visit, `/devices/${id}${path}`, name);
+        await note(path);
+      }
+      await show(visit, `/devices/${id}`, name);
+      await page.getByRole("button", { name: "Delete the device" }).tap();
+      await page.getByRole("dialog").waitFor();
+      await note("the deletion");
+      for (const path of ["/devices", "/keys", `/data?device=${id}`]) {
+        await show(visit, path, views[path] ?? "Data");
+        await note(path);
+      }
+      await asMaster(mesh).delete(`devices/${id}`);
+      expect(found).toEqual({});
+    }, 90_000);
+
+    test("have their filters in a sheet on a phone, and tables that show that they go on", async () => {
+      const visit = await signedIn({ viewport: phone, isMobile: true, hasTouch: true });
+      const { page } = visit;
+      await show(visit, "/data?filter=climate", "Data");
+      expect(await page.getByLabel("Filter", { exact: true }).isVisible()).toBe(true);
+      expect(await page.getByLabel("Device", { exact: true }).count()).toBe(0);
+      const opener = page.getByRole("button", { name: "Filters" });
+      await opener.tap();
+      const sheet = page.getByRole("dialog", { name: "Filters" });
+      await sheet.getByLabel("Device").fill("roof-west");
+      expect((await sheet.boundingBox())?.y).toBeGreaterThan(phone.height / 3);
+      expect(await violationsInBothThemes(page)).toEqual([]);
+      await page.keyboard.press("Escape");
+      await sheet.waitFor({ state: "detached" });
+      await page.getByRole("button", { name: "Filters (1)" }).waitFor();
+      await eventually(() => isFocused(opener));
+      expect(new URL(page.url()).search).toBe("?filter=climate&device=roof-west");
+
+      await show(visit, "/keys");
+      const tables = page.locator(".mantine-ScrollArea-viewport").filter({ has: page.getByRole("table") });
+      const table = tables.first();
+      const isShaded = async () => {
+        const shade = await table.evaluate((viewport) => getComputedStyle(viewport).boxShadow);
+        return shade !== "none" && !shade.startsWith("rgba(0, 0, 0, 0)");
+      };
+      await eventually(isShaded);
+      await table.evaluate((viewport) => viewport.scrollTo(viewport.scrollWidth, 0));
+      await eventually(async () => !(await isShaded()));
+      await show(visit, "/keys");
+      await eventually(isShaded);
+      await page.setViewportSize({ width: 1280, height: 800 });
+      await eventually(async () => !(await isShaded()));
+    }, 60_000);
+
+    test("met no violation of the page's policy, no error, no request elsewhere and no secret in a URL", () => {
+      for (const { pageErrors } of visits) expect(pageErrors).toEqual(noPageErrors);
+    });
+
+    if (makesScreenshots) {
+      test("are pictured for the documentation", async () => {
+        const visit = await signedIn();
+        const { page } = visit;
+        await show(visit, "/devices");
+        await saveScreenshot(page, "devices");
+        await page.emulateMedia({ colorScheme: "dark" });
+        await page.locator("html[data-mantine-color-scheme=dark]").waitFor();
+        await saveScreenshot(page, "devices-dark");
+        await page.emulateMedia({ colorScheme: "light" });
+        await page.getByRole("button", { name: "Add device" }).click();
+        await page.getByRole("dialog").getByLabel("ID").fill("attic-fan");
+        await page.getByRole("dialog").getByLabel("Name").fill("Fan, attic");
+        await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+        await page.getByText("attic-fan is created").waitFor();
+        await saveScreenshot(page, "device-creation");
+        await page.keyboard.press("Escape");
+
+        await show(visit, "/devices/roof-east");
+        await saveScreenshot(page, "device");
+        await show(visit, "/devices/cistern-pump/shadow");
+        await saveScreenshot(page, "device-shadow");
+        await show(visit, "/devices/cellar-pump/rpc", "Pump, cellar");
+        for (const [func, params] of [
+          ["Sys.GetInfo", ""],
+          ["Pump.Start", '{"seconds": 30}'],
+        ] as const) {
+          await page.getByRole("combobox", { name: "Function" }).fill(func);
+          await page.getByLabel("Parameters").fill(params);
+          await page.keyboard.press("Escape");
+          await page.getByRole("button", { name: "Call", exact: true }).click();
+          await page.getByRole("region", { name: `Answer of ${func}` }).waitFor();
+        }
+        await saveScreenshot(page, "device-rpc");
+        const records = (await asMaster(mesh).get("data?filter=climate&limit=200")).json;
+        const [since, until] = [records[0].timestamp, records.at(-1).timestamp];
+        const chart = `/devices/roof-east/data?range=custom&since=${since}&until=${until}`;
+        await show(visit, chart, "Weather, roof east");
+        await page.locator("canvas").first().waitFor();
+        await saveScreenshot(page, "device-data");
+
+        await show(visit, "/data?filter=celsius");
+        await saveScreenshot(page, "data");
+        for (const tab of ["keys", "customers"]) {
+          await show(visit, `/${tab}`);
+          await saveScreenshot(page, tab);
+        }
+        // A mesh of a minute has no course yet.
+        await page.route("**/api/v2/mesh/history", (route) => route.fulfill({ json: aDay() }));
+        await show(visit, "/home");
+        await eventually(async () => (await page.getByText("–", { exact: true }).count()) === 0);
+        await page.getByRole("table", { name: "Last changes" }).waitFor();
+        const usual = page.viewportSize() ?? { width: 1280, height: 800 };
+        await page.setViewportSize({ ...usual, height: 1000 });
+        await saveScreenshot(page, "home");
+        await page.setViewportSize(usual);
+        await show(visit, "/services");
+        // The first report has no rates yet.
+        await page.getByText(/ ms$/).first().waitFor();
+        await saveScreenshot(page, "services");
+        const pocket = await signedIn({
+          viewport: phone,
+          isMobile: true,
+          hasTouch: true,
+          deviceScaleFactor: 2,
+        });
+        await show(pocket, chart, "Weather, roof east");
+        await pocket.page.locator("canvas").first().waitFor();
+        await saveScreenshot(pocket.page, "device-data-phone");
+      }, 120_000);
+    }
+  });
+}

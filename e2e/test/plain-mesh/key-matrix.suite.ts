@@ -1,0 +1,154 @@
+import { secretsInText } from "@devmesh/contracts/model/api-key";
+import { keyNames } from "@devmesh/contracts/principal";
+import { api, type Operation } from "@devmesh/contracts/rest/api";
+import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
+import type { TestMesh } from "@devmesh/testkit/mesh";
+import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { type RestClient, restClient } from "../../src/rest-client.ts";
+import { asMaster, type EnrolledDevice, enrolDevice, registerCustomer } from "../../src/tenant.ts";
+
+/** Every kind of key against every route: 2xx only where the specification grants it. */
+const holders = [
+  "master",
+  "session",
+  "device_key",
+  "public_key",
+  "customer",
+  "device",
+  "unknown",
+  "nobody",
+] as const;
+type Holder = (typeof holders)[number];
+
+/** Every kind of key against every route. */
+export function keyMatrix(shared: () => TestMesh): void {
+  describe("keys and routes", () => {
+    let mesh: TestMesh;
+    let pump: EnrolledDevice;
+    let device: MqttDevice;
+    let confirmLink: string;
+    let clients: Record<Holder, RestClient>;
+    let counter = 0;
+
+    beforeAll(async () => {
+      mesh = shared();
+      pump = await enrolDevice(mesh, "pump-1", {
+        write: ["/state/desired/app"],
+        rpc: ["ping"],
+        queries: { all: { topic: "#" } },
+      });
+      device = await pump.connect();
+      await device.answerRpc(() => ({ result: true }));
+      const customer = await registerCustomer(mesh, "keyholder@example.com");
+      confirmLink = customer.link;
+      clients = {
+        master: asMaster(mesh),
+        session: restClient(mesh.url, (await asMaster(mesh).post("sessions")).json.key),
+        device_key: pump.asDeviceKey,
+        public_key: pump.asPublicKey,
+        customer: customer.asCustomer,
+        device: restClient(mesh.url, pump.token),
+        unknown: restClient(mesh.url, `mk_${"0".repeat(32)}`),
+        nobody: restClient(mesh.url, null),
+      };
+    }, 60_000);
+    afterAll(async () => {
+      await device?.leave();
+    }, 60_000);
+
+    interface Example {
+      readonly path: string;
+      readonly body?: unknown;
+    }
+
+    async function created(path: string, body: object): Promise<string> {
+      const answer = await clients.master.post(path, body);
+      expect(answer.status).toBe(201);
+      return answer.json.id;
+    }
+
+    const app = { shadow: { state: { desired: { app: { on: true } } } } };
+
+    /** A request that succeeds for a key that may make it; what it destroys is made for it. */
+    const examples: Record<Operation, () => Example | Promise<Example>> = {
+      registerCustomer: () => ({ path: `/newcustomer?email=guest${++counter}@example.com` }),
+      confirmCustomer: () => ({ path: new URL(confirmLink).pathname + new URL(confirmLink).search }),
+      readCustomer: () => ({ path: "customer" }),
+      updateCustomer: () => ({ path: "customer", body: { meta: { n: 1 } } }),
+      readOwnDevice: () => ({ path: "m/device" }),
+      patchOwnDevice: () => ({ path: "m/device", body: app }),
+      runNamedQuery: () => ({ path: "m/device/data/all" }),
+      callOwnFunction: () => ({ path: "m/device/rpc/ping", body: {} }),
+      listDevices: () => ({ path: "devices" }),
+      createDevice: () => ({ path: "devices", body: { id: `new-${++counter}` } }),
+      readDevice: () => ({ path: "devices/pump-1" }),
+      patchDevice: () => ({ path: "devices/pump-1", body: app }),
+      deleteDevice: async () => ({ path: `devices/${await created("devices", {})}` }),
+      readDiagnostics: () => ({ path: "devices/pump-1/diagnostics" }),
+      listUnknownDevices: () => ({ path: "unknown_devices" }),
+      readCredentials: () => ({ path: "devices/pump-1/credentials" }),
+      rotateToken: async () => ({ path: `devices/${await created("devices", {})}/token` }),
+      rotatePublicKey: async () => ({ path: `devices/${await created("devices", {})}/public_key` }),
+      callFunction: () => ({ path: "devices/pump-1/rpc/ping", body: {} }),
+      callFunctionWithoutParams: () => ({ path: "devices/pump-1/rpc/ping" }),
+      listKeys: () => ({ path: "keys" }),
+      createKey: () => ({ path: "keys", body: { device_id: "pump-1" } }),
+      deleteKey: async () => ({ path: `keys/${await created("keys", { device_id: "pump-1" })}` }),
+      listSessions: () => ({ path: "sessions" }),
+      createSession: () => ({ path: "sessions", body: { name: "Firefox" } }),
+      endSession: async () => ({ path: `sessions/${await created("sessions", {})}` }),
+      listCustomers: () => ({ path: "customers" }),
+      deleteCustomer: async () => {
+        const email = `leaver${++counter}@example.com`;
+        await registerCustomer(mesh, email);
+        const { json } = await clients.master.get("customers");
+        return {
+          path: `customers/${json.find((customer: { email: string }) => customer.email === email).id}`,
+        };
+      },
+      listDeadMail: () => ({ path: "mail/dead" }),
+      readMesh: () => ({ path: "mesh" }),
+      readMeshHistory: () => ({ path: "mesh/history" }),
+      listMeshChanges: () => ({ path: "mesh/changes" }),
+      readMqttAddress: () => ({ path: "mqtt" }),
+      retryDeadMail: () => ({ path: "mail/dead/1/retry" }),
+      queryRecords: () => ({ path: "data" }),
+      readAppDevice: () => ({ path: "device" }),
+      patchAppDevice: () => ({ path: "device", body: app }),
+      followNotifications: () => ({ path: "notify" }),
+      followOwnNotifications: () => ({ path: "m/device/notify" }),
+    };
+
+    /** A well-formed request whose subject cannot exist in this mesh: allowed callers get 404. */
+    const missing: readonly Operation[] = ["retryDeadMail"];
+
+    function expected(route: RouteDeclaration, operation: Operation, holder: Holder) {
+      // A stream that is not asked for as one is refused, but only to who may have it.
+      const answered = route.stream === true ? [406] : [200, 201, 202, 204];
+      const granted = missing.includes(operation) ? [404] : answered;
+      if (route.auth === null) return granted;
+      if (holder === "nobody" || holder === "unknown" || holder === "device") return [401];
+      return route.auth.includes(holder) ? granted : [403];
+    }
+
+    describe.each(Object.entries(api) as [Operation, RouteDeclaration][])("%s", (operation, route) => {
+      test.each(holders)("asked by %s is answered as the specification grants", async (holder) => {
+        const { path, body } = await examples[operation]();
+        const answer = await clients[holder].send(route.method.toUpperCase(), path, body);
+        expect(expected(route, operation, holder)).toContain(answer.status);
+        if (answer.status === 403) {
+          expect(answer.json.reason).toBe("wrong_key_kind");
+          expect(answer.json.detail).toContain(
+            `This route needs a ${route.auth?.map((kind) => keyNames[kind]).join(" or ")}`,
+          );
+        }
+        // What no session gets is above all what a thief would take from a browser.
+        if (holder === "session" && route.auth !== null)
+          expect(JSON.stringify(answer.json ?? null)).not.toMatch(secretsInText);
+        if (answer.status >= 400)
+          expect(answer.headers.get("content-type")).toContain("application/problem+json");
+      });
+    });
+  });
+}

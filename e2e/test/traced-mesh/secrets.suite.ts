@@ -1,0 +1,72 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { systemErrorCode } from "@devmesh/launcher/process/errors";
+import { eventually } from "@devmesh/testkit/eventually";
+import type { TestMesh } from "@devmesh/testkit/mesh";
+import { expect, test } from "@jest/globals";
+import { asAnyone, asMaster, enrolDevice, registerCustomer } from "../../src/tenant.ts";
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** What a file holds; null when it has been deleted. */
+async function contentOf(file: string): Promise<Buffer | null> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    if (systemErrorCode(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** What is stored and logged at the level `trace`. */
+export function secrets(shared: () => TestMesh): void {
+  test("no secret stands in a log, a store, the broker's files or a metric; where one must stand, only its owner can read", async () => {
+    const mesh = shared();
+    const master = asMaster(mesh);
+    const device = await enrolDevice(mesh, "vault");
+    const customer = await registerCustomer(mesh, "ann@example.com");
+    const rotated = (await master.post("devices/vault/token")).json.token;
+    const connection = await device.connect().catch(() => null);
+    await connection?.leave();
+    await asAnyone(mesh).get(`devices?access_token=${mesh.masterKey}`);
+    await asAnyone(mesh).get(`nowhere?access_token=${mesh.masterKey}`);
+    await asAnyone(mesh).get(`data?limit=x&access_token=${device.deviceKey}`);
+    await device.asPublicKey.get("m/device");
+    await customer.asCustomer.post("customer", { meta: { n: 1 } });
+    await fetch(customer.link);
+    await master.delete("devices/vault");
+    await eventually(async () => (await master.get("devices/vault")).status === 404);
+
+    const confirmation = new URL(customer.link).searchParams.get("token") ?? "";
+    const secrets = [
+      mesh.masterKey,
+      device.token,
+      rotated,
+      device.deviceKey,
+      device.publicKey,
+      customer.token,
+      confirmation,
+    ];
+    expect(secrets.every((secret) => secret.length > 20)).toBe(true);
+    const meant = [join(mesh.dataDir, "master-key"), join(mesh.dataDir, "outbox")];
+    for (const file of await filesBelow(mesh.dataDir)) {
+      const content = await contentOf(file);
+      // The broker drops the files of messages that nobody needs any more.
+      if (content === null) continue;
+      const found = secrets.filter((secret) => content.includes(secret));
+      if (meant.some((path) => file.startsWith(path))) {
+        expect([file, (await stat(file)).mode & 0o077]).toEqual([file, 0]);
+      } else {
+        expect([file, found.length]).toEqual([file, 0]);
+      }
+    }
+    const { services } = JSON.parse(await readFile(join(mesh.dataDir, "mesh.json"), "utf8"));
+    for (const { ops } of Object.values<{ ops: string }>(services)) {
+      const metrics = await (await fetch(`${ops}/metrics`)).text();
+      expect(secrets.filter((secret) => metrics.includes(secret))).toEqual([]);
+    }
+  }, 60_000);
+}
