@@ -1,8 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { resolve } from "node:path";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
 
 /** Names what this run makes on servers that others use as well; the workers that jest starts inherit it. */
 process.env.DEVMESH_TEST_RUN = randomBytes(4).toString("hex");
+/** As of `npm start`: a program that a test starts takes a quarter less of the processor. */
+process.env.NODE_COMPILE_CACHE ??= join(homedir(), ".cache/devmesh/compiled");
 
 function swc({ tsx }) {
   const parser = { syntax: "typescript", tsx };

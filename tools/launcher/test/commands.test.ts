@@ -17,10 +17,11 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** Runs a command with nothing in its environment but an empty data folder. */
+/** Runs a command with nothing in its environment but an empty data folder and the cache of compiled code. */
 function run(program: string, args: readonly string[]): Promise<Ended> {
   const script = resolve(import.meta.dirname, "../../..", program);
-  const env = { PATH: process.env.PATH, DATA_DIR: folder.path };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const env = { PATH, NODE_COMPILE_CACHE, DATA_DIR: folder.path };
   return new Promise((done) => {
     const child = execFile(
       process.execPath,

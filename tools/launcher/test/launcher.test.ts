@@ -166,13 +166,48 @@ describe("a mesh that is up", () => {
     expect(third.output()).toBe(`Port ${mesh.ports.http} is in use already; set PORT to another one.\n`);
   }, 60_000);
 
-  test("runs beside another mesh with other ports and another folder", async () => {
-    await using other = await startMesh();
-    expect(other.masterKey).not.toBe(mesh.masterKey);
-    await other.http("/api/v2/devices", { body: { id: "only-there" } });
-    expect((await mesh.http("/api/v2/devices/only-there")).status).toBe(404);
-    expect((await mesh.http.as(other.masterKey)("/api/v2/devices")).status).toBe(401);
-  }, 120_000);
+  describe("beside another one with other ports, another folder and --demo", () => {
+    let other: TestMesh;
+    beforeAll(async () => {
+      other = await startMesh({ args: ["--demo"] });
+    }, 120_000);
+    afterAll(() => other?.stop(), 90_000);
+
+    test("three simulated devices answer calls and publish data", async () => {
+      const { json: devices } = await other.http("/api/v2/devices");
+      const ids: string[] = devices.map(({ id }: { id: string }) => id);
+      expect(ids.sort()).toEqual(["demo-lamp", "demo-pump", "demo-weather"]);
+      for (const id of ids) {
+        const { json: functions } = await other.http(`/api/v2/devices/${id}/rpc/RPC.List`);
+        expect(functions).toEqual(expect.arrayContaining(["RPC.List", "Sys.GetInfo", "sum"]));
+        expect((await other.http(`/api/v2/devices/${id}/rpc/Sys.GetInfo`)).json).toMatchObject({ id });
+      }
+      expect(await other.http("/api/v2/devices/demo-lamp/rpc/sum", { body: [1, 2, 3.5] })).toMatchObject({
+        json: 6.5,
+      });
+      const wrong = await other.http("/api/v2/devices/demo-lamp/rpc/Led.Set", { body: { on: "yes" } });
+      expect(wrong).toMatchObject({ status: 502, json: { error: { code: 400 } } });
+      const desired = { shadow: { state: { desired: { app: { brightness: 80 } } } } };
+      await other.http("/api/v2/devices/demo-lamp", { body: desired });
+      await eventually(async () => {
+        const { json } = await other.http("/api/v2/devices/demo-lamp");
+        return json.shadow.state.reported.app?.brightness === 80;
+      });
+      await eventually(
+        async () => (await other.http("/api/v2/data?filter=db/demo-weather/")).json.length > 0,
+        {
+          withinMs: 20_000,
+        },
+      );
+    }, 150_000);
+
+    test("shares nothing with it", async () => {
+      expect(other.masterKey).not.toBe(mesh.masterKey);
+      await other.http("/api/v2/devices", { body: { id: "only-there" } });
+      expect((await mesh.http("/api/v2/devices/only-there")).status).toBe(404);
+      expect((await mesh.http.as(other.masterKey)("/api/v2/devices")).status).toBe(401);
+    });
+  });
 });
 
 /** macOS has another `script`. */
@@ -191,7 +226,7 @@ withTerminal(
 );
 
 describe("nothing is left running", () => {
-  test("after Ctrl-C, and the same master key is there at the next start", async () => {
+  test("after Ctrl-C, and after SIGKILL of launch.ts at the next start, which has the same master key", async () => {
     await using folder = await tempFolder();
     const dataDir = join(folder.path, "data");
     const mesh = await startMesh({ dataDir, through: "run.mjs" });
@@ -204,20 +239,21 @@ describe("nothing is left running", () => {
     await using again = await startMesh({ dataDir });
     expect(again.masterKey).toBe(mesh.masterKey);
     expect(again.output()).not.toContain(mesh.masterKey);
+    await expectEndsWithLauncher(again);
   }, 180_000);
 
-  test.each(["run.mjs", "launch.ts"] as const)(
-    "after SIGKILL of %s",
-    async (through) => {
-      const mesh = await startMesh({ through });
-      const pids = await pidsOf(mesh);
-      mesh.process.kill("SIGKILL");
-      await mesh.ended();
-      await nothingIsLeft(mesh, pids);
-      await mesh.stop();
-    },
-    150_000,
-  );
+  /** After SIGKILL of the program that started the mesh. */
+  async function expectEndsWithLauncher(mesh: TestMesh): Promise<void> {
+    const pids = await pidsOf(mesh);
+    mesh.process.kill("SIGKILL");
+    await mesh.ended();
+    await nothingIsLeft(mesh, pids);
+  }
+
+  test("after SIGKILL of run.mjs", async () => {
+    await using mesh = await startMesh({ through: "run.mjs" });
+    await expectEndsWithLauncher(mesh);
+  }, 150_000);
 
   test("after SIGTERM of npm, which does not pass it on", async () => {
     const mesh = await startMesh({ through: "npm" });
@@ -254,22 +290,7 @@ describe("nothing is left running", () => {
     expect(mesh.output()).toBe("");
   }, 90_000);
 
-  test("after a second Ctrl-C, which does not wait", async () => {
-    const mesh = await startMesh();
-    const pids = await pidsOf(mesh);
-    // A service that is stopped by SIGSTOP cannot end in order.
-    process.kill(await mesh.pidOf("gateway"), "SIGSTOP");
-    mesh.process.kill("SIGINT");
-    await eventually(() => mesh.output().includes("Stopping."));
-    const end = mesh.ended();
-    const again = setInterval(() => mesh.process.kill("SIGINT"), 600);
-    expect(await end).toBe(130);
-    clearInterval(again);
-    await nothingIsLeft(mesh, pids);
-    await mesh.stop();
-  }, 120_000);
-
-  test("of a mesh whose folder is taken over after a crash", async () => {
+  test("of a mesh whose folder is taken over after a crash, and after a second Ctrl-C, which does not wait", async () => {
     await using folder = await tempFolder();
     const dataDir = join(folder.path, "data");
     const crashed = await startMesh({ dataDir });
@@ -283,7 +304,18 @@ describe("nothing is left running", () => {
     expect(await survivors(pids)).toEqual([]);
     expect(next.masterKey).toBe(crashed.masterKey);
     await crashed.stop();
-  }, 150_000);
+
+    const running = await pidsOf(next);
+    // A service that is stopped by SIGSTOP cannot end in order.
+    process.kill(await next.pidOf("gateway"), "SIGSTOP");
+    next.process.kill("SIGINT");
+    await eventually(() => next.output().includes("Stopping."));
+    const end = next.ended();
+    const again = setInterval(() => next.process.kill("SIGINT"), 600);
+    expect(await end).toBe(130);
+    clearInterval(again);
+    await nothingIsLeft(next, running);
+  }, 180_000);
 
   test("after a start that fails: a folder that cannot be written", async () => {
     await using folder = await tempFolder();
@@ -333,29 +365,3 @@ test("a command line that is not understood gets the usage and exit code 2", asy
   expect(await mesh.ended()).toBe(2);
   expect(mesh.output()).toContain("Usage: npm start");
 });
-
-test("with --demo three simulated devices answer calls and publish data", async () => {
-  await using mesh = await startMesh({ args: ["--demo"] });
-  const { json: devices } = await mesh.http("/api/v2/devices");
-  const ids: string[] = devices.map(({ id }: { id: string }) => id);
-  expect(ids.sort()).toEqual(["demo-lamp", "demo-pump", "demo-weather"]);
-  for (const id of ids) {
-    const { json: functions } = await mesh.http(`/api/v2/devices/${id}/rpc/RPC.List`);
-    expect(functions).toEqual(expect.arrayContaining(["RPC.List", "Sys.GetInfo", "sum"]));
-    expect((await mesh.http(`/api/v2/devices/${id}/rpc/Sys.GetInfo`)).json).toMatchObject({ id });
-  }
-  expect(await mesh.http("/api/v2/devices/demo-lamp/rpc/sum", { body: [1, 2, 3.5] })).toMatchObject({
-    json: 6.5,
-  });
-  const wrong = await mesh.http("/api/v2/devices/demo-lamp/rpc/Led.Set", { body: { on: "yes" } });
-  expect(wrong).toMatchObject({ status: 502, json: { error: { code: 400 } } });
-  const desired = { shadow: { state: { desired: { app: { brightness: 80 } } } } };
-  await mesh.http("/api/v2/devices/demo-lamp", { body: desired });
-  await eventually(async () => {
-    const { json } = await mesh.http("/api/v2/devices/demo-lamp");
-    return json.shadow.state.reported.app?.brightness === 80;
-  });
-  await eventually(async () => (await mesh.http("/api/v2/data?filter=db/demo-weather/")).json.length > 0, {
-    withinMs: 20_000,
-  });
-}, 150_000);

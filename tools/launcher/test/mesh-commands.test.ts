@@ -24,10 +24,10 @@ function command(
   return child;
 }
 
-describe("beside a mesh that runs without its data service", () => {
+describe("beside a mesh that runs without its mailer", () => {
   let mesh: TestMesh;
   beforeAll(async () => {
-    mesh = await startMesh({ args: ["--without", "data"] });
+    mesh = await startMesh({ args: ["--without", "mailer"] });
   }, 120_000);
   afterAll(async () => {
     for (const { child } of started) child.kill();
@@ -61,12 +61,12 @@ describe("beside a mesh that runs without its data service", () => {
   });
 
   test("npm run dev runs the service that is missing until it is stopped", async () => {
-    const records = () => mesh.http("/api/v2/data");
-    expect((await records()).status).toBe(503);
-    const data = command("dev", [], mesh.dataDir, "services/data");
-    await eventually(async () => (await records()).status === 200, { withinMs: 30_000, everyMs: 100 });
-    await data.end();
-    expect((await records()).status).toBe(503);
+    const deadMail = () => mesh.http("/api/v2/mail/dead");
+    expect((await deadMail()).status).toBe(503);
+    const mailer = command("dev", [], mesh.dataDir, "services/mailer");
+    await eventually(async () => (await deadMail()).status === 200, { withinMs: 30_000, everyMs: 100 });
+    await mailer.end();
+    expect((await deadMail()).status).toBe(503);
   }, 90_000);
 
   test("npm run dev refuses a service whose store the mesh holds, and a folder that is no service's", async () => {
@@ -79,29 +79,16 @@ describe("beside a mesh that runs without its data service", () => {
     expect(await docs.ended).toBe(1);
     expect(docs.output()).toBe("Run it for one service: npm run dev -w services/NAME\n");
   });
-});
 
-describe("npm run fleet", () => {
-  interface ListedDevice {
-    readonly id: string;
-    readonly online: boolean;
-  }
-  let mesh: TestMesh;
-  beforeAll(async () => {
-    mesh = await startMesh();
-  }, 120_000);
-  afterAll(async () => {
-    for (const { child } of started) child.kill();
-    await mesh?.stop();
-  }, 90_000);
-  const devices = async (query = ""): Promise<readonly ListedDevice[]> =>
-    (await mesh.http(`/api/v2/devices${query}`)).json;
+  const inYard = ({ id }: { readonly id: string }) => id.startsWith("yard-");
+  const devicesInYard = async (query = ""): Promise<string[]> =>
+    (await mesh.http(`/api/v2/devices${query}`)).json.filter(inYard).map(({ id }: { id: string }) => id);
 
-  test("connects devices that answer, follow their shadows and publish, leaves at Ctrl-C and removes what it made", async () => {
+  test("npm run fleet connects devices that answer, follow their shadows and publish, leaves at Ctrl-C and removes what it made", async () => {
     await mesh.http("/api/v2/devices", { body: { id: "yard-0009", name: "a device of the user" } });
     const fleet = command("fleet", ["--devices", "6", "--prefix", "yard"], mesh.dataDir);
     await eventually(() => fleet.output().startsWith("6 of 6 connected, "), { withinMs: 30_000 });
-    await eventually(async () => (await devices("?online=true")).length === 6);
+    await eventually(async () => (await devicesInYard("?online=true")).length === 6);
     expect((await mesh.http("/api/v2/devices/yard-0001/rpc/sum", { body: [2, 3] })).json).toBe(5);
     const { shadow: lamp } = (await mesh.http("/api/v2/devices/yard-0003")).json;
     expect([lamp.tags.labels, lamp.state.reported.ota]).toEqual([
@@ -122,17 +109,18 @@ describe("npm run fleet", () => {
     });
     await eventually(async () => {
       const records: readonly { readonly device_id: string }[] = (await mesh.http("/api/v2/data")).json;
-      return new Set(records.map(({ device_id }) => device_id)).size === 6;
+      const ids = new Set(records.map(({ device_id }) => device_id));
+      return [...ids].filter((id) => inYard({ id })).length === 6;
     });
     expect(await fleet.end()).toBe(0);
-    await eventually(async () => (await devices("?online=true")).length === 0);
+    await eventually(async () => (await devicesInYard("?online=true")).length === 0);
     const removal = command("fleet", ["--remove", "--prefix", "yard"], mesh.dataDir);
     expect(await removal.ended).toBe(0);
     expect(removal.output()).toBe("6 devices are deleted\n");
-    expect((await devices()).map(({ id }) => id)).toEqual(["yard-0009"]);
+    expect(await devicesInYard()).toEqual(["yard-0009"]);
   }, 90_000);
 
-  test("--flaky devices drop their connections, send garbage, and come back", async () => {
+  test("npm run fleet --flaky has devices that drop their connections, send garbage, and come back", async () => {
     const fleet = command("fleet", ["--devices", "8", "--flaky", "--seed", "7"], mesh.dataDir);
     const struck =
       /8 of 8 connected, .*; [1-9]\d* connections dropped, [1-9]\d* garbage, 0 calls answered badly/;

@@ -18,11 +18,13 @@ afterEach(async () => {
   await folder[Symbol.asyncDispose]();
 });
 
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+
 function print(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     ["--disable-warning=ExperimentalWarning", program, ...args],
-    { cwd: folder.path, env: { PATH: process.env.PATH, ...env }, encoding: "utf8" },
+    { cwd: folder.path, env: { PATH, NODE_COMPILE_CACHE, ...env }, encoding: "utf8" },
   );
   return { status, stdout, stderr };
 }
