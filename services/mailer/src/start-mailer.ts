@@ -1,26 +1,40 @@
 import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
 import type { Logger } from "@devmesh/service-kit/logger";
-import type { StartService } from "@devmesh/service-kit/process/run-service";
+import type { StartedService, StartOptions } from "@devmesh/service-kit/process/run-service";
 import { createQueueAdmin } from "@devmesh/service-kit/queue/admin";
 import type { MailerEnv } from "./env.ts";
 import { defaultSender } from "./mail-address.ts";
-import { startMailDeliveries } from "./mail-deliveries.ts";
+import { type MailQueue, startMailDeliveries } from "./mail-deliveries.ts";
 import { createMailMetrics } from "./mail-metrics.ts";
 import { createMailer } from "./mailer.ts";
 import { openOutbox } from "./transport.outbox.ts";
 import { createSmtpTransport } from "./transport.smtp.ts";
 import type { MailTransport } from "./transport.ts";
 
+type Declaration = typeof mesh.mailer;
+
+/** Arguments of the start. */
+export interface StartMailerOptions
+  extends Pick<StartOptions<Declaration, MailerEnv>, "env" | "bus" | "clients" | "log" | "clock"> {
+  /** Default: the transport that the environment names. */
+  readonly transport?: MailTransport;
+  /** Default: the queue of the contract. */
+  readonly queue?: MailQueue;
+}
+
+/** The started service. */
+export type StartedMailer = Required<Pick<StartedService<Declaration["serves"]>, "implementation" | "stop">>;
+
 /** Opens the transport and begins to work on the queue. */
-export const startMailer: StartService<typeof mesh.mailer, MailerEnv> = async (parts) => {
-  const { env, bus, clients, log, clock } = parts;
+export async function startMailer(options: StartMailerOptions): Promise<StartedMailer> {
+  const { env, bus, clients, log, clock, queue = mailQueue } = options;
   const { PUBLIC_URL: publicUrl, MAIL_FROM: sender = defaultSender(publicUrl) } = env;
-  const transport = await openTransport(env, log);
-  const admin = createQueueAdmin(bus, mailQueue);
+  const transport = options.transport ?? (await openTransport(env, log));
+  const admin = createQueueAdmin(bus, queue);
   const deliveries = await startMailDeliveries({
     bus,
-    queue: mailQueue,
+    queue,
     clock,
     drainMs: env.DRAIN_MS,
     keys: clients.keys,
@@ -32,7 +46,7 @@ export const startMailer: StartService<typeof mesh.mailer, MailerEnv> = async (p
   });
   const delivery = env.SMTP_URL === undefined ? "files" : "smtp";
   return { implementation: createMailer({ queue: admin, delivery }), stop: () => deliveries.stop() };
-};
+}
 
 /** The transport of the environment. The SMTP server is first contacted by the first mail. */
 async function openTransport(env: MailerEnv, log: Logger): Promise<MailTransport> {

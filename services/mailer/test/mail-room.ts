@@ -5,16 +5,14 @@ import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { systemClock } from "@devmesh/service-kit/clock";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { createLogger } from "@devmesh/service-kit/logger";
-import { createQueueAdmin } from "@devmesh/service-kit/queue/admin";
 import { createProducer } from "@devmesh/service-kit/queue/producer";
 import { createClient } from "@devmesh/service-kit/rpc/client";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { type Served, serve } from "@devmesh/service-kit/rpc/serve";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { z } from "zod";
-import { type MailQueue, startMailDeliveries } from "../src/mail-deliveries.ts";
-import { createMailMetrics } from "../src/mail-metrics.ts";
-import { createMailer } from "../src/mailer.ts";
+import { MailerEnv } from "../src/env.ts";
+import { startMailer } from "../src/start-mailer.ts";
 import type { MailTransport } from "../src/transport.ts";
 
 /** The token that every test customer has; no file of the broker may hold it. */
@@ -74,27 +72,27 @@ export async function openMailRoom() {
       { backoffMs = [50, 50], attemptMs = 10_000, clock = systemClock } = {},
     ) {
       const own = await connect("mailer");
-      const queue: MailQueue = { ...mailQueue, backoffMs, attemptMs };
-      const admin = createQueueAdmin(own, queue);
-      const deliveries = await startMailDeliveries({
-        bus: own,
-        queue,
-        clock,
-        drainMs: 15_000,
-        keys: createClient(own, calls(keys, ["readInvitation"])),
-        transport,
-        sender: { name: "Devmesh", address: "no-reply@devices.example.com" },
-        publicUrl: new URL("https://devices.example.com"),
-        metrics: createMailMetrics(own, admin),
-        log,
+      const env = MailerEnv.parse({
+        PUBLIC_URL: "https://devices.example.com",
+        SMTP_URL: "smtp://of-the-transport.example.com",
+        DRAIN_MS: "15000",
       });
-      const served = serve(own, mailer, createMailer({ queue: admin, delivery: "smtp" }));
+      const { implementation, stop } = await startMailer({
+        env,
+        bus: own,
+        clients: { keys: createClient(own, calls(keys, ["readInvitation"])) },
+        log,
+        clock,
+        transport,
+        queue: { ...mailQueue, backoffMs, attemptMs },
+      });
+      const served = serve(own, mailer, implementation);
       return {
         metrics: own.metrics,
-        stopDeliveries: () => deliveries.stop(),
+        stopDeliveries: stop,
         async [Symbol.asyncDispose]() {
           await served.drain(1_000);
-          await deliveries.stop();
+          await stop();
           await own.close();
         },
       };
