@@ -67,7 +67,7 @@ describe("the retained messages of a device", () => {
   test("are listed a page at a time, however many there are", async () => {
     await using hoard = await broker.device("hoard");
     await hoard.publish("db/hoard/one", "1", 1, true);
-    const count = 300_000;
+    const count = 150_000;
     await storeRetained(
       broker.server.port,
       Array.from({ length: count }, (_, n) => `hoard/event/${n}`),
