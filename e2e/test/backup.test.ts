@@ -9,7 +9,7 @@ import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { findMongodb, withoutMongodb } from "@devmesh/testkit/mongodb";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { restClient } from "../src/rest-client.ts";
 import { asMaster, type EnrolledDevice, enrolDevice, registerCustomer } from "../src/tenant.ts";
 import { mongodbDump } from "./mongodb-dump.ts";
@@ -80,10 +80,10 @@ function backupSuite(name: string, procedure: Procedure, isPossible: boolean): v
     let folder: TempFolder;
     let mesh: TestMesh | undefined;
     const meshes: TestMesh[] = [];
-    beforeEach(async () => {
+    beforeAll(async () => {
       folder = await tempFolder();
     });
-    afterEach(async () => {
+    afterAll(async () => {
       for (const each of meshes) await each.stop();
       const [first] = meshes.splice(0);
       if (first) await procedure.destroy(first);
@@ -178,7 +178,7 @@ function backupSuite(name: string, procedure: Procedure, isPossible: boolean): v
     }, 180_000);
 
     test("a device made between the copies is made again with the same credentials, and one deleted there is deleted again", async () => {
-      const first = await start();
+      const first = mesh ?? (await start());
       const gone = await enrolDevice(first, "gone");
       const [earlier, later] = [join(folder.path, "earlier"), join(folder.path, "later")];
       await procedure.backUp(first, earlier);
