@@ -1,15 +1,17 @@
 /** @jest-environment jest-fixed-jsdom */
 
 import type { UnknownDevice } from "@devmesh/contracts/model/diagnostics";
+import { type FleetSummary, silentHours } from "@devmesh/contracts/model/fleet";
 import type { MeshChange } from "@devmesh/contracts/model/mesh-change";
 import type { MeshHistory, MeshMinute } from "@devmesh/contracts/model/mesh-history";
+import type { MeshState } from "@devmesh/contracts/model/mesh-state";
 import { api } from "@devmesh/contracts/rest/api";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { describe, expect, test } from "@jest/globals";
 import { screen, within } from "@testing-library/react";
 import { authorOf, deedOf, furtherChanges } from "../src/features/home/change-words.ts";
 import { courseHours, courseLines } from "../src/features/home/course.tsx";
-import { firmwareShares, silentSince } from "../src/features/home/fleet-facts.ts";
+import { firmwareShares } from "../src/features/home/fleet-facts.ts";
 import { HomeTab } from "../src/features/home/home-tab.tsx";
 import { deviceOf } from "./devices.ts";
 import { showPage, type TestRoutes } from "./show.tsx";
@@ -29,35 +31,21 @@ function minute(nth: number, change: Partial<MeshMinute> = {}): MeshMinute {
   };
 }
 
-describe("facts of the fleet", () => {
-  const running = (versions: readonly (string | null)[]) =>
-    firmwareShares(versions.map((firmware) => ({ firmware })));
-
-  test("have the most frequent version first and the devices without one last", () => {
-    expect(running([null, "1.0", "2.0", "2.0", null, null])).toEqual([
-      { version: "2.0", devices: 2 },
-      { version: "1.0", devices: 1 },
-      { version: null, devices: 3 },
-    ]);
-  });
-
-  test("have rare versions together", () => {
-    const shares = running(["a", "b", "c", "d", "e", "f", "g", "h", "h"]);
-    expect(shares[0]).toEqual({ version: "h", devices: 2 });
-    expect(shares.at(-1)).toEqual({ version: "others", devices: 2 });
-    expect(shares).toHaveLength(7);
-  });
-
-  test("count as silent what is offline, by when it was last seen or else created", () => {
-    const createdAt = "2026-01-01T00:00:00.000Z";
-    const rows = [
-      { online: true, lastSeen: createdAt, createdAt },
-      { online: false, lastSeen: "2026-01-03T00:00:00.000Z", createdAt },
-      { online: false, lastSeen: null, createdAt },
-    ];
-    expect(silentSince(rows, Date.parse("2026-01-02T00:00:00.000Z"))).toBe(1);
-    expect(silentSince(rows, Date.parse("2026-01-04T00:00:00.000Z"))).toBe(2);
-  });
+test("shares of the firmware are those of the server, then other versions and devices without one", () => {
+  const shares = (more: Partial<FleetSummary>) =>
+    firmwareShares({
+      devices: 9,
+      firmware: [{ version: "2.0", devices: 2 }],
+      other_firmware: 0,
+      no_firmware: 0,
+      silent: [],
+      ...more,
+    });
+  expect(shares({})).toEqual([{ version: "2.0", devices: 2 }]);
+  expect(shares({ other_firmware: 3, no_firmware: 4 }).slice(1)).toEqual([
+    { version: "others", devices: 3 },
+    { version: null, devices: 4 },
+  ]);
 });
 
 test("a course shows the hours that are known, a day at most", () => {
@@ -122,22 +110,53 @@ describe("the home page", () => {
     first_at: minute(0).at,
     last_at: minute(1).at,
   };
-  const routes: TestRoutes = {
-    "GET /api/v2/devices": () => [
-      200,
-      [{ ...deviceOf("pump"), online: true }, deviceOf("lamp")],
-      { "Total-Count": "2" },
+  const meshState: MeshState = {
+    timestamp: minute(1).at,
+    services: [
+      {
+        name: "devices",
+        replicas: [
+          {
+            id: "one",
+            release: null,
+            version: "1.0.0",
+            started: minute(0).at,
+            endpoints: [],
+            figures: { devices_online: 1 },
+          },
+        ],
+      },
     ],
+    queues: { data: 0, rpc_bridge: 0, mail: 0, dead_mail: 0 },
+    fleet: {
+      devices: 50_000,
+      firmware: [{ version: "1.4.2", devices: 49_000 }],
+      other_firmware: 0,
+      no_firmware: 1_000,
+      silent: silentHours.map((hours) => ({ hours, devices: 10_000 - hours })),
+    },
+  };
+  const routes: TestRoutes = {
+    "GET /api/v2/mesh": () => [
+      200,
+      `data: ${JSON.stringify(meshState)}\n\n`,
+      { "Content-Type": "text/event-stream" },
+    ],
+    "GET /api/v2/devices/pump": () => [200, deviceOf("pump")],
     "GET /api/v2/mesh/history": () => [200, [minute(0), minute(1)] satisfies MeshHistory],
     "GET /api/v2/unknown_devices": () => [200, [unknown]],
     "GET /api/v2/mesh/changes": () => [200, []],
   };
 
   test("shows how many devices are online, each figure with a way to its list", async () => {
-    await using _page = await showPage(<HomeTab />, routes);
+    await using page = await showPage(<HomeTab />, routes);
     const link = await screen.findByRole("link", { name: "Devices online" });
     expect(link.getAttribute("href")).toBe("/devices?online=true");
-    await screen.findByText("of 2");
+    await screen.findByText("of 50,000");
+    await screen.findByText("1.4.2");
+    await page.user.selectOptions(screen.getByLabelText("Not seen for"), "3 days");
+    await screen.findByText("9,928");
+    expect(page.requests.filter((request) => request.startsWith("GET /api/v2/devices"))).toEqual([]);
     expect(screen.getByRole("link", { name: "Silent devices" }).getAttribute("href")).toBe(
       "/devices?online=false&sort=lastSeen",
     );

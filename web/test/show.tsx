@@ -29,7 +29,7 @@ Object.assign(document, { fonts: new EventTarget() });
 Object.assign(performance, { getEntriesByType: () => [] });
 Object.assign(Element.prototype, { scrollIntoView: () => {} });
 
-/** The response to a request: status, JSON body, headers. */
+/** The response to a request: status, JSON body or text, headers. */
 type TestResponse = readonly [status: number, body?: unknown, headers?: Record<string, string>];
 
 /** Responses by "METHOD /path"; each gets the JSON body of its request. */
@@ -57,7 +57,7 @@ export async function showPage(view: ReactNode, routes: TestRoutes): Promise<Sho
       404,
       problem("not_found"),
     ];
-    if (body === undefined) response.writeHead(status, headers).end();
+    if (body === undefined || typeof body === "string") response.writeHead(status, headers).end(body);
     else sendJson(response, status, body, headers);
   });
   const { origin } = server;

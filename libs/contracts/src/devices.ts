@@ -13,6 +13,7 @@ import { Acl, FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
 import { CreatedDevice, Device, DeviceCredentials, NewDevice } from "./model/device.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { Diagnosis, diagnosisFrames, UnknownDevice } from "./model/diagnostics.ts";
+import { FleetSummary } from "./model/fleet.ts";
 import { JsonObject } from "./model/json.ts";
 import { Throttling } from "./model/notification.ts";
 import { ShadowDelta } from "./model/shadow.ts";
@@ -69,6 +70,8 @@ export const devices = defineContract({
     },
     /** How many devices `listDevices` lists without conditions. */
     countDevices: { ...idempotent, in: z.object({}), out: z.object({ count: z.int().min(0) }) },
+    /** All devices in numbers, which are computed every 10 s at most. */
+    summarizeFleet: { ...idempotent, in: z.object({}), out: FleetSummary },
     createDevice: {
       ...notIdempotent,
       deadlineMs: 10_000,

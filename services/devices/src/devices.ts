@@ -13,6 +13,7 @@ import { createListDevices, type DeviceListOptions } from "./registry/device-lis
 import { createPatchDevice, type DevicePatchOptions } from "./registry/device-patch.ts";
 import { describeDeviceFor } from "./registry/device-view.ts";
 import { etagOf } from "./registry/etag.ts";
+import { createSummarizeFleet, type FleetSummaryOptions } from "./registry/fleet-summary.ts";
 import { describeDelta } from "./shadow/describe-shadow.ts";
 import type { DeviceStore } from "./store/device-store.ts";
 
@@ -21,6 +22,7 @@ type DevicesOptions = DeviceCreationOptions &
   DeviceDeletionOptions &
   DeviceListOptions &
   DevicePatchOptions &
+  FleetSummaryOptions &
   TokenRotationOptions &
   Omit<RecoveryOptions, "creation" | "deletion" | "rotation"> & {
     readonly store: Pick<DeviceStore, "count" | "find" | "has">;
@@ -41,6 +43,7 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
   return {
     listDevices: createListDevices(options),
     countDevices: async (_input, { signal }) => ({ count: await store.count(signal) }),
+    summarizeFleet: createSummarizeFleet(options),
     createDevice: creation.createDevice,
     patchDevice: createPatchDevice(options),
 

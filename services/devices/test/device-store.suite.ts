@@ -204,6 +204,35 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       expect(await store.replace(newDevice("c"), 1, signal)).toBe(true);
     });
 
+    test("counts visible devices by the version they report, and those offline since before a time", async () => {
+      const running = (id: string, reported: JsonObject) => {
+        const device = newDevice(id);
+        return { ...device, created_at: 5_000, shadow: { ...device.shadow, reported } };
+      };
+      await insert(running("a", { ota: { fw_version: "1" } }));
+      await insert(running("b", { version: 1 }));
+      await insert(running("c", {}));
+      await insert(running("d", {}));
+      await insert(running("hidden", {}), deleting);
+      expect(await store.replace(running("d", { version: "2" }), 1, signal)).toBe(true);
+      const presence = { seen_at: 9_000, online: false };
+      await store.recordPresence(
+        [
+          { ...presence, id: "a" },
+          { ...presence, id: "b", online: true },
+        ],
+        signal,
+      );
+      const counted = await store.countByFirmware([5_000, 5_001, 9_000, 9_001, 9_002], signal);
+      expect(
+        counted.toSorted((one, other) => String(one.version).localeCompare(String(other.version))),
+      ).toEqual([
+        { version: "1", devices: 2, silent: [0, 0, 0, 1, 1] },
+        { version: "2", devices: 1, silent: [0, 1, 1, 1, 1] },
+        { version: null, devices: 1, silent: [0, 1, 1, 1, 1] },
+      ]);
+    });
+
     test("an operation is set only on a device in one of the given states", async () => {
       await insert(newDevice("a"));
       expect(await store.beginOperation("a", ["rotating"], deleting, signal)).toBe(false);

@@ -151,6 +151,7 @@ function firstImplementations() {
   const deviceImplementation: Fake<typeof devices> = fakeContract(devices, {
     listDevices: async () => ({ next: null, items: [fakeDevice("pump")] }),
     countDevices: async () => ({ count: 1 }),
+    summarizeFleet: async () => ({ devices: 1, firmware: [], other_firmware: 0, no_firmware: 1, silent: [] }),
     createDevice: async ({ id = "made" }, context) => {
       if (id === "pump") return context.fail("device_exists");
       return { ...fakeDevice(id), token: secrets.device, public_key: secrets.public_key };

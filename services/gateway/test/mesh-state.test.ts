@@ -62,6 +62,15 @@ async function listen(signal?: AbortSignal) {
   };
 }
 
+test("the state has all devices in numbers, and is complete without them", async () => {
+  expect((await read()).fleet).toMatchObject({ devices: 1, no_firmware: 1 });
+  await clock.advance(2_000);
+  mesh.fakes.devices.summarizeFleet = async () => {
+    throw ServiceError.of("unavailable");
+  };
+  expect(await read()).not.toHaveProperty("fleet");
+});
+
 test("answers which services run, their times in milliseconds, and what waits", async () => {
   const { services, queues, mail_delivery } = await read();
   const replicas = services.flatMap(({ name, replicas }) => (name === "fakes" ? replicas : []));

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { FleetSummary } from "./fleet.ts";
 import { Timestamp } from "./time.ts";
 
 const Endpoint = z
@@ -72,6 +73,9 @@ export const MeshState = z
     timestamp: Timestamp.describe("When this was asked."),
     services: z.array(Service).describe("In alphabetical order; a service without a replica is not listed."),
     queues: Queues.describe("What waits in the queues of the mesh."),
+    fleet: FleetSummary.optional().describe(
+      "All devices in numbers; absent where `devices` does not answer.",
+    ),
     mail_delivery: MailDelivery.optional().describe(
       "How mail leaves: to the server of `SMTP_URL`, or into files where that is not set; absent where mailer does not answer.",
     ),

@@ -1,3 +1,4 @@
+import { firmwareVersion } from "@devmesh/contracts/model/fleet";
 import { labelsOf } from "@devmesh/contracts/model/labels";
 import {
   type CollectionDeclaration,
@@ -20,6 +21,8 @@ interface DeviceRow {
   readonly position: number;
   readonly name: string | null;
   readonly labels: readonly string[];
+  /** The reported version. */
+  readonly firmware: string | null;
   readonly revision: number;
   readonly created_at: number;
   readonly last_seen: number | null;
@@ -46,6 +49,8 @@ export const deviceCollection = {
   indexes: [
     { name: oneOfPosition, key: { position: 1 }, unique: true },
     { name: "marked", key: { "mark.kind": 1 }, sparse: true },
+    // Counts are answered by the index alone: documents are large.
+    { name: "fleet", key: { firmware: 1, online: 1, last_seen: 1, created_at: 1, hidden: 1 } },
     { name: "told_online", key: { online: 1 }, partialFilterExpression: { online: true } },
   ],
 } as const satisfies CollectionDeclaration;
@@ -210,6 +215,24 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
       return all - hidden;
     },
 
+    async countByFirmware(times, signal) {
+      const isSilent = (time: number) => ({
+        $and: [{ $eq: ["$online", false] }, { $lt: [{ $ifNull: ["$last_seen", "$created_at"] }, time] }],
+      });
+      const silent = times.map((time, nth) => [`silent_${nth}`, { $sum: { $cond: [isSilent(time), 1, 0] } }]);
+      const group = { _id: "$firmware", devices: { $sum: 1 }, ...Object.fromEntries(silent) };
+      const rows = await run(signal, () =>
+        devices
+          .aggregate([{ $match: { hidden: false } }, { $group: group }], { hint: "fleet", signal })
+          .toArray(),
+      );
+      return rows.map((row) => ({
+        version: row._id ?? null,
+        devices: row.devices,
+        silent: times.map((_, nth) => row[`silent_${nth}`]),
+      }));
+    },
+
     async recordPresence(reports, signal) {
       // Every replica writes nearly the same devices: one order avoids deadlocks.
       const inOrder = reports.toSorted((a, b) => (a.id < b.id ? -1 : 1));
@@ -296,6 +319,7 @@ function documentMembers(device: DeviceDocument) {
   return {
     name,
     labels: labelsOf(device.shadow.tags),
+    firmware: firmwareVersion(device.shadow.reported),
     acl: JSON.stringify(acl),
     shadow: JSON.stringify(shadow),
   };

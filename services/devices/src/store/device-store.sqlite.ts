@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { firmwareVersion, silentHours } from "@devmesh/contracts/model/fleet";
 import { labelsOf } from "@devmesh/contracts/model/labels";
 import { GroupCommit } from "@devmesh/store/group-commit";
 import { type Migration, openSqlite, unlessAborted } from "@devmesh/store/sqlite";
@@ -16,6 +17,7 @@ const migrations: readonly Migration[] = [
     id TEXT NOT NULL UNIQUE,
     name TEXT,
     labels TEXT,
+    firmware TEXT,
     revision INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     last_seen INTEGER,
@@ -27,6 +29,7 @@ const migrations: readonly Migration[] = [
   ) STRICT;
   CREATE INDEX devices_marked ON devices (id) WHERE mark IS NOT NULL;
   CREATE INDEX devices_online ON devices (id) WHERE online = 1;
+  CREATE INDEX devices_fleet ON devices (firmware, online, last_seen, created_at) WHERE hidden = 0;
   CREATE TABLE documents (
     position INTEGER PRIMARY KEY REFERENCES devices ON DELETE CASCADE,
     acl TEXT NOT NULL,
@@ -39,16 +42,21 @@ const migrations: readonly Migration[] = [
 const matching = `(instr(id, :filter) OR instr(name, :filter)
   OR EXISTS (SELECT 1 FROM json_each(labels) WHERE instr(value, :filter)))`;
 
+/** How many devices are offline since before the time `:before_<nth>`. */
+function silentSince(nth: number): string {
+  return `sum(online = 0 AND coalesce(last_seen, created_at) < :before_${nth})`;
+}
+
 /** The statements of the adapter, by purpose; exported so that a test can ask SQLite for their plans. */
 export const deviceQueries = {
   owner: "SELECT mark_kind FROM devices WHERE id = ?",
-  insert: `INSERT INTO devices (id, name, labels, revision, created_at, hidden, mark_kind, mark_token, mark)
-    VALUES (:id, :name, :labels, 1, :created_at, :hidden, :mark_kind, :mark_token, :mark)`,
+  insert: `INSERT INTO devices (id, name, labels, firmware, revision, created_at, hidden, mark_kind, mark_token, mark)
+    VALUES (:id, :name, :labels, :firmware, 1, :created_at, :hidden, :mark_kind, :mark_token, :mark)`,
   insertDocument: "INSERT INTO documents (position, acl, shadow) VALUES (?, ?, ?)",
   find: `SELECT devices.position, id, name, revision, created_at, last_seen, acl, shadow
     FROM devices JOIN documents USING (position) WHERE id = ? AND hidden = 0`,
   has: "SELECT 1 FROM devices WHERE id = ? AND hidden = 0",
-  replace: `UPDATE devices SET name = :name, labels = :labels, revision = revision + 1
+  replace: `UPDATE devices SET name = :name, labels = :labels, firmware = :firmware, revision = revision + 1
     WHERE id = :id AND revision = :revision AND hidden = 0 RETURNING position`,
   replaceDocument: "UPDATE documents SET acl = ?, shadow = ? WHERE position = ?",
   list: `SELECT position, id FROM devices WHERE position > :after AND hidden = 0
@@ -62,6 +70,8 @@ export const deviceQueries = {
   // Both counts read an index, which takes a fraction of reading the rows.
   count: `SELECT (SELECT count(*) FROM devices)
     - (SELECT count(*) FROM devices WHERE mark IS NOT NULL AND hidden = 1) AS visible`,
+  countByFirmware: `SELECT firmware, count(*) AS devices, ${silentHours.map((_, nth) => `${silentSince(nth)} AS silent_${nth}`).join(", ")}
+    FROM devices WHERE hidden = 0 GROUP BY firmware`,
   recordPresence: `UPDATE devices SET online = :online, last_seen = max(coalesce(last_seen, 0), :seen_at)
     WHERE id = :id`,
   listOnline: "SELECT id FROM devices WHERE online = 1",
@@ -98,6 +108,7 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
           id,
           name,
           labels,
+          firmware: firmwareVersion(device.shadow.reported),
           created_at,
           ...operationColumns(operation),
         });
@@ -122,8 +133,9 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       const shadow = JSON.stringify(device.shadow);
       const { id, name } = device;
       const labels = labelsColumn(device);
+      const firmware = firmwareVersion(device.shadow.reported);
       return commits.run(() => {
-        const replaced = queries.replace.get({ id, name, labels, revision });
+        const replaced = queries.replace.get({ id, name, labels, firmware, revision });
         if (!replaced) return false;
         queries.replaceDocument.run(acl, shadow, replaced.position as number);
         return true;
@@ -141,6 +153,15 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
     }),
 
     count: unlessAborted(() => queries.count.get()?.visible as number),
+
+    countByFirmware: unlessAborted((times) => {
+      const before = Object.fromEntries(times.map((time, nth) => [`before_${nth}`, time]));
+      return queries.countByFirmware.all(before).map((row) => ({
+        version: row.firmware as string | null,
+        devices: row.devices as number,
+        silent: times.map((_, nth) => row[`silent_${nth}`] as number),
+      }));
+    }),
 
     findAll: unlessAborted((ids) =>
       ids.flatMap((id) => {

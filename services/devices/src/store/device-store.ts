@@ -50,6 +50,15 @@ export interface PresenceReport {
   readonly seen_at: number;
 }
 
+/** The visible devices that report one version of the firmware. */
+export interface FirmwareCount {
+  /** Null for none. */
+  readonly version: string | null;
+  readonly devices: number;
+  /** How many of them are offline since before each of the times asked for. */
+  readonly silent: readonly number[];
+}
+
 /** A device and its pending operation. */
 export interface DeviceOperation {
   readonly id: string;
@@ -80,6 +89,8 @@ export interface DeviceStore {
   list(listing: DeviceListing, signal: AbortSignal): Promise<ListedDevice[] | null>;
   /** How many devices are visible. */
   count(signal: AbortSignal): Promise<number>;
+  /** Visible devices by firmware, in any order; `times`, Unix ms, as many as `silentHours`. */
+  countByFirmware(times: readonly number[], signal: AbortSignal): Promise<FirmwareCount[]>;
   /** The visible devices of these ids, in any order. */
   findAll(ids: readonly string[], signal: AbortSignal): Promise<StoredDevice[]>;
   /** Ignores devices that do not exist. A crash soon after may lose it. */

@@ -34,19 +34,23 @@ export function createMeshReader(read: () => Promise<MeshState>, clock: Clock): 
 
 export interface ReadStateOptions {
   readonly bus: Bus;
-  /** The owners of queues. */
-  readonly clients: Pick<Clients<(typeof mesh)["gateway"]["calls"]>, "data" | "rpc-bridge" | "mailer">;
+  /** The owners of queues and of devices. */
+  readonly clients: Pick<
+    Clients<(typeof mesh)["gateway"]["calls"]>,
+    "data" | "devices" | "rpc-bridge" | "mailer"
+  >;
   readonly clock: Clock;
 }
 
-/** Asks all services how they do, and the owners of queues for their length. Rejects without the broker. */
+/** Asks all services how they do, and the owners of queues and devices for numbers. Rejects without the broker. */
 export async function readMeshState({ bus, clients, clock }: ReadStateOptions): Promise<MeshState> {
   using call = createCallContext({ timeoutMs: queueMs, clock });
-  const [found, ofData, ofBridge, mail] = await Promise.all([
+  const [found, ofData, ofBridge, mail, fleet] = await Promise.all([
     findReplicas(bus),
     known(clients.data.readBacklog, call),
     known(clients["rpc-bridge"].readBacklog, call),
     known(clients.mailer.readQueue, call),
+    known(clients.devices.summarizeFleet, call),
   ]);
   return {
     timestamp: clock.now().toISOString(),
@@ -57,6 +61,7 @@ export async function readMeshState({ bus, clients, clock }: ReadStateOptions): 
       mail: mail?.waiting ?? null,
       dead_mail: mail?.dead ?? null,
     },
+    ...(fleet !== null && { fleet }),
     ...(mail?.delivery !== undefined && { mail_delivery: mail.delivery }),
   };
 }
@@ -89,7 +94,7 @@ function servicesOf(found: readonly ServiceStats[]): MeshState["services"] {
 }
 
 /** Methods that a reading of the mesh calls itself: their requests are no load. */
-const ownMethods: ReadonlySet<string> = new Set(["readBacklog", "readQueue"]);
+const ownMethods: ReadonlySet<string> = new Set(["readBacklog", "readQueue", "summarizeFleet"]);
 
 function replicaOf({ id, version, metadata, started, endpoints, figures }: ServiceStats) {
   const ofOthers = endpoints.filter(({ name }) => !ownMethods.has(name));

@@ -1,22 +1,20 @@
+import { type FleetSummary, silentHours } from "@devmesh/contracts/model/fleet";
 import { Anchor, Group, NativeSelect, Paper, Progress, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useMemo, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
-import { serverNow } from "../../api/server-clock.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Page } from "../../components/page.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
-import { usualOrder } from "../devices/list/device-order.ts";
-import { type DeviceList, useDeviceList } from "../devices/list/use-device-list.ts";
 import { diagnosisDetail } from "../devices/shared/diagnosis-words.ts";
 import { countText, rateText } from "../mesh/figures.ts";
 import { useMesh } from "../mesh/mesh-stream.ts";
 import { figuresTogether, type MeshObservation } from "../mesh/observation.ts";
 import { Course, type CourseName } from "./course.tsx";
-import { firmwareShares, silentSince } from "./fleet-facts.ts";
+import { firmwareShares } from "./fleet-facts.ts";
 import { LastChanges } from "./last-changes.tsx";
 
 /** How often the course of the day is read again, in milliseconds: a minute is added to it each minute. */
@@ -24,14 +22,10 @@ const historyMs = 60_000;
 /** How often logins of unknown ids are read, in milliseconds. */
 const unknownMs = 15_000;
 
-const newest = usualOrder("created");
-const everyDevice = { filter: "", online: null } as const;
-
 /** What matters now: the fleet, its traffic, what is refused, and whether the services run. */
 export function HomeTab() {
   const api = useApi();
   const { observation } = useMesh();
-  const list = useDeviceList(everyDevice, newest, true);
   const { data: history = [] } = useQuery({
     queryKey: queryKeys.meshHistory,
     queryFn: ({ signal }) => api.call("readMeshHistory", { signal }),
@@ -40,7 +34,8 @@ export function HomeTab() {
   const now = observation === null ? null : figuresTogether(observation);
   const queues = observation?.queues;
   const waiting = queues === undefined ? null : sumOf(queues.data, queues.rpc_bridge);
-  const online = useMemo(() => list.rows.filter((device) => device.online).length, [list.rows]);
+  const fleet = observation?.fleet ?? null;
+  const online = now?.devicesOnline ?? null;
 
   const card = (name: CourseName, term: string, value: ReactNode, href: string, of?: string) => (
     <Figure term={term} value={value} href={href} {...(of !== undefined && { of })}>
@@ -50,15 +45,14 @@ export function HomeTab() {
   const rate = (perSecond: number | null | undefined) => (perSecond == null ? "–" : rateText(perSecond));
   return (
     <Page title="Home">
-      <Failure error={list.error} title="The devices could not be read" onRetry={list.readAgain} />
       <Health observation={observation} />
       <SimpleGrid cols={{ base: 1, xs: 2, lg: 3 }} spacing="sm">
         {card(
           "devices_online",
           "Devices online",
-          list.isPending ? "–" : countText(online),
+          online === null ? "–" : countText(online),
           "/devices?online=true",
-          list.isPending ? undefined : `of ${countText(list.total ?? list.rows.length)}`,
+          fleet === null ? undefined : `of ${countText(fleet.devices)}`,
         )}
         {card("records", "Records stored a second", rate(now?.recordsPerSecond), "/data")}
         {card("device_calls", "Device calls a second", rate(now?.deviceCallsPerSecond), "/services")}
@@ -72,10 +66,10 @@ export function HomeTab() {
         {card("waiting", "Messages that wait", waiting === null ? "–" : countText(waiting), "/services")}
       </SimpleGrid>
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="sm">
-        <Firmware list={list} />
-        <Silent list={list} />
+        <Firmware fleet={fleet} />
+        <Silent fleet={fleet} />
       </SimpleGrid>
-      <LastChanges list={list} />
+      <LastChanges />
       <UnknownDevices />
     </Page>
   );
@@ -143,8 +137,13 @@ function Health({ observation }: { readonly observation: MeshObservation | null 
   );
 }
 
-function Firmware({ list: { rows, isPending, hasMore } }: { readonly list: DeviceList }) {
-  const shares = useMemo(() => firmwareShares(rows), [rows]);
+interface FleetProps {
+  /** Null while it is not known. */
+  readonly fleet: FleetSummary | null;
+}
+
+function Firmware({ fleet }: FleetProps) {
+  const shares = fleet === null ? [] : firmwareShares(fleet);
   return (
     <Paper withBorder p="sm">
       <Stack gap="xs">
@@ -153,7 +152,7 @@ function Firmware({ list: { rows, isPending, hasMore } }: { readonly list: Devic
             Firmware
           </Anchor>
         </Title>
-        {!isPending && rows.length === 0 && <Text size="sm">There are no devices yet.</Text>}
+        {fleet?.devices === 0 && <Text size="sm">There are no devices yet.</Text>}
         {shares.map(({ version, devices }) => (
           <div key={version ?? "none"}>
             <Group justify="space-between" gap="xs" wrap="nowrap">
@@ -163,23 +162,19 @@ function Firmware({ list: { rows, isPending, hasMore } }: { readonly list: Devic
               <Text size="sm">{countText(devices)}</Text>
             </Group>
             <Progress
-              value={(devices / rows.length) * 100}
+              value={(devices / (fleet?.devices ?? devices)) * 100}
               aria-label={`Devices with ${version ?? "none"}`}
             />
           </div>
         ))}
-        {hasMore && <Reading count={rows.length} />}
       </Stack>
     </Paper>
   );
 }
 
-const silentHours = [1, 6, 24, 72, 168];
-
-function Silent({ list: { rows, hasMore } }: { readonly list: DeviceList }) {
+function Silent({ fleet }: FleetProps) {
   const [hours, setHours] = useState(24);
-  const minute = Math.floor(serverNow() / 60_000);
-  const silent = useMemo(() => silentSince(rows, (minute - hours * 60) * 60_000), [rows, hours, minute]);
+  const silent = fleet?.silent.find((each) => each.hours === hours)?.devices;
   return (
     <Paper withBorder p="sm">
       <Stack gap="xs">
@@ -205,19 +200,10 @@ function Silent({ list: { rows, hasMore } }: { readonly list: DeviceList }) {
           w="10rem"
         />
         <Text size="xl" fw={600} aria-live="polite">
-          {countText(silent)}
+          {silent === undefined ? "–" : countText(silent)}
         </Text>
-        {hasMore && <Reading count={rows.length} />}
       </Stack>
     </Paper>
-  );
-}
-
-function Reading({ count }: { readonly count: number }) {
-  return (
-    <Text size="xs" c="dimmed">
-      Of the {countText(count)} devices read so far.
-    </Text>
   );
 }
 

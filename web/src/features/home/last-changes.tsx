@@ -1,14 +1,13 @@
 import type { MeshChange } from "@devmesh/contracts/model/mesh-change";
 import { Anchor, Button, Group, Stack, Text, Title } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
-import type { DeviceList } from "../devices/list/use-device-list.ts";
 import { authorOf, deedOf, furtherChanges, shortId } from "./change-words.ts";
 
 /** How often the changes are read again, in milliseconds. */
@@ -17,7 +16,7 @@ const changesMs = 15_000;
 const shownAtFirst = 8;
 
 /** Who changed what last, with links to the key and to what is still there. */
-export function LastChanges({ list: { rows, hasMore } }: { readonly list: DeviceList }) {
+export function LastChanges() {
   const api = useApi();
   const [whole, setWhole] = useState(false);
   const {
@@ -31,11 +30,16 @@ export function LastChanges({ list: { rows, hasMore } }: { readonly list: Device
     // No frame announces changes: they are read again when the page is opened.
     staleTime: 0,
   });
-  const named = useMemo(() => new Set(changes?.map(({ target }) => target?.id)), [changes]);
-  const existing = useMemo(
-    () => new Set(rows.filter(({ id }) => named.has(id)).map(({ id }) => id)),
-    [rows, named],
-  );
+  const shown = (whole ? changes : changes?.slice(0, shownAtFirst)) ?? [];
+  const devices = [...new Set(shown.flatMap(deviceOf))];
+  const existing = useQueries({
+    queries: devices.map((id) => ({
+      queryKey: queryKeys.device(id),
+      queryFn: ({ signal }: { readonly signal: AbortSignal }) =>
+        api.call("readDevice", { params: { id }, signal }),
+    })),
+    combine: (found) => new Set(devices.filter((_, nth) => found[nth]?.data !== undefined)),
+  });
   const columns: readonly Column<MeshChange>[] = [
     { heading: "When", cell: ({ at }) => <RelativeTime at={at} /> },
     {
@@ -53,7 +57,7 @@ export function LastChanges({ list: { rows, hasMore } }: { readonly list: Device
       heading: "What",
       cell: (change) => (
         <>
-          {deedOf(change)} <ChangedThing change={change} isThere={(id) => hasMore || existing.has(id)} />
+          {deedOf(change)} <ChangedThing change={change} isThere={(id) => existing.has(id)} />
           {furtherChanges(change)}
         </>
       ),
@@ -74,7 +78,7 @@ export function LastChanges({ list: { rows, hasMore } }: { readonly list: Device
           label="Last changes"
           minWidth={480}
           columns={columns}
-          rows={whole ? changes : changes.slice(0, shownAtFirst)}
+          rows={shown}
           keyOf={({ at, by, operation }) => [at, by.kind, by.id, operation].join(" ")}
         />
       )}
@@ -87,6 +91,11 @@ export function LastChanges({ list: { rows, hasMore } }: { readonly list: Device
       )}
     </Stack>
   );
+}
+
+/** The device that a change leaves behind. */
+function deviceOf({ target, operation }: MeshChange): string[] {
+  return target?.kind === "device" && operation !== "deleteDevice" ? [target.id] : [];
 }
 
 interface ChangedThingProps {

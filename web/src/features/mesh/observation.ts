@@ -1,3 +1,4 @@
+import type { FleetSummary } from "@devmesh/contracts/model/fleet";
 import type { MeshState, ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
 import {
   type Activity,
@@ -48,6 +49,8 @@ export interface MeshObservation {
   readonly at: string;
   readonly services: readonly ObservedService[];
   readonly queues: MeshState["queues"];
+  /** All devices in numbers, of the last reading that had them; null before it. */
+  readonly fleet: FleetSummary | null;
 }
 
 /** Time for which a replica without a response is kept, in milliseconds. */
@@ -56,7 +59,7 @@ export const rememberedMs = 60_000;
 /** Adds a reading to an observation, which always has the services of `expected`. */
 export function observe(
   before: MeshObservation | null,
-  { timestamp, services, queues }: MeshState,
+  { timestamp, services, queues, fleet }: MeshState,
   expected: readonly string[],
 ): MeshObservation {
   const found = new Map(services.map(({ name, replicas }) => [name, replicas]));
@@ -65,6 +68,7 @@ export function observe(
   return {
     at: timestamp,
     queues,
+    fleet: fleet ?? before?.fleet ?? null,
     services: names
       .map((name) => observeService(name, earlier.get(name) ?? [], found.get(name) ?? [], timestamp))
       .filter(({ name, replicas }) => replicas.length > 0 || expected.includes(name)),

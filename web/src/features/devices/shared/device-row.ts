@@ -1,5 +1,5 @@
 import type { Device } from "@devmesh/contracts/model/device";
-import { isJsonObject } from "@devmesh/contracts/model/json";
+import { firmwareVersion } from "@devmesh/contracts/model/fleet";
 import { labelsOf } from "@devmesh/contracts/model/labels";
 
 /** The properties of a device in the list, and no others: a page holds up to 50,000 rows. */
@@ -30,28 +30,9 @@ export function rowOf({ id, name, online, last_seen, created_at, shadow }: Devic
   };
 }
 
-/** Where devices report their version: Mongoose OS and mDash firmware below `ota` or `sys`, others at the top. */
-const versionPlaces = [
-  ["ota", "fw_version"],
-  ["ota", "version"],
-  ["sys", "fw_version"],
-  ["fw_version"],
-  ["version"],
-  ["app", "version"],
-] as const;
-
 /** Where the version of the firmware comes from, for a tooltip. */
 export const firmwareHint =
   "Version of the firmware, as the device reports it in ota.fw_version of its shadow";
-
-function firmwareVersion(reported: Device["shadow"]["state"]["reported"]): string | null {
-  for (const place of versionPlaces) {
-    let value: unknown = reported;
-    for (const member of place) value = isJsonObject(value) ? value[member] : undefined;
-    if (typeof value === "string" || typeof value === "number") return String(value);
-  }
-  return null;
-}
 
 /** Whether the server's `filter` would find the row: a substring of id, name or a label, case-sensitive. */
 export function matchesFilter({ id, name, labels }: ListedDevice, filter: string): boolean {

@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { isJsonObject, type JsonObject } from "./json.ts";
+
+/** Where devices report their version: Mongoose OS and mDash firmware below `ota` or `sys`, others at the top. */
+const versionPlaces = [
+  ["ota", "fw_version"],
+  ["ota", "version"],
+  ["sys", "fw_version"],
+  ["fw_version"],
+  ["version"],
+  ["app", "version"],
+] as const;
+
+/** Characters of a version that count: a device may report any text. */
+const maxVersion = 64;
+
+/** The version of the firmware in the reported state of a device; null for none. */
+export function firmwareVersion(reported: JsonObject): string | null {
+  for (const place of versionPlaces) {
+    let value: unknown = reported;
+    for (const member of place)
+      value = isJsonObject(value) && Object.hasOwn(value, member) ? value[member] : undefined;
+    if (typeof value === "string" || typeof value === "number")
+      return String(value).slice(0, maxVersion).toWellFormed();
+  }
+  return null;
+}
+
+/** Hours without a connection after which devices are counted as silent. */
+export const silentHours = [1, 6, 24, 72, 168] as const;
+
+const devices = (which: string) => z.int().min(0).describe(`Number of devices ${which}.`);
+
+/** All devices in numbers. */
+export const FleetSummary = z
+  .object({
+    devices: devices("in all"),
+    firmware: z
+      .array(
+        z.object({
+          version: z.string().describe("As devices report it, such as in `ota.fw_version`."),
+          devices: devices("with this version"),
+        }),
+      )
+      .describe("The most frequent versions, at most 6."),
+    other_firmware: devices("with another version"),
+    no_firmware: devices("that report no version"),
+    silent: z
+      .array(
+        z.object({
+          hours: z.int().min(1).describe("Number of hours without a connection."),
+          devices: devices("that are offline for longer, or were created before and never connected"),
+        }),
+      )
+      .describe("Devices that are silent, for each of some times."),
+  })
+  .meta({
+    id: "FleetSummary",
+    description: "All devices in numbers, at most 10 s old.",
+    example: {
+      devices: 200,
+      firmware: [{ version: "1.4.2", devices: 187 }],
+      other_firmware: 0,
+      no_firmware: 13,
+      silent: [{ hours: 24, devices: 13 }],
+    },
+  });
+export type FleetSummary = z.infer<typeof FleetSummary>;
