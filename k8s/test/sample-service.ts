@@ -165,7 +165,7 @@ describeOverMongodb("an audit store in MongoDB", (mongodb) => {
 });
 `,
   "services/auditor/contract/recorded/v1.json": `{
-  "calls": [{ "method": "countCreated", "caller": "gateway", "request": {}, "reply": { "count": "number" } }],
+  "calls": [{ "method": "countCreated", "caller": "gateway", "request": {} }],
   "jobs": []
 }
 `,
@@ -229,7 +229,7 @@ const edited: Readonly<Record<string, readonly Edit[]>> = {
   ],
 };
 
-/** What is edited or created by hand for a new service with a store, by the recipe: the text of each file by its path. */
+/** The text of each file that is edited or created by hand for a new service with a store, by its path. */
 export function filesByHand(read: (path: string) => string): ReadonlyMap<string, string> {
   return new Map([
     ...Object.entries(created),

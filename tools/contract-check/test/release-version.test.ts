@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { serviceNames } from "@devmesh/contracts/mesh";
 import { release } from "@devmesh/contracts/release";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -25,7 +26,7 @@ test("all that names the release names the same, every workspace and its entry i
   const workspaces = Object.keys(packages).filter((path) => path !== "" && !path.includes("node_modules/"));
   expect(count(/package\.json$/)).toBe(workspaces.length + 1);
   expect(count(/package-lock/)).toBe(workspaces.length + 2);
-  expect(count(/kustomization/)).toBe(4 * 6);
+  expect(count(/kustomization/)).toBe(4 * serviceNames.length);
   for (const path of ["release.ts", "pyproject.toml", "install.md", "README.md"])
     expect({ path, count: count(new RegExp(`${path}$`)) }).toEqual({ path, count: 1 });
 });
