@@ -26,6 +26,15 @@ export interface BodyDeclaration {
   readonly checkBesides?: (body: JsonObject, violations: ViolationList) => void;
 }
 
+/** What some requests of a route cost of the rate of their key, beyond the one token of each request. */
+export interface CostDeclaration {
+  readonly tokens: number;
+  /** Which requests: the subject of a sentence for docs/limits.md. */
+  readonly of: string;
+  /** Whether a request is one of them, by its parsed query. */
+  readonly applies: (query: Readonly<Record<string, unknown>>) => boolean;
+}
+
 /** One route of the public API as a value: the gateway validates by it and OpenAPI is generated from it. */
 export type RouteDeclaration = AnyRoute & (ReadingRoute | WritingRoute);
 
@@ -59,6 +68,8 @@ interface AnyRoute {
   /** Request headers of its own. They are documented by this; the handler reads and checks them. */
   readonly headers?: z.ZodObject;
   readonly body?: BodyDeclaration;
+  /** Without one, a request costs one token, and its body one for each full 4 KB. */
+  readonly cost?: CostDeclaration;
   readonly answers: Readonly<Record<number, Answer>>;
   /** Methods that the handler calls: the gateway's clients, its permissions and the errors in OpenAPI follow. */
   readonly calls: readonly Dependency[];

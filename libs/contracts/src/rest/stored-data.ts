@@ -45,6 +45,12 @@ export const storedData = defineRoutes({
       device_id: DeviceId.optional().meta({ description: "Only records of this device." }),
       after: recordPaging.after,
     }),
+    // No index finds it: the query scans all records.
+    cost: {
+      tokens: 19,
+      of: "A `filter` of one or two characters",
+      applies: ({ filter }) => typeof filter === "string" && [1, 2].includes([...filter].length),
+    },
     answers: {
       200: {
         description: "The records.",

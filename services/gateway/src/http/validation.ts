@@ -23,9 +23,9 @@ export interface CheckOptions {
 /** Checks one request and fills in its exchange; throws the refusal. */
 export type CheckRequest = (exchange: Exchange) => Promise<void>;
 
-/** The checks of a route's requests in this order: caller, path, query, body. */
+/** The checks of a route's requests in this order: caller, path, query, body, cost. */
 export function createChecks(route: RouteDeclaration, { checkCaller, bodies }: CheckOptions): CheckRequest {
-  const { params, query } = route;
+  const { params, query, cost } = route;
   const body = checkedBodyOf(route);
   const isKnown = knownParameters(route);
   return async (exchange) => {
@@ -49,6 +49,7 @@ export function createChecks(route: RouteDeclaration, { checkCaller, bodies }: C
       }
     }
     if (violations.length > 0) throw invalidRequest(violations);
+    if (cost?.applies(exchange.query as Readonly<Record<string, unknown>>)) exchange.charge(cost.tokens);
   };
 }
 

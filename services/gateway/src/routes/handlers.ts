@@ -6,7 +6,7 @@ import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { Clients } from "@devmesh/service-kit/rpc/implementation";
 import type { z } from "zod";
-import type { Caller, Charge, Within } from "../http/exchange.ts";
+import type { Caller, Within } from "../http/exchange.ts";
 import type { Reply } from "../http/reply.ts";
 
 /** The services that the gateway calls, as the routes declare. */
@@ -43,7 +43,6 @@ interface ApiRequest<R extends RouteDeclaration> {
   /** Ends with the request's timeout, and when the client goes away. */
   readonly call: CallContext;
   readonly within: Within;
-  readonly charge: Charge;
   /** The client's address; of IPv6 the network of 64 bits. */
   readonly address: string;
   /** A request header; several of one name are joined by commas. */
