@@ -9,17 +9,19 @@ export const ShadowPointer = z
   .regex(/^(\/([^/~]|~[01])*)+$/, "must be a JSON pointer such as /state/reported/app")
   .meta({ example: "/state/reported/app" });
 
+const nameInUrl = z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . : -");
+
 /** Name of a device's function, usable in a URL (api.md, RPC). */
-export const FunctionName = z
-  .string()
-  .regex(/^[A-Za-z0-9_.:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . : -")
-  .meta({ description: "Name of a function of the device.", example: "Sys.GetInfo" });
+export const FunctionName = nameInUrl.meta({
+  description: "Name of a function of the device.",
+  example: "Sys.GetInfo",
+});
 
 /** Name of a query, usable in a URL (api.md, Device public key and the ACL). */
-export const QueryName = z
-  .string()
-  .regex(/^[A-Za-z0-9_.:-]{1,128}$/, "must be 1 to 128 of A-Z a-z 0-9 _ . : -")
-  .meta({ description: "Name of a query of the device's ACL.", example: "temperatures" });
+export const QueryName = nameInUrl.meta({
+  description: "Name of a query of the device's ACL.",
+  example: "temperatures",
+});
 
 const isTopicFilter = (filter: string) =>
   filter.split("/").every((level, at, levels) => {
