@@ -148,6 +148,9 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
             await withRetries(() => publisher.rpc_out(event, dedupe), clock, bounded);
           }),
         );
+      default:
+        // A topic that this service takes and does not handle fails to compile.
+        topic.kind satisfies never;
     }
   }
 
