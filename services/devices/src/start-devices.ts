@@ -6,7 +6,7 @@ import { DiagnosisReports } from "@devmesh/contracts/model/diagnostics";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events/subscription";
-import type { StartService } from "@devmesh/service-kit/process/run-service";
+import type { StartedService, StartOptions } from "@devmesh/service-kit/process/run-service";
 import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
 import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
@@ -14,6 +14,7 @@ import { parseStoreUrl } from "@devmesh/store/store-url";
 import type { z } from "zod";
 import { Background } from "./background.ts";
 import { createBrokerConnections } from "./connections/broker-connections.nats.ts";
+import type { BrokerConnections } from "./connections/broker-connections.ts";
 import { createDeviceEventPublisher } from "./device-events.ts";
 import { createDevices } from "./devices.ts";
 import { createDiagnostics, type Diagnostics } from "./diagnostics/diagnostics.ts";
@@ -26,15 +27,33 @@ import { createDeviceThrottle } from "./throttle/device-throttle.ts";
 /** How long a readiness check of the store may take, in milliseconds. */
 const readinessTimeoutMs = 1_000;
 
+type Declaration = typeof mesh.devices;
+
+/** What a start needs. A test moves connections by hand, and reads the store beside the service. */
+export interface StartDevicesOptions
+  extends Pick<
+    StartOptions<Declaration, Pick<DevicesEnv, "STORE_URL" | "DEVICE_RATE_MESSAGES" | "DEVICE_RATE_BYTES">>,
+    "env" | "bus" | "publisher" | "clients" | "log" | "clock" | "metrics" | "signal" | "onLauncherMessage"
+  > {
+  /** Those of the broker unless given. */
+  readonly connections?: BrokerConnections;
+  /** Opened as `STORE_URL` says unless given. */
+  readonly store?: DeviceStore;
+}
+
+/** The started service; ready when the store can be read. */
+export type StartedDevices = Required<Omit<StartedService<Declaration["serves"]>, "elsewhere">>;
+
 /** Opens the store, reads from the broker which devices are connected, and resumes what a crash left half-done. */
-export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async (parts) => {
-  const { env, bus, publisher, clients, log, clock, metrics, signal, onLauncherMessage } = parts;
-  const store = traceStore(bus.tracer, await openDeviceStore(env.STORE_URL, signal), {
+export async function startDevices(options: StartDevicesOptions): Promise<StartedDevices> {
+  const { env, bus, publisher, clients, log, clock, metrics, signal, onLauncherMessage } = options;
+  const { connections = createBrokerConnections(bus) } = options;
+  const opened = options.store ?? (await openDeviceStore(env.STORE_URL, signal));
+  const store = traceStore(bus.tracer, opened, {
     system: parseStoreUrl(env.STORE_URL).kind,
     collection: "devices",
   });
   const background = new Background({ clock, signal, log });
-  const connections = createBrokerConnections(bus);
   const events = createDeviceEventPublisher(publisher, clock);
   const diagnostics = createDiagnostics({ events, background, clock });
   const throttle = createDeviceThrottle({
@@ -93,7 +112,7 @@ export const startDevices: StartService<typeof mesh.devices, DevicesEnv> = async
     },
     close: () => store.close(),
   };
-};
+}
 
 /** Records what services report of devices, in every replica, so that each can answer. */
 function followDiagnostics(bus: Bus, diagnostics: Diagnostics): ActiveSubscription {

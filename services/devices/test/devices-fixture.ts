@@ -21,15 +21,8 @@ import { eventually } from "@devmesh/testkit/eventually";
 import { fakeContract } from "@devmesh/testkit/fakes";
 import { startNatsServer } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
-import { Registry } from "prom-client";
-import { Background } from "../src/background.ts";
-import { createDeviceEventPublisher } from "../src/device-events.ts";
-import { createDevices } from "../src/devices.ts";
-import { createDiagnostics, type Diagnostics } from "../src/diagnostics/diagnostics.ts";
-import { watchPresence } from "../src/presence/presence-watch.ts";
-import { openDeviceStore } from "../src/start-devices.ts";
+import { openDeviceStore, startDevices } from "../src/start-devices.ts";
 import type { DeviceStore } from "../src/store/device-store.ts";
-import { createDeviceThrottle } from "../src/throttle/device-throttle.ts";
 import { FakeBroker } from "./fake-broker.ts";
 
 const log = createLogger({ service: "test", level: process.env.TEST_LOG ?? "silent" });
@@ -47,7 +40,8 @@ interface ReceivedEvent {
 /** The service in one life of its process: from a start to a stop or a crash. */
 export interface ServiceLife {
   readonly store: DeviceStore;
-  readonly diagnostics: Diagnostics;
+  /** Hands the service a message of the launcher. */
+  readonly tell: (message: unknown) => void;
   /** Ends at once: what runs is abandoned, nothing is tidied up but the hold on the store's file. */
   crash(): Promise<void>;
 }
@@ -121,52 +115,42 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
       const storeUrl = options.storeUrl ?? `sqlite:${join(folder.path, "devices.db")}`;
       const store = await openDeviceStore(storeUrl, stopping.signal);
       const connections = broker.forOneLife();
-      const background = new Background({ clock, signal: stopping.signal, log });
-      const publisher = await createPublisher(bus, deviceEvents);
-      const events = createDeviceEventPublisher(publisher, clock);
-      const diagnostics = createDiagnostics({ events, background, clock });
-      const presence = await watchPresence({
-        store,
-        connections,
-        publisher,
-        diagnostics,
-        throttle: createDeviceThrottle({
-          connections,
-          events,
-          limits: trafficLimits,
-          registry: new Registry(),
-          background,
-          clock,
-          log,
-        }),
-        background,
-        clock,
-      });
       const [toKeys, toData, toRpcBridge] = declaration.devices.calls;
-      const implementation = createDevices({
-        store,
-        keys: createClient(bus, toKeys),
-        data: createClient(bus, toData),
-        rpcBridge: createClient(bus, toRpcBridge),
-        connections,
-        presence,
-        events,
-        diagnostics,
-        background,
+      let tell: ServiceLife["tell"] = () => undefined;
+      const started = await startDevices({
+        env: {
+          STORE_URL: storeUrl,
+          DEVICE_RATE_MESSAGES: trafficLimits.messagesPerSecond,
+          DEVICE_RATE_BYTES: trafficLimits.bytesPerSecond,
+        },
+        bus,
+        publisher: await createPublisher(bus, deviceEvents),
+        clients: {
+          keys: createClient(bus, toKeys),
+          data: createClient(bus, toData),
+          "rpc-bridge": createClient(bus, toRpcBridge),
+        },
+        log,
         clock,
+        metrics: bus.metrics,
+        signal: stopping.signal,
+        onLauncherMessage(handle) {
+          tell = handle;
+        },
+        connections,
+        store,
       });
-      serve(bus, devices, implementation);
+      serve(bus, devices, started.implementation);
       await bus.flush();
       const life: ServiceLife = {
         store,
-        diagnostics,
+        tell: (message) => tell(message),
         async crash() {
           if (!lives.delete(life)) return;
           stopping.abort(new Error("crashed"));
           connections.end();
           await bus[natsConnection].close();
-          await background.settled();
-          await store.close();
+          await started.close();
         },
       };
       lives.add(life);

@@ -159,7 +159,7 @@ describe("the service", () => {
     ]);
 
     const unknown = { registered: false, reason: "unknown_device" } as const;
-    life.diagnostics.record([refusal("ghost", 0, unknown), refusal("late", 0, unknown)]);
+    life.tell({ reports: [refusal("ghost", 0, unknown), refusal("late", 0, unknown)] });
     await mesh.devices.createDevice({ id: "late" }, call);
     expect(await mesh.devices.listUnknownDevices({}, call)).toMatchObject([{ id: "ghost", count: 1 }]);
   });
