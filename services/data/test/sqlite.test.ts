@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { openSqlite } from "@devmesh/store/sqlite";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
@@ -10,7 +9,6 @@ import {
   type SqliteDataStoreOptions,
 } from "../src/store/data-store.sqlite.ts";
 import type { DataMessage, RecordSelection } from "../src/store/data-store.ts";
-import { createSearchTable, migrations } from "../src/store/sqlite/schema.ts";
 import { describeDataStore } from "./data-store.suite.ts";
 
 /** Opens a store in a folder of its own. */
@@ -37,62 +35,6 @@ describeDataStore("SQLite", () => open({ readers: 1 }));
 describeDataStore("SQLite in small segments", () =>
   open({ readers: 2, segmentRecords: 7, segmentBytes: 100_000, tailRecords: 3 }),
 );
-
-test("a message stored by the first layout is a repeat after the upgrade, and its sequence is free for another", async () => {
-  const folder = await tempFolder();
-  const path = join(folder.path, "data.db");
-  const [first = ""] = migrations;
-  const old = openSqlite(path, { migrations: [first] });
-  old.db.exec(`
-    INSERT INTO streams VALUES (1, '2026-01-01T00:00:00Z');
-    INSERT INTO records VALUES (1, 5000, 'ab', 'db/ab/x', 1, 1, 7, CAST('old' AS BLOB));
-    UPDATE last_record SET id = 1;
-    INSERT INTO segments VALUES (1, 1, 1, 1, 1, 10, 5000, 5000);`);
-  createSearchTable(old.db, 1);
-  old.close();
-  const store = openSqliteDataStore(path, { readers: 1 });
-  try {
-    const message = {
-      delivery: { streamCreated: "2026-01-01T00:00:00Z", sequence: 7 },
-      timestamp: 5_000,
-      deviceId: "ab",
-      topic: "db/ab/x",
-      payload: Buffer.from("old"),
-      encoding: "text",
-    } as const;
-    expect(await store.append([message])).toMatchObject({ stored: 0, repeated: 1 });
-    const later = { ...message, timestamp: 9_000 };
-    expect(await store.append([later])).toMatchObject({ stored: 1, ids: [2] });
-    expect(await store.append([message, later])).toMatchObject({ stored: 0, repeated: 2 });
-  } finally {
-    await store.close();
-    await folder.remove();
-  }
-});
-
-test("what devices store is known of a store of an older layout: the heaviest pays, not the oldest", async () => {
-  const folder = await tempFolder();
-  const path = join(folder.path, "data.db");
-  const old = openSqlite(path, { migrations: migrations.slice(0, 2) });
-  old.db.exec(`
-    INSERT INTO records VALUES (1, 5000, 'light', 'db/light/x', 1, NULL, NULL, CAST('old' AS BLOB));
-    INSERT INTO records VALUES (2, 6000, 'heavy', 'db/heavy/x', 1, NULL, NULL, CAST('one' AS BLOB));
-    INSERT INTO records VALUES (3, 7000, 'heavy', 'db/heavy/x', 1, NULL, NULL, CAST('two' AS BLOB));
-    UPDATE last_record SET id = 3;
-    INSERT INTO segments VALUES (1, 1, 3, 3, 3, 39, 5000, 7000);`);
-  createSearchTable(old.db, 1);
-  old.close();
-  const store = openSqliteDataStore(path, { readers: 1 });
-  try {
-    expect(await store.deleteHeaviest(1, 0)).toBe(1);
-    const everything = { caller: "test", skip: 0, limit: 10, maxBytes: 500_000, searchMs: 1_000 };
-    const { items } = await store.readPage({ order: "asc" }, everything, new AbortController().signal);
-    expect(items.map(({ id }) => id)).toEqual([1, 3]);
-  } finally {
-    await store.close();
-    await folder.remove();
-  }
-});
 
 function message(deviceId: string, text: string): DataMessage {
   return {

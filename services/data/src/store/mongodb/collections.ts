@@ -57,7 +57,7 @@ export interface SegmentDocument {
   readonly latest: Date | null;
   /** Of its records, in bytes. */
   readonly weight: number;
-  /** Set once its shares were counted; absent on segments of older releases. */
+  /** Set once its shares were counted; absent where the builder died before. */
   readonly counted?: true;
 }
 

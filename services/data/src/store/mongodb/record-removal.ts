@@ -92,7 +92,7 @@ export function createRecordRemoval(collections: Collections, segments: SearchSe
   const totalOf = (indexed: readonly SegmentDocument[], others: readonly DeviceBytes[]) =>
     others.reduce((sum, { bytes }) => sum + bytes, 0) + indexed.reduce((sum, { weight }) => sum + weight, 0);
 
-  /** All segments; those of an older release, or of a builder that died, are counted now. */
+  /** All segments; those of a builder that died are counted now. */
   async function countedSegments(): Promise<SegmentDocument[]> {
     const listed = await allSegments();
     const uncounted = listed.filter(({ counted }) => counted !== true);

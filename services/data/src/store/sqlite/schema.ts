@@ -1,6 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Migration } from "@devmesh/store/sqlite";
-import { weightInSql } from "../record-weight.ts";
 
 /**
  * The store's schema. A run of record ids is a segment with a search table of its own (`search_<number>`), so that
@@ -21,7 +20,8 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX records_by_device ON records (device_id, id);
   CREATE INDEX records_by_topic ON records (topic, id);
   CREATE INDEX records_by_time ON records (timestamp);
-  CREATE UNIQUE INDEX records_by_delivery ON records (stream, sequence) WHERE sequence IS NOT NULL;
+  -- A broker that lost the tail of its stream reuses the sequences; the time of the message differs (ADR 6).
+  CREATE UNIQUE INDEX records_by_delivery ON records (stream, sequence, timestamp) WHERE sequence IS NOT NULL;
 
   CREATE TABLE streams (id INTEGER PRIMARY KEY, created TEXT NOT NULL UNIQUE) STRICT;
 
@@ -36,32 +36,20 @@ export const migrations: readonly Migration[] = [
     appended INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
     earliest INTEGER NOT NULL,
-    latest INTEGER NOT NULL
+    latest INTEGER NOT NULL,
+    given INTEGER NOT NULL DEFAULT 0,
+    kept INTEGER NOT NULL DEFAULT 0,
+    searchable INTEGER NOT NULL DEFAULT 1
   ) STRICT;
+
+  CREATE TABLE stored_bytes (device_id TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX stored_bytes_by_bytes ON stored_bytes (bytes);
 
   CREATE TABLE refused_devices (
     device_id TEXT PRIMARY KEY,
     purged INTEGER NOT NULL,
     admitted_at INTEGER
   ) STRICT, WITHOUT ROWID;
-  `,
-  // A broker that lost the tail of its stream reuses the sequences; the time of the message differs (ADR 6).
-  `
-  DROP INDEX records_by_delivery;
-  CREATE UNIQUE INDEX records_by_delivery ON records (stream, sequence, timestamp) WHERE sequence IS NOT NULL;
-  `,
-  // The weight of each device and each segment, and of all that was added to the segment.
-  `
-  CREATE TABLE stored_bytes (device_id TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  INSERT INTO stored_bytes SELECT device_id, sum(${weightInSql}) FROM records GROUP BY device_id;
-  CREATE INDEX stored_bytes_by_bytes ON stored_bytes (bytes);
-
-  ALTER TABLE segments ADD COLUMN given INTEGER NOT NULL DEFAULT 0;
-  ALTER TABLE segments ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
-  ALTER TABLE segments ADD COLUMN searchable INTEGER NOT NULL DEFAULT 1;
-  UPDATE segments SET kept =
-    (SELECT ifnull(sum(${weightInSql}), 0) FROM records WHERE id BETWEEN first_id AND last_id);
-  UPDATE segments SET given = kept;
   `,
 ];
 
