@@ -6,7 +6,7 @@ import { restClient } from "../../src/rest-client.ts";
 import { asMaster, enrolDevice } from "../../src/tenant.ts";
 
 /** `KEY_CACHE_MS` of the test, in milliseconds. */
-export const cacheMs = 10_000;
+export const cacheMs = 5_000;
 /** Less than the time that a request would wait for `keys`, in milliseconds. */
 const waitMs = 2_500;
 

@@ -2,12 +2,12 @@ import { ServiceError } from "@devmesh/service-kit/errors";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { call, type ServiceLife, startTestMesh, type TestMesh } from "./devices-fixture.ts";
+import { call, type DevicesFixture, type ServiceLife, startDevicesFixture } from "./devices-fixture.ts";
 
-let mesh: TestMesh;
+let mesh: DevicesFixture;
 let life: ServiceLife;
 beforeEach(async () => {
-  mesh = await startTestMesh();
+  mesh = await startDevicesFixture();
   life = await mesh.start();
 });
 afterEach(async () => {

@@ -47,7 +47,7 @@ export interface ServiceLife {
 }
 
 /** A real nats-server, the service under test, and fakes of the contracts it calls. */
-export interface TestMesh extends AsyncDisposable {
+export interface DevicesFixture extends AsyncDisposable {
   readonly broker: FakeBroker;
   readonly clock: ManualClock;
   readonly devices: Client<typeof devices>;
@@ -71,7 +71,9 @@ export interface TestMesh extends AsyncDisposable {
 }
 
 /** `storeUrl`: where devices are kept, unless in a SQLite file that goes with the mesh. */
-export async function startTestMesh(options: { readonly storeUrl?: string } = {}): Promise<TestMesh> {
+export async function startDevicesFixture(
+  options: { readonly storeUrl?: string } = {},
+): Promise<DevicesFixture> {
   const server = await startNatsServer({ jetstream: true });
   const folder = await tempFolder();
   const buses: Bus[] = [];
@@ -86,7 +88,7 @@ export async function startTestMesh(options: { readonly storeUrl?: string } = {}
   const outer = await connect("outer");
   let issued = 0;
 
-  const mesh: TestMesh = {
+  const mesh: DevicesFixture = {
     broker,
     clock,
     devices: createClient(

@@ -6,7 +6,7 @@ import { describe, expect, test } from "@jest/globals";
 import { Background } from "../src/background.ts";
 import { DiagnosisHistory } from "../src/diagnostics/diagnosis-history.ts";
 import { createDiagnostics } from "../src/diagnostics/diagnostics.ts";
-import { startTestMesh } from "./devices-fixture.ts";
+import { startDevicesFixture } from "./devices-fixture.ts";
 
 const start = Date.parse("2026-01-01T00:00:00.000Z");
 const time = (second: number) => new Date(start + second * 1_000).toISOString();
@@ -143,7 +143,7 @@ describe("what is published", () => {
 
 describe("the service", () => {
   test("answers what happened to a device since it exists, and which ids are no device", async () => {
-    await using mesh = await startTestMesh();
+    await using mesh = await startDevicesFixture();
     using call = createCallContext({ timeoutMs: 10_000 });
     const life = await mesh.start();
     const of = (id: string) => mesh.devices.readDiagnostics({ id }, call);
@@ -165,7 +165,7 @@ describe("the service", () => {
   });
 
   test("knows after a restart from where its devices are connected", async () => {
-    await using mesh = await startTestMesh();
+    await using mesh = await startDevicesFixture();
     using call = createCallContext({ timeoutMs: 10_000 });
     const first = await mesh.start();
     await mesh.devices.createDevice({ id: "pump" }, call);

@@ -3,18 +3,18 @@ import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestDatabase } from "@devmesh/testkit/mongodb";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { call, type ServiceLife, startTestMesh, type TestMesh } from "./devices-fixture.ts";
+import { call, type DevicesFixture, type ServiceLife, startDevicesFixture } from "./devices-fixture.ts";
 
 const { signal } = new AbortController();
 const principal: Principal = { kind: "master" };
 
 describeOverMongodb("two replicas of devices on one database", (mongodb) => {
   let database: TestDatabase;
-  let mesh: TestMesh;
+  let mesh: DevicesFixture;
   let first: ServiceLife;
   beforeEach(async () => {
     database = mongodb().newDatabase();
-    mesh = await startTestMesh({ storeUrl: database.storeUrl });
+    mesh = await startDevicesFixture({ storeUrl: database.storeUrl });
     first = await mesh.start();
   });
   afterEach(async () => {

@@ -3,20 +3,20 @@ import type { JsonObject } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { call, startTestMesh, type TestMesh, trafficLimits } from "./devices-fixture.ts";
+import { call, type DevicesFixture, startDevicesFixture, trafficLimits } from "./devices-fixture.ts";
 
 const master = { kind: "master" } as Principal;
 
-let mesh: TestMesh;
+let mesh: DevicesFixture;
 beforeAll(async () => {
-  mesh = await startTestMesh();
+  mesh = await startDevicesFixture();
   await mesh.start();
 });
 afterAll(async () => {
   await mesh[Symbol.asyncDispose]();
 });
 
-const create = (body: Parameters<TestMesh["devices"]["createDevice"]>[0] = {}) =>
+const create = (body: Parameters<DevicesFixture["devices"]["createDevice"]>[0] = {}) =>
   mesh.devices.createDevice(body, call());
 const read = (id: string, principal = master) => mesh.devices.readDevice({ id, principal }, call());
 const patch = (
@@ -330,7 +330,7 @@ describe("reading", () => {
   test("functions and queries are authorised as the ACL names them", async () => {
     const query = { topic: "temp/#", limit: 5 };
     await create({ id: "r2", acl: { ...defaultAcl, rpc: ["Sys.GetInfo"], queries: { temps: query } } });
-    const authorize = (action: Parameters<TestMesh["devices"]["authorize"]>[0]["action"], id = "r2") =>
+    const authorize = (action: Parameters<DevicesFixture["devices"]["authorize"]>[0]["action"], id = "r2") =>
       mesh.devices.authorize({ id, action }, call());
     expect(await authorize({ kind: "rpc", func: "Sys.GetInfo" })).toEqual({ query: null });
     expect(await authorize({ kind: "query", name: "temps" })).toEqual({ query });
@@ -367,9 +367,9 @@ describe("reading", () => {
 });
 
 describe("listing", () => {
-  const list = (input: Parameters<TestMesh["devices"]["listDevices"]>[0] = {}) =>
+  const list = (input: Parameters<DevicesFixture["devices"]["listDevices"]>[0] = {}) =>
     mesh.devices.listDevices(input, call());
-  const listAll = async (input: Parameters<TestMesh["devices"]["listDevices"]>[0] = {}) => {
+  const listAll = async (input: Parameters<DevicesFixture["devices"]["listDevices"]>[0] = {}) => {
     const ids: string[] = [];
     let pages = 0;
     for (let after: string | null | undefined; after !== null; pages++) {
@@ -495,7 +495,7 @@ test("of one device at most three hundred connections are open, and of others as
 });
 
 test("changes of one device wait for no acknowledgement of their events, which keep their order", async () => {
-  await using unacknowledged = await startTestMesh();
+  await using unacknowledged = await startDevicesFixture();
   const { devices, received } = unacknowledged;
   await unacknowledged.start();
   await devices.createDevice({ id: "busy" }, call());

@@ -30,7 +30,7 @@ export const unmeasured = {
 };
 
 /** A broker with the mesh's users, device logins, a fake registry, and a caller of the bridge. */
-export interface TestMesh extends AsyncDisposable {
+export interface BridgeFixture extends AsyncDisposable {
   readonly broker: TestNatsServer;
   readonly registry: FakeRegistry;
   /** A connection that may subscribe to the bridge's events. */
@@ -56,7 +56,7 @@ const testedMesh = {
 };
 
 /** Starts a broker as the launcher configures it, and all that the bridge needs in it. */
-export async function startTestMesh(): Promise<TestMesh> {
+export async function startBridgeFixture(): Promise<BridgeFixture> {
   const issuer = createAccountKeyPair();
   const users = Object.fromEntries(brokerUsers(testedMesh).map(({ name }) => [name, password]));
   const broker = await startNatsServer({
@@ -125,7 +125,7 @@ function grantOf(deviceId: string): DeviceGrant {
 
 /** Starts the service as the launcher does and waits until it is ready. */
 export async function startBridge(
-  { broker }: TestMesh,
+  { broker }: BridgeFixture,
   env: Record<string, string> = {},
 ): Promise<StartedService> {
   return await startService("rpc-bridge", {

@@ -1,12 +1,12 @@
 import type { CallFrame } from "@devmesh/contracts/mqtt";
 import { isReason } from "@devmesh/service-kit/errors";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { type BridgeFixture, startBridge, startBridgeFixture } from "./bridge-fixture.ts";
 
-let mesh: TestMesh;
+let mesh: BridgeFixture;
 
 beforeAll(async () => {
-  mesh = await startTestMesh();
+  mesh = await startBridgeFixture();
 });
 
 afterAll(async () => {

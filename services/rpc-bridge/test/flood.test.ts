@@ -3,14 +3,14 @@ import { subscribe } from "@devmesh/service-kit/events/subscription";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { type BridgeFixture, startBridge, startBridgeFixture } from "./bridge-fixture.ts";
 
 describe("a device that floods the mesh", () => {
   const storage = 2 * 1024 * 1024;
-  let mesh: TestMesh;
+  let mesh: BridgeFixture;
   let bridge: StartedService;
   beforeAll(async () => {
-    mesh = await startTestMesh();
+    mesh = await startBridgeFixture();
     const env = { DEVICE_MESSAGE_RATE: "1", DEVICE_STREAM_MAX_BYTES: String(storage) };
     bridge = await startBridge(mesh, env);
   });

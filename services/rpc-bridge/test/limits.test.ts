@@ -2,13 +2,13 @@ import type { CallFrame } from "@devmesh/contracts/mqtt";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { type BridgeFixture, startBridge, startBridgeFixture } from "./bridge-fixture.ts";
 
-let mesh: TestMesh;
+let mesh: BridgeFixture;
 let bridge: StartedService;
 
 beforeAll(async () => {
-  mesh = await startTestMesh();
+  mesh = await startBridgeFixture();
   bridge = await startBridge(mesh, { RPC_MAX_IN_FLIGHT: "2", RPC_MAX_FRAME_BYTES: "256" });
 });
 

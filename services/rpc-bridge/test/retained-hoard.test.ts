@@ -9,12 +9,12 @@ import { expect, test } from "@jest/globals";
 import { createBrokerStorage } from "../src/broker-housekeeping/broker-storage.ts";
 import { createEndSessions, createWipeDevice } from "../src/broker-housekeeping/wipe-device.ts";
 import { openMqttLink } from "../src/mqtt-link.ts";
-import { password, startTestMesh } from "./bridge-fixture.ts";
+import { password, startBridgeFixture } from "./bridge-fixture.ts";
 
 const page = 1_000;
 
 test("a wipe clears retained messages page by page, and goes on where one that was cut off ended", async () => {
-  await using mesh = await startTestMesh();
+  await using mesh = await startBridgeFixture();
   await using neighbour = await mesh.connect("calm");
   await neighbour.publish("calm/event/kept", "stays", 1, true);
   await storeRetained(mesh.broker.port, [

@@ -5,14 +5,14 @@ import { eventually } from "@devmesh/testkit/eventually";
 import type { MqttDevice, RpcAnswer } from "@devmesh/testkit/mqtt-device";
 import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { type BridgeFixture, startBridge, startBridgeFixture } from "./bridge-fixture.ts";
 
-let mesh: TestMesh;
+let mesh: BridgeFixture;
 let bridge: StartedService;
 const connected: MqttDevice[] = [];
 
 beforeAll(async () => {
-  mesh = await startTestMesh();
+  mesh = await startBridgeFixture();
   bridge = await startBridge(mesh);
 });
 

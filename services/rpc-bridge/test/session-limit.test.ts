@@ -11,16 +11,16 @@ import { createSessionCheck } from "../src/broker-housekeeping/session-limit.ts"
 import { createEndSessions } from "../src/broker-housekeeping/wipe-device.ts";
 import { deviceOfSession } from "../src/device-topics.ts";
 import { createBridgeMetrics } from "../src/metrics.ts";
-import { startBridge, startTestMesh, type TestMesh, unmeasured } from "./bridge-fixture.ts";
+import { type BridgeFixture, startBridge, startBridgeFixture, unmeasured } from "./bridge-fixture.ts";
 
-let mesh: TestMesh;
+let mesh: BridgeFixture;
 let bridge: StartedService;
 /** As the bridge is connected to account DEVICES. */
 let devicesBus: Bus;
 const ofThisTest = new AbortController();
 
 beforeAll(async () => {
-  mesh = await startTestMesh();
+  mesh = await startBridgeFixture();
   bridge = await startBridge(mesh);
   devicesBus = await mesh.connectDevicesBus();
 });

@@ -6,13 +6,13 @@ import type { StartedService } from "@devmesh/testkit/service-process";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { UniqueMessageIdProvider } from "mqtt";
 import { createWipeDevice } from "../src/broker-housekeeping/wipe-device.ts";
-import { startBridge, startTestMesh, type TestMesh } from "./bridge-fixture.ts";
+import { type BridgeFixture, startBridge, startBridgeFixture } from "./bridge-fixture.ts";
 
-let mesh: TestMesh;
+let mesh: BridgeFixture;
 let bridge: StartedService;
 
 beforeAll(async () => {
-  mesh = await startTestMesh();
+  mesh = await startBridgeFixture();
   bridge = await startBridge(mesh);
 });
 
