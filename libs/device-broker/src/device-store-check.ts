@@ -14,7 +14,7 @@ const requestTimeoutMs = 2_000;
 
 /**
  * Resolves when the broker stores what devices publish: `$MQTT_msgs` has its limits, and no durable consumer on it is
- * missing or ahead of it (see `provisionDeviceStreams`). Rejects after about `timeoutMs`. `bus` is in account MESH.
+ * missing or ahead of it (see `provisionDeviceStream`). Rejects after about `timeoutMs`. `bus` is in account MESH.
  */
 export async function awaitDeviceStore(bus: Bus, timeoutMs: number): Promise<void> {
   const until = performance.now() + timeoutMs;

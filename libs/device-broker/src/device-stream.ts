@@ -13,7 +13,7 @@ import {
 } from "./broker-subjects.ts";
 import { deviceMetrics } from "./device-metrics.ts";
 import { topicLevels } from "./device-topic.ts";
-import { ackWaitMs, pinMs, readStreamCreated } from "./mqtt-stream.ts";
+import { ackWaitMs, ensureDeviceConsumer, pinMs, readStreamCreated } from "./mqtt-stream.ts";
 
 /** Longest wait of one pull, in milliseconds; a message ends it. */
 const pollMs = 2_000;
@@ -61,8 +61,9 @@ export interface PullDeviceMessagesOptions {
 
 /**
  * Handles what devices published, in stream order, in one replica at a time; another takes over when it leaves or dies
- * ({@link pinMs}). A batch is acknowledged when `handleBatch` resolves and retried when it rejects. Survives broker
- * restarts. Resolves after `signal` has aborted and the current batch has ended.
+ * ({@link pinMs}). A batch is acknowledged when `handleBatch` resolves and retried when it rejects. Creates the
+ * consumer, again after each reconnect, since the broker may be a new one. Resolves after `signal` has aborted and the
+ * current batch has ended.
  */
 export async function pullDeviceMessages(
   bus: Bus,
@@ -83,6 +84,9 @@ export async function pullDeviceMessages(
       if (streamCreated === null) {
         streamCreated = await readStreamCreated(bus, signal);
         if (streamCreated === null) continue;
+        await ensureDeviceConsumer(bus, durable).catch((error: unknown) =>
+          bus.log.warn({ err: error, durable }, "the consumer of device messages could not be set up"),
+        );
         if (lastStored !== undefined) await reportLostTail(bus, streamCreated, lastStored);
       }
       // These messages come from this stream, even if it is replaced while they are handled.

@@ -20,19 +20,19 @@ export const ackWaitMs = 10_000;
 const streamInfoMs = 1_500;
 
 /** Bounds of the broker's own stream of device messages. */
-export interface ProvisionDeviceStreamsOptions {
+export interface ProvisionDeviceStreamOptions {
   /** When so much is stored and not taken off yet, the broker acknowledges nothing more. Default 1 GB. */
   readonly maxBytes?: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Bounds `$MQTT_msgs` and creates its durable consumers. Waits for the stream, which the broker creates at the first
- * MQTT login. Idempotent; rejects when `signal` aborts, the broker refuses, or the bus is closed.
+ * Bounds `$MQTT_msgs`. Waits for the stream, which the broker creates at the first MQTT login. Idempotent; rejects when
+ * `signal` aborts, the broker refuses, or the bus is closed.
  */
-export async function provisionDeviceStreams(
+export async function provisionDeviceStream(
   bus: Bus,
-  { maxBytes = 1024 * 1024 * 1024, signal }: ProvisionDeviceStreamsOptions,
+  { maxBytes = 1024 * 1024 * 1024, signal }: ProvisionDeviceStreamOptions,
 ): Promise<void> {
   const manager = await streamManager(bus);
   for (;;) {
@@ -52,23 +52,30 @@ export async function provisionDeviceStreams(
     const wanted = { max_bytes: maxBytes, discard: DiscardPolicy.New, num_replicas: replicas };
     await manager.streams.update(mqttStream, wanted);
   }
-  for (const [durable, filters] of Object.entries(deviceConsumers)) {
-    await ensureConsumer(bus, mqttStream, {
-      durable_name: durable,
-      filter_subjects: [...filters],
-      ack_policy: AckPolicy.Explicit,
-      deliver_policy: DeliverPolicy.All,
-      ack_wait: nanos(ackWaitMs),
-      max_deliver: -1,
-      // Also the most that can be lost to a batch of a replica that died, for `ack_wait`.
-      max_ack_pending: 1_000,
-      priority_groups: [replicaGroup],
-      priority_policy: "pinned_client",
-      priority_timeout: nanos(pinMs),
-      mem_storage: config.storage === StorageType.Memory,
-    });
-    await endWithStream(manager, durable);
-  }
+}
+
+/**
+ * Creates the durable consumer of a service on `$MQTT_msgs`, which must exist. The stream keeps nothing that no
+ * consumer wants. Idempotent; rejects when the broker refuses.
+ */
+export async function ensureDeviceConsumer(bus: Bus, durable: keyof typeof deviceConsumers): Promise<void> {
+  const manager = await streamManager(bus);
+  const { config } = await manager.streams.info(mqttStream);
+  await ensureConsumer(bus, mqttStream, {
+    durable_name: durable,
+    filter_subjects: [...deviceConsumers[durable]],
+    ack_policy: AckPolicy.Explicit,
+    deliver_policy: DeliverPolicy.All,
+    ack_wait: nanos(ackWaitMs),
+    max_deliver: -1,
+    // Also the most that can be lost to a batch of a replica that died, for `ack_wait`.
+    max_ack_pending: 1_000,
+    priority_groups: [replicaGroup],
+    priority_policy: "pinned_client",
+    priority_timeout: nanos(pinMs),
+    mem_storage: config.storage === StorageType.Memory,
+  });
+  await endWithStream(manager, durable);
 }
 
 /**

@@ -212,6 +212,8 @@ function pulling(durable: keyof typeof deviceConsumers): string[] {
     `$JS.API.CONSUMER.MSG.NEXT.${mqttStream}.${durable}`,
     `$JS.API.CONSUMER.UNPIN.${mqttStream}.${durable}`,
     `$JS.API.CONSUMER.INFO.${mqttStream}.${durable}`,
+    `$JS.API.CONSUMER.DURABLE.CREATE.${mqttStream}.${durable}`,
+    `$JS.API.CONSUMER.RESET.${mqttStream}.${durable}`,
     `$JS.ACK.${mqttStream}.${durable}.>`,
   ];
 }
@@ -229,11 +231,7 @@ function provisioning(): string[] {
     `$JS.API.STREAM.INFO.${mqttQos2Stream}`,
     `$JS.API.STREAM.PURGE.${mqttQos2Stream}`,
     `$JS.API.STREAM.MSG.GET.${mqttSessionStream}`,
-    ...Object.keys(deviceConsumers).flatMap((durable) => [
-      `$JS.API.CONSUMER.INFO.${mqttStream}.${durable}`,
-      `$JS.API.CONSUMER.DURABLE.CREATE.${mqttStream}.${durable}`,
-      `$JS.API.CONSUMER.RESET.${mqttStream}.${durable}`,
-    ]),
+    ...Object.keys(deviceConsumers).map((durable) => `$JS.API.CONSUMER.INFO.${mqttStream}.${durable}`),
   ];
 }
 
@@ -254,6 +252,8 @@ const brokerInternals = [
   `$JS.ACK.${mqttStream}.data.>`,
   `$JS.API.CONSUMER.MSG.NEXT.${mqttStream}.data`,
   `$JS.API.CONSUMER.UNPIN.${mqttStream}.data`,
+  `$JS.API.CONSUMER.DURABLE.CREATE.${mqttStream}.data`,
+  `$JS.API.CONSUMER.RESET.${mqttStream}.data`,
   "$JS.API.INFO",
   "$JS.API.ACCOUNT.>",
   "$JS.API.DIRECT.>",

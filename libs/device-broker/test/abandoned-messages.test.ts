@@ -6,7 +6,7 @@ import { type SampleBroker, startBroker } from "@devmesh/testkit/sample-mesh/bro
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { gatherAbandonedMessages } from "../src/abandoned-messages.ts";
 import { mqttStream, replicaGroup } from "../src/broker-subjects.ts";
-import { deviceBacklog, provisionDeviceStreams } from "../src/mqtt-stream.ts";
+import { deviceBacklog, ensureDeviceConsumer, provisionDeviceStream } from "../src/mqtt-stream.ts";
 
 describe("messages that were handed out and not acknowledged", () => {
   let broker: SampleBroker;
@@ -45,7 +45,8 @@ describe("messages that were handed out and not acknowledged", () => {
   test("count as backlog until they are acknowledged, like those that were never handed out", async () => {
     const bridge = await broker.connect("rpc-bridge.devices");
     await broker.bridge();
-    await provisionDeviceStreams(bridge, { signal: life.signal });
+    await provisionDeviceStream(bridge, { signal: life.signal });
+    await ensureDeviceConsumer(bus, "data");
     await using pump = await broker.device("pump-1");
     expect(await deviceBacklog(bus, "data")).toBe(0);
     for (let count = 0; count < 3; count++) await pump.publish("db/pump-1/x", "1", 1);

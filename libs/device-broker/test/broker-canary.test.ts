@@ -5,7 +5,7 @@ import { expect, test } from "@jest/globals";
 import { publishDataCanary, watchBrokerStorage } from "../src/broker-canary.ts";
 import { mqttStream } from "../src/broker-subjects.ts";
 import { pullDeviceMessages } from "../src/device-stream.ts";
-import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
+import { ensureDeviceConsumer, provisionDeviceStream } from "../src/mqtt-stream.ts";
 
 test("a canary is stored for its service, which takes it without handling it; a full stream is told from a failing one", async () => {
   await using broker = await startBroker();
@@ -24,9 +24,10 @@ test("a canary is stored for its service, which takes it without handling it; a 
   expect(await found()).toEqual({ isStoring: true, hasRoom: true });
 
   const maxBytes = 2_000_000;
-  const provisioned = provisionDeviceStreams(bridge, { maxBytes, signal });
+  const provisioned = provisionDeviceStream(bridge, { maxBytes, signal });
   const mqtt = await broker.bridge();
   await provisioned;
+  await ensureDeviceConsumer(data, "data");
   const { streams } = await streamManager(bridge);
   await eventually(async () => (await streams.info(mqttStream)).state.messages > 0);
   expect(await found()).toEqual({ isStoring: true, hasRoom: true });

@@ -12,7 +12,7 @@ import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type DeviceMessage, pullDeviceMessages } from "../src/device-stream.ts";
-import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
+import { ensureDeviceConsumer, provisionDeviceStream } from "../src/mqtt-stream.ts";
 
 describe("three clustered servers", () => {
   let folder: TempFolder;
@@ -123,8 +123,9 @@ describe("three clustered servers", () => {
     // A server that was away may not take logins yet.
     const first = await eventually(() => publisherAt(0));
     const done = new AbortController();
-    await provisionDeviceStreams(await connect("rpc-bridge.devices"), { signal: done.signal });
+    await provisionDeviceStream(await connect("rpc-bridge.devices"), { signal: done.signal });
     const data = await connect("data.devices");
+    await ensureDeviceConsumer(data, "data");
     const seen: DeviceMessage[] = [];
     const sizes: number[] = [];
     const acknowledged: string[] = [];

@@ -6,7 +6,7 @@ import { type SampleBroker, startBroker } from "@devmesh/testkit/sample-mesh/bro
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { mqttStream } from "../src/broker-subjects.ts";
 import { type DeviceMessage, pullDeviceMessages } from "../src/device-stream.ts";
-import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
+import { ensureDeviceConsumer, provisionDeviceStream } from "../src/mqtt-stream.ts";
 import { subscribeDeviceTopics, type TransientDeviceMessage } from "../src/transient-device-messages.ts";
 
 const text = (payload: Uint8Array) => Buffer.from(payload).toString();
@@ -21,10 +21,11 @@ describe("messages of devices", () => {
     data = await broker.connect("data.devices");
     bridge = await broker.connect("rpc-bridge.devices");
     done = new AbortController();
-    const provisioned = provisionDeviceStreams(bridge, { maxBytes: 10_000_000, signal: done.signal });
+    const provisioned = provisionDeviceStream(bridge, { maxBytes: 10_000_000, signal: done.signal });
     // The stream is made by the first login, which is the bridge's own.
     await broker.bridge();
     await provisioned;
+    await ensureDeviceConsumer(await broker.connect("data.devices"), "data");
   });
   beforeEach(() => {
     done = new AbortController();
@@ -198,9 +199,10 @@ describe("two replicas that pull the same messages", () => {
     broker = await startBroker();
     provisioner = await broker.connect("rpc-bridge.devices");
     feeder = new AbortController();
-    const provisioned = provisionDeviceStreams(provisioner, { maxBytes: 10_000_000, signal: feeder.signal });
+    const provisioned = provisionDeviceStream(provisioner, { maxBytes: 10_000_000, signal: feeder.signal });
     await broker.bridge();
     await provisioned;
+    await ensureDeviceConsumer(await broker.connect("data.devices"), "data");
   });
   afterAll(() => broker.stop());
 

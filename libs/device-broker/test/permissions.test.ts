@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { PermissionViolationError } from "@nats-io/nats-core";
 import { brokerUsers } from "../src/broker-config.ts";
 import { createDeviceSender, subscribeBounded } from "../src/device-link.ts";
-import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
+import { ensureDeviceConsumer, provisionDeviceStream } from "../src/mqtt-stream.ts";
 import { listRetainedTopics } from "../src/retained-messages.ts";
 
 describe("the user of a service", () => {
@@ -125,11 +125,13 @@ describe("the user of a service", () => {
 
   test("in account DEVICES can do all that its right says", async () => {
     const done = new AbortController();
-    const provisioned = provisionDeviceStreams(as("rpc-bridge.devices"), { signal: done.signal });
+    const provisioned = provisionDeviceStream(as("rpc-bridge.devices"), { signal: done.signal });
     await using bridge = await broker.bridge();
     await provisioned;
+    await ensureDeviceConsumer(as("data.devices"), "data");
+    await ensureDeviceConsumer(as("rpc-bridge.devices"), "rpc-bridge");
     // Twice is once.
-    await provisionDeviceStreams(as("rpc-bridge.devices"), { signal: done.signal });
+    await provisionDeviceStream(as("rpc-bridge.devices"), { signal: done.signal });
     await using pump = await broker.device("pump-1");
     await pump.subscribe("pump-1/#", 1);
     const answers: string[] = [];

@@ -4,7 +4,7 @@ import { type SampleBroker, startBroker } from "@devmesh/testkit/sample-mesh/bro
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { mqttStream } from "../src/broker-subjects.ts";
 import { pullDeviceMessages } from "../src/device-stream.ts";
-import { provisionDeviceStreams } from "../src/mqtt-stream.ts";
+import { ensureDeviceConsumer, provisionDeviceStream } from "../src/mqtt-stream.ts";
 import { dropSessionBacklog, findMessageHoard } from "../src/session-backlog.ts";
 
 let broker: SampleBroker;
@@ -14,7 +14,9 @@ beforeAll(async () => {
   broker = await startBroker();
   bus = await broker.connect("rpc-bridge.devices");
   await using bridge = await broker.bridge();
-  await provisionDeviceStreams(bus, { signal: done.signal });
+  await provisionDeviceStream(bus, { signal: done.signal });
+  await ensureDeviceConsumer(bus, "rpc-bridge");
+  await ensureDeviceConsumer(await broker.connect("data.devices"), "data");
   await bridge.leave();
 });
 afterAll(async () => {

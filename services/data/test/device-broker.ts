@@ -1,4 +1,4 @@
-import { provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
+import { ensureDeviceConsumer, provisionDeviceStream } from "@devmesh/device-broker/mqtt-stream";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { meshUser } from "@devmesh/service-kit/subjects";
@@ -45,7 +45,8 @@ export async function startDeviceBroker(): Promise<DeviceBroker> {
   };
   await (await connectDevice("pump")).leave();
   const devicesBus = await connectAs("set-up", "set-up");
-  await provisionDeviceStreams(devicesBus, { signal: new AbortController().signal });
+  await provisionDeviceStream(devicesBus, { signal: new AbortController().signal });
+  await ensureDeviceConsumer(devicesBus, "data");
   return {
     devicesBus,
     serviceEnvironment: {

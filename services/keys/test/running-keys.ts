@@ -5,7 +5,7 @@ import { keyEvents, keys } from "@devmesh/contracts/keys";
 import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
 import { calls, type ServiceDeclaration, subscribesTo } from "@devmesh/contracts/topology";
 import { devicesUser } from "@devmesh/device-broker/devices-account";
-import { provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
+import { ensureDeviceConsumer, provisionDeviceStream } from "@devmesh/device-broker/mqtt-stream";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
 import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { followEvents, type StreamedEvent } from "@devmesh/service-kit/events/event-stream";
@@ -39,7 +39,7 @@ export interface KeysWorld extends AsyncDisposable {
   readonly encryptionKey: string;
   /** A connection as one of the mesh's users, with that service's rights; it ends with the world. */
   connect(name: ServiceName): Promise<Bus>;
-  /** Sets up the broker's streams of device messages, as the bridge does; its connection ends with the world. */
+  /** Sets up the stream of device messages and its consumers; the bridge's connection ends with the world. */
   provisionDeviceStreams(): Promise<Bus>;
 }
 
@@ -66,7 +66,10 @@ export async function startWorld(): Promise<KeysWorld> {
       // The first login by MQTT makes the streams.
       const login = { url: broker.mqttUrl, id: user, token: token ?? "", clientId: "_bridge" };
       await (await connectMqttDevice(login)).leave();
-      await provisionDeviceStreams(bus, { signal: AbortSignal.timeout(30_000) });
+      await provisionDeviceStream(bus, { signal: AbortSignal.timeout(30_000) });
+      await ensureDeviceConsumer(bus, "rpc-bridge");
+      const data = devicesUser("data");
+      await ensureDeviceConsumer(await connectAs("data", data, broker.passwords[data]), "data");
       return bus;
     },
     async [Symbol.asyncDispose]() {

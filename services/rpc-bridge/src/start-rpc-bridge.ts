@@ -3,7 +3,11 @@ import { watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
 import { canaryTopics } from "@devmesh/device-broker/broker-subjects";
 import { connectDevicesBus, devicesUser } from "@devmesh/device-broker/devices-account";
 import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
-import { deviceBacklog, provisionDeviceStreams } from "@devmesh/device-broker/mqtt-stream";
+import {
+  deviceBacklog,
+  ensureDeviceConsumer,
+  provisionDeviceStream,
+} from "@devmesh/device-broker/mqtt-stream";
 import type { StartService } from "@devmesh/service-kit/process/run-service";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { createBrokerStorage } from "./broker-housekeeping/broker-storage.ts";
@@ -50,8 +54,10 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
 
   const calls = createInFlightCalls({ clock, maxInFlight: env.RPC_MAX_IN_FLIGHT });
   const streams = createDeviceStreams({
-    provisionStreams: () =>
-      provisionDeviceStreams(devicesBus, { maxBytes: env.DEVICE_STREAM_MAX_BYTES, signal: life.signal }),
+    async provisionStreams() {
+      await provisionDeviceStream(devicesBus, { maxBytes: env.DEVICE_STREAM_MAX_BYTES, signal: life.signal });
+      await ensureDeviceConsumer(devicesBus, "rpc-bridge");
+    },
     ...common,
   });
   // Only a publication over MQTT is retained.

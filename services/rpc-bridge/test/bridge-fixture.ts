@@ -41,7 +41,7 @@ export interface BridgeFixture extends AsyncDisposable {
   /** How the bridge logs in to the MQTT listener. */
   readonly brokerLogin: BrokerLogin;
   /** A connection to account DEVICES with the rights of the bridge. */
-  connectDevicesBus(): Promise<Bus>;
+  connectDevicesBus(name?: "rpc-bridge" | "data"): Promise<Bus>;
   /** Makes the device known and logs it in by MQTT. */
   connect(id: string, options?: IClientOptions & { clientId?: string }): Promise<MqttDevice>;
 }
@@ -92,7 +92,7 @@ export async function startBridgeFixture(): Promise<BridgeFixture> {
       return (await bridge.call(input, call)).result;
     },
     brokerLogin: { urls: [broker.mqttUrl], user: devicesUser("rpc-bridge"), password },
-    connectDevicesBus: () => connectBus({ ...login("rpc-bridge"), user: devicesUser("rpc-bridge") }),
+    connectDevicesBus: (name = "rpc-bridge") => connectBus({ ...login(name), user: devicesUser(name) }),
     async connect(id, { clientId, ...options } = {}) {
       if (!registry.known.has(id)) registry.add(id);
       const device = {

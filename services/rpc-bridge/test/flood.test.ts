@@ -1,4 +1,5 @@
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
+import { ensureDeviceConsumer } from "@devmesh/device-broker/mqtt-stream";
 import { subscribe } from "@devmesh/service-kit/events/subscription";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { StartedService } from "@devmesh/testkit/service-process";
@@ -162,6 +163,9 @@ describe("a device that floods the mesh", () => {
   });
 
   test("with what waits for services is reported, so that it is kept out of the broker", async () => {
+    const data = await mesh.connectDevicesBus("data");
+    await ensureDeviceConsumer(data, "data");
+    await data.close();
     const reported: string[] = [];
     const listening = subscribe(
       mesh.tester,
