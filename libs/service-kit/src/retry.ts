@@ -28,3 +28,24 @@ export async function retry<T>(work: () => Promise<T>, options: RetryOptions): P
     }
   }
 }
+
+/** When {@link repeat} works again, and until when. */
+export interface RepeatOptions {
+  /** From the end of one round to the begin of the next, in milliseconds. */
+  readonly everyMs: number;
+  /** Takes what a round threw, unless `signal` has aborted. */
+  readonly onFailure: (error: unknown) => void;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** Runs `work` at once and then again and again. Resolves when `signal` aborts, after the round that runs then. */
+export async function repeat(work: () => Promise<void>, options: RepeatOptions): Promise<void> {
+  const { everyMs, onFailure, clock, signal } = options;
+  while (!signal.aborted) {
+    await work().catch((error: unknown) => {
+      if (!signal.aborted) onFailure(error);
+    });
+    await clock.sleep(everyMs, signal).catch(() => undefined);
+  }
+}

@@ -2,6 +2,7 @@
 export function setNewest<K, V>(map: Map<K, V>, key: K, value: V, max: number): void {
   map.delete(key);
   map.set(key, value);
+  if (map.size <= max) return;
   const oldest = map.keys().next();
-  if (map.size > max && !oldest.done) map.delete(oldest.value);
+  if (!oldest.done) map.delete(oldest.value);
 }

@@ -1,3 +1,5 @@
+import { setNewest } from "./set-newest.ts";
+
 /** How the buckets of one {@link TokenBuckets} fill. */
 export interface TokenBucketOptions {
   /** Tokens of a full bucket. */
@@ -34,11 +36,10 @@ export class TokenBuckets {
 
   /** Tokens of the key now, fractions included; negative for a debt. */
   tokens(key: string, nowMs: number): number {
-    const { size, refill, everyMs = 1_000 } = this.#options;
+    const { size, refill, everyMs = 1_000, maxBuckets } = this.#options;
     const bucket = this.#buckets.get(key);
     if (bucket === undefined) return size;
-    this.#buckets.delete(key);
-    this.#buckets.set(key, bucket);
+    setNewest(this.#buckets, key, bucket, maxBuckets);
     return Math.min(size, bucket.tokens + (Math.max(0, nowMs - bucket.atMs) / everyMs) * refill);
   }
 
@@ -47,9 +48,7 @@ export class TokenBuckets {
     const { maxBuckets, allowDebt = false } = this.#options;
     const tokens = this.tokens(key, nowMs) - count;
     const atMs = Math.max(nowMs, this.#buckets.get(key)?.atMs ?? nowMs);
-    this.#buckets.set(key, { tokens: allowDebt ? tokens : Math.max(0, tokens), atMs });
-    const [oldest] = this.#buckets.keys();
-    if (this.#buckets.size > maxBuckets && oldest !== undefined) this.#buckets.delete(oldest);
+    setNewest(this.#buckets, key, { tokens: allowDebt ? tokens : Math.max(0, tokens), atMs }, maxBuckets);
   }
 
   /** Takes one token; false, and takes nothing, where there is none. */

@@ -1,5 +1,6 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { repeat } from "@devmesh/service-kit/retry";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { AccountEvents } from "./account-events.ts";
 import { deleteInvalidSessions } from "./api-keys/sessions.ts";
@@ -39,10 +40,10 @@ async function sweep({ store, events, clock }: HousekeepingOptions, stopping: Ab
 /** Sweeps now and every ten minutes, until the signal aborts; a sweep that fails is logged. */
 export async function keepSweeping(options: HousekeepingOptions, signal: AbortSignal): Promise<void> {
   const { clock, log } = options;
-  while (!signal.aborted) {
-    await sweep(options, signal).catch((error: unknown) => {
-      if (!signal.aborted) log.warn({ err: error }, "a sweep of the store failed");
-    });
-    await clock.sleep(sweepMs, signal).catch(() => undefined);
-  }
+  await repeat(() => sweep(options, signal), {
+    everyMs: sweepMs,
+    onFailure: (error) => log.warn({ err: error }, "a sweep of the store failed"),
+    clock,
+    signal,
+  });
 }

@@ -13,6 +13,7 @@ import {
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { systemClock } from "../clock.ts";
+import { retry } from "../retry.ts";
 import {
   allEvents,
   deadLetterStream,
@@ -165,17 +166,17 @@ const availableWithinMs = 30_000;
 async function onceAvailable(bus: Bus, work: (manager: JetStreamManager) => Promise<void>): Promise<void> {
   const manager = await streamManager(bus);
   const giveUpAt = systemClock.monotonicMs() + availableWithinMs;
-  for (;;) {
-    try {
-      return await work(manager);
-    } catch (error) {
+  await retry(() => work(manager), {
+    firstMs: 250,
+    longestMs: 250,
+    isRetried(error) {
       const refused =
         error instanceof JetStreamApiError && error.status < 500 && error.code !== noSuitablePeers;
-      if (refused || bus[natsConnection].isClosed() || systemClock.monotonicMs() > giveUpAt) throw error;
+      if (refused || bus[natsConnection].isClosed() || systemClock.monotonicMs() > giveUpAt) return false;
       bus.log.debug({ err: error }, "JetStream is not available yet");
-      await systemClock.sleep(250);
-    }
-  }
+      return true;
+    },
+  });
 }
 
 /** JetStream's error code for a consumer of that name with another configuration. */

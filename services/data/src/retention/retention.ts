@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { repeat } from "@devmesh/service-kit/retry";
 import type { DataMetrics } from "../data-metrics.ts";
 import type { DataStore } from "../store/data-store.ts";
 import type { Purges } from "./purge.ts";
@@ -53,15 +54,12 @@ export function createRetention(options: RetentionOptions) {
   return {
     sweep,
     /** Sweeps at once and then every 30 s until `signal` aborts; a failure is logged. */
-    async run(signal: AbortSignal): Promise<void> {
-      while (!signal.aborted) {
-        try {
-          await sweep(signal);
-        } catch (error) {
-          if (!signal.aborted) log.error({ err: error }, "the store could not be swept");
-        }
-        await clock.sleep(sweepEveryMs, signal).catch(() => undefined);
-      }
-    },
+    run: (signal: AbortSignal): Promise<void> =>
+      repeat(() => sweep(signal), {
+        everyMs: sweepEveryMs,
+        onFailure: (error) => log.error({ err: error }, "the store could not be swept"),
+        clock,
+        signal,
+      }),
   };
 }

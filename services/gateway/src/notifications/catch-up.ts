@@ -2,6 +2,7 @@ import { mesh } from "@devmesh/contracts/mesh";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
 import { replayEvents } from "@devmesh/service-kit/events/event-stream";
+import { Semaphore } from "@devmesh/service-kit/semaphore";
 import type { Channel } from "./channel.ts";
 import { type Frame, gapFrame, joinFrames } from "./frame.ts";
 import type { Listener } from "./listener.ts";
@@ -32,7 +33,7 @@ export interface CatchUpOptions {
 export type CatchUp = (listener: Listener, channel: Channel) => Promise<void>;
 
 export function createCatchUp({ bus, buffer, clock, metrics, signal }: CatchUpOptions): CatchUp {
-  const replaying = createSemaphore(maxReplaying);
+  const replaying = new Semaphore({ permits: maxReplaying });
 
   async function send(listener: Listener, frames: readonly Frame[]): Promise<void> {
     if (frames.length === 0) return;
@@ -96,23 +97,5 @@ export function createCatchUp({ bus, buffer, clock, metrics, signal }: CatchUpOp
         }
       }
     }
-  };
-}
-
-/** Limits how many callers run at a time; the others wait in order. Dispose of the result to release the slot. */
-function createSemaphore(slots: number): { acquire(): Promise<Disposable> } {
-  let free = slots;
-  const waiting: (() => void)[] = [];
-  const release = () => {
-    const next = waiting.shift();
-    if (next === undefined) free++;
-    else next();
-  };
-  return {
-    async acquire() {
-      if (free > 0) free--;
-      else await new Promise<void>((resolve) => waiting.push(resolve));
-      return { [Symbol.dispose]: release };
-    },
   };
 }

@@ -8,14 +8,19 @@ import type { LoginDecision, LoginRequest } from "@devmesh/device-broker/auth-ca
 import type { ReportDiagnosis } from "@devmesh/device-broker/diagnosis-reporter";
 import { devicePermissions } from "@devmesh/device-broker/permissions";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { Semaphore } from "@devmesh/service-kit/semaphore";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
 import { digestSecret } from "../credentials/secret.ts";
 import type { CredentialStore, StoredLogin } from "../store/credential-store.ts";
 import type { IngestionCheck } from "./ingestion-check.ts";
-import { createLoginQueue } from "./login-queue.ts";
 import type { LoginThrottle } from "./login-throttle.ts";
 import { createRefusedLogins } from "./refused-logins.ts";
 
+/** Logins decided at a time; they share a commit of the store. */
+const decidedAtOnce = 100;
+/** Limits of the two queues: the second one holds logins of devices that failed too often. */
+const maxWaiting = 10_000;
+const maxSuspect = 1_000;
 const hourMs = 60 * 60 * 1000;
 /** Admissions end up to this much earlier, so that those of one moment end at different times. */
 const jitterMs = 2 * hourMs;
@@ -64,7 +69,7 @@ export interface MqttLoginOptions {
  */
 export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
   const { credentials, throttle, ingestion, clock, report, random = Math.random } = options;
-  const queue = createLoginQueue();
+  const queue = new Semaphore({ permits: decidedAtOnce, queues: [maxWaiting, maxSuspect] });
   const refused = createRefusedLogins(clock);
 
   return async (login, signal) => {
@@ -93,8 +98,8 @@ export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
     if (throttle.isRefused(deviceId)) return refuse("throttled", true);
     const repeated = refused.find(deviceId, login.password);
     if (repeated !== null) return failed(repeated, repeated === "wrong_password");
-    const leave = await queue.enter(throttled);
-    if (leave === null) return refuse("throttled", null);
+    using permit = await queue.acquire(throttled ? 1 : 0);
+    if (permit === null) return refuse("throttled", null);
     try {
       return await decide({ login, deviceId, refuse, failed, signal });
     } catch (error) {
@@ -102,8 +107,6 @@ export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
       if (signal.aborted) return refuse("timed_out", null);
       if (isStoreUnavailable(error)) return refuse("store_unavailable", null);
       throw error;
-    } finally {
-      leave();
     }
   };
 

@@ -1,5 +1,6 @@
 import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { retry } from "@devmesh/service-kit/retry";
 
 interface DeviceStreamsOptions {
   /** Idempotent. */
@@ -21,19 +22,23 @@ export function createDeviceStreams(options: DeviceStreamsOptions) {
   let becomesReady = Promise.withResolvers<void>();
 
   async function attempt(thisRound: number): Promise<void> {
-    while (!signal.aborted && thisRound === round) {
-      try {
-        await provisionStreams();
-        if (thisRound !== round) return;
-        ready = true;
-        becomesReady.resolve();
-        becomesReady = Promise.withResolvers<void>();
-        return;
-      } catch (error) {
+    const provisionInRound = async () => {
+      if (thisRound === round) await provisionStreams();
+    };
+    await retry(provisionInRound, {
+      firstMs: retryAfterMs,
+      longestMs: retryAfterMs,
+      isRetried(error) {
         log.warn({ err: error }, "the broker's streams could not be set up yet");
-        await clock.sleep(retryAfterMs, signal).catch(() => undefined);
-      }
-    }
+        return thisRound === round;
+      },
+      clock,
+      signal,
+    });
+    if (thisRound !== round) return;
+    ready = true;
+    becomesReady.resolve();
+    becomesReady = Promise.withResolvers<void>();
   }
 
   return {
@@ -45,7 +50,8 @@ export function createDeviceStreams(options: DeviceStreamsOptions) {
     provision(): void {
       ready = false;
       round++;
-      void attempt(round);
+      // Rejects only when the bridge stops or another round has begun.
+      void attempt(round).catch(() => undefined);
     },
     /** True as soon as they are ready; false after `waitMs`. */
     async untilReady(waitMs: number): Promise<boolean> {

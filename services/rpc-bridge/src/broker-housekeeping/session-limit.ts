@@ -5,6 +5,7 @@ import { readSession, readSessions, type SessionRecord } from "@devmesh/device-b
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { repeat } from "@devmesh/service-kit/retry";
 import { deviceOfSession, isDeviceId } from "../device-topics.ts";
 import type { BridgeMetrics } from "../metrics.ts";
 import type { EndSessions } from "./wipe-device.ts";
@@ -46,15 +47,12 @@ const endedAtOnce = 8;
  */
 export async function limitPersistentSessions(options: SessionLimitOptions): Promise<void> {
   const { clock, log, signal } = options;
-  const check = createSessionCheck(options);
-  while (!signal.aborted) {
-    try {
-      await check();
-    } catch (error) {
-      if (!signal.aborted) log.warn({ err: error }, "persistent MQTT sessions could not be read");
-    }
-    await clock.sleep(checkEveryMs, signal).catch(() => undefined);
-  }
+  await repeat(createSessionCheck(options), {
+    everyMs: checkEveryMs,
+    onFailure: (error) => log.warn({ err: error }, "persistent MQTT sessions could not be read"),
+    clock,
+    signal,
+  });
 }
 
 /** Checks all sessions once; rejects when the broker cannot be asked for them. */

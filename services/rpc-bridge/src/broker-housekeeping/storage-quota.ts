@@ -1,5 +1,6 @@
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { repeat } from "@devmesh/service-kit/retry";
 import type { BridgeMetrics } from "../metrics.ts";
 import type { BrokerStorage } from "./broker-storage.ts";
 
@@ -47,12 +48,10 @@ export async function enforceStorageQuota(options: StorageQuotaOptions): Promise
     log.warn({ device_id: hoarding, messages }, "cleared retained messages of a device");
   }
 
-  while (!signal.aborted) {
-    try {
-      await check();
-    } catch (error) {
-      log.warn({ err: error }, "the storage quota of devices could not be checked");
-    }
-    await clock.sleep(checkEveryMs, signal).catch(() => undefined);
-  }
+  await repeat(check, {
+    everyMs: checkEveryMs,
+    onFailure: (error) => log.warn({ err: error }, "the storage quota of devices could not be checked"),
+    clock,
+    signal,
+  });
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleepFor } from "node:timers/promises";
+import { retry } from "@devmesh/service-kit/retry";
 import { type MongoStore, unlessDuplicate } from "@devmesh/store/mongodb";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
 import { OutcomeUnknown } from "../data-store.ts";
@@ -133,23 +134,18 @@ export async function createWriter(
   /** Step 4. `storedId` is any record of the batch; null when there is none. */
   async function commit({ holder, lastId }: Lease, storedId: number | null): Promise<void> {
     const end = performance.now() + commitRetryMs;
-    for (;;) {
-      try {
-        const { matchedCount } = await run((options) =>
-          writer.updateOne({ _id: "writer", holder }, { $set: { holder: null, visible: lastId } }, options),
-        );
-        if (matchedCount === 1 || (storedId !== null && (await isCommitted(storedId)))) return;
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error;
-        if (performance.now() < end) {
-          await sleepFor(200);
-          continue;
-        }
-        if (storedId === null) throw error;
-        throw new OutcomeUnknown("the database went away during a commit", { cause: error });
-      }
-      throw new StoreUnavailable("the lease expired and another process took it");
-    }
+    const tryToCommit = async (): Promise<boolean> => {
+      const { matchedCount } = await run((options) =>
+        writer.updateOne({ _id: "writer", holder }, { $set: { holder: null, visible: lastId } }, options),
+      );
+      return matchedCount === 1 || (storedId !== null && (await isCommitted(storedId)));
+    };
+    const isRetried = (error: unknown) => error instanceof StoreUnavailable && performance.now() < end;
+    const done = await retry(tryToCommit, { firstMs: 200, longestMs: 200, isRetried }).catch((error) => {
+      if (storedId === null || !(error instanceof StoreUnavailable)) throw error;
+      throw new OutcomeUnknown("the database went away during a commit", { cause: error });
+    });
+    if (!done) throw new StoreUnavailable("the lease expired and another process took it");
   }
 
   /** Whether a commit was made whose reply was lost. */
