@@ -92,9 +92,12 @@ describe("the history of the mesh", () => {
 
   test("is empty at first, and grows by each minute that passes", async () => {
     expect(await read()).toEqual([]);
+    const timers = clock.pending;
     figures = { records_stored: 10, devices_online: 2 };
     await clock.advance(minute);
     await eventually(async () => (await read()).length === 1);
+    // The gateway waits for the next minute.
+    await eventually(() => clock.pending === timers);
     figures = { records_stored: 70, devices_online: 3 };
     await clock.advance(minute);
     await eventually(async () => (await read()).length === 2);
