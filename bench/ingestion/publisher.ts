@@ -8,7 +8,7 @@ export interface RecordPublisher extends Credentials {
   readonly clientId: string;
 }
 
-/** What devices publish: records below `db/`, or updates of their own shadow. */
+/** What devices publish: records below `db/`, or updates of their shadows. */
 export type PublishedCount = "records" | "shadow";
 
 /** When publishers began, and when the last message was acknowledged; Unix milliseconds. */

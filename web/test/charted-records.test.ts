@@ -76,7 +76,7 @@ describe("the numbers of a chart", () => {
     expect(counted().count).toBe(0);
     await chart.read(soon());
     stored.push(...recordsOf(101, 110));
-    // The stream told of some, not in their order, and of one that was read before.
+    // The stream sent some, not in their order, and of one that was read before.
     chart.take([record(100), record(104), record(103)]);
     expect(counted().count).toBe(102);
     expect(await Promise.all([chart.catchUp(soon()), chart.catchUp(soon())])).toEqual([true, true]);

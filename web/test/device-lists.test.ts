@@ -5,16 +5,16 @@ import {
   type DeviceChange,
   type DevicePages,
 } from "../src/features/devices/shared/device-lists.ts";
-import { type ListedDevice, rowOf } from "../src/features/devices/shared/device-row.ts";
+import { type DeviceTableRow, rowOf } from "../src/features/devices/shared/device-row.ts";
 import { deviceOf } from "./devices.ts";
 
 const all = { filter: "", online: null, newestFirst: false } as const;
-const row = (id: string, changes: Partial<ListedDevice> = {}): ListedDevice => ({
+const row = (id: string, changes: Partial<DeviceTableRow> = {}): DeviceTableRow => ({
   ...rowOf(deviceOf(id)),
   ...changes,
 });
 
-function pagesOf(pages: readonly (readonly ListedDevice[])[], next: string | null = null): DevicePages {
+function pagesOf(pages: readonly (readonly DeviceTableRow[])[], next: string | null = null): DevicePages {
   return {
     pages: pages.map((rows, at) => ({
       rows,
@@ -110,7 +110,7 @@ describe("the order of devices", () => {
     row("c", { firmware: "1" }),
     row("d", { firmware: "2" }),
   ];
-  const ids = (ordered: readonly ListedDevice[]) => ordered.map(({ id }) => id).join("");
+  const ids = (ordered: readonly DeviceTableRow[]) => ordered.map(({ id }) => id).join("");
 
   test("is by value, then by id; those without a value stand last both ways", () => {
     expect(ids(inOrder(rows, { column: "firmware", descending: false }, []))).toBe("cadb");

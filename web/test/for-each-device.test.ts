@@ -45,7 +45,7 @@ describe("work on many devices", () => {
       },
       signal: cancelling.signal,
     });
-    // What the other worker had under way by then is told as well.
+    // What the other worker had under way by then is reported as well.
     expect(outcomes.map(({ id }) => id)).toEqual(ids.slice(0, 6));
   });
 });

@@ -1,7 +1,7 @@
 import createFetchClient, { type Client } from "openapi-fetch";
-import { type DevmeshNotification, follow, type NotificationOptions } from "./notifications.ts";
+import { type DevmeshNotification, follow, type NotificationOptions, type Schemas } from "./notifications.ts";
 import { DevmeshProblem } from "./problem.ts";
-import type { components, operations, paths } from "./schema.ts";
+import type { operations, paths } from "./schema.ts";
 
 export type { DevmeshNotification, NotificationOptions } from "./notifications.ts";
 export { DevmeshProblem, type Problem } from "./problem.ts";
@@ -17,7 +17,6 @@ export interface DevmeshOptions {
   readonly fetch?: typeof fetch;
 }
 
-type Schemas = components["schemas"];
 type QueryOf<O extends keyof operations> = NonNullable<operations[O]["parameters"]["query"]>;
 
 /**

@@ -1,7 +1,8 @@
 import { DevmeshProblem } from "./problem.ts";
 import type { components, operations } from "./schema.ts";
 
-type Schemas = components["schemas"];
+/** Bodies by name. */
+export type Schemas = components["schemas"];
 
 /** What the notification stream says besides `name` and `data`. */
 interface NotificationFrame {

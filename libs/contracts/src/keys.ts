@@ -77,7 +77,7 @@ export const keys = defineContract({
     },
     /** Master and device keys, oldest first, nothing else. */
     listKeys: { ...idempotent, in: page, out: pageOf(ApiKey), errors: { cursor_invalid } },
-    /** The same with `key` null in each. */
+    /** As `listKeys`, with `key` null in each. */
     listKeysWithoutSecrets: { ...idempotent, in: page, out: pageOf(ApiKey), errors: { cursor_invalid } },
     /** How many keys and customers the lists have, all pages together. */
     countKeys: { ...idempotent, in: z.object({}), out: counted },

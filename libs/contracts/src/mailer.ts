@@ -11,7 +11,7 @@ export const mailQueue = defineQueue({
   attemptMs: 60_000,
 });
 
-/** A mail that was given up; `kind` and `customer_id` are null where another release queued it in a form of its own. */
+/** A mail that was given up; `kind` and `customer_id` are null where another release queued it in another form. */
 export const DeadMail = z
   .object({
     id: z.string().describe("Id of the mail."),

@@ -41,7 +41,7 @@ export interface ServiceDeclaration {
   readonly produces: readonly QueueDeclaration[];
   readonly consumes: readonly QueueDeclaration[];
   readonly rights: readonly BrokerRight[];
-  /** A store of its own: SQLite on a volume of this size, or a database of MongoDB. Null: keeps nothing. */
+  /** Its store: SQLite on a volume of this size, or a database of MongoDB. Null: keeps nothing. */
   readonly store: { readonly volumeGib: number } | null;
   /** Limit of its container, in MiB. */
   readonly memoryMib: number;

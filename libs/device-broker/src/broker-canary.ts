@@ -33,14 +33,14 @@ export interface BrokerCanary {
   readonly ended: Promise<void>;
 }
 
-type Finding = "unknown" | "stored" | "full" | "failing";
+type CanaryFinding = "unknown" | "stored" | "full" | "failing";
 
 /**
  * Writes a small message to `$MQTT_msgs` every few seconds. After a write error, nats-server stores nothing more in
  * that stream until it restarts, but answers all else.
  */
 export function watchBrokerStorage({ bus, publish, connected, signal }: BrokerCanaryOptions): BrokerCanary {
-  let found: Finding = "unknown";
+  let found: CanaryFinding = "unknown";
   let underWay: Promise<void> | null = null;
 
   async function attempt(): Promise<void> {
@@ -80,7 +80,7 @@ export function watchBrokerStorage({ bus, publish, connected, signal }: BrokerCa
     }
   }
 
-  async function lacks(finding: Finding): Promise<boolean> {
+  async function lacks(finding: CanaryFinding): Promise<boolean> {
     if (found !== "stored") await attemptOnce();
     return found !== finding;
   }
@@ -97,7 +97,7 @@ export async function publishDataCanary(bus: Bus): Promise<void> {
   await jetstream(bus[natsConnection]).publish(canarySubjects.data, "", { timeout: 2 * deadlineMs });
 }
 
-async function reasonOf(bus: Bus, failure: unknown): Promise<Finding> {
+async function reasonOf(bus: Bus, failure: unknown): Promise<CanaryFinding> {
   try {
     const manager = await streamManager(bus, deadlineMs);
     const { config, state } = await manager.streams.info(mqttStream);

@@ -10,7 +10,12 @@ import {
   systemAccount,
 } from "./broker-subjects.ts";
 import { devicesUser } from "./devices-account.ts";
-import { type Mesh, operatorPermissions, permissionsOf, type UserPermissions } from "./permissions.ts";
+import {
+  type MeshDeclaration,
+  operatorPermissions,
+  permissionsOf,
+  type UserPermissions,
+} from "./permissions.ts";
 
 /** A user of the broker: one for each service and account, and `operator`. */
 export interface BrokerUser {
@@ -99,7 +104,7 @@ const connectPacketTimeoutS = 5;
 const handshakeTimeoutS = 10;
 
 /** Every user of the broker that a mesh needs, and `operator` for a human. */
-export function brokerUsers(mesh: Mesh): readonly BrokerUser[] {
+export function brokerUsers(mesh: MeshDeclaration): readonly BrokerUser[] {
   const ofServices = [...permissionsOf(mesh)].flatMap(([service, permissions]): BrokerUser[] => {
     const own: BrokerUser = {
       name: service,
@@ -126,7 +131,7 @@ export function brokerUsers(mesh: Mesh): readonly BrokerUser[] {
  * Text of nats-server.conf: accounts MESH, DEVICES and SYS, a user for each service, MQTT logins by auth callout. Write
  * it with mode 0600 when it holds passwords. Throws when one is missing.
  */
-export function brokerConfig(mesh: Mesh, options: BrokerConfigOptions): string {
+export function brokerConfig(mesh: MeshDeclaration, options: BrokerConfigOptions): string {
   const {
     host,
     mqttHost = host,

@@ -18,7 +18,7 @@ const maxSearched = 1_024;
 export type Finding = Pick<DiagnosisReport, "id" | "name" | "reason"> &
   Partial<Pick<DiagnosisReport, "registered" | "address" | "client_id" | "topic">>;
 
-/** Takes what happened to a device. It costs no message of its own and never throws. */
+/** Takes what happened to a device. It costs no further message and never throws. */
 export type ReportDiagnosis = (finding: Finding) => void;
 
 interface ReporterOptions {

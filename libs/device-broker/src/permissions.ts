@@ -80,12 +80,12 @@ export function devicePermissions(deviceId: string): Pick<DeviceGrant, "publish"
 }
 
 /** The services of a mesh by name, as `libs/contracts` declares them. */
-export type Mesh = Readonly<Record<string, ServiceDeclaration>>;
+export type MeshDeclaration = Readonly<Record<string, ServiceDeclaration>>;
 
 /**
  * Exactly what each service declares, in subjects (ADR 2): nothing here is granted to all but discovery and its inbox.
  */
-export function permissionsOf(mesh: Mesh): ReadonlyMap<string, ServicePermissions> {
+export function permissionsOf(mesh: MeshDeclaration): ReadonlyMap<string, ServicePermissions> {
   const ofService = ([name, declaration]: [string, ServiceDeclaration]) => {
     const devices = devicesPermissions(name, declaration);
     const inMesh = meshPermissions(name, declaration, callersOf(declaration, mesh));
@@ -94,7 +94,7 @@ export function permissionsOf(mesh: Mesh): ReadonlyMap<string, ServicePermission
   return new Map(Object.entries(mesh).map(ofService));
 }
 
-function callersOf({ serves }: ServiceDeclaration, mesh: Mesh): string[] {
+function callersOf({ serves }: ServiceDeclaration, mesh: MeshDeclaration): string[] {
   return Object.entries(mesh)
     .filter(([, { calls }]) => calls.some(({ contract }) => contract.service === serves?.service))
     .map(([caller]) => caller);

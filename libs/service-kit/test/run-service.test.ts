@@ -19,7 +19,7 @@ import { createCallContext } from "../src/rpc/context.ts";
 
 interface RunningService {
   readonly process: ChildProcess;
-  /** What it told its launcher first. */
+  /** Its first message to its launcher. */
   readonly told: Promise<LauncherMessage>;
   readonly ended: Promise<{ code: number | null }>;
   output(): string;
@@ -50,7 +50,7 @@ describe("a service's process", () => {
     let output = "";
     child.stdout?.on("data", (chunk) => (output += chunk));
     child.stderr?.on("data", (chunk) => (output += chunk));
-    // Not `close`: it is not told once the channel to the child was disconnected.
+    // Not `close`: it is not emitted once the channel to the child was disconnected.
     const ended = Promise.all([once(child, "exit"), streamEnd(child.stdout), streamEnd(child.stderr)]);
     return {
       process: child,

@@ -18,7 +18,7 @@ export interface DataOptions {
   readonly backlog: () => Promise<number>;
 }
 
-type Query = CallInput<typeof data, "queryRecords">;
+type StoredQuery = CallInput<typeof data, "queryRecords">;
 type QueryContext = Context<typeof data, "queryRecords">;
 
 /** Reserved in a reply for what surrounds the records. */
@@ -69,7 +69,7 @@ export function createData({ store, purges, clock, backlog }: DataOptions): Impl
 }
 
 /** The query, restricted to what its key may see. */
-function selectionOf(query: Query, context: QueryContext): RecordSelection {
+function selectionOf(query: StoredQuery, context: QueryContext): RecordSelection {
   const { principal, filter, since, until, topic, order = "asc" } = query;
   if (filter?.includes("\0")) return context.fail("filter_invalid");
   const deviceId = visibleDevice(principal, query, context);
@@ -86,13 +86,13 @@ function selectionOf(query: Query, context: QueryContext): RecordSelection {
 }
 
 /** Reading is shared between keys, or devices where the call does not name the key. */
-function callerOf({ caller, principal }: Query): string {
+function callerOf({ caller, principal }: StoredQuery): string {
   if (caller !== undefined) return `key ${caller}`;
   return "device_id" in principal ? `device ${principal.device_id}` : principal.kind;
 }
 
 /** The device whose records the key may see and the caller wants; undefined for all. */
-function visibleDevice(principal: Principal, query: Query, context: QueryContext): string | undefined {
+function visibleDevice(principal: Principal, query: StoredQuery, context: QueryContext): string | undefined {
   switch (principal.kind) {
     case "master":
       return query.device_id;
@@ -107,7 +107,7 @@ function visibleDevice(principal: Principal, query: Query, context: QueryContext
   }
 }
 
-function bound(deviceId: string, query: Query, context: QueryContext): string {
+function bound(deviceId: string, query: StoredQuery, context: QueryContext): string {
   if (query.device_id !== undefined && query.device_id !== deviceId) return context.fail("device_mismatch");
   return deviceId;
 }

@@ -6,7 +6,7 @@ import {
   type DataStore,
   InvalidCursor,
   maxPayloadBytes,
-  type PageRequest,
+  type RecordPageRequest,
   type RecordSelection,
 } from "../src/store/data-store.ts";
 
@@ -48,9 +48,9 @@ function delivered(sequence: number, deviceId = "pump", stream = streamCreated):
   });
 }
 
-type Query = Partial<RecordSelection> & Partial<Pick<PageRequest, "skip" | "limit" | "after">>;
+type Query = Partial<RecordSelection> & Partial<Pick<RecordPageRequest, "skip" | "limit" | "after">>;
 
-async function page(store: DataStore, query: Query, bounds: Partial<PageRequest> = {}) {
+async function page(store: DataStore, query: Query, bounds: Partial<RecordPageRequest> = {}) {
   const { skip = 0, limit = 100, after, order = "asc", ...conditions } = query;
   return await store.readPage(
     { order, ...conditions },
@@ -71,7 +71,7 @@ async function page(store: DataStore, query: Query, bounds: Partial<PageRequest>
 async function walk(
   store: DataStore,
   query: Query,
-  bounds: Partial<PageRequest> = {},
+  bounds: Partial<RecordPageRequest> = {},
 ): Promise<DataRecord[]> {
   const items: DataRecord[] = [];
   let after = query.after;
@@ -143,7 +143,7 @@ export function describeDataStore(
   open: () => Promise<StoreUnderTest>,
   { randomQueries = 400 }: SuiteOptions = {},
 ): void {
-  /** Runs a test on a store of its own. */
+  /** Runs a test on a new store. */
   const withStore = (run: (store: DataStore, under: StoreUnderTest) => Promise<void>) => async () => {
     const under = await open();
     try {

@@ -19,7 +19,7 @@ afterAll(async () => {
 });
 
 /**
- * A service on a store of its own, which outlives its process. In the end it is stopped in order: what one that is
+ * A service on a new store, which outlives its process. In the end it is stopped in order: what one that is
  * killed has not acknowledged yet would be delivered into the store of the next test.
  */
 async function withService(

@@ -6,7 +6,7 @@ import { describeDataStore } from "./data-store.suite.ts";
 
 const never = new AbortController().signal;
 
-/** Opens a store in a database of its own. */
+/** Opens a store in a new database. */
 async function open(mongodb: TestMongodb, options: MongoDataStoreOptions = {}) {
   const database = mongodb.newDatabase();
   const url = parseStoreUrl(database.storeUrl);

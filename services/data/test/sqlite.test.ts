@@ -11,7 +11,7 @@ import {
 import type { DataMessage, RecordSelection } from "../src/store/data-store.ts";
 import { describeDataStore } from "./data-store.suite.ts";
 
-/** Opens a store in a folder of its own. */
+/** Opens a store in a new folder. */
 async function open(options: SqliteDataStoreOptions) {
   const folder = await tempFolder();
   const path = join(folder.path, "data.db");

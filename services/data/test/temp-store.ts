@@ -6,7 +6,7 @@ import {
   type SqliteDataStoreOptions,
 } from "../src/store/data-store.sqlite.ts";
 
-/** A SQLite store in a folder of its own, both gone at the end of an `await using`. */
+/** A SQLite store in a new folder, both gone at the end of an `await using`. */
 export interface TempStore extends AsyncDisposable {
   readonly path: string;
   readonly store: SqliteDataStore;

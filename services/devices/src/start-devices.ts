@@ -6,7 +6,7 @@ import { DiagnosisReports } from "@devmesh/contracts/model/diagnostics";
 import { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events/subscription";
-import type { StartedService, StartOptions } from "@devmesh/service-kit/process/run-service";
+import type { ServiceParts, StartOptions } from "@devmesh/service-kit/process/run-service";
 import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
 import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
@@ -42,7 +42,7 @@ export interface StartDevicesOptions
 }
 
 /** The started service; ready when the store can be read. */
-export type StartedDevices = Required<Omit<StartedService<Declaration["serves"]>, "elsewhere">>;
+export type StartedDevices = Required<Omit<ServiceParts<Declaration["serves"]>, "elsewhere">>;
 
 /** Opens the store, reads from the broker which devices are connected, and resumes what a crash left half-done. */
 export async function startDevices(options: StartDevicesOptions): Promise<StartedDevices> {

@@ -19,7 +19,7 @@ export function createAccountEvents({ bestEffort }: Publisher<typeof keyEvents>,
     keyChanged(id: string, change: (typeof keyChanges)[number], call: CallContext): void {
       void bestEffort.key_changed({ ...about(id), change }, { call });
     },
-    /** The same of a customer. */
+    /** Of a customer. */
     customerChanged(id: string, change: (typeof customerChanges)[number], call: CallContext): void {
       void bestEffort.customer_changed({ ...about(id), change }, { call });
     },

@@ -47,7 +47,7 @@ export const KeysEnv = ServiceEnv.extend({
   MAIL_PER_HOUR: count(100),
   /** Failed MQTT logins of one device from one address within a minute before they are throttled. */
   LOGIN_FAILURES_PER_DEVICE_MINUTE: count(10),
-  /** The same of all devices from one address; loopback is exempt. 0: no bound. */
+  /** Failed logins of all devices from one address; loopback is exempt. 0: no bound. */
   LOGIN_FAILURES_PER_ADDRESS_MINUTE: wholeNumber(100, 0, 1_000_000),
 });
 export type KeysEnv = z.infer<typeof KeysEnv>;

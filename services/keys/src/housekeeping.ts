@@ -12,7 +12,7 @@ import type { KeyStore } from "./store/key-store.ts";
 const sweepMs = 10 * 60 * 1000;
 const sweepTimeoutMs = 60 * 1000;
 
-/** What a sweep needs. */
+/** The stores that a sweep clears, and its clock. */
 export interface HousekeepingOptions {
   readonly store: Pick<KeyStore, "apiKeys" | "customers" | "mailSlots" | "sessions">;
   readonly events: AccountEvents;

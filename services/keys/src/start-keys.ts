@@ -8,7 +8,7 @@ import { awaitDeviceStore } from "@devmesh/device-broker/device-store-check";
 import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import { subscribe } from "@devmesh/service-kit/events/subscription";
 import { sumOf } from "@devmesh/service-kit/metrics";
-import type { StartedService, StartOptions } from "@devmesh/service-kit/process/run-service";
+import type { ServiceParts, StartOptions } from "@devmesh/service-kit/process/run-service";
 import { createProducer } from "@devmesh/service-kit/queue/producer";
 import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
 import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
@@ -36,16 +36,16 @@ const deviceStoreTimeoutMs = 5_000;
 const decisionTimeoutMs = loginTimeoutMs - 1_000;
 const readinessTimeoutMs = 1_000;
 
-type Declaration = typeof mesh.keys;
+type KeysDeclaration = typeof mesh.keys;
 
-/** What a start needs. */
+/** Options of a start. */
 export type StartKeysOptions = Pick<
-  StartOptions<Declaration, KeysEnv>,
+  StartOptions<KeysDeclaration, KeysEnv>,
   "env" | "bus" | "publisher" | "log" | "clock" | "signal"
 >;
 
 /** The started service; ready when the store can be read. */
-export type StartedKeys = Required<Omit<StartedService<Declaration["serves"]>, "elsewhere">>;
+export type StartedKeys = Required<Omit<ServiceParts<KeysDeclaration["serves"]>, "elsewhere">>;
 
 /**
  * Opens the store, checks its encryption key, makes sure that a master key exists, and begins to decide device logins.

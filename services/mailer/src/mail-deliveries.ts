@@ -26,7 +26,7 @@ export type MailQueue = Omit<typeof mailQueue, "backoffMs" | "attemptMs"> &
 
 type MailJob = z.output<MailQueue["job"]>;
 
-/** What the delivery of queued mail needs. */
+/** Options of the delivery of queued mail. */
 export interface MailDeliveryOptions {
   readonly bus: Bus;
   readonly queue: MailQueue;

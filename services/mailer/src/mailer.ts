@@ -9,7 +9,7 @@ import type { MailQueue } from "./mail-deliveries.ts";
 /** Far below the limit of a reply, since the queue bounds the text of an error. */
 const pageLimit = 100;
 
-/** What the mailer's contract needs. */
+/** Options of the mailer's contract. */
 interface MailerOptions {
   readonly queue: QueueAdmin<MailQueue>;
   readonly delivery: MailDelivery;

@@ -1,7 +1,7 @@
 import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
 import type { Logger } from "@devmesh/service-kit/logger";
-import type { StartedService, StartOptions } from "@devmesh/service-kit/process/run-service";
+import type { ServiceParts, StartOptions } from "@devmesh/service-kit/process/run-service";
 import { createQueueAdmin } from "@devmesh/service-kit/queue/admin";
 import type { MailerEnv } from "./env.ts";
 import { defaultSender } from "./mail-address.ts";
@@ -12,11 +12,11 @@ import { openOutbox } from "./transport.outbox.ts";
 import { createSmtpTransport } from "./transport.smtp.ts";
 import type { MailTransport } from "./transport.ts";
 
-type Declaration = typeof mesh.mailer;
+type MailerDeclaration = typeof mesh.mailer;
 
 /** Arguments of the start. */
 export interface StartMailerOptions
-  extends Pick<StartOptions<Declaration, MailerEnv>, "env" | "bus" | "clients" | "log" | "clock"> {
+  extends Pick<StartOptions<MailerDeclaration, MailerEnv>, "env" | "bus" | "clients" | "log" | "clock"> {
   /** Default: the transport that the environment names. */
   readonly transport?: MailTransport;
   /** Default: the queue of the contract. */
@@ -24,7 +24,9 @@ export interface StartMailerOptions
 }
 
 /** The started service. */
-export type StartedMailer = Required<Pick<StartedService<Declaration["serves"]>, "implementation" | "stop">>;
+export type StartedMailer = Required<
+  Pick<ServiceParts<MailerDeclaration["serves"]>, "implementation" | "stop">
+>;
 
 /** Opens the transport and begins to work on the queue. */
 export async function startMailer(options: StartMailerOptions): Promise<StartedMailer> {

@@ -6,7 +6,7 @@ export interface Mail {
   readonly id: string;
   /** With angle brackets; the same in each attempt, so that a mail sent twice can be recognised. */
   readonly messageId: string;
-  /** The same in each attempt; mails are sorted by it. */
+  /** Equal in each attempt; mails are sorted by it. */
   readonly queuedAt: Date;
   readonly from: MailAddress;
   /** The only recipient: a bare address. */

@@ -36,7 +36,7 @@ export interface BridgeFixture extends AsyncDisposable {
   /** A connection that may subscribe to the bridge's events. */
   readonly tester: Bus;
   readonly bridge: Pick<Client<typeof rpcBridge>, "call" | "endSessions" | "wipeDevice" | "readBacklog">;
-  /** Calls with a time of its own; `timeout_ms` is 30,000 unless given. */
+  /** Calls with a time; `timeout_ms` is 30,000 unless given. */
   call(input: Partial<CallInput<typeof rpcBridge, "call">> & { device_id: string }): Promise<unknown>;
   /** How the bridge logs in to the MQTT listener. */
   readonly brokerLogin: BrokerLogin;

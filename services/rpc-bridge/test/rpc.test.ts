@@ -47,7 +47,7 @@ async function answering(
   return device;
 }
 
-/** A device that answers each call with a payload of its own. */
+/** A device that answers each call with another payload. */
 async function replying(id: string, payload: (frame: CallFrame) => string | Buffer): Promise<MqttDevice> {
   const device = await connect(id);
   await device.subscribe(`${id}/rpc`);

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
@@ -32,6 +32,9 @@ const words = new RegExp(
   ].join("|")})\b`,
   "i",
 );
+
+/** Ways to begin or end a comment that say nothing of their subject. */
+const phrases = /\bThe same\b|\bWhat [\w' ]+ needs\b|\bof (its|their) own\b/;
 
 interface CommentLine {
   readonly place: string;
@@ -85,7 +88,29 @@ test("comments have at most 120 characters a line", () => {
 
 test("comments use the field's terms: fewer than 20 lines have a word of the list", () => {
   const found = lines
-    .filter(({ text }) => words.test(text))
+    .filter(({ text }) => words.test(text) || phrases.test(text))
     .map(({ place, text }) => `${place} ${text.trim()}`);
   expect(found.length < maxMatches ? [] : found).toEqual([]);
+});
+
+test("a bound says what it bounds, such as reportBatchSize or maxDeletions: no name ends in AtOnce", () => {
+  const pattern = ["-E", "[a-z]AtOnce\\b", "--", "*.ts", "*.tsx", ":!*/language.test.ts"];
+  const { stdout, status } = spawnSync("git", ["grep", "-n", ...pattern], {
+    cwd: repository,
+    encoding: "utf8",
+  });
+  expect([stdout, status]).toEqual(["", 1]);
+});
+
+test("a declared name has one meaning: no type, interface or class is declared in two files", () => {
+  const pattern = ["-hoE", "^(export )?(abstract )?(type|interface|class) [A-Z]\\w*", "--", "*.ts", "*.tsx"];
+  const tests = [":!*/test/*", ":!*.suite.ts", ":!bench/peers"];
+  const { stdout } = spawnSync("git", ["grep", ...pattern, ...tests], { cwd: repository, encoding: "utf8" });
+  const names = stdout.split("\n").map((line) => line.split(" ").at(-1) ?? "");
+  expect(names.length).toBeGreaterThan(500);
+  const counts = Map.groupBy(names.filter(Boolean), (name) => name);
+  expect([...counts].filter(([, found]) => found.length > 1).map(([name]) => name)).toEqual([
+    // The package for users has the name of the REST API.
+    "Problem",
+  ]);
 });

@@ -8,7 +8,7 @@ const Report = z.union([z.object({ devices: z.array(z.string()) }), z.object({ e
 
 const graceMs = 5_000;
 
-/** Simulated devices in a process of their own. */
+/** Simulated devices in another process. */
 export interface Demo {
   readonly devices: readonly string[];
   stop(): Promise<void>;

@@ -9,7 +9,7 @@ const JestResult = z.object({
   numFailedTests: z.int(),
   numPendingTests: z.int(),
   numTodoTests: z.int(),
-  /** Files that could not even be loaded; their tests stand in none of the numbers above. */
+  /** Files that could not even be loaded; their tests are in none of the numbers above. */
   numRuntimeErrorTestSuites: z.int(),
   testResults: z.array(
     z.object({
@@ -38,9 +38,9 @@ export interface TestCount {
 
 /** A test that failed, or a file of tests that could not be loaded. */
 export interface FailedTest {
-  /** Its title behind those of its groups; of a file, its name. */
+  /** Its title after those of its groups; of a file, its name. */
   readonly name: string;
-  /** As jest gives it: several lines with the stack behind them, and colours maybe. */
+  /** As jest gives it: several lines with the stack after them, and colours maybe. */
   readonly message: string;
 }
 

@@ -43,7 +43,7 @@ export const registration = defineRoutes({
     summary: "Confirm an e-mail address",
     description: "The link of the invitation. Shows a page; following it twice is harmless.",
     auth: null,
-    // Mail programs add parameters of their own to a link.
+    // Mail programs add parameters to a link.
     query: z.looseObject({
       token: z.string().min(1).max(512).describe("The secret of the link, no API key."),
     }),

@@ -65,7 +65,7 @@ interface AnyRoute {
   readonly absent?: Readonly<Record<string, string>>;
   /** Values are strings on the wire. A parameter given twice or unknown is refused; a loose object takes any. */
   readonly query?: z.ZodObject;
-  /** Request headers of its own. They are documented by this; the handler reads and checks them. */
+  /** Its request headers. They are documented by this; the handler reads and checks them. */
   readonly headers?: z.ZodObject;
   readonly body?: BodyDeclaration;
   /** Without one, a request costs one token, and its body one for each full 4 KB. */

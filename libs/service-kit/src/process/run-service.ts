@@ -51,7 +51,7 @@ export interface StartOptions<S extends ServiceDeclaration, E> {
 }
 
 /** What a started service hands back. */
-export interface StartedService<C extends ContractDeclaration | null> {
+export interface ServiceParts<C extends ContractDeclaration | null> {
   /** Answers the service's contract; null for a service that answers none. */
   readonly implementation: C extends ContractDeclaration ? Implementation<C> : null;
   /** What the service answers in other ways than by its contract, for discovery. */
@@ -69,7 +69,7 @@ export interface StartedService<C extends ContractDeclaration | null> {
 /** Starts the parts of a service. */
 export type StartService<S extends ServiceDeclaration, E> = (
   options: StartOptions<S, E>,
-) => Promise<StartedService<S["serves"]>>;
+) => Promise<ServiceParts<S["serves"]>>;
 
 /** One service: its name in the mesh, what it declares, its environment, and how it starts. */
 export interface ServiceDefinition<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>> {
@@ -117,7 +117,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
   #starting: Promise<void> = Promise.resolve();
   /** The last one opened comes first. */
   readonly #buses: Bus[] = [];
-  #started: StartedService<ContractDeclaration | null> | undefined;
+  #started: ServiceParts<ContractDeclaration | null> | undefined;
   #served: Served | undefined;
   #announced: Announced | undefined;
   #ops: OpsServer | undefined;
@@ -230,7 +230,7 @@ class ServiceLife<S extends ServiceDeclaration, V extends z.ZodType<ServiceEnv>>
       onLauncherMessage: (handle: (message: unknown) => void) => void process.on("message", handle),
       // Names and events known at run time meet here the types derived from the declaration.
     } as unknown as StartOptions<S, z.output<V>>);
-    this.#started = started as StartedService<ContractDeclaration | null>;
+    this.#started = started as ServiceParts<ContractDeclaration | null>;
     if (started.ready !== undefined) this.#checks.set("service", started.ready);
     if (signal.aborted) return;
     if (declaration.serves !== null) {

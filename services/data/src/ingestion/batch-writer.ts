@@ -8,7 +8,7 @@ import type { DataMessage, DataStore } from "../store/data-store.ts";
 import { checkMessage, type IncomingMessage, type Unstorable } from "./message-check.ts";
 import type { RecordFeed } from "./record-feed.ts";
 
-/** What a batch writer needs. */
+/** Options of {@link createBatchWriter}. */
 export interface BatchWriterOptions {
   readonly store: DataStore;
   readonly metrics: DataMetrics;

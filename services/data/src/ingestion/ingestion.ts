@@ -12,7 +12,7 @@ import type { BatchWriter } from "./batch-writer.ts";
 import type { IncomingMessage } from "./message-check.ts";
 import { gatherQos0Messages } from "./qos0-messages.ts";
 
-/** What ingestion needs. */
+/** Options of {@link startIngestion}. */
 export interface IngestionOptions {
   /** In account DEVICES. */
   readonly bus: Bus;

@@ -18,14 +18,14 @@ export interface Qos0Options {
 }
 
 /** A message that waits, or was dropped and not removed yet. */
-interface Waiting {
+interface WaitingMessage {
   readonly message: IncomingMessage;
   dropped: boolean;
 }
 
 /** The waiting messages of one device, oldest first. */
 interface DeviceShare {
-  readonly messages: Set<Waiting>;
+  readonly messages: Set<WaitingMessage>;
   bytes: number;
 }
 
@@ -43,7 +43,7 @@ export function gatherQos0Messages(options: Qos0Options) {
     maxWaiting = 20_000,
     maxWaitingBytes = 32 * 1024 * 1024,
   } = options;
-  let waiting: Waiting[] = [];
+  let waiting: WaitingMessage[] = [];
   /** Of `waiting`, without dropped ones. */
   let count = 0;
   /** Of all that waits or is being written. */
@@ -76,7 +76,7 @@ export function gatherQos0Messages(options: Qos0Options) {
     });
   }
 
-  function enter(entry: Waiting): void {
+  function enter(entry: WaitingMessage): void {
     const { message } = entry;
     const device = deviceOf(message);
     const share = shares.get(device) ?? { messages: new Set(), bytes: 0 };
@@ -87,7 +87,7 @@ export function gatherQos0Messages(options: Qos0Options) {
     heaviest = null;
   }
 
-  function leave(entry: Waiting): void {
+  function leave(entry: WaitingMessage): void {
     const device = deviceOf(entry.message);
     const share = shares.get(device);
     if (share === undefined) return;
@@ -126,8 +126,8 @@ export function gatherQos0Messages(options: Qos0Options) {
   const partOf = (messages: number, size: number) => Math.max(messages / maxWaiting, size / maxWaitingBytes);
 
   /** The oldest messages, at least one. */
-  function takeBatch(): Waiting[] {
-    const taken: Waiting[] = [];
+  function takeBatch(): WaitingMessage[] {
+    const taken: WaitingMessage[] = [];
     let weight = 0;
     let end = 0;
     for (const entry of waiting) {
@@ -144,7 +144,7 @@ export function gatherQos0Messages(options: Qos0Options) {
   }
 
   /** False when the batch is to be retried. */
-  async function settle(entries: readonly Waiting[]): Promise<boolean> {
+  async function settle(entries: readonly WaitingMessage[]): Promise<boolean> {
     const messages = entries.map(({ message }) => message);
     try {
       await writer.write(messages);

@@ -8,11 +8,11 @@ import { createPageReader } from "./mongodb/record-pages.ts";
 import { createRecordRemoval } from "./mongodb/record-removal.ts";
 import { appendRecords } from "./mongodb/record-writing.ts";
 import { createRefusals } from "./mongodb/refusals.ts";
-import { createSearchSegments, type SegmentBounds } from "./mongodb/search-segments.ts";
+import { createSearchSegments, type MongoSegmentBounds } from "./mongodb/search-segments.ts";
 import { createWriter } from "./mongodb/writer.ts";
 
 /** The layout of a MongoDB data store. */
-export interface MongoDataStoreOptions extends Partial<SegmentBounds> {
+export interface MongoDataStoreOptions extends Partial<MongoSegmentBounds> {
   /** How long a process that died in the middle of a batch blocks the others, in milliseconds. */
   readonly leaseMs?: number;
 }
@@ -35,7 +35,7 @@ export async function openMongoDataStore(
   const writer = await createWriter(store, collections, bounds.leaseMs);
   const segments = createSearchSegments(collections, bounds);
   const refusals = createRefusals(collections, writer);
-  const queue = createFairQueue({ limit: commandsAtOnce, perCaller: commandsAtOnce / 2 });
+  const queue = createFairQueue({ limit: maxCommands, perCaller: maxCommands / 2 });
   const readPage = createPageReader(collections, writer, segments, queue);
   const closing = new AbortController();
 
@@ -99,6 +99,6 @@ export async function openMongoDataStore(
 }
 
 /** Commands of searches that this process has the server work on at a time. */
-const commandsAtOnce = 4;
+const maxCommands = 4;
 
 const pingTimeoutMs = 2_000;

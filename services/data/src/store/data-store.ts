@@ -57,7 +57,7 @@ export interface RecordSelection {
 }
 
 /** Which part of the selected records. */
-export interface PageRequest {
+export interface RecordPageRequest {
   /** Reading is shared fairly between callers. */
   readonly caller: string;
   /** Negative: begins so many records before the end. */
@@ -119,7 +119,7 @@ export interface DataStore {
   /** The highest stored sequence of a stream; null without any. @throws StoreUnavailable */
   lastSequence(streamCreated: string): Promise<number | null>;
   /** Never blocks {@link append}. @throws InvalidCursor for a foreign `after`; StoreUnavailable */
-  readPage(selection: RecordSelection, page: PageRequest, signal: AbortSignal): Promise<RecordPage>;
+  readPage(selection: RecordSelection, page: RecordPageRequest, signal: AbortSignal): Promise<RecordPage>;
   /** Once it resolves, {@link append} refuses the device's messages, also of a batch that was under way. Idempotent. */
   refuseDevice(deviceId: string): Promise<void>;
   /** Deletes up to `limit` records of the device and returns how many; 0 when none is left. */

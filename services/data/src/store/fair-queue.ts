@@ -14,13 +14,13 @@ export interface FairQueue {
   close(): void;
 }
 
-interface Waiting {
+interface WaitingWork {
   readonly begin: () => void;
   readonly reject: (error: unknown) => void;
 }
 
-interface Caller {
-  readonly waiting: Set<Waiting>;
+interface QueuedCaller {
+  readonly waiting: Set<WaitingWork>;
   running: number;
   /** The count of permits given to all callers when this one got its last. */
   servedAt: number;
@@ -29,13 +29,13 @@ interface Caller {
 /** The next permit goes to the caller that has the fewest, of these to the one that was served least recently. */
 export function createFairQueue({ limit, perCaller }: FairQueueOptions): FairQueue {
   /** Callers with work that waits or runs. */
-  const callers = new Map<string, Caller>();
+  const callers = new Map<string, QueuedCaller>();
   let running = 0;
   let served = 0;
   let closed = false;
 
-  function nextCaller(): Caller | undefined {
-    let next: Caller | undefined;
+  function nextCaller(): QueuedCaller | undefined {
+    let next: QueuedCaller | undefined;
     for (const caller of callers.values()) {
       if (caller.waiting.size === 0 || caller.running >= perCaller) continue;
       const first =
@@ -60,7 +60,7 @@ export function createFairQueue({ limit, perCaller }: FairQueueOptions): FairQue
     }
   }
 
-  function forgetIdle(name: string, caller: Caller): void {
+  function forgetIdle(name: string, caller: QueuedCaller): void {
     if (caller.running === 0 && caller.waiting.size === 0) callers.delete(name);
   }
 
@@ -72,7 +72,7 @@ export function createFairQueue({ limit, perCaller }: FairQueueOptions): FairQue
         const caller = callers.get(name) ?? { waiting: new Set(), running: 0, servedAt: 0 };
         callers.set(name, caller);
         const settled = () => signal.removeEventListener("abort", onAbort);
-        const waiting: Waiting = {
+        const waiting: WaitingWork = {
           begin() {
             work()
               .then(resolve, reject)

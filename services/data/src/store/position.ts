@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { InvalidCursor, type PageRequest } from "./data-store.ts";
+import { InvalidCursor, type RecordPageRequest } from "./data-store.ts";
 
 /** Reads on in the requested order. */
 export interface ReadPosition {
@@ -29,7 +29,7 @@ export interface SeekPosition {
 export type Position = ReadPosition | SeekPosition;
 
 /** Where a page begins. @throws InvalidCursor */
-export function startOf({ after, skip }: Pick<PageRequest, "after" | "skip">): Position {
+export function startOf({ after, skip }: Pick<RecordPageRequest, "after" | "skip">): Position {
   if (after === undefined) {
     if (skip < 0) return { kind: "seek", at: null, found: 0, wanted: -skip };
     return { kind: "read", at: null, skip, remaining: null, skipped: skip > 0 };

@@ -5,7 +5,7 @@ import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { Client } from "@devmesh/service-kit/rpc/implementation";
 import type { BrokerConnections } from "./broker-connections.ts";
 
-/** What closing the connections of a device needs. */
+/** Options of closing the connections of a device. */
 export interface ClosingOptions {
   readonly clock: Clock;
   readonly connections: Pick<BrokerConnections, "list" | "close">;

@@ -20,7 +20,7 @@ import { newLease, renewedLease } from "./lease.ts";
 /** Milliseconds for one attempt to undo a creation. */
 const undoTimeoutMs = 10_000;
 
-/** What creation needs. */
+/** Options of the creation of devices. */
 export interface DeviceCreationOptions {
   readonly store: Pick<DeviceStore, "insert" | "replaceOperation" | "remove">;
   readonly keys: Pick<Client<typeof keys>, "issueCredentials" | "revokeDevice" | "forgetDevice">;

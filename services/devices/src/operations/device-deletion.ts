@@ -18,7 +18,7 @@ import { keepLease, newLease, renewedLease } from "./lease.ts";
 /** Milliseconds for one attempt at a step. */
 const stepTimeoutMs = 30_000;
 
-/** What deletion needs. */
+/** Options of the deletion of devices. */
 export interface DeviceDeletionOptions extends ClosingOptions {
   readonly store: Pick<DeviceStore, "beginOperation" | "replaceOperation" | "remove">;
   readonly keys: Pick<Client<typeof keys>, "revokeDevice" | "forgetDevice">;

@@ -7,7 +7,7 @@ const leaseMs = 15_000;
 /** How often a kept lease is renewed, in milliseconds. */
 const renewEveryMs = 4_000;
 
-/** A lease with a token of its own. */
+/** A lease with a new token. */
 export function newLease(clock: Clock) {
   return { token: randomUUID(), ...renewedLease(clock) };
 }

@@ -17,7 +17,7 @@ import { newLease } from "./lease.ts";
 /** Milliseconds for one attempt to close a device's connections. */
 const closeTimeoutMs = 15_000;
 
-/** What rotation needs. */
+/** Options of the rotation of tokens. */
 export interface TokenRotationOptions extends ClosingOptions {
   readonly store: Pick<DeviceStore, "beginOperation" | "replaceOperation">;
   readonly keys: Pick<Client<typeof keys>, "rotateToken">;

@@ -14,7 +14,7 @@ import type { DeviceStore, PresenceReport } from "../store/device-store.ts";
 import type { DeviceThrottle } from "../throttle/device-throttle.ts";
 import { type PresenceChange, PresenceSets } from "./presence-sets.ts";
 
-/** What keeping presence needs. */
+/** Options of the upkeep of presence. */
 export interface PresenceWatchOptions {
   readonly store: Pick<DeviceStore, "listOnline" | "recordPresence" | "has">;
   readonly connections: Pick<BrokerConnections, "follow" | "list" | "close">;
@@ -29,12 +29,12 @@ export interface PresenceWatchOptions {
 
 /** How often all servers are asked for their connections, in milliseconds. */
 const reconcileEveryMs = 30_000;
-/** The same after a listing that missed a known connection. */
+/** The pause after a listing that missed a known connection. */
 const askAgainAfterMs = 1_000;
 /** How long reports are collected before they are stored, in milliseconds: a crash loses these. */
 const recordEveryMs = 1_000;
 /** Reports stored at once. */
-const recordedAtOnce = 1_000;
+const reportBatchSize = 1_000;
 const callTimeoutMs = 10_000;
 
 /** Open connections of one device; each takes some 100 KB of the broker's memory. */
@@ -283,8 +283,8 @@ class Watch implements PresenceWatch {
   async #record(signal: AbortSignal): Promise<void> {
     const reports = [...this.#reports.values()];
     // In portions: the next attempt continues after a timeout.
-    for (let from = 0; from < reports.length; from += recordedAtOnce) {
-      const portion = reports.slice(from, from + recordedAtOnce);
+    for (let from = 0; from < reports.length; from += reportBatchSize) {
+      const portion = reports.slice(from, from + reportBatchSize);
       await this.#options.store.recordPresence(portion, signal);
       for (const report of portion) {
         if (this.#reports.get(report.id) === report) this.#reports.delete(report.id);

@@ -8,9 +8,9 @@ import type { DeviceStore, ListedDevice } from "../store/device-store.ts";
 import { describeDevice } from "./device-view.ts";
 
 /** Devices listed at once; their documents are read in smaller portions. */
-const idsAtOnce = 1_000;
+const idBatchSize = 1_000;
 /** Documents read at once: few enough that the largest ones still fit into memory easily. */
-const documentsAtOnce = 50;
+const documentBatchSize = 50;
 /** Bytes of documents after which a page is full; the reply's own limit cuts more exactly. */
 const pageBytes = 480 * 1024;
 
@@ -45,18 +45,18 @@ export function createListDevices({
     for (let more = true; more && !isFull(); ) {
       const listing = {
         newestFirst: order === "desc",
-        limit: idsAtOnce,
+        limit: idBatchSize,
         ...(cursor !== undefined && { after: cursor }),
         ...(filter !== undefined && { filter }),
       };
       const listed = await store.list(listing, signal);
       if (listed === null) return ctx.fail("cursor_invalid");
-      more = listed.length === idsAtOnce;
+      more = listed.length === idBatchSize;
       cursor = listed.at(-1)?.position;
       const wanted = listed.filter(isWanted);
-      for (let from = 0; from < wanted.length && !isFull(); from += documentsAtOnce) {
+      for (let from = 0; from < wanted.length && !isFull(); from += documentBatchSize) {
         // One more than the limit shows whether the page is the last one.
-        const portion = wanted.slice(from, from + Math.min(documentsAtOnce, limit + 1 - candidates.length));
+        const portion = wanted.slice(from, from + Math.min(documentBatchSize, limit + 1 - candidates.length));
         for (const candidate of await read(portion, signal)) {
           candidates.push(candidate);
           bytes += candidate.bytes;

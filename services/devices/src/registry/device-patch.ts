@@ -14,7 +14,7 @@ import { checkPatchBody } from "./body-check.ts";
 import { describeDevice, describeDeviceFor } from "./device-view.ts";
 import { etagOf, matchesEtag } from "./etag.ts";
 
-/** What a patch needs. */
+/** Options of patches. */
 export interface DevicePatchOptions {
   readonly store: Pick<DeviceStore, "find" | "replace">;
   readonly presence: Presence;

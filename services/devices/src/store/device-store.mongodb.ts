@@ -85,9 +85,9 @@ interface PlaceListing {
 }
 
 /** Reports of presence that are written together. */
-const reportsAtOnce = 200;
+const reportBatchSize = 200;
 /** Positions in the first portion of a filtered list. */
-const filteredAtOnce = 5_000;
+const filterBatchSize = 5_000;
 
 /**
  * Devices in a MongoDB database, which all replicas of the service share.
@@ -194,7 +194,7 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
     async list({ newestFirst = false, after, filter = "", limit }, signal) {
       if (after !== undefined && !/^\d{1,15}$/.test(after)) return null;
       const condition = filter === "" ? {} : deviceQueries.matching(filter);
-      const portion = filter === "" ? 2 * limit : filteredAtOnce;
+      const portion = filter === "" ? 2 * limit : filterBatchSize;
       const listing = { newestFirst, after: after === undefined ? null : Number(after), limit, portion };
       const places = await listPlaces(condition, listing, signal);
       return places.map(({ _id, position }) => ({ id: _id, position: String(position) }));
@@ -236,8 +236,8 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
     async recordPresence(reports, signal) {
       // Every replica writes nearly the same devices: one order avoids deadlocks.
       const inOrder = reports.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-      for (let from = 0; from < inOrder.length; from += reportsAtOnce) {
-        const updates = inOrder.slice(from, from + reportsAtOnce).map(({ id, online, seen_at }) => ({
+      for (let from = 0; from < inOrder.length; from += reportBatchSize) {
+        const updates = inOrder.slice(from, from + reportBatchSize).map(({ id, online, seen_at }) => ({
           updateOne: { filter: { _id: id }, update: { $set: { online }, $max: { last_seen: seen_at } } },
         }));
         await run(signal, () => devices.bulkWrite(updates, { ordered: false }));

@@ -7,7 +7,7 @@ import type { PendingOperation } from "../pending-operation.ts";
 import type { DeviceDocument, DeviceStore, ListedDevice, StoredDevice } from "./device-store.ts";
 
 /**
- * Documents have a table of their own: a filter and an update of presence touch narrow rows only. `mark` is the JSON of
+ * Documents have a separate table: a filter and an update of presence touch narrow rows only. `mark` is the JSON of
  * the pending operation; `mark_kind` and `mark_token` repeat its members for comparison.
  */
 const migrations: readonly Migration[] = [

@@ -16,7 +16,7 @@ import type { BrokerConnections } from "../connections/broker-connections.ts";
 import type { DeviceEventPublisher } from "../device-events.ts";
 import { type Excess, type TrafficLimits, TrafficMeter } from "./traffic-meter.ts";
 
-/** What the throttle needs. */
+/** Options of the throttle. */
 export interface DeviceThrottleOptions {
   readonly connections: Pick<BrokerConnections, "list" | "listBusiest" | "close">;
   readonly background: Background;

@@ -24,7 +24,7 @@ const burstSeconds = 10;
 
 /**
  * Connections of each server to list next. The most is more than one device may have, so that it cannot hide a busy
- * connection among others of its own.
+ * connection among its others.
  */
 const page = { least: 32, most: 512 } as const;
 

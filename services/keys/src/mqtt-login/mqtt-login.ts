@@ -40,7 +40,7 @@ type Registered = boolean | null;
 type Refuse = (refusal: LoginRefusal, registered: Registered) => LoginDecision;
 
 /** A login that may succeed, and the ways to refuse it. */
-interface Attempt {
+interface LoginAttempt {
   readonly login: MqttLogin;
   readonly deviceId: string;
   readonly refuse: Refuse;
@@ -52,7 +52,7 @@ interface Attempt {
 /** Decides a login; rejects only when the store fails and is not just unavailable. */
 export type DecideMqttLogin = (login: MqttLogin, signal: AbortSignal) => Promise<LoginDecision>;
 
-/** What the decision of logins needs. */
+/** Options of the decision of logins. */
 export interface MqttLoginOptions {
   readonly credentials: CredentialStore;
   readonly throttle: LoginThrottle;
@@ -65,7 +65,7 @@ export interface MqttLoginOptions {
 
 /**
  * Who may connect as a device (api.md, MQTT): the user name is the device id, the password its token, and the client id
- * one of its own, since the broker keys sessions by client id alone. Each login is checked against the store.
+ * another one, since the broker keys sessions by client id alone. Each login is checked against the store.
  */
 export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
   const { credentials, throttle, ingestion, clock, report, random = Math.random } = options;
@@ -111,7 +111,7 @@ export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
   };
 
   /** Checks the password first, so that a right one is admitted whatever failed before it. */
-  async function decide({ login, deviceId, refuse, failed, signal }: Attempt): Promise<LoginDecision> {
+  async function decide({ login, deviceId, refuse, failed, signal }: LoginAttempt): Promise<LoginDecision> {
     const stored = await credentials.findLogin(deviceId, login.mqttClientId, signal);
     if (stored === null || !isToken(login.password, stored)) {
       const registered = stored !== null;

@@ -37,6 +37,6 @@ export interface CustomerStore {
   delete(id: string, signal: AbortSignal): Promise<boolean>;
   /** Deletes one customer that never confirmed and was last invited at `invitedUntil` or before; returns its id. */
   deleteUnconfirmed(invitedUntil: number, signal: AbortSignal): Promise<string | null>;
-  /** The same for the customer of one address. */
+  /** Of the customer of one address. */
   deleteUnconfirmedOf(email: string, invitedUntil: number, signal: AbortSignal): Promise<string | null>;
 }

@@ -22,7 +22,7 @@ const deviceShare = 0.5;
 const { retainedMessages: maxRetainedMessages } = mqttBounds;
 
 /** Retained messages cleared before the broker is asked again. */
-const clearedAtOnce = 10_000;
+const clearBatchSize = 10_000;
 
 /** Reads and removes what the broker stores for devices. */
 export type BrokerStorage = ReturnType<typeof createBrokerStorage>;
@@ -64,7 +64,7 @@ export function createBrokerStorage({ bus, link, streamBytes, signal }: BrokerSt
     findRetainedHoard: () => findRetainedHoard(bus, { maxBytes, maxMessages: maxRetainedMessages }),
     /** Clears retained messages that a device published itself; returns how many. */
     async clearRetained(deviceId: string): Promise<number> {
-      const { topics } = await listRetainedTopics(bus, deviceId, clearedAtOnce);
+      const { topics } = await listRetainedTopics(bus, deviceId, clearBatchSize);
       const own = topics.filter((topic) => topic !== deviceTopics.shadowDelta(deviceId));
       await clearRetainedMessages(link, own, signal);
       return own.length;

@@ -39,7 +39,7 @@ const fullReadEveryMs = 3_600_000;
 const maxExpiringDevices = 20;
 
 /** Sessions ended in parallel. */
-const endedAtOnce = 8;
+const endBatchSize = 8;
 
 /**
  * Ends persistent sessions beyond {@link maxPersistentSessions} of a device and expired ones. Resolves when `signal`
@@ -125,9 +125,9 @@ export function createSessionCheck(options: SessionLimitOptions): () => Promise<
         );
       }
     };
-    for (let at = 0; at < records.length; at += endedAtOnce) {
+    for (let at = 0; at < records.length; at += endBatchSize) {
       signal.throwIfAborted();
-      await Promise.all(records.slice(at, at + endedAtOnce).map(endOne));
+      await Promise.all(records.slice(at, at + endBatchSize).map(endOne));
     }
     if (ended === 0) return;
     metrics.sessionsEnded.inc({ why }, ended);

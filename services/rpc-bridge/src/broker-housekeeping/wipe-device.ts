@@ -35,7 +35,7 @@ interface WipeDeviceOptions {
 }
 
 /** Sessions ended in parallel. */
-const endedAtOnce = 8;
+const wipeBatchSize = 8;
 
 /**
  * Pages in a row that leave no fewer topics before the wipe fails as `unavailable`: a nats-server that has just started
@@ -82,9 +82,9 @@ export function createEndSessions(login: BrokerLogin): EndSessions {
   return async (deviceId, clientIds, signal) => {
     if (!clientIds.every((id) => isOwnClientId(deviceId, id)))
       throw new Error("a client id is not one of the device's");
-    for (let at = 0; at < clientIds.length; at += endedAtOnce) {
+    for (let at = 0; at < clientIds.length; at += wipeBatchSize) {
       signal.throwIfAborted();
-      const group = clientIds.slice(at, at + endedAtOnce);
+      const group = clientIds.slice(at, at + wipeBatchSize);
       await Promise.all(group.map((clientId) => endSession(login, clientId, signal)));
     }
   };

@@ -32,7 +32,7 @@ export interface InFlightCallsOptions {
   readonly randomId?: () => number;
 }
 
-interface Waiting {
+interface WaitingCall {
   readonly id: number;
   readonly deviceId: string;
   readonly settle: (outcome: CallOutcome) => void;
@@ -40,8 +40,8 @@ interface Waiting {
 }
 
 export function createInFlightCalls({ clock, maxInFlight, randomId = random31BitId }: InFlightCallsOptions) {
-  const byId = new Map<number, Waiting>();
-  const byDevice = new Map<string, Set<Waiting>>();
+  const byId = new Map<number, WaitingCall>();
+  const byDevice = new Map<string, Set<WaitingCall>>();
   let stopping = false;
 
   function unusedId(): number {
@@ -51,14 +51,14 @@ export function createInFlightCalls({ clock, maxInFlight, randomId = random31Bit
     }
   }
 
-  function add(call: Waiting): void {
+  function add(call: WaitingCall): void {
     byId.set(call.id, call);
     const ofDevice = byDevice.get(call.deviceId);
     if (ofDevice === undefined) byDevice.set(call.deviceId, new Set([call]));
     else ofDevice.add(call);
   }
 
-  function remove(call: Waiting): void {
+  function remove(call: WaitingCall): void {
     call.cancelTimer();
     byId.delete(call.id);
     const ofDevice = byDevice.get(call.deviceId);
@@ -66,7 +66,7 @@ export function createInFlightCalls({ clock, maxInFlight, randomId = random31Bit
     if (ofDevice?.size === 0) byDevice.delete(call.deviceId);
   }
 
-  function end(call: Waiting, outcome: CallOutcome): void {
+  function end(call: WaitingCall, outcome: CallOutcome): void {
     remove(call);
     call.settle(outcome);
   }
@@ -78,7 +78,7 @@ export function createInFlightCalls({ clock, maxInFlight, randomId = random31Bit
       if (stopping) return { id, outcome: Promise.resolve({ kind: "restarting" }), abandon: () => undefined };
       if (byId.size >= maxInFlight) return null;
       const { promise, resolve } = Promise.withResolvers<CallOutcome>();
-      const call: Waiting = {
+      const call: WaitingCall = {
         id,
         deviceId,
         settle: resolve,

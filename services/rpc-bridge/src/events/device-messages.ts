@@ -19,7 +19,7 @@ import type { DeviceShadows, ShadowMessage } from "../shadow/device-shadows.ts";
 export interface TopicMessage extends Omit<ShadowMessage, "deviceId"> {
   /** Chosen by the device. */
   readonly topicLevels: readonly string[];
-  /** The same at each delivery of one message; absent at QoS 0, which is delivered once. */
+  /** Equal at each delivery of one message; absent at QoS 0, which is delivered once. */
   readonly deliveryId?: string;
 }
 
@@ -59,7 +59,7 @@ interface Admitted {
 /** QoS 0 messages that wait or are handled at one time; beyond it, new ones are dropped. */
 const maxTransient = 1_000;
 
-/** The same for one device: a flood is dropped early, and other devices keep most of `maxTransient`. */
+/** The bound of one device: a flood is dropped early, and other devices keep most of `maxTransient`. */
 const maxTransientPerDevice = 200;
 
 /** Burst size, in seconds of the rate. */

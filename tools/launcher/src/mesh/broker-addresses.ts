@@ -1,10 +1,10 @@
-import type { Address } from "./broker-process.ts";
+import type { BrokerAddress } from "./broker-process.ts";
 import type { MeshSettings } from "./settings.ts";
 
 /** Where the broker of a mesh is. */
 export interface BrokerAddresses {
   /** NATS listeners; one of them is enough. */
-  readonly servers: readonly Address[];
+  readonly servers: readonly BrokerAddress[];
   /** One or more, comma-separated, like `mqttUrl`. */
   readonly natsUrl: string;
   readonly mqttUrl: string;

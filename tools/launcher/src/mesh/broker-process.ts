@@ -14,7 +14,7 @@ import type { PartLog } from "./service-log.ts";
 const LISTEN_MS = 60_000;
 
 /** An address to wait for. */
-export interface Address {
+export interface BrokerAddress {
   readonly host: string;
   readonly port: number;
 }
@@ -37,7 +37,7 @@ export async function startBroker(
   binary: string,
   env: NodeJS.ProcessEnv,
   folder: DataFolder,
-  addresses: readonly Address[],
+  addresses: readonly BrokerAddress[],
   log: PartLog,
   children: ChildRegistry,
   signal: AbortSignal,
@@ -69,7 +69,7 @@ function memoryLimit(): number {
 
 /** Waits until every address accepts connections; rejects after `withinMs` or when `signal` fires. */
 async function awaitListening(
-  addresses: readonly Address[],
+  addresses: readonly BrokerAddress[],
   withinMs: number,
   signal: AbortSignal,
 ): Promise<void> {
@@ -81,7 +81,7 @@ async function awaitListening(
 
 /** Waits until one of the addresses accepts connections; rejects after `withinMs` or when `signal` fires. */
 export async function awaitAnyListening(
-  addresses: readonly Address[],
+  addresses: readonly BrokerAddress[],
   withinMs: number,
   signal: AbortSignal,
 ): Promise<void> {
@@ -92,7 +92,7 @@ export async function awaitAnyListening(
 }
 
 /** Whether something accepts TCP connections there now. */
-export async function accepts({ host, port }: Address): Promise<boolean> {
+export async function accepts({ host, port }: BrokerAddress): Promise<boolean> {
   const socket = connect({ host, port });
   const connected = once(socket, "connect").then(
     () => true,

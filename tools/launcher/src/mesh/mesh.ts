@@ -54,7 +54,7 @@ export interface Mesh {
 }
 
 /** A mesh while it starts, and then while it runs. */
-interface MeshState extends MeshOptions {
+interface LauncherState extends MeshOptions {
   readonly folder: DataFolder;
   readonly installation: Installation;
   readonly addresses: BrokerAddresses;
@@ -81,7 +81,7 @@ export async function startMesh(options: MeshOptions, signal: AbortSignal): Prom
   await checkPorts(wantedPorts(settings, without));
 
   const meshFile = meshFileWriter(folder.meshFile);
-  const mesh: MeshState = {
+  const mesh: LauncherState = {
     ...options,
     folder,
     installation: await installationOf(folder.installation),
@@ -163,7 +163,7 @@ async function endLeftovers(folder: DataFolder): Promise<boolean> {
 }
 
 async function bringUpBroker(
-  mesh: MeshState,
+  mesh: LauncherState,
   warn: (line: string) => void,
   signal: AbortSignal,
 ): Promise<Supervision<RunningProcess> | null> {
@@ -201,7 +201,7 @@ async function bringUpBroker(
 }
 
 async function bringUpServices(
-  mesh: MeshState,
+  mesh: LauncherState,
   warn: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -255,7 +255,7 @@ async function withName<T>(part: string, starting: Promise<T>): Promise<T> {
   }
 }
 
-function describe({ settings, addresses, broker, services }: MeshState): MeshFile {
+function describe({ settings, addresses, broker, services }: LauncherState): MeshFile {
   const running = [...services].flatMap(([service, supervision]) => {
     const current = supervision.current();
     return current ? [[service, { pid: current.pid, ops: current.ops }] as const] : [];

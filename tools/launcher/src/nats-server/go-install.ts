@@ -47,7 +47,7 @@ function runGo(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    // A process group of its own, to end all processes of the build together.
+    // A new process group, to end all processes of the build together.
     const child = spawn(go, args, { env, stdio: ["ignore", "ignore", "pipe"], detached: true });
     const end = () => {
       if (child.pid !== undefined) killGroup(child.pid);

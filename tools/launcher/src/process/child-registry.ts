@@ -4,7 +4,7 @@ import type { RunningProcess } from "./supervision.ts";
 
 /** Every child of the launcher, so that none outlives it. */
 export interface ChildRegistry {
-  /** Starts a child in a session of its own: Ctrl-C reaches the launcher alone, which ends its children in order. */
+  /** Starts a child in a new session: Ctrl-C reaches the launcher alone, which ends its children in order. */
   spawn(
     command: string,
     args: readonly string[],

@@ -44,7 +44,7 @@ interface IndexedDocument {
   readonly to: number;
 }
 
-/** A run of record ids with a search index of its own; never changed. */
+/** A run of record ids with one search index; never changed. */
 export interface SegmentDocument {
   /** The first record id. */
   readonly _id: number;

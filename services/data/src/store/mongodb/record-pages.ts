@@ -1,6 +1,6 @@
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Filter } from "mongodb";
-import type { DataStore, PageRequest } from "../data-store.ts";
+import type { DataStore, RecordPageRequest } from "../data-store.ts";
 import type { FairQueue } from "../fair-queue.ts";
 import { cursorOf, type Position, type ReadPosition, type SeekPosition, startOf } from "../position.ts";
 import type {
@@ -21,7 +21,7 @@ import type { Writer } from "./writer.ts";
 type Ask = <T>(command: (options: CallOptions) => Promise<T>) => Promise<T>;
 
 /** Segments of one look-up in the search index. */
-const segmentsAtOnce = 16;
+const segmentBatchSize = 16;
 /** The most ids of one query, records of one fetch, and ids that are fetched to count back from the end. */
 const batchSize = 1_000;
 
@@ -89,7 +89,7 @@ export function createPageReader(
   async function fill(
     search: Search,
     position: ReadPosition,
-    page: PageRequest,
+    page: RecordPageRequest,
     items: DataRecord[],
     inTime: () => boolean,
   ): Promise<ReadPosition | null> {
@@ -167,8 +167,8 @@ export function createPageReader(
       whole: IdRange,
       direction: "asc" | "desc",
     ): AsyncGenerator<Part> {
-      for (let first = 0; first < inOrder.length; first += segmentsAtOnce) {
-        const some = inOrder.slice(first, first + segmentsAtOnce).filter(mayHold);
+      for (let first = 0; first < inOrder.length; first += segmentBatchSize) {
+        const some = inOrder.slice(first, first + segmentBatchSize).filter(mayHold);
         const { searched } = plan;
         const found =
           searched === null ? null : await ask((options) => segments.candidates(some, searched, options));

@@ -11,24 +11,24 @@ import {
 } from "./collections.ts";
 import type { IdRange, SearchSegments } from "./search-segments.ts";
 
-type PortMethods = Pick<DataStore, "deleteRecordsOf" | "deleteExpired" | "deleteHeaviest" | "size">;
+type RemovalMethods = Pick<DataStore, "deleteRecordsOf" | "deleteExpired" | "deleteHeaviest" | "size">;
 
 /** How long a void stays, in milliseconds: far longer than the insert that it excludes can be under way. */
 const voidStaysMs = 3_600_000;
 
-interface Selected {
+interface RemovableRecords {
   readonly where: Filter<StoredDocument>;
   readonly hint: string;
   readonly sort: Sort;
 }
 
 /** Deletes records, and returns what is left. */
-export function createRecordRemoval(collections: Collections, segments: SearchSegments): PortMethods {
+export function createRecordRemoval(collections: Collections, segments: SearchSegments): RemovalMethods {
   const { run, records } = collections;
   const listSegments = (range: IdRange) => run((options) => segments.list(range, options));
 
   /** 0 only when there is none: where another process was faster, it looks again. */
-  async function remove(selected: Selected, limit: number): Promise<number> {
+  async function remove(selected: RemovableRecords, limit: number): Promise<number> {
     for (;;) {
       const found = await first(selected, limit);
       if (found.length === 0) return 0;
@@ -37,7 +37,7 @@ export function createRecordRemoval(collections: Collections, segments: SearchSe
     }
   }
 
-  async function first({ where, hint, sort }: Selected, limit: number): Promise<WeighedRecord[]> {
+  async function first({ where, hint, sort }: RemovableRecords, limit: number): Promise<WeighedRecord[]> {
     const found = await run((options) =>
       records
         .find(where, { ...options, hint, batchSize: limit })
@@ -114,7 +114,7 @@ export function createRecordRemoval(collections: Collections, segments: SearchSe
       .sort((a, b) => b.bytes - a.bytes);
   }
 
-  const ofDevice = (device: string): Selected => ({
+  const ofDevice = (device: string): RemovableRecords => ({
     where: { device },
     hint: recordIndexes.device,
     sort: { device: 1, _id: 1 },
@@ -128,7 +128,7 @@ export function createRecordRemoval(collections: Collections, segments: SearchSe
       const enough = totalOf(indexed, others) - aboveBytes;
       if (enough <= 0) return 0;
       const devices = await heaviest(indexed, others);
-      const payers = payersOf(devices, enough).slice(0, payersAtOnce);
+      const payers = payersOf(devices, enough).slice(0, payerBatchSize);
       const ofEach = Math.ceil(limit / payers.length) + 1;
       const oldest = new Map<string, { readonly records: WeighedRecord[]; readonly all: boolean }>();
       await Promise.all(
@@ -190,4 +190,4 @@ export function createRecordRemoval(collections: Collections, segments: SearchSe
 }
 
 /** Devices whose records are looked up at a time. */
-const payersAtOnce = 100;
+const payerBatchSize = 100;

@@ -72,7 +72,7 @@ function amongAll(sequences: readonly number[]) {
   return high - low < 2 * sequences.length ? { $gte: low, $lte: high } : { $in: [...sequences] };
 }
 
-/** The same for each delivery of a message, and for no other message; null at QoS 0. */
+/** Equal for each delivery of a message, and for no other message; null at QoS 0. */
 function nameOf({ delivery, timestamp }: DataMessage): string | null {
   return delivery && deliveryName(delivery.streamCreated, delivery.sequence, timestamp);
 }

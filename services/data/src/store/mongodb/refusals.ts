@@ -2,13 +2,13 @@ import type { DataMessage, DataStore } from "../data-store.ts";
 import type { Collections } from "./collections.ts";
 import type { Writer } from "./writer.ts";
 
-type PortMethods = Pick<
+type RefusalMethods = Pick<
   DataStore,
   "refuseDevice" | "finishPurge" | "unfinishedPurges" | "admitDevice" | "forgetAdmissions"
 >;
 
 /** Devices whose messages are refused. */
-export interface Refusals extends PortMethods {
+export interface Refusals extends RefusalMethods {
   /** Which of these messages may be stored; valid under the lease of their batch. */
   admitted(messages: readonly DataMessage[]): Promise<(message: DataMessage) => boolean>;
 }

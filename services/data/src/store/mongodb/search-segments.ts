@@ -22,7 +22,7 @@ import {
 } from "./signature.ts";
 
 /** The size of a segment. */
-export interface SegmentBounds {
+export interface MongoSegmentBounds {
   /** Record ids of a segment. */
   readonly segmentIds: number;
   /** A segment ends earlier when its records have this weight, in bytes. */
@@ -65,11 +65,11 @@ export interface SearchSegments {
 }
 
 /** Records of one read, for an index. */
-const readAtOnce = 1_000;
+const readBatchSize = 1_000;
 /** Slices of one write: 512 KB. */
-const slicesAtOnce = 128;
+const sliceBatchSize = 128;
 /** Shares of one write. */
-const sharesAtOnce = 1_000;
+const shareBatchSize = 1_000;
 /** Devices ranked by weight; of more, the lightest count only with what is in no segment yet. */
 const mostRanked = 10_000;
 /** Up to so many rows without a candidate are read through rather than skipped. */
@@ -78,7 +78,7 @@ const rowsReadOver = 4;
 /** The search segments of a database. */
 export function createSearchSegments(
   collections: Collections,
-  { segmentIds, segmentBytes }: SegmentBounds,
+  { segmentIds, segmentBytes }: MongoSegmentBounds,
 ): SearchSegments {
   const { run, records, segments, slices, shares, indexed } = collections;
 
@@ -107,11 +107,11 @@ export function createSearchSegments(
         records
           .find({ _id: { $gt: after, $lte: to } }, { ...options, projection })
           .sort({ _id: 1 })
-          .limit(readAtOnce)
+          .limit(readBatchSize)
           .toArray(),
       );
       yield found;
-      if (found.length < readAtOnce) return;
+      if (found.length < readBatchSize) return;
       after = found.at(-1)?._id ?? to;
     }
   }
@@ -174,8 +174,8 @@ export function createSearchSegments(
     const stale = known.filter(({ _id }) => !counted.has(_id)).map(({ _id }) => _id);
     await run((options) => shares.deleteMany({ _id: { $in: stale } }, options));
     const all = [...counted];
-    for (let at = 0; at < all.length; at += sharesAtOnce) {
-      const updates = all.slice(at, at + sharesAtOnce).map(([_id, share]) => ({
+    for (let at = 0; at < all.length; at += shareBatchSize) {
+      const updates = all.slice(at, at + shareBatchSize).map(([_id, share]) => ({
         updateOne: { filter: { _id }, update: { $set: { segment, ...share } }, upsert: true },
       }));
       await run((options) => shares.bulkWrite(updates, { ordered: false, ...options }));
@@ -188,8 +188,8 @@ export function createSearchSegments(
 
   async function writeSlices(build: string, signature: SignatureBuilder): Promise<void> {
     const all = signature.slices().map((bits, at) => ({ _id: `${build}/${at}`, bits: new Binary(bits) }));
-    for (let at = 0; at < all.length; at += slicesAtOnce) {
-      await run((options) => slices.insertMany(all.slice(at, at + slicesAtOnce), options));
+    for (let at = 0; at < all.length; at += sliceBatchSize) {
+      await run((options) => slices.insertMany(all.slice(at, at + sliceBatchSize), options));
     }
   }
 

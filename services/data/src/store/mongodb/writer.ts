@@ -29,7 +29,7 @@ export interface Writer {
   visible(signal: AbortSignal): Promise<number>;
 }
 
-interface Lease {
+interface WriterLease {
   readonly holder: string;
   readonly firstId: number;
   readonly lastId: number;
@@ -60,7 +60,7 @@ export async function createWriter(
     ),
   );
 
-  async function tryToTake(holder: string, ids: number): Promise<Lease | null> {
+  async function tryToTake(holder: string, ids: number): Promise<WriterLease | null> {
     const free = { $or: [{ $eq: ["$holder", null] }, { $lte: ["$until", "$$NOW"] }] };
     const taken = await run((options) =>
       writer.findOneAndUpdate(
@@ -83,7 +83,7 @@ export async function createWriter(
     return { holder, firstId: next - ids, lastId: next - 1, visible };
   }
 
-  async function take(ids: number): Promise<Lease> {
+  async function take(ids: number): Promise<WriterLease> {
     const holder = randomUUID();
     const end = performance.now() + leaseWaitMs;
     while (performance.now() < end) {
@@ -95,7 +95,7 @@ export async function createWriter(
   }
 
   /** Step 2: no record can appear, now or later, under ids of writes that never committed. */
-  async function voidUncommitted({ visible, firstId }: Lease): Promise<void> {
+  async function voidUncommitted({ visible, firstId }: WriterLease): Promise<void> {
     const now = new Date();
     for (let from = visible + 1; from < firstId; from += idsPerVoiding) {
       const to = Math.min(from + idsPerVoiding, firstId) - 1;
@@ -115,7 +115,7 @@ export async function createWriter(
   }
 
   /** Renews the lease until the returned function is called. */
-  function keep({ holder }: Lease): () => void {
+  function keep({ holder }: WriterLease): () => void {
     const timer = setInterval(() => {
       run(
         (options) =>
@@ -132,7 +132,7 @@ export async function createWriter(
   }
 
   /** Step 4. `storedId` is any record of the batch; null when there is none. */
-  async function commit({ holder, lastId }: Lease, storedId: number | null): Promise<void> {
+  async function commit({ holder, lastId }: WriterLease, storedId: number | null): Promise<void> {
     const end = performance.now() + commitRetryMs;
     const tryToCommit = async (): Promise<boolean> => {
       const { matchedCount } = await run((options) =>
@@ -160,7 +160,7 @@ export async function createWriter(
   }
 
   /** What was stored stays above `visible`. */
-  async function release({ holder }: Lease): Promise<void> {
+  async function release({ holder }: WriterLease): Promise<void> {
     await run((options) =>
       writer.updateOne({ _id: "writer", holder }, { $set: { holder: null } }, options),
     ).catch(() => undefined);

@@ -3,7 +3,7 @@ import { openSqliteReader } from "@devmesh/store/sqlite";
 import type { ReaderReply, ReaderRequest } from "./record-reader.ts";
 import { createRecordScan } from "./record-scan.ts";
 
-// A thread and a connection of its own, so that no query blocks ingestion.
+// A separate thread and connection, so that no query blocks ingestion.
 const port = parentPort;
 if (port === null) throw new Error("must run in a worker thread");
 const db = openSqliteReader(String(workerData));

@@ -18,7 +18,7 @@ const maxTrigrams = 24;
 
 type Parameters = Record<string, SQLInputValue>;
 
-/** Where to look, as SQL: the tables with the index to use, and conditions of its own. */
+/** Where to look, as SQL: the tables with the index to use, and its conditions. */
 interface Access {
   /** The column of the record's id that the access is already sorted by. */
   readonly id: "r.id" | "s.rowid";

@@ -215,7 +215,7 @@ export function createRecordWriting(db: DatabaseSync, bounds: SegmentBounds) {
 /** A segment that has less than this fraction of what was added to it loses its search table. */
 const mostlyGone = 4;
 /** Records of a device that are looked up at a time. */
-const oldestAtOnce = 20;
+const oldestBatchSize = 20;
 
 function weighed(row: Record<string, unknown>): WeighedRecord {
   return { id: Number(row.id), deviceId: String(row.device_id), weight: Number(row.weight) };
@@ -245,7 +245,7 @@ function prepareStatements(db: DatabaseSync) {
     heaviest: db.prepare("SELECT device_id, bytes FROM stored_bytes ORDER BY bytes DESC LIMIT ?"),
     oldestOf: db.prepare(`
       SELECT id, device_id, ${weightInSql} AS weight FROM records INDEXED BY records_by_device
-      WHERE device_id = ? AND id > ? ORDER BY id LIMIT ${oldestAtOnce}`),
+      WHERE device_id = ? AND id > ? ORDER BY id LIMIT ${oldestBatchSize}`),
     recordsOf: db.prepare(
       `SELECT id, device_id, ${weightInSql} AS weight FROM records WHERE device_id = ? ORDER BY id LIMIT ?`,
     ),

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Migration } from "@devmesh/store/sqlite";
 
 /**
- * The store's schema. A run of record ids is a segment with a search table of its own (`search_<number>`), so that
+ * The store's schema. A run of record ids is a segment with one search table (`search_<number>`), so that
  * search, time bounds and counts go segment by segment, and an old search table is dropped whole.
  */
 export const migrations: readonly Migration[] = [
@@ -61,7 +61,7 @@ export function tuneForAppending(db: DatabaseSync): void {
   db.exec("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192; PRAGMA busy_timeout = 250;");
 }
 
-/** A run of record ids with a search table of its own, unless it is the newest. */
+/** A run of record ids with one search table, unless it is the newest. */
 export interface Segment {
   readonly number: number;
   readonly first_id: number;

@@ -7,7 +7,7 @@ export type DeviceOutcome =
   | { readonly id: string; readonly kind: "failed"; readonly error: unknown };
 
 /** Options of {@link forEachDevice}. */
-interface DeviceWork {
+interface ForEachOptions {
   readonly ids: readonly string[];
   /** Maximum of devices at a time. */
   readonly concurrency: number;
@@ -19,7 +19,13 @@ interface DeviceWork {
 }
 
 /** Runs `act` for each device, several at a time; failures do not stop the others. Resolves after all have ended. */
-export async function forEachDevice({ ids, concurrency, act, onOutcome, signal }: DeviceWork): Promise<void> {
+export async function forEachDevice({
+  ids,
+  concurrency,
+  act,
+  onOutcome,
+  signal,
+}: ForEachOptions): Promise<void> {
   const waiting = ids.values();
   const worker = async () => {
     for (const id of waiting) {

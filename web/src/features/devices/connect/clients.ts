@@ -1,8 +1,8 @@
 import { deviceTopics } from "@devmesh/contracts/mqtt";
 import type { Broker } from "./use-broker.ts";
 
-/** How a device connects, and as whom. */
-export interface DeviceLogin extends Broker {
+/** The address and the login of a device. */
+export interface GuideValues extends Broker {
   readonly id: string;
   /** Its MQTT password. */
   readonly token: string;
@@ -20,7 +20,7 @@ interface ClientGuide {
   /** It runs on a board, which has its own network address. */
   readonly onBoard: boolean;
   /** What to do, in this order, until the device publishes a value. */
-  readonly steps: (connection: DeviceLogin) => readonly SetupStep[];
+  readonly steps: (connection: GuideValues) => readonly SetupStep[];
 }
 
 /** The clients that the dashboard explains. Each step is complete: it needs no value but those of a Wi-Fi network. */
@@ -89,7 +89,7 @@ export const clients: readonly ClientGuide[] = [
 ];
 
 /** A command that stores a value as the device. */
-export function publishCommand(connection: DeviceLogin): string {
+export function publishCommand(connection: GuideValues): string {
   const { id } = connection;
   const login = mosquittoLogin(connection, `${id}:sensor`);
   return `mosquitto_pub ${login} \\\n  -t ${recordTopic(id)} -q 1 -m '${value}'`;
@@ -106,17 +106,17 @@ export function readCommand(id: string): string {
   return `curl -s -H "Authorization: Bearer $DEVMESH_KEY" ${window.location.origin}/api/v2/devices/${id}`;
 }
 
-function subscribeCommand(connection: DeviceLogin): string {
+function subscribeCommand(connection: GuideValues): string {
   const { id } = connection;
   return `mosquitto_sub ${mosquittoLogin(connection, id)} \\\n  -t ${deviceTopics.call(id)} -t ${deviceTopics.shadowDelta(id)} -v`;
 }
 
 /** Options of the mosquitto clients; with TLS they trust the system's certificates. */
-function mosquittoLogin({ id, token, host, port, tls }: DeviceLogin, clientId: string): string {
+function mosquittoLogin({ id, token, host, port, tls }: GuideValues, clientId: string): string {
   return `-h ${host} -p ${port}${tls ? " --tls-use-os-certs" : ""} -i ${clientId} -u ${id} -P ${token}`;
 }
 
-function pythonProgram({ id, token, host, port, tls }: DeviceLogin): string {
+function pythonProgram({ id, token, host, port, tls }: GuideValues): string {
   return `import paho.mqtt.client as mqtt
 
 def on_connect(client, userdata, flags, reason, properties):
@@ -136,7 +136,7 @@ client.connect("${host}", ${port}, keepalive=60)
 client.loop_forever()`;
 }
 
-function nodeProgram(connection: DeviceLogin): string {
+function nodeProgram(connection: GuideValues): string {
   const { id, token } = connection;
   return `import mqtt from "mqtt";
 
@@ -155,7 +155,7 @@ client.on("message", (topic, payload) => console.log(topic, payload.toString()))
 client.on("error", (error) => console.error(error.message));`;
 }
 
-function arduinoSketch({ id, token, host, port, tls }: DeviceLogin): string {
+function arduinoSketch({ id, token, host, port, tls }: GuideValues): string {
   const network = tls
     ? `#include <WiFiClientSecure.h>
 
@@ -218,7 +218,7 @@ idf.py set-target esp32
 # The Wi-Fi network: Example Connection Configuration
 idf.py menuconfig`;
 
-function espIdfProgram(connection: DeviceLogin): string {
+function espIdfProgram(connection: GuideValues): string {
   const { id, token, tls } = connection;
   return `#include <stdio.h>
 ${tls ? '#include "esp_crt_bundle.h"\n' : ""}#include "esp_event.h"
@@ -255,7 +255,7 @@ ${tls ? "    .broker.verification.crt_bundle_attach = esp_crt_bundle_attach,\n" 
 }`;
 }
 
-function microPythonProgram({ id, token, host, port, tls }: DeviceLogin): string {
+function microPythonProgram({ id, token, host, port, tls }: GuideValues): string {
   const context = `
 # Certificates are checked against the time; ca.der is that of the authority that signed the broker's.
 ntptime.settime()
@@ -287,7 +287,7 @@ while True:
     time.sleep_ms(100)`;
 }
 
-function mongooseOsSettings(connection: DeviceLogin): string {
+function mongooseOsSettings(connection: GuideValues): string {
   const { id, token, port, tls } = connection;
   return `mos wifi YOUR_SSID YOUR_PASSWORD
 ${tls ? "# The certificate of the authority that signed the broker's.\nmos put ca.pem\n" : ""}mos config-set \\
@@ -296,7 +296,7 @@ ${tls ? "# The certificate of the authority that signed the broker's.\nmos put c
   ${tls ? "mqtt.ssl_ca_cert=ca.pem " : ""}rpc.mqtt.enable=true`;
 }
 
-function mongooseOsProgram({ id }: DeviceLogin): string {
+function mongooseOsProgram({ id }: GuideValues): string {
   return `load('api_mqtt.js');
 
 MQTT.setEventHandler(function(conn, event) {
@@ -308,11 +308,11 @@ MQTT.sub('${deviceTopics.shadowDelta(id)}', function(conn, topic, message) {
 }
 
 /** The broker's address for clients that take a URL. */
-function urlOf(connection: DeviceLogin): string {
+function urlOf(connection: GuideValues): string {
   return `${connection.tls ? "mqtts" : "mqtt"}://${bracketed(connection)}:${connection.port}`;
 }
 
 /** The host as it is written before a port. */
-function bracketed({ host }: DeviceLogin): string {
+function bracketed({ host }: GuideValues): string {
   return host.includes(":") ? `[${host}]` : host;
 }

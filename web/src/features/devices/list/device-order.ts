@@ -1,4 +1,4 @@
-import type { ListedDevice } from "../shared/device-row.ts";
+import type { DeviceTableRow } from "../shared/device-row.ts";
 
 /** Columns that the list can be sorted by. */
 export const sortableColumns = ["created", "id", "name", "lastSeen", "firmware", "shadowVersion"] as const;
@@ -22,7 +22,7 @@ export function usualOrder(column: SortableColumn): DeviceOrder {
 
 type SortValue = string | number | null;
 
-const comparables: Readonly<Record<SortableColumn, (row: ListedDevice) => SortValue>> = {
+const comparables: Readonly<Record<SortableColumn, (row: DeviceTableRow) => SortValue>> = {
   created: (row) => row.createdAt,
   id: (row) => row.id,
   name: (row) => row.name,
@@ -36,13 +36,13 @@ const comparables: Readonly<Record<SortableColumn, (row: ListedDevice) => SortVa
  * where sorting starts: sorting an almost sorted list takes one pass, so 50,000 rows can be sorted at each change.
  */
 export function inOrder(
-  rows: readonly ListedDevice[],
+  rows: readonly DeviceTableRow[],
   { column, descending }: DeviceOrder,
-  before: readonly ListedDevice[],
-): ListedDevice[] {
+  before: readonly DeviceTableRow[],
+): DeviceTableRow[] {
   const value = comparables[column];
   const rest = new Map(rows.map((row) => [row.id, row]));
-  const nearly: ListedDevice[] = [];
+  const nearly: DeviceTableRow[] = [];
   for (const { id } of before) {
     const row = rest.get(id);
     if (row === undefined) continue;

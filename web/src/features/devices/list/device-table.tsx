@@ -4,7 +4,7 @@ import { type MouseEvent, memo } from "react";
 import { Link } from "wouter";
 import { LongTable } from "../../../components/long-table.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
-import { firmwareHint, type ListedDevice } from "../shared/device-row.ts";
+import { type DeviceTableRow, firmwareHint } from "../shared/device-row.ts";
 import { type DeviceOrder, type SortableColumn, usualOrder } from "./device-order.ts";
 import styles from "./device-table.module.css";
 
@@ -31,7 +31,7 @@ export type SelectDevice = (id: string, selected: boolean, range: boolean) => vo
 
 /** Properties of the table. */
 interface DeviceTableProps {
-  readonly rows: readonly ListedDevice[];
+  readonly rows: readonly DeviceTableRow[];
   /** More rows can be read. */
   readonly hasMore: boolean;
   readonly onNearEnd: () => void;
@@ -105,7 +105,7 @@ export function DeviceTable(props: DeviceTableProps) {
 }
 
 interface DeviceRowProps {
-  readonly row: ListedDevice;
+  readonly row: DeviceTableRow;
   readonly index: number;
   readonly selected: boolean;
   readonly onSelect: SelectDevice;

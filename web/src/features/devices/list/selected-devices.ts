@@ -1,4 +1,4 @@
-import type { ListedDevice } from "../shared/device-row.ts";
+import type { DeviceTableRow } from "../shared/device-row.ts";
 
 /** Which devices of a list are selected. */
 export type SelectedDevices =
@@ -23,7 +23,7 @@ export function withDevices(
 
 /** The ids from one device of a list to another, both included; only `to` if the list lacks `from`. */
 export function idsBetween(
-  rows: readonly ListedDevice[],
+  rows: readonly DeviceTableRow[],
   from: string | null,
   to: string,
 ): readonly string[] {
@@ -33,7 +33,7 @@ export function idsBetween(
 }
 
 /** The devices that are selected out of those in the list: what has left it is not worked on unseen. */
-export function selectedIn(selected: SelectedDevices, rows: readonly ListedDevice[]): ReadonlySet<string> {
+export function selectedIn(selected: SelectedDevices, rows: readonly DeviceTableRow[]): ReadonlySet<string> {
   if (selected.kind === "some" && selected.ids.size === 0) return nothing;
   const ids = new Set<string>();
   for (const { id } of rows) {

@@ -4,7 +4,7 @@ import type { ApiClient } from "../../../api/api-client.ts";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
 import type { DeviceConditions, DevicePage, DeviceSelection } from "../shared/device-lists.ts";
-import { type ListedDevice, rowOf } from "../shared/device-row.ts";
+import { type DeviceTableRow, rowOf } from "../shared/device-row.ts";
 import { type DeviceOrder, inOrder, isServerOrder } from "./device-order.ts";
 
 /** Number of devices in the first page, which should be fast, and in each further one. */
@@ -13,7 +13,7 @@ const pageSize = 500;
 
 /** The devices of a selection read so far, in an order. */
 export interface DeviceList {
-  readonly rows: readonly ListedDevice[];
+  readonly rows: readonly DeviceTableRow[];
   readonly error: unknown;
   /** Nothing is there yet. */
   readonly isPending: boolean;
@@ -52,7 +52,7 @@ export function useDeviceList(conditions: DeviceConditions, order: DeviceOrder, 
     if (needsAll && hasNextPage && !isFetching && error === null) void fetchNextPage();
   }, [needsAll, hasNextPage, isFetching, error, fetchNextPage]);
 
-  const ordered = useRef<readonly ListedDevice[]>([]);
+  const ordered = useRef<readonly DeviceTableRow[]>([]);
   const rows = useMemo(() => {
     const listed = data?.pages.flatMap((page) => page.rows) ?? [];
     return isServerOrder(order) ? listed : inOrder(listed, order, ordered.current);

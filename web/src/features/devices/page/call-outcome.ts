@@ -2,7 +2,7 @@ import type { Json } from "@devmesh/contracts/model/json";
 import { ApiProblem } from "../../../api/api-problem.ts";
 
 /** The outcome of a call of a device's function. */
-export type CallResult =
+export type DeviceAnswer =
   | { readonly kind: "answered"; readonly result: Json }
   /** `detail` is null if `title` is enough. */
   | { readonly kind: "failed"; readonly title: string; readonly detail: string | null };
@@ -19,7 +19,7 @@ const inWords: Readonly<Record<string, string>> = {
 };
 
 /** The outcome of a failed call. */
-export function failedCall(error: unknown): CallResult {
+export function failedCall(error: unknown): DeviceAnswer {
   const detail = error instanceof Error ? error.message : String(error);
   if (!(error instanceof ApiProblem)) return { kind: "failed", title: "The call failed", detail };
   const words = inWords[error.reason];

@@ -9,7 +9,7 @@ import { CopyButton } from "../../../components/copy-button.tsx";
 import { Tag } from "../../../components/tag.tsx";
 import { useStreamed } from "../../../live/use-streamed.ts";
 import { CallFields, paramsIn, type TypedCall, useCallForm } from "../shared/call-form.tsx";
-import { type CallResult, failedCall } from "./call-outcome.ts";
+import { type DeviceAnswer, failedCall } from "./call-outcome.ts";
 import type { SectionProps } from "./section.ts";
 
 /** A call in this session. */
@@ -18,7 +18,7 @@ interface PastCall extends TypedCall {
   readonly startedAt: number;
   /** Time from the click to the response, in milliseconds. */
   readonly tookMs: number;
-  readonly outcome: CallResult;
+  readonly outcome: DeviceAnswer;
 }
 
 /** Maximum of calls that are kept of a device. */
@@ -162,7 +162,7 @@ async function callDevice(
 ): Promise<PastCall> {
   const startedAt = Date.now();
   const begun = performance.now();
-  let outcome: CallResult;
+  let outcome: DeviceAnswer;
   try {
     const body = paramsIn(params).value;
     const result = await api.call("callFunction", { params: { id, func }, query: { timeout }, body });

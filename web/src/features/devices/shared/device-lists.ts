@@ -1,6 +1,6 @@
 import type { InfiniteData, QueryClient } from "@tanstack/react-query";
 import { queryKeys } from "../../../api/query-keys.ts";
-import { type ListedDevice, matchesFilter } from "./device-row.ts";
+import { type DeviceTableRow, matchesFilter } from "./device-row.ts";
 
 /** Which devices a list holds. */
 export interface DeviceConditions {
@@ -17,7 +17,7 @@ export interface DeviceSelection extends DeviceConditions {
 
 /** One page of the list as it came. */
 export interface DevicePage {
-  readonly rows: readonly ListedDevice[];
+  readonly rows: readonly DeviceTableRow[];
   /** Cursor of the next page; null at the end. */
   readonly next: string | null;
   /** Number of devices in all pages when this one was read; null if the server did not count them. */
@@ -29,7 +29,7 @@ export type DevicePages = InfiniteData<DevicePage, string | null>;
 
 /** A change of a device. */
 export type DeviceChange =
-  | { readonly kind: "row"; readonly row: ListedDevice }
+  | { readonly kind: "row"; readonly row: DeviceTableRow }
   | { readonly kind: "presence"; readonly id: string; readonly online: boolean; readonly at: string }
   | { readonly kind: "deleted"; readonly id: string };
 
@@ -51,7 +51,7 @@ export function applyChanges(
   const latest = new Map<string, DeviceChange>();
   const unknown = new Set<string>();
   const rowsById = rowsOf(pages, new Set(changes.map(idOf)));
-  const additions = new Map<string, ListedDevice>();
+  const additions = new Map<string, DeviceTableRow>();
   for (const change of changes) {
     const id = idOf(change);
     const before = latest.get(id) ?? { kind: "row", row: rowsById.get(id) };
@@ -97,15 +97,15 @@ function idOf(change: DeviceChange): string {
   return change.kind === "row" ? change.row.id : change.id;
 }
 
-function rowsOf({ pages }: DevicePages, ids: ReadonlySet<string>): Map<string, ListedDevice> {
-  const found = new Map<string, ListedDevice>();
+function rowsOf({ pages }: DevicePages, ids: ReadonlySet<string>): Map<string, DeviceTableRow> {
+  const found = new Map<string, DeviceTableRow>();
   for (const { rows } of pages) {
     for (const row of rows) if (ids.has(row.id)) found.set(row.id, row);
   }
   return found;
 }
 
-function belongs(row: ListedDevice, { filter, online }: DeviceConditions): boolean {
+function belongs(row: DeviceTableRow, { filter, online }: DeviceConditions): boolean {
   return (online === null || row.online === online) && (filter === "" || matchesFilter(row, filter));
 }
 

@@ -3,7 +3,7 @@ import { firmwareVersion } from "@devmesh/contracts/model/fleet";
 import { labelsOf } from "@devmesh/contracts/model/labels";
 
 /** The properties of a device in the list, and no others: a page holds up to 50,000 rows. */
-export interface ListedDevice {
+export interface DeviceTableRow {
   readonly id: string;
   readonly name: string | null;
   readonly labels: readonly string[];
@@ -17,7 +17,7 @@ export interface ListedDevice {
 }
 
 /** The row of a device. */
-export function rowOf({ id, name, online, last_seen, created_at, shadow }: Device): ListedDevice {
+export function rowOf({ id, name, online, last_seen, created_at, shadow }: Device): DeviceTableRow {
   return {
     id,
     name,
@@ -35,7 +35,7 @@ export const firmwareHint =
   "Version of the firmware, as the device reports it in ota.fw_version of its shadow";
 
 /** Whether the server's `filter` would find the row: a substring of id, name or a label, case-sensitive. */
-export function matchesFilter({ id, name, labels }: ListedDevice, filter: string): boolean {
+export function matchesFilter({ id, name, labels }: DeviceTableRow, filter: string): boolean {
   return (
     id.includes(filter) || name?.includes(filter) === true || labels.some((label) => label.includes(filter))
   );
