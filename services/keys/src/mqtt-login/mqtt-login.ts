@@ -17,7 +17,7 @@ import type { LoginThrottle } from "./login-throttle.ts";
 import { createRefusedLogins } from "./refused-logins.ts";
 
 /** Logins decided at a time; they share a commit of the store. */
-const decidedAtOnce = 100;
+const maxDecisions = 100;
 /** Limits of the two queues: the second one holds logins of devices that failed too often. */
 const maxWaiting = 10_000;
 const maxSuspect = 1_000;
@@ -69,7 +69,7 @@ export interface MqttLoginOptions {
  */
 export function createMqttLogin(options: MqttLoginOptions): DecideMqttLogin {
   const { credentials, throttle, ingestion, clock, report, random = Math.random } = options;
-  const queue = new Semaphore({ permits: decidedAtOnce, queues: [maxWaiting, maxSuspect] });
+  const queue = new Semaphore({ permits: maxDecisions, queues: [maxWaiting, maxSuspect] });
   const refused = createRefusedLogins(clock);
 
   return async (login, signal) => {
