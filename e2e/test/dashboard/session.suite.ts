@@ -44,6 +44,8 @@ export function session(browser: () => Browser, shared: () => TestMesh): void {
     afterAll(async () => {
       await endSessions();
       await asMaster(mesh).delete("devices/lamp");
+      const { json: keys } = await asMaster(mesh).get("keys");
+      for (const { id, key } of keys) if (key !== mesh.masterKey) await asMaster(mesh).delete(`keys/${id}`);
     });
 
     test("is there in a new tab, and ends in all tabs by the sign-out in one", async () => {
