@@ -24,7 +24,7 @@ beforeAll(async () => {
   pump = await connectMqttDevice({ url: mesh.mqttUrl, id: "pump-1", token });
   await pump.answerRpc(({ method, params }) =>
     method === "sum" && Array.isArray(params)
-      ? { result: params.reduce((sum, one) => sum + one, 0) }
+      ? { result: params.reduce<number>((sum, one) => sum + Number(one), 0) }
       : { error: { code: 404 } },
   );
   for (let number = 0; number < 10; number++) await pump.publish("db/pump-1/numbers", String(number), 1);

@@ -18,11 +18,14 @@ export async function runStaticChecks(run: TestRun): Promise<void> {
             "tsc",
             ["-p", program],
           ]),
-          // Its check makes the types that it needs.
+          // Their checks make the types that they need.
           [
-            "types of the client",
+            "types of the clients",
             "turbo",
-            turboArguments("check", { ...run, filters: ["--filter=@devmesh/client"] }),
+            turboArguments("check", {
+              ...run,
+              filters: ["--filter=@devmesh/client", "--filter=@devmesh/client-python"],
+            }),
           ],
           ["lint", "biome", ["ci", "--colors=off", "."]],
           ["boundaries", "turbo", ["boundaries", "--no-color"]],
