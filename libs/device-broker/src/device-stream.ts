@@ -79,15 +79,23 @@ export async function pullDeviceMessages(
     // After a reconnect there may be another stream of the same name.
     streamCreated = null;
   });
+  const ended = Promise.withResolvers<void>();
+  signal.addEventListener("abort", () => ended.resolve(), { once: true });
+  async function prepare(created: string): Promise<void> {
+    await ensureDeviceConsumer(bus, durable).catch((error: unknown) => {
+      if (!signal.aborted)
+        bus.log.warn({ err: error, durable }, "the consumer of device messages could not be set up");
+    });
+    if (lastStored !== undefined && !signal.aborted) await reportLostTail(bus, created, lastStored);
+  }
   try {
     while (!signal.aborted && !bus[natsConnection].isClosed()) {
       if (streamCreated === null) {
         streamCreated = await readStreamCreated(bus, signal);
         if (streamCreated === null) continue;
-        await ensureDeviceConsumer(bus, durable).catch((error: unknown) =>
-          bus.log.warn({ err: error, durable }, "the consumer of device messages could not be set up"),
-        );
-        if (lastStored !== undefined) await reportLostTail(bus, streamCreated, lastStored);
+        // A broker that does not answer must not delay the end.
+        await Promise.race([prepare(streamCreated), ended.promise]);
+        continue;
       }
       // These messages come from this stream, even if it is replaced while they are handled.
       const pulledFrom = streamCreated;

@@ -61,6 +61,19 @@ describe("messages of devices", () => {
     await pulling;
   });
 
+  test("are no longer pulled after the end, though the preparation does not", async () => {
+    const preparing = Promise.withResolvers<void>();
+    const options = { durable: "data", batch: 1, maxWaitMs: 0, signal: done.signal } as const;
+    const lastStored = async () => {
+      preparing.resolve();
+      return new Promise<number | null>(() => undefined);
+    };
+    const pulling = pullDeviceMessages(data, { ...options, lastStored }, async () => undefined);
+    await preparing.promise;
+    done.abort();
+    await pulling;
+  });
+
   test("are handed over one batch at a time, none larger than asked for", async () => {
     await using pump = await broker.device("pump-1");
     await Promise.all(
