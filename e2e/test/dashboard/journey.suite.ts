@@ -62,7 +62,7 @@ export function newUser(browser: () => Browser, shared: () => TestMesh, mailServ
       device = await startSimulatedDevice(login, boiler);
     };
 
-    test("is told what is wrong with a key, and gets in with the right one", async () => {
+    test("shows what is wrong with a key, and admits the right one", async () => {
       await page.goto("/");
       await page.getByLabel("Master key").fill(`mk_${"x".repeat(32)}`);
       await button("Sign in").click();
@@ -125,7 +125,7 @@ export function newUser(browser: () => Browser, shared: () => TestMesh, mailServ
       await row("boiler").getByText("2.4.1").waitFor();
     });
 
-    test("calls a function that the device tells of, and sees answer, timing and history", async () => {
+    test("calls a function that the device lists, and shows answer, timing and history", async () => {
       await page.getByRole("link", { name: "boiler", exact: true }).click();
       await heading("Boiler room").waitFor();
       expect(await page.title()).toBe("Boiler room (boiler) · Devmesh");
@@ -535,7 +535,7 @@ export function newUser(browser: () => Browser, shared: () => TestMesh, mailServ
       expect(await keys.getByRole("row").count()).toBe(2);
     });
 
-    test("finds the same view behind its address, after a reload, and by back and forward", async () => {
+    test("opens the same view by its address, after a reload, and by back and forward", async () => {
       await visit.open("/devices?filter=site-7&online=true");
       await row("boiler").waitFor();
       expect(await page.getByLabel("Filter devices").inputValue()).toBe("site-7");
@@ -556,7 +556,7 @@ export function newUser(browser: () => Browser, shared: () => TestMesh, mailServ
       await heading("Page not found").waitFor();
     });
 
-    test("is signed out by the sign-out, and by the end of the key, which is told", async () => {
+    test("is signed out by the sign-out, and by the end of the key, which is shown", async () => {
       await button("Sign out").click();
       await page.getByLabel("Master key").waitFor();
       expect(await page.evaluate(() => sessionStorage.length)).toBe(0);

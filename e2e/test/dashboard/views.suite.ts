@@ -220,7 +220,7 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
       await page.keyboard.press("Enter");
       await tabTo(page, device);
       await page.keyboard.press("Enter");
-      // The heading of what was navigated to has the focus, so that a screen reader tells it.
+      // The heading of what was navigated to has the focus, so that a screen reader announces it.
       const heading = page.getByRole("heading", { level: 1, name: "Weather, roof east" });
       await heading.waitFor();
       await eventually(() => isFocused(heading));

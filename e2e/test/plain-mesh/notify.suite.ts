@@ -39,7 +39,7 @@ export function notificationStream(shared: () => TestMesh): void {
       return device;
     }
 
-    test("tells, through each gateway the same, all that happens to a device, in its order", async () => {
+    test("sends through each gateway all that happens to a device, in its order", async () => {
       const websocket = await openWebSocket(mesh.url, `${notify}?data=1&account=1`, { key: mesh.masterKey });
       const events = await openEventStream(other.url, `${notify}?data=1&account=1`, { key: mesh.masterKey });
       const pump = await enrol("pump");
@@ -87,7 +87,7 @@ export function notificationStream(shared: () => TestMesh): void {
       for (const client of [websocket, events]) client.leave();
     });
 
-    test("tells of customers whom it concerns, and only where the account is asked for", async () => {
+    test("sends frames of customers only where the account is asked for", async () => {
       const account = await openWebSocket(mesh.url, `${notify}?account=1`, { key: mesh.masterKey });
       const plain = await openWebSocket(mesh.url, notify, { key: mesh.masterKey });
       const { asCustomer, token } = await registerCustomer(mesh, "ann@example.com");
@@ -111,7 +111,7 @@ export function notificationStream(shared: () => TestMesh): void {
       for (const client of [account, plain]) client.leave();
     });
 
-    test("tells of one device alone to who asks for it, also when there is none of that id yet", async () => {
+    test("sends frames of one device alone where it is asked for, also when there is none of that id yet", async () => {
       const path = `${notify}?device=boiler&data=1`;
       const client = await openEventStream(other.url, path, { key: mesh.masterKey });
       const all = await openWebSocket(mesh.url, `${notify}?data=1`, { key: mesh.masterKey });
@@ -128,7 +128,7 @@ export function notificationStream(shared: () => TestMesh): void {
       for (const each of [client, all]) each.leave();
     });
 
-    test("goes on at another gateway behind the last frame, with none missing and none twice under load", async () => {
+    test("goes on at another gateway after the last frame, with none missing and none twice under load", async () => {
       const lamp = await enrol("lamp");
       await using device = await lamp.connect();
       const expected = Array.from({ length: 400 }, (_, n) => n);

@@ -108,7 +108,7 @@ export function storedData(shared: () => TestMesh): void {
         expect((await master.get("data?limit=5001")).status).toBe(400);
         expect((await master.get("data?limit=-1")).status).toBe(400);
       });
-      test("a positive skip starts behind so many, and past the end is nothing", async () => {
+      test("a positive skip starts after so many, and past the end is nothing", async () => {
         const all = await records("limit=20");
         expect(await records("skip=15&limit=5")).toEqual(all.slice(15));
         expect(await records("skip=999999")).toEqual([]);

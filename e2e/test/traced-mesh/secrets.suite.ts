@@ -23,7 +23,7 @@ async function contentOf(file: string): Promise<Buffer | null> {
 
 /** What is stored and logged at the level `trace`. */
 export function secrets(shared: () => TestMesh): void {
-  test("no secret stands in a log, a store, the broker's files or a metric; where one must stand, only its owner can read", async () => {
+  test("no secret is in a log, a store, the broker's files or a metric; where one must be, only its owner can read", async () => {
     const mesh = shared();
     const master = asMaster(mesh);
     const device = await enrolDevice(mesh, "vault");

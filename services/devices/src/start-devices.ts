@@ -29,7 +29,7 @@ const readinessTimeoutMs = 1_000;
 
 type Declaration = typeof mesh.devices;
 
-/** What a start needs. A test moves connections by hand, and reads the store beside the service. */
+/** Options of `startDevices`. A test moves connections by hand, and reads the store beside the service. */
 export interface StartDevicesOptions
   extends Pick<
     StartOptions<Declaration, Pick<DevicesEnv, "STORE_URL" | "DEVICE_RATE_MESSAGES" | "DEVICE_RATE_BYTES">>,

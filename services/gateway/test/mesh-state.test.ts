@@ -105,10 +105,10 @@ test("a listener gets the state every 2 s until it leaves", async () => {
   const { events, ended } = await listen(leaving.signal);
   await eventually(() => events().length === 1);
   mesh.fakes.mailer.readQueue = async () => ({ waiting: 9, dead: 9 });
-  // The clock stands still during a reading, whose calls would else run out of time on a busy machine.
-  for (const told of [2, 3]) {
+  // The clock does not advance during a reading: its calls would time out on a busy machine.
+  for (const published of [2, 3]) {
     await clock.advance(2_000);
-    await eventually(() => events().length === told);
+    await eventually(() => events().length === published);
   }
   expect(events().map(({ queues }) => queues.mail)).toEqual([1, 9, 9]);
   leaving.abort();

@@ -149,7 +149,7 @@ function mongodbStore(): string {
       - { op: add, path: /spec/template/spec/containers/0/envFrom/-, value: { secretRef: { name: ${service}-store } } }
 `,
   );
-  return `${header}# STORE_URL of each service that keeps data, from a Secret of its own. For a MongoDB elsewhere \`npm run secrets\` makes it,
+  return `${header}# STORE_URL of each service that keeps data, from a separate Secret. For a MongoDB elsewhere \`npm run secrets\` makes it,
 # and the network policy for its port.
 ${component}patches:
 ${patches.join("")}`;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { allTopics, native } from "@devmesh/contracts/mqtt";
 import { describe, expect, test } from "@jest/globals";
 
-/** The topics of devices stand once, in the table of libs/contracts/src/mqtt.ts. */
+/** The topics of devices are declared once, in the table of libs/contracts/src/mqtt.ts. */
 const repository = join(import.meta.dirname, "../../..");
 const read = (path: string) => readFileSync(join(repository, path), "utf8");
 

@@ -24,7 +24,7 @@ export interface ChangeLogOptions {
 export class ChangeLog {
   readonly #options: ChangeLogOptions;
   readonly #stream: HistoryStream;
-  /** Tells the entries of this gateway from those of others. */
+  /** Distinguishes the entries of this gateway from those of others. */
   readonly #id = crypto.randomUUID();
   readonly #entries = new Map<string, MeshChange>();
   readonly #unwritten = new Set<string>();

@@ -93,7 +93,7 @@ export function LastChanges() {
   );
 }
 
-/** The device that a change leaves behind. */
+/** The device that exists after a change. */
 function deviceOf({ target, operation }: MeshChange): string[] {
   return target?.kind === "device" && operation !== "deleteDevice" ? [target.id] : [];
 }
