@@ -1,26 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
-import { narrowQuery, startOf } from "../src/routes/narrow-query.ts";
+import { narrowQuery } from "../src/routes/narrow-query.ts";
 
 describe("narrowing", () => {
   const now = new Date("2026-03-01T00:00:00.000Z");
-
-  test.each([
-    ["PT24H", "2026-02-28T00:00:00.000Z"],
-    ["P1D", "2026-02-28T00:00:00.000Z"],
-    ["P1DT1H1M1.5S", "2026-02-27T22:58:58.500Z"],
-    ["PT0S", "2026-03-01T00:00:00.000Z"],
-    ["P2W", "2026-02-15T00:00:00.000Z"],
-    ["P3M", "2025-12-01T00:00:00.000Z"],
-    ["P1Y2M3DT4H", "2024-12-28T20:00:00.000Z"],
-    ["P999999999999D", "1970-01-01T00:00:00.000Z"],
-    ["P999999999999Y", "1970-01-01T00:00:00.000Z"],
-    ["2026-01-01T00:00:00+01:00", "2025-12-31T23:00:00.000Z"],
-  ])("since %s begins at %s", (since, start) => expect(startOf(since, now)).toBe(start));
-
-  test("a month back from a day that the earlier month lacks begins at that month's last day", () => {
-    expect(startOf("P1M", new Date("2026-03-31T12:00:00.000Z"))).toBe("2026-02-28T12:00:00.000Z");
-    expect(startOf("P1Y", new Date("2024-02-29T12:00:00.000Z"))).toBe("2023-02-28T12:00:00.000Z");
-  });
 
   test("never widens a query", () => {
     const query = { topic: "a", limit: 5, since: "PT1H" };

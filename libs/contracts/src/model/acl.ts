@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Duration } from "./duration.ts";
 import { isJsonObject } from "./json.ts";
 import { TimestampInput } from "./time.ts";
 
@@ -37,11 +38,6 @@ export const TopicFilter = z
   .refine((filter) => !filter.includes("\0"), "must not hold a NUL")
   .refine(isTopicFilter, "must be an MQTT topic filter: `+` and `#` are whole levels, `#` the last one")
   .meta({ example: "temp/#" });
-
-const duration = /^P(?=\d|T\d)(\d+Y)?(\d+M)?(\d+W)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?$/;
-
-/** An ISO 8601 duration, counted back from now in UTC; only seconds take a fraction. */
-export const Duration = z.string().regex(duration, "must be an ISO 8601 duration such as PT24H").max(64);
 
 /** A vendor's stored query, run by the holder of a device's public key (api.md, Device public key and the ACL). */
 export const NamedQuery = z

@@ -27,6 +27,31 @@ export const diagnosisFrames = [
 /** What diagnostics record of a device. */
 const diagnosisNames = [...diagnosisFrames, "connected", "disconnected"] as const;
 
+/** Why something went wrong, by name, as the releases of all services say it (api.md, Diagnostics). */
+const reasonsOfProblem = {
+  login_refused: loginRefusals,
+  session_taken_over: ["duplicate_client_id"],
+  subscription_limit: ["acknowledged_subscriptions"],
+  allowance_exceeded: ["messages", "bytes", "storage", "too_many"],
+  publication_refused: [
+    "topic",
+    "no_name",
+    "topic_too_long",
+    "not_json",
+    "too_large",
+    "refused_by_store",
+    "shadow_invalid",
+    "shadow_not_writable",
+    "version_conflict",
+  ],
+  subscription_refused: ["topic"],
+} as const satisfies Readonly<Record<(typeof diagnosisFrames)[number], readonly string[]>>;
+
+/** What diagnostics can be searched for: a name or a reason of an entry about something that went wrong. */
+export const problemWords = [
+  ...new Set([...diagnosisFrames, ...diagnosisFrames.flatMap((name) => reasonsOfProblem[name])]),
+];
+
 /** Most characters of an id that a client tried, of a client id, and of a topic; the rest is cut. */
 export const diagnosisLengths = { id: 64, client_id: 128, topic: 256 } as const;
 

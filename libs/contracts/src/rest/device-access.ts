@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { data } from "../data.ts";
 import { devices } from "../devices.ts";
-import { Duration, FunctionName, QueryName } from "../model/acl.ts";
+import { FunctionName, QueryName } from "../model/acl.ts";
 import { DataRecord, maxRecordLimit, maxSkip } from "../model/data-record.ts";
 import { DeviceId } from "../model/device-id.ts";
+import { Duration } from "../model/duration.ts";
 import { JsonObject } from "../model/json.ts";
 import { TimestampInput } from "../model/time.ts";
 import { rpcBridge } from "../rpc-bridge.ts";

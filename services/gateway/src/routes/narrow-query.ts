@@ -1,5 +1,6 @@
 import type { NamedQuery } from "@devmesh/contracts/model/acl";
 import { defaultRecordLimit, maxRecordLimit } from "@devmesh/contracts/model/data-record";
+import { startOf } from "@devmesh/contracts/model/duration";
 
 /** How the holder of a public key narrows a named query. */
 interface Narrowing {
@@ -21,29 +22,4 @@ export function narrowQuery(query: NamedQuery, by: Narrowing, now: Date) {
     // Canonical timestamps sort as texts.
     since: starts.sort().at(-1),
   };
-}
-
-/** The {@link Timestamp} that `since` means: an RFC 3339 time itself, an ISO 8601 duration back from `now`. */
-export function startOf(since: string, now: Date): string {
-  if (!since.startsWith("P")) return new Date(since).toISOString();
-  const [date = "", time = ""] = since.split("T");
-  const months = amount(date, "Y") * 12 + amount(date, "M");
-  const days = amount(date, "W") * 7 + amount(date, "D");
-  const minutes = amount(time, "H") * 60 + amount(time, "M");
-  const ms = ((days * 24 * 60 + minutes) * 60 + amount(time, "S")) * 1000;
-  // A duration may reach beyond the range of a Date; no record is older than Unix time.
-  return new Date(Math.max(0, monthsBefore(now, months) - ms)).toISOString();
-}
-
-function amount(durationPart: string, unit: string): number {
-  return Number(new RegExp(`([\\d.]+)${unit}`).exec(durationPart)?.[1] ?? 0);
-}
-
-/** Unix ms of the same day and time some months before, or of that month's last day where it has no such day. */
-function monthsBefore(now: Date, months: number): number {
-  const month = now.getUTCFullYear() * 12 + now.getUTCMonth() - months;
-  if (month < 1970 * 12) return 0;
-  const [year, monthOfYear] = [Math.floor(month / 12), month % 12];
-  const lastDay = new Date(Date.UTC(year, monthOfYear + 1, 0)).getUTCDate();
-  return new Date(now).setUTCFullYear(year, monthOfYear, Math.min(now.getUTCDate(), lastDay));
 }
