@@ -1,4 +1,4 @@
-import { type DeviceKind, deviceModels } from "@devmesh/simulator/device-models";
+import { type DeviceKind, modelOf } from "@devmesh/simulator/device-models";
 import { type SimulatedDevice, startSimulatedDevice } from "@devmesh/simulator/simulated-device";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
@@ -37,10 +37,9 @@ export async function startSmallFleet(mesh: TestMesh): Promise<SmallFleet> {
     const created = await master.post("devices", { id, name, shadow: { tags: { labels } } });
     if (created.status !== 201) throw new Error(`creating ${id}: ${created.status} ${created.text}`);
     if (firmware === undefined) continue;
-    const model = deviceModels[labels[1]]();
     const device = await startSimulatedDevice(
       { url: mesh.mqttUrl, id, token: created.json.token },
-      { ...model, firmware },
+      modelOf(labels[1], firmware),
     );
     connected.set(id, device);
   }

@@ -42,9 +42,30 @@ describe("beside a mesh that runs without its mailer", () => {
     await eventually(async () => (await call()).json?.on === true);
     expect(await device.end()).toBe(0);
     await eventually(async () => (await call()).status === 409);
-    const again = command("device", ["lamp-7"], mesh.dataDir);
-    await eventually(() => again.output() === "lamp-7 is connected\n", { withinMs: 20_000 });
-    await again.end();
+  }, 60_000);
+
+  test("npm run device makes a pump of a device that has neither name nor tags, and of no other", async () => {
+    await mesh.http("/api/v2/devices", { body: { id: "pump-7" } });
+    await mesh.http("/api/v2/devices", { body: { id: "pump-8", name: "Ours" } });
+    for (const id of ["pump-7", "pump-8"]) {
+      const device = command("device", [id], mesh.dataDir);
+      await eventually(() => device.output() === `${id} is connected\n`, { withinMs: 20_000 });
+      await eventually(async () => (await mesh.http(`/api/v2/data?device_id=${id}`)).json.length > 0);
+      await device.end();
+    }
+    const { name, shadow } = (await mesh.http("/api/v2/devices/pump-7")).json;
+    expect([name, shadow.tags.labels, shadow.tags.units["pump/flow"]]).toEqual([
+      "Cellar pump",
+      ["pump", "simulated"],
+      "l/min",
+    ]);
+    expect(shadow.state.reported).toMatchObject({ app: { mode: "auto", target_bar: 3 } });
+    const [record] = (await mesh.http("/api/v2/data?device_id=pump-7&filter=db/pump-7/pump")).json;
+    expect(Object.keys(JSON.parse(record.message))).toEqual(["flow", "pressure", "motor", "power"]);
+    expect((await mesh.http("/api/v2/devices/pump-8")).json).toMatchObject({
+      name: "Ours",
+      shadow: { tags: {} },
+    });
   }, 60_000);
 
   test("npm run device takes the key of DEVMESH_KEY before that of the data folder", async () => {
@@ -90,10 +111,15 @@ describe("beside a mesh that runs without its mailer", () => {
     await eventually(() => fleet.output().startsWith("6 of 6 connected, "), { withinMs: 30_000 });
     await eventually(async () => (await devicesInYard("?online=true")).length === 6);
     expect((await mesh.http("/api/v2/devices/yard-0001/rpc/sum", { body: [2, 3] })).json).toBe(5);
-    const { shadow: lamp } = (await mesh.http("/api/v2/devices/yard-0003")).json;
-    expect([lamp.tags.labels, lamp.state.reported.ota]).toEqual([
-      ["lamp", "site-4"],
-      { fw_version: "1.4.2" },
+    const meter = (await mesh.http("/api/v2/devices/yard-0003")).json;
+    expect([meter.name, meter.shadow.tags, meter.shadow.state.reported.ota]).toEqual([
+      "Main meter 1, Malmö",
+      {
+        labels: ["meter", "malmo"],
+        units: expect.objectContaining({ "meter/power": "W" }),
+        fleet: "yard",
+      },
+      { fw_version: "1.12.0" },
     ]);
     await mesh.http("/api/v2/devices/yard-0001/rpc/RPC.List");
     expect((await mesh.http("/api/v2/devices/yard-0001/rpc/Nothing")).status).toBe(404);
@@ -101,11 +127,11 @@ describe("beside a mesh that runs without its mailer", () => {
     await mesh.http("/api/v2/devices/yard-0003/token", { method: "POST" });
     await eventually(() => /; refused: \d+ wrong_password$/m.test(fleet.output()), { withinMs: 30_000 });
     await mesh.http("/api/v2/devices/yard-0002", {
-      body: { shadow: { state: { desired: { app: { unit: "kelvin" } } } } },
+      body: { shadow: { state: { desired: { app: { target: 6 } } } } },
     });
     await eventually(async () => {
       const { shadow } = (await mesh.http("/api/v2/devices/yard-0002")).json;
-      return shadow.state.reported.app.unit === "kelvin";
+      return shadow.state.reported.app.target === 6;
     });
     await eventually(async () => {
       const records: readonly { readonly device_id: string }[] = (await mesh.http("/api/v2/data")).json;

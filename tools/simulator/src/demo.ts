@@ -1,13 +1,15 @@
 import { accessRunningMesh, type MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
 import { stopRequest } from "@devmesh/launcher/process/stop-request";
 import { enrolDevice } from "./device-enrolment.ts";
-import { deviceKinds, deviceModels } from "./device-models.ts";
+import { type DeviceKind, modelOf, simulatedKinds } from "./models/device-models.ts";
 import { type SimulatedDevice, startSimulatedDevice } from "./simulated-device.ts";
 
 /**
- * The program of `npm start -- --demo`: one device of each kind, until SIGTERM or the end of the channel. It sends
+ * The program of `npm start -- --demo`: three devices, until SIGTERM or the end of the channel. It sends
  * `{ devices: ids }`, or `{ error: message }` and exits with 1.
  */
+
+const kinds = ["lamp", "pump", "weather"] as const satisfies readonly DeviceKind[];
 
 const stop = stopRequest();
 const devices: SimulatedDevice[] = [];
@@ -15,7 +17,7 @@ try {
   // A key for another mesh must not keep this one from its demonstration.
   const { DEVMESH_KEY: _, ...env } = process.env;
   const mesh = await accessRunningMesh(env);
-  for (const kind of deviceKinds) devices.push(await startDevice(mesh, kind));
+  for (const kind of kinds) devices.push(await startDevice(mesh, kind));
   process.send?.({ devices: devices.map(({ id }) => id) });
   await stop.requested;
   await Promise.all(devices.map((device) => device.stop()));
@@ -24,9 +26,11 @@ try {
   process.send?.({ error: error instanceof Error ? error.message : String(error) }, () => process.exit(1));
 }
 
-async function startDevice(mesh: MeshAccess, kind: (typeof deviceKinds)[number]): Promise<SimulatedDevice> {
+async function startDevice(mesh: MeshAccess, kind: DeviceKind): Promise<SimulatedDevice> {
   const id = `demo-${kind}`;
-  const token = await enrolDevice(mesh, { id, name: `Demonstration: ${kind}`, labels: ["demo", kind] });
+  const { units } = simulatedKinds[kind];
+  const tags = { labels: ["demo", kind], units };
+  const token = await enrolDevice(mesh, { id, name: `Demonstration: ${kind}`, tags });
   const login = { url: mesh.mqttUrl, tlsCert: mesh.mqttTlsCert, id, token };
-  return await startSimulatedDevice(login, deviceModels[kind]());
+  return await startSimulatedDevice(login, modelOf(kind));
 }

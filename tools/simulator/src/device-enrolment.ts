@@ -2,27 +2,45 @@ import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
 import { z } from "zod";
 
 const WithToken = z.object({ token: z.string() });
+const Described = z.object({
+  name: z.string().nullable(),
+  shadow: z.object({ tags: z.record(z.string(), z.unknown()) }),
+});
 
 /** What a device is created with. */
 interface NewDevice {
   readonly id: string;
   readonly name: string;
-  readonly labels: readonly string[];
+  readonly tags: { readonly labels: readonly string[]; readonly units: Readonly<Record<string, string>> };
 }
 
-/** The MQTT password of a device, which is created if there is none of that id. Throws when the mesh refuses. */
+/**
+ * The MQTT password of a device, which is created if there is none of that id. A device without name and tags gets
+ * these. Throws when the mesh refuses.
+ */
 export async function enrolDevice(
   { url, masterKey }: MeshAccess,
-  { id, name, labels }: NewDevice,
+  { id, name, tags }: NewDevice,
 ): Promise<string> {
   const devices = `${url}/api/v2/devices`;
   const headers = { Authorization: `Bearer ${masterKey}`, "Content-Type": "application/json" };
-  const bound = () => AbortSignal.timeout(10_000);
-  const body = JSON.stringify({ id, name, shadow: { tags: { labels } } });
-  const created = await fetch(devices, { method: "POST", headers, body, signal: bound() });
+  const send = (path: string, body?: unknown) =>
+    fetch(devices + path, {
+      headers,
+      signal: AbortSignal.timeout(10_000),
+      ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+    });
+  async function succeed<T>(what: string, schema: z.ZodType<T>, path: string, body?: unknown): Promise<T> {
+    const answer = await send(path, body);
+    if (!answer.ok) throw new Error(`${what}: HTTP status ${answer.status}`);
+    return schema.parse(await answer.json());
+  }
+
+  const created = await send("", { id, name, shadow: { tags } });
   if (created.ok) return WithToken.parse(await created.json()).token;
   if (created.status !== 409) throw new Error(`${id} could not be created: HTTP status ${created.status}`);
-  const known = await fetch(`${devices}/${id}/credentials`, { headers, signal: bound() });
-  if (!known.ok) throw new Error(`the credentials of ${id} could not be read: HTTP status ${known.status}`);
-  return WithToken.parse(await known.json()).token;
+  const known = await succeed(`${id} could not be read`, Described, `/${id}`);
+  if (known.name === null && Object.keys(known.shadow.tags).length === 0)
+    await succeed(`${id} could not be described`, Described, `/${id}`, { name, shadow: { tags } });
+  return (await succeed(`the credentials of ${id} could not be read`, WithToken, `/${id}/credentials`)).token;
 }

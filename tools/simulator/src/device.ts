@@ -4,12 +4,12 @@ import { accessRunningMesh } from "@devmesh/launcher/mesh/mesh-file";
 import { helpOption, runCommand, WrongUsage } from "@devmesh/launcher/process/command";
 import { stopRequest } from "@devmesh/launcher/process/stop-request";
 import { enrolDevice } from "./device-enrolment.ts";
-import { type DeviceKind, deviceKinds, deviceModels } from "./device-models.ts";
+import { type DeviceKind, deviceKinds, modelOf, simulatedKinds } from "./models/device-models.ts";
 import { startSimulatedDevice } from "./simulated-device.ts";
 
 const usage = `Usage: npm run device -- ID [--kind ${deviceKinds.join("|")}]
 
-Runs a simulated device against the mesh that was started with the same DATA_DIR. It makes the device when there is
+Runs a simulated device, a pump by default, against the mesh that was started with the same DATA_DIR. It makes the device when there is
 none of that id, answers RPC, follows its shadow and publishes data until Ctrl-C.`;
 
 interface DeviceCommand {
@@ -21,7 +21,7 @@ function read(args: string[]): DeviceCommand | "help" {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { kind: { type: "string", default: "weather" }, ...helpOption },
+    options: { kind: { type: "string", default: "pump" }, ...helpOption },
   });
   if (values.help) return "help";
   const id = DeviceId.safeParse(positionals[0]);
@@ -34,10 +34,12 @@ function read(args: string[]): DeviceCommand | "help" {
 async function run({ id, kind }: DeviceCommand): Promise<void> {
   const mesh = await accessRunningMesh(process.env);
   const stop = stopRequest();
-  const token = await enrolDevice(mesh, { id, name: `Simulated ${kind}`, labels: ["simulated", kind] });
+  const { names, units } = simulatedKinds[kind];
+  const tags = { labels: [kind, "simulated"], units };
+  const token = await enrolDevice(mesh, { id, name: names[0], tags });
   const device = await startSimulatedDevice(
     { url: mesh.mqttUrl, tlsCert: mesh.mqttTlsCert, id, token },
-    deviceModels[kind](),
+    modelOf(kind),
   );
   process.stdout.write(`${id} is connected\n`);
   await stop.requested;

@@ -25,6 +25,8 @@ export interface DeviceModel {
   /** Initial reported state. */
   readonly reported: Readonly<Record<string, unknown>>;
   readonly telemetry: readonly Telemetry[];
+  /** Called for each record that the broker has acknowledged. */
+  readonly onRecord?: () => void;
   /** Called for each call, also of a function that it does not have. */
   readonly onCall?: () => void;
   /** Called once desired state has been adopted. */
@@ -113,7 +115,7 @@ export async function startSimulatedDevice(login: DeviceLogin, model: DeviceMode
   report(initial);
 
   const timers = model.telemetry.map(({ topic, everyMs, read }) => {
-    const send = () => publish(client, deviceTopics.record(login.id, topic), read(), 1);
+    const send = () => publish(client, deviceTopics.record(login.id, topic), read(), 1, model.onRecord);
     send();
     return setInterval(send, everyMs);
   });
@@ -151,9 +153,12 @@ async function answer(
   }
 }
 
-function publish(client: MqttClient, topic: string, message: unknown, qos: 0 | 1): void {
+/** Calls `taken` once the broker has acknowledged a message of QoS 1. */
+function publish(client: MqttClient, topic: string, message: unknown, qos: 0 | 1, taken?: () => void): void {
   // A message that cannot be sent is lost, as on a device without memory.
-  client.publish(topic, JSON.stringify(message), { qos }, () => {});
+  client.publish(topic, JSON.stringify(message), { qos }, (error) => {
+    if (!error) taken?.();
+  });
 }
 
 function parse(payload: Buffer): unknown {

@@ -1,3 +1,4 @@
+import { eventually } from "@devmesh/testkit/eventually";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
@@ -30,6 +31,7 @@ describe("a simulated device", () => {
 
   test("answers calls, takes over what is desired, reports and publishes", async () => {
     const desired: unknown[] = [];
+    let records = 0;
     const lamp = await startSimulatedDevice(
       { url: server.mqttUrl, id: "lamp", token: "t" },
       {
@@ -44,6 +46,7 @@ describe("a simulated device", () => {
         },
         telemetry: [{ topic: "temp", everyMs: 60_000, read: () => ({ celsius: 21 }) }],
         onDesired: (state) => desired.push(state),
+        onRecord: () => records++,
       },
     );
     const first = await caller.awaitMessage("lamp/shadow/update");
@@ -58,6 +61,7 @@ describe("a simulated device", () => {
     expect(await call("fail")).toMatchObject({ error: { code: -5, message: "broken" } });
     expect(await call("constructor")).toMatchObject({ error: { code: 404 } });
     expect(await caller.awaitMessage("db/lamp/temp")).toMatchObject({ payload: '{"celsius":21}', qos: 1 });
+    await eventually(() => records === 1);
 
     await caller.publish(
       "lamp/shadow/delta",
@@ -73,6 +77,29 @@ describe("a simulated device", () => {
     expect(desired).toEqual([merged]);
     await caller.publish("lamp/rpc", "not JSON");
     expect(await call("twice", 1)).toMatchObject({ result: 2 });
+    await lamp.stop();
+  });
+
+  test("counts no record that the broker has not acknowledged", async () => {
+    let records = 0;
+    let reads = 0;
+    const stopped = await startNatsServer({ mqtt: true, config });
+    const lamp = await startSimulatedDevice(
+      { url: stopped.mqttUrl, id: "lamp", token: "t" },
+      {
+        app: "lamp",
+        reported: {},
+        functions: {},
+        telemetry: [{ topic: "temp", everyMs: 10, read: () => ++reads }],
+        onRecord: () => records++,
+      },
+    );
+    await eventually(() => records > 0);
+    await stopped.stop();
+    await eventually(() => !lamp.connected);
+    const [readBefore, acknowledged] = [reads, records];
+    await eventually(() => reads > readBefore + 5);
+    expect(records).toBe(acknowledged);
     await lamp.stop();
   });
 });

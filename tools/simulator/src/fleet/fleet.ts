@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
 import { messageOf } from "@devmesh/launcher/process/errors";
 import { enrolDevice } from "../device-enrolment.ts";
-import { type DeviceKind, deviceKinds, deviceModels } from "../device-models.ts";
-import { type DeviceModel, type SimulatedDevice, startSimulatedDevice } from "../simulated-device.ts";
+import { modelOf } from "../models/device-models.ts";
+import { type SimulatedDevice, startSimulatedDevice } from "../simulated-device.ts";
 import { disturb, withBadAnswers } from "./faults.ts";
-import { fleetDeviceId, fleetDeviceName } from "./fleet-devices.ts";
+import { fleetDevice, fleetDeviceId } from "./fleet-devices.ts";
 import { followRefusals, type RefusalLog } from "./refusals.ts";
 import { seededRandom } from "./seeded-random.ts";
 import { counted, noTotals, type Totals } from "./totals.ts";
@@ -16,12 +16,6 @@ const joinMs = 100;
 /** Attempts of a device to join, and the pause between them, in milliseconds. */
 const maxTries = 5;
 const retryMs = 1_000;
-
-/** Number of places in the labels. */
-const sites = 4;
-/** One device of this many has an older firmware, that of the others comes from its model. */
-const outdatedOneIn = 5;
-const outdatedFirmware = "1.3.0";
 
 /** What a fleet is made of. */
 export interface FleetOptions {
@@ -54,10 +48,10 @@ export function startFleet(mesh: MeshAccess, { prefix, devices: wanted, faultSee
 
   async function start(index: number): Promise<void> {
     const id = fleetDeviceId(prefix, index);
-    const kind = deviceKinds[index % deviceKinds.length] ?? deviceKinds[0];
-    const token = await enrolDevice(mesh, { id, name: fleetDeviceName(kind), labels: labelsOf(kind, index) });
+    const { kind, firmware, name, tags } = fleetDevice(prefix, index);
+    const token = await enrolDevice(mesh, { id, name, tags });
     const random = faultSeed === null ? null : seededRandom(faultSeed, index);
-    const model = counted(withFirmware(deviceModels[kind](), index), totals);
+    const model = counted(modelOf(kind, firmware), totals);
     const device = await startSimulatedDevice(
       { url: mesh.mqttUrl, tlsCert: mesh.mqttTlsCert, id, token },
       random === null ? model : withBadAnswers(model, random, totals),
@@ -110,16 +104,6 @@ export function startFleet(mesh: MeshAccess, { prefix, devices: wanted, faultSee
       await Promise.all(running.map((device) => device.stop()));
     },
   };
-}
-
-/** Labels as those of a real fleet: what a device is, and where. */
-function labelsOf(kind: DeviceKind, index: number): readonly string[] {
-  return [kind, `site-${1 + (index % sites)}`];
-}
-
-/** Some devices missed the last update. */
-function withFirmware(model: DeviceModel, index: number): DeviceModel {
-  return index % outdatedOneIn === 0 ? { ...model, firmware: outdatedFirmware } : model;
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -2,7 +2,7 @@ import type { DeviceModel } from "../simulated-device.ts";
 
 /** What the devices of a fleet have done. */
 export interface Totals {
-  /** Handed to the MQTT client; some may be in flight. */
+  /** Acknowledged by the broker. */
   records: number;
   calls: number;
   /** Adopted changes of desired state. */
@@ -24,13 +24,10 @@ export function counted(model: DeviceModel, totals: Totals): DeviceModel {
       totals.calls++;
       model.onCall?.();
     },
-    telemetry: model.telemetry.map((telemetry) => ({
-      ...telemetry,
-      read() {
-        totals.records++;
-        return telemetry.read();
-      },
-    })),
+    onRecord() {
+      totals.records++;
+      model.onRecord?.();
+    },
     onDesired(desired) {
       totals.desired++;
       model.onDesired?.(desired);
