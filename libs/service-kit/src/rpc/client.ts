@@ -7,8 +7,7 @@ import { decodeError, errorCodeHeader, ServiceError, violationsOf } from "../err
 import { methodSubject } from "../subjects.ts";
 import { formatTraceparent, requestIdHeader, type TraceContext, traceHeader } from "../tracing/trace.ts";
 import { callSpan, recordSpan } from "../tracing/tracer.ts";
-import type { CallContext, MethodName } from "./context.ts";
-import { graceMs, timeoutHeader } from "./deadline.ts";
+import { type CallContext, graceMs, type MethodName, timeoutHeader } from "./context.ts";
 import type { Client } from "./implementation.ts";
 
 /** Waits before a call is sent again after `unavailable`, in milliseconds; each is jittered by half. */

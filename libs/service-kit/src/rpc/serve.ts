@@ -1,23 +1,28 @@
 import type { ContractDeclaration, MethodDeclaration } from "@devmesh/contracts/contract";
 import type { Msg } from "@nats-io/nats-core";
-import { type Clock, systemClock, withTimeout } from "../clock.ts";
+import { withTimeout } from "../clock.ts";
 import type { Bus } from "../connection/bus.ts";
 import { startResponder } from "../connection/responder.ts";
 import { encodeError, ServiceError, sendableError, violationsOf } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import { methodSubject } from "../subjects.ts";
-import { parseTraceparent, requestIdHeader, traceFields, traceHeader } from "../tracing/trace.ts";
-import { type Context, createCallContext, type MethodName, type OpenCallContext } from "./context.ts";
-import { parseTimeout, timeoutHeader, untilAborted } from "./deadline.ts";
-import type { Implementation } from "./implementation.ts";
 import {
-  type CallHandler,
-  type IncomingCall,
-  type Interceptor,
-  logCalls,
-  measureCalls,
-  traceCalls,
-} from "./interceptors.ts";
+  parseTraceparent,
+  requestIdHeader,
+  type TraceContext,
+  traceFields,
+  traceHeader,
+} from "../tracing/trace.ts";
+import { callSpan, recordReceived, type SpanDescription } from "../tracing/tracer.ts";
+import {
+  type Context,
+  createCallContext,
+  type MethodName,
+  type OpenCallContext,
+  timeoutHeader,
+  untilAborted,
+} from "./context.ts";
+import type { Implementation } from "./implementation.ts";
 import { MAX_REPLY_BYTES } from "./page.ts";
 
 /** What one method has done since the process started, as ADR-32 counts it. */
@@ -44,9 +49,31 @@ export interface Served {
   drain(boundMs: number): Promise<number>;
 }
 
-/** The interceptors of every service, outermost first. */
-export function defaultInterceptors(bus: Bus): readonly Interceptor[] {
-  return [traceCalls(bus.tracer), measureCalls(bus.metrics), logCalls()];
+type Handler = (input: unknown, context: Context<ContractDeclaration, string>) => Promise<unknown>;
+
+interface ServedMethod {
+  readonly service: string;
+  readonly name: string;
+  readonly declaration: MethodDeclaration;
+  readonly handler: Handler;
+  readonly span: SpanDescription;
+  readonly stats: { -readonly [K in keyof EndpointStats]: EndpointStats[K] };
+}
+
+/** What the calls of a service share. */
+interface Server {
+  readonly bus: Bus;
+  /** Calls under way. */
+  readonly open: Set<OpenCallContext>;
+}
+
+/** A call as it arrived: nothing of it has been checked yet. */
+interface IncomingCall {
+  /** The input, JSON in UTF-8. */
+  readonly payload: Uint8Array;
+  readonly timeout: string | undefined;
+  readonly requestId: string | undefined;
+  readonly trace: TraceContext;
 }
 
 /**
@@ -57,72 +84,186 @@ export function serve<C extends ContractDeclaration>(
   bus: Bus,
   contract: C,
   implementation: Implementation<C>,
-  interceptors: readonly Interceptor[] = defaultInterceptors(bus),
-  clock: Clock = systemClock,
 ): Served {
-  const open = new Set<OpenCallContext>();
-  const endpoints: EndpointStats[] = [];
-  const answers = new Map<string, (msg: Msg) => Promise<void>>();
-
-  for (const [method, declaration] of Object.entries(contract.methods)) {
-    const subject = methodSubject(contract, method);
-    const endpoint = newEndpoint(method, subject, contract.service);
-    const core = checkedCall(declaration, implementation[method as MethodName<C>] as Handler, clock, open);
-    const handler = interceptors.reduceRight<CallHandler>((next, wrap) => wrap(next), core);
-    endpoints.push(endpoint);
-    answers.set(subject, (msg) =>
-      answer(bus, msg, incoming(contract, method, msg, bus.log), handler, declaration, endpoint),
-    );
-  }
+  const server: Server = { bus, open: new Set() };
+  const methods = Object.entries(contract.methods).map(([name, declaration]): ServedMethod => {
+    const { service } = contract;
+    const subject = methodSubject(contract, name);
+    return {
+      service,
+      name,
+      declaration,
+      handler: implementation[name as MethodName<C>] as Handler,
+      span: callSpan("server", contract, name),
+      stats: { name, subject, queueGroup: service, requests: 0, errors: 0, processingNs: 0, lastError: "" },
+    };
+  });
+  const answers = new Map(
+    methods.map((method) => [method.stats.subject, (msg: Msg) => answer(server, method, msg)]),
+  );
   const { running, stop } = startResponder(bus, contract.service, answers);
 
   return {
     contract,
-    endpoints,
+    endpoints: methods.map(({ stats }) => stats),
     async drain(boundMs) {
       await stop();
-      if (await withTimeout(boundMs, running.settled(), clock)) return 0;
-      const unfinished = open.size;
+      if (await withTimeout(boundMs, running.settled())) return 0;
+      const unfinished = server.open.size;
       const stopping = ServiceError.of("unavailable", { cause: new Error("the service is stopping") });
-      for (const call of open) call.abort(stopping);
+      for (const call of server.open) call.abort(stopping);
       await running.settled();
       return unfinished;
     },
   };
 }
 
-type Handler = (input: unknown, context: Context<ContractDeclaration, string>) => Promise<unknown>;
+/** Never rejects. */
+async function answer(server: Server, method: ServedMethod, msg: Msg): Promise<void> {
+  const { bus } = server;
+  const { stats, declaration, span } = method;
+  const startedAt = performance.now();
+  let traceparent: string | undefined;
+  stats.requests++;
+  try {
+    traceparent = headerOf(msg, traceHeader);
+    const body = await recordReceived(bus.tracer, span, traceparent, (trace) =>
+      observe(server, method, {
+        payload: msg.data,
+        timeout: headerOf(msg, timeoutHeader),
+        requestId: headerOf(msg, requestIdHeader),
+        trace,
+      }),
+    );
+    await awaitReturn(bus);
+    msg.respond(body);
+  } catch (error) {
+    const failure = sendableError(ServiceError.from(error), declaration.errors);
+    stats.errors++;
+    stats.lastError = `${failure.code}:${failure.reason}`;
+    await awaitReturn(bus);
+    const caller = parseTraceparent(traceparent);
+    respondError(msg, failure, caller === null ? bus.log : bus.log.child(traceFields(caller)));
+  } finally {
+    stats.processingNs += Math.round((performance.now() - startedAt) * 1e6);
+  }
+}
 
-/** The innermost part of a call: parse, run within the deadline, check, encode. */
-function checkedCall(
-  declaration: MethodDeclaration,
-  handler: Handler,
-  clock: Clock,
-  open: Set<OpenCallContext>,
-): CallHandler {
-  return async (call) => {
-    const timeoutMs = parseTimeout(call.header(timeoutHeader), declaration.deadlineMs);
-    const input = parseInput(declaration, call.payload);
-    const requestId = call.header(requestIdHeader);
-    const scope = createCallContext({
-      timeoutMs,
-      clock,
-      ...(call.trace === undefined ? {} : { trace: call.trace }),
-      ...(requestId === undefined ? {} : { requestId }),
-    });
-    open.add(scope);
-    try {
-      const output = await untilAborted(scope.signal, () =>
-        handler(input, methodContext(scope, declaration, call)),
-      );
-      return encodeOutput(declaration, output);
-    } catch (error) {
-      throw asOwnError(error, declaration);
-    } finally {
-      open.delete(scope);
-      scope[Symbol.dispose]();
-    }
+/** Value of a header; undefined when it is missing or empty. */
+function headerOf(msg: Msg, name: string): string | undefined {
+  return msg.headers?.get(name) || undefined;
+}
+
+/** What is published without a connection is lost, and an answer may be given over the next one. */
+async function awaitReturn(bus: Bus): Promise<void> {
+  if (!bus.connected) await bus.awaitConnection(new AbortController().signal);
+}
+
+/** An error with more details than a reply may hold is `internal`, as is an answer of that size. */
+function respondError(msg: Msg, failure: ServiceError, log: Logger): void {
+  try {
+    const whole = encodeError(failure);
+    const bytes = Buffer.byteLength(whole.body);
+    const fits = bytes <= MAX_REPLY_BYTES;
+    if (!fits)
+      log.error({ subject: msg.subject, reason: failure.reason, bytes }, "an error was too large to be sent");
+    const { headers, body } = fits ? whole : encodeError(ServiceError.of("internal"));
+    msg.respond(body, { headers });
+  } catch (error) {
+    // The connection is closed; the caller's own timer ends its wait.
+    log.warn({ err: error }, "an error could not be answered");
+  }
+}
+
+/** Measures and logs a call by its outcome, timed-out and refused ones included. */
+async function observe(server: Server, method: ServedMethod, call: IncomingCall): Promise<string> {
+  const { log, metrics } = server.bus;
+  const { service, name } = method;
+  const startedAt = performance.now();
+  let failure: ServiceError | undefined;
+  metrics.callsRunning.inc({ service });
+  try {
+    return await run(server, method, call);
+  } catch (error) {
+    failure = ServiceError.from(error);
+    throw failure;
+  } finally {
+    const ms = performance.now() - startedAt;
+    metrics.callsRunning.dec({ service });
+    metrics.callSeconds.observe({ service, method: name, code: failure?.code ?? "ok" }, ms / 1000);
+    logCall(log, method, call, ms, failure);
+  }
+}
+
+/**
+ * Replies and declared errors at `debug`, undelivered calls at `warn`, internal errors at `error`. Inputs and replies
+ * are never logged.
+ */
+function logCall(
+  log: Logger,
+  { name, declaration }: ServedMethod,
+  { trace, requestId }: IncomingCall,
+  ms: number,
+  failure: ServiceError | undefined,
+): void {
+  const level = failure === undefined ? "debug" : levelOf(failure, declaration);
+  if (!log.isLevelEnabled(level)) return;
+  const fields = {
+    method: name,
+    ms: Math.round(ms * 10) / 10,
+    ...traceFields(trace),
+    request_id: requestId,
+    code: failure?.code ?? "ok",
+    reason: failure?.reason,
   };
+  if (level === "debug") log.debug(fields, "call");
+  else
+    log[level](
+      { ...fields, err: failure?.cause ?? (level === "error" ? failure : undefined) },
+      "call failed",
+    );
+}
+
+function levelOf({ code, reason }: ServiceError, { errors }: MethodDeclaration): "debug" | "warn" | "error" {
+  if (code === "unavailable") return "warn";
+  if (Object.hasOwn(errors, reason)) return "debug";
+  if (code === "internal") return "error";
+  return code === "deadline_exceeded" ? "warn" : "debug";
+}
+
+/** The innermost part of a call: parse, run within the deadline, check, encode. Throws `ServiceError` only. */
+async function run(server: Server, method: ServedMethod, call: IncomingCall): Promise<string> {
+  const { declaration, handler } = method;
+  const { trace, requestId } = call;
+  const timeoutMs = parseTimeout(call.timeout, declaration.deadlineMs);
+  const input = parseInput(declaration, call.payload);
+  const scope = createCallContext({ timeoutMs, trace, ...(requestId === undefined ? {} : { requestId }) });
+  server.open.add(scope);
+  try {
+    const output = await untilAborted(scope.signal, () =>
+      handler(input, methodContext(scope, method, server.bus.log)),
+    );
+    return encodeOutput(declaration, output);
+  } catch (error) {
+    throw asOwnError(error, declaration);
+  } finally {
+    server.open.delete(scope);
+    scope[Symbol.dispose]();
+  }
+}
+
+/**
+ * Milliseconds of a received timeout header, at most `capMs`, which is also the default. Throws `invalid_request`
+ * unless it is digits.
+ */
+function parseTimeout(header: string | undefined, capMs: number): number {
+  if (header === undefined || header === "") return capMs;
+  if (!/^\d{1,9}$/.test(header)) {
+    throw ServiceError.of("invalid_request", {
+      details: [{ pointer: "", detail: `header ${timeoutHeader} must be 1 to 9 digits` }],
+    });
+  }
+  return Math.min(Number(header), capMs);
 }
 
 /** After validation, an `invalid_request` comes from a call that this service made. */
@@ -159,8 +300,8 @@ function encodeOutput(declaration: MethodDeclaration, output: unknown): string {
 
 function methodContext(
   scope: OpenCallContext,
-  declaration: MethodDeclaration,
-  call: IncomingCall,
+  { name, declaration }: ServedMethod,
+  serviceLog: Logger,
 ): Context<ContractDeclaration, string> {
   let log: Logger | undefined;
   const { deadline, signal, trace, requestId } = scope;
@@ -170,8 +311,8 @@ function methodContext(
     trace,
     ...(requestId === undefined ? {} : { requestId }),
     get log() {
-      log ??= call.log.child({
-        method: call.method,
+      log ??= serviceLog.child({
+        method: name,
         ...traceFields(trace),
         ...(requestId === undefined ? {} : { request_id: requestId }),
       });
@@ -189,75 +330,6 @@ function methodContext(
       });
     },
   };
-}
-
-/** What is published without a connection is lost, and an answer may be given over the next one. */
-async function awaitReturn(bus: Bus): Promise<void> {
-  if (!bus.connected) await bus.awaitConnection(new AbortController().signal);
-}
-
-async function answer(
-  bus: Bus,
-  msg: Msg,
-  call: IncomingCall,
-  handler: CallHandler,
-  declaration: MethodDeclaration,
-  endpoint: MutableEndpoint,
-): Promise<void> {
-  const startedAt = performance.now();
-  endpoint.requests++;
-  try {
-    const body = await handler(call);
-    await awaitReturn(bus);
-    msg.respond(body);
-  } catch (error) {
-    const failure = sendableError(ServiceError.from(error), declaration.errors);
-    endpoint.errors++;
-    endpoint.lastError = `${failure.code}:${failure.reason}`;
-    await awaitReturn(bus);
-    respondError(msg, failure, call);
-  } finally {
-    endpoint.processingNs += Math.round((performance.now() - startedAt) * 1e6);
-  }
-}
-
-/** An error with more details than a reply may hold is `internal`, as is an answer of that size. */
-function respondError(msg: Msg, failure: ServiceError, call: IncomingCall): void {
-  const log = () => {
-    const caller = parseTraceparent(call.header(traceHeader));
-    return caller === null ? call.log : call.log.child(traceFields(caller));
-  };
-  try {
-    const whole = encodeError(failure);
-    const bytes = Buffer.byteLength(whole.body);
-    const fits = bytes <= MAX_REPLY_BYTES;
-    if (!fits)
-      log().error(
-        { subject: msg.subject, reason: failure.reason, bytes },
-        "an error was too large to be sent",
-      );
-    const { headers, body } = fits ? whole : encodeError(ServiceError.of("internal"));
-    msg.respond(body, { headers });
-  } catch (error) {
-    // The connection is closed; the caller's own timer ends its wait.
-    log().warn({ err: error }, "an error could not be answered");
-  }
-}
-
-function incoming(contract: ContractDeclaration, method: string, msg: Msg, log: Logger): IncomingCall {
-  return {
-    contract,
-    method,
-    payload: msg.data,
-    header: (name) => msg.headers?.get(name) || undefined,
-    log,
-  };
-}
-
-type MutableEndpoint = { -readonly [K in keyof EndpointStats]: EndpointStats[K] };
-
-function newEndpoint(name: string, subject: string, queueGroup: string): MutableEndpoint {
-  return { name, subject, queueGroup, requests: 0, errors: 0, processingNs: 0, lastError: "" };
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });

@@ -7,7 +7,6 @@ import type { Logger } from "../src/logger.ts";
 import { createMetrics } from "../src/metrics.ts";
 import { createClient } from "../src/rpc/client.ts";
 import { createCallContext } from "../src/rpc/context.ts";
-import { type Interceptor, logCalls, measureCalls, traceCalls } from "../src/rpc/interceptors.ts";
 import { serve } from "../src/rpc/serve.ts";
 import { startTrace } from "../src/tracing/trace.ts";
 
@@ -24,18 +23,14 @@ function recordingLog() {
   return { lines, log };
 }
 
-describe("interceptors", () => {
-  test("see refused, failed and timed-out calls as such, with the caller's trace and request id", async () => {
+describe("a served call", () => {
+  test("is logged and measured by its outcome, with the caller's trace and request id", async () => {
     await using buses = await startBuses();
     const { lines, log } = recordingLog();
     const metrics = createMetrics();
     const serving = await buses.connect("greeter", { log, metrics });
     const calling = await buses.connect("caller");
-    serve(serving, greeter, greetings({ relay: () => Promise.reject(new Error("broken")) }), [
-      traceCalls(),
-      measureCalls(metrics),
-      logCalls(),
-    ]);
+    serve(serving, greeter, greetings({ relay: () => Promise.reject(new Error("broken")) }));
     await serving.flush();
     const { greet, relay, wait } = createClient(calling, everyMethod);
     const trace = startTrace();
@@ -69,25 +64,5 @@ describe("interceptors", () => {
       "relay internal 1",
       "wait deadline_exceeded 1",
     ]);
-  });
-
-  test("run outermost first, and can answer instead of the handler", async () => {
-    await using buses = await startBuses();
-    const serving = await buses.connect("greeter");
-    const order: string[] = [];
-    const named =
-      (name: string, answer?: string): Interceptor =>
-      (next) =>
-      async (call) => {
-        order.push(name);
-        return answer ?? next(call);
-      };
-    serve(serving, greeter, greetings(), [named("outer"), named("inner", '{"text":"from inside"}')]);
-    await serving.flush();
-    const { greet } = createClient(await buses.connect("caller"), everyMethod);
-    expect(await greet({ name: "Ada" }, createCallContext({ timeoutMs: 30_000 }))).toEqual({
-      text: "from inside",
-    });
-    expect(order).toEqual(["outer", "inner"]);
   });
 });
