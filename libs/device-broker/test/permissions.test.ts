@@ -1,3 +1,4 @@
+import { mqttBounds } from "@devmesh/contracts/mqtt";
 import type { Bus } from "@devmesh/service-kit/bus";
 import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
 import { createPublisher } from "@devmesh/service-kit/events/publisher";
@@ -16,7 +17,7 @@ import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/gr
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { PermissionViolationError } from "@nats-io/nats-core";
 import { brokerUsers } from "../src/broker-config.ts";
-import { createDeviceSender, subscribeBounded } from "../src/device-link.ts";
+import { createDeviceLink } from "../src/device-link.ts";
 import { ensureDeviceConsumer, provisionDeviceStream } from "../src/mqtt-stream.ts";
 import { listRetainedTopics } from "../src/retained-messages.ts";
 
@@ -135,20 +136,21 @@ describe("the user of a service", () => {
     await using pump = await broker.device("pump-1");
     await pump.subscribe("pump-1/#", 1);
     const answers: string[] = [];
-    const subjects = ["pump-1.r.rpc", "pump-1.r.a.rpc"];
-    const replies = subscribeBounded(as("rpc-bridge.devices"), subjects, 2, (payload) => {
-      answers.push(Buffer.from(payload).toString());
+    const link = createDeviceLink({
+      bus: as("rpc-bridge.devices"),
+      replica: "a",
+      onReply: (id, payload) => void answers.push(`${id}: ${payload}`),
     });
-    expect(
-      createDeviceSender(as("rpc-bridge.devices"), () => {}).send("pump-1.rpc", Buffer.from("call")),
-    ).toBe(true);
-    await pump.awaitMessage("pump-1/rpc");
-    for (const n of [1, 2, 3]) await pump.publish("pump-1/r/a/rpc", `answer ${n}`, 1);
-    await pump.publish("pump-1/r/rpc", "another", 1);
-    await eventually(() => answers.length >= 3);
-    expect(answers).toEqual(["answer 1", "answer 2", "another"]);
-    expect(replies.open).toBe(false);
-    replies.end();
+    {
+      using line = link.openCall("pump-1", 1);
+      expect(line.send(Buffer.from("call"))).not.toBeNull();
+      await pump.awaitMessage("pump-1/rpc");
+      const { repliesPerCall } = mqttBounds;
+      for (let n = 0; n <= repliesPerCall; n++) await pump.publish("pump-1/r/a/rpc", "answer", 1);
+      await pump.publish("pump-1/r/rpc", "another", 1);
+      await eventually(() => answers.length > repliesPerCall);
+      expect(answers).toEqual([...Array(repliesPerCall).fill("pump-1: answer"), "pump-1: another"]);
+    }
     await bridge.publish("pump-1/shadow/delta", "delta", 1, true);
     await pump.publish("db/pump-1/kept", "1", 1, true);
     await pump.publish("pump-1/own/kept", "1", 1, true);

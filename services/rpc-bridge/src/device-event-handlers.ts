@@ -4,7 +4,6 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import { type ActiveSubscription, subscribe } from "@devmesh/service-kit/events/subscription";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
-import type { OnlineDevices } from "./calls/call-delivery.ts";
 import type { InFlightCalls } from "./calls/in-flight-calls.ts";
 import type { DevicesClient } from "./devices-client.ts";
 import type { DeltaPublisher } from "./shadow/shadow-delta.ts";
@@ -12,7 +11,7 @@ import type { DeltaPublisher } from "./shadow/shadow-delta.ts";
 interface EndCallsOptions {
   readonly calls: Pick<InFlightCalls, "isWaitingFor" | "endOf">;
   readonly devices: Pick<DevicesClient, "readPresence">;
-  readonly online: Pick<OnlineDevices, "delete">;
+  readonly online: Pick<Set<string>, "delete">;
   readonly clock: Clock;
   /** Ends all calls of `devices`. */
   readonly signal: AbortSignal;

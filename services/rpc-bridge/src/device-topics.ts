@@ -1,17 +1,6 @@
 import { DeviceId } from "@devmesh/contracts/model/device-id";
-import {
-  deviceOfClientId,
-  deviceTopics,
-  generatedClientId,
-  native,
-  topicParser,
-} from "@devmesh/contracts/mqtt";
+import { deviceOfClientId, generatedClientId, native, topicParser } from "@devmesh/contracts/mqtt";
 import type { SessionRecord } from "@devmesh/device-broker/persistent-sessions";
-
-/** Topics of a device's RPC replies to one replica: of mDash firmware, and of Mongoose OS. */
-export function replyTopics(deviceId: string, replica: string): string[] {
-  return [deviceTopics.replyWithoutSource(deviceId), deviceTopics.reply(deviceId, replica)];
-}
 
 const parseTaken = topicParser(native, "rpc-bridge");
 

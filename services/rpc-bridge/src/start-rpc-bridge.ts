@@ -1,6 +1,7 @@
 import type { mesh } from "@devmesh/contracts/mesh";
 import { watchBrokerStorage } from "@devmesh/device-broker/broker-canary";
 import { canaryTopics } from "@devmesh/device-broker/broker-subjects";
+import { createDeviceLink } from "@devmesh/device-broker/device-link";
 import { connectDevicesBus, devicesUser } from "@devmesh/device-broker/devices-account";
 import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import {
@@ -15,7 +16,6 @@ import { createDeviceStreams } from "./broker-housekeeping/device-streams.ts";
 import { limitPersistentSessions } from "./broker-housekeeping/session-limit.ts";
 import { enforceStorageQuota } from "./broker-housekeeping/storage-quota.ts";
 import { createEndSessions, createWipeDevice } from "./broker-housekeeping/wipe-device.ts";
-import { createDeviceLink } from "./calls/device-link.ts";
 import { createInFlightCalls } from "./calls/in-flight-calls.ts";
 import { createEndCallsIfGone, handleDeviceEvents } from "./device-event-handlers.ts";
 import type { RpcBridgeEnv } from "./env.ts";

@@ -1,11 +1,11 @@
 import { JsonObject } from "@devmesh/contracts/model/json";
 import { deviceTopics, type ShadowUpdateRejected } from "@devmesh/contracts/mqtt";
+import type { DeviceLink } from "@devmesh/device-broker/device-link";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { z } from "zod";
-import type { DeviceLink } from "../calls/device-link.ts";
 import type { DevicesClient } from "../devices-client.ts";
 import { withRetries } from "../retry.ts";
 import {
