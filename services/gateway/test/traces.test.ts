@@ -56,9 +56,10 @@ test("a request is a span of its route, and its log line has the span's id", asy
     "http.response.status_code": line.status,
   });
   expect(line).toMatchObject({ trace_id: traceId, span_id: request?.spanId });
-  const calls = collector.spans.filter(({ kind }) => kind === "client");
+  // The gateway also calls for its history, at each full minute.
+  const calls = collector.spans.filter((span) => span.kind === "client" && span.traceId === traceId);
   expect(calls.length).toBeGreaterThan(0);
-  for (const call of calls) expect(call).toMatchObject({ traceId, parentId: request?.spanId });
+  for (const call of calls) expect(call).toMatchObject({ parentId: request?.spanId });
   for (const secret of [...Object.values(secrets), "of a customer", "of%20a"])
     expect(collector.received()).not.toContain(secret);
 });

@@ -1,9 +1,17 @@
+import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { key_invalid, type keys } from "@devmesh/contracts/keys";
+import { keyPrefixes } from "@devmesh/contracts/model/api-key";
 import { keyNames } from "@devmesh/contracts/principal";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
+import { type Clock, withTimeout } from "@devmesh/service-kit/clock";
+import { isReason, ServiceError } from "@devmesh/service-kit/errors";
+import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
+import type { Client } from "@devmesh/service-kit/rpc/implementation";
+import type { TraceContext } from "@devmesh/service-kit/tracing/trace";
 import type { Exchange } from "../http/exchange.ts";
 import { RequestRefused } from "../http/gateway-errors.ts";
-import type { Authenticate } from "./authenticate.ts";
+import type { KeyCache, VerifiedKey } from "./key-cache.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
 export interface CallerCheckOptions {
@@ -91,4 +99,147 @@ function differsFromOther(first: string, rawHeaders: readonly string[]): boolean
 
 function bearerToken(authorization: string): string | undefined {
   return /^bearer +([\x21-\x7e]+) *$/i.exec(authorization)?.[1];
+}
+
+/** Timeout of a verification, in milliseconds; all requests with the key share it. */
+const verificationMs = 3_000;
+
+/** Longest wait for `keys` where a cached key can be used instead, or where `keys` is silent; in milliseconds. */
+const patienceMs = 500;
+
+export interface AuthenticationOptions {
+  readonly keys: Client<typeof keys, "verify" | "verifySession">;
+  readonly cache: KeyCache;
+  /** Counts failed attempts by address. */
+  readonly attempts: RateLimit;
+  readonly clock: Clock;
+}
+
+interface KeyAttempt {
+  /** Rate limit key of failed attempts. */
+  readonly address: string;
+  readonly trace: TraceContext;
+  readonly requestId: string;
+}
+
+/**
+ * Verifies a key; throws `key_invalid`, `rate_limited` after too many failed attempts of the address, or `unavailable`
+ * where `keys` does not answer.
+ */
+export type Authenticate = (key: string, attempt: KeyAttempt) => VerifiedKey | Promise<VerifiedKey>;
+
+/**
+ * `keys.verify` with a cache (ADR 21). A cached key costs a digest; any other is verified once for all requests that
+ * present it at the same time.
+ */
+export function createAuthentication({ keys, cache, attempts, clock }: AuthenticationOptions): Authenticate {
+  const underWay = new Map<string, Promise<VerifiedKey>>();
+  /** Whether the last verification had no answer: keys past their TTL are then valid. */
+  let isSilent = false;
+
+  async function verifyKey(key: string, call: CallContext): Promise<VerifiedKey> {
+    const { key_id, principal, expires_at, name } = await keys.verify({ key }, call);
+    return {
+      keyId: key_id,
+      kind: principal.kind,
+      principal,
+      expiresAtMs: expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at),
+      authorKeyId: key_id,
+      ...(name !== undefined && { name }),
+    };
+  }
+
+  async function verifySession(key: string, call: CallContext): Promise<VerifiedKey> {
+    const { id, master_key_id, master_key_name, expires_at } = await keys.verifySession({ key }, call);
+    return {
+      keyId: id,
+      kind: "session",
+      principal: { kind: "master" },
+      expiresAtMs: Date.parse(expires_at),
+      authorKeyId: master_key_id,
+      ...(master_key_name !== null && { name: master_key_name }),
+    };
+  }
+
+  async function verify(key: string, digest: string, attempt: KeyAttempt): Promise<VerifiedKey> {
+    using call = createCallContext({
+      timeoutMs: verificationMs,
+      trace: attempt.trace,
+      requestId: attempt.requestId,
+      clock,
+    });
+    const verification = cache.begin();
+    let verified: VerifiedKey | undefined;
+    try {
+      const found = await (isSession(key) ? verifySession(key, call) : verifyKey(key, call));
+      isSilent = false;
+      if (found.expiresAtMs > clock.now().getTime()) verified = found;
+    } catch (error) {
+      if (isReason(error, "deadline_exceeded")) throw silence(error);
+      isSilent = isReason(error, "unavailable");
+      if (isReason(error, "key_invalid")) cache.forget(digest);
+      throw error;
+    } finally {
+      if (!cache.finish(verification, digest, verified)) verified = undefined;
+    }
+    if (verified === undefined) throw keyInvalid();
+    return verified;
+  }
+
+  function verifyOnce(key: string, digest: string, attempt: KeyAttempt): Promise<VerifiedKey> {
+    let asked = underWay.get(digest);
+    if (asked === undefined) {
+      asked = verify(key, digest, attempt).finally(() => underWay.delete(digest));
+      underWay.set(digest, asked);
+    }
+    return asked;
+  }
+
+  function silence(cause?: unknown): ServiceError {
+    isSilent = true;
+    return ServiceError.of("unavailable", { service: "keys", cause });
+  }
+
+  /** While `keys` is silent a request waits less; the answer that comes later is cached for the next one. */
+  async function ask(key: string, digest: string, attempt: KeyAttempt): Promise<VerifiedKey> {
+    attempts.assertNotEmpty(attempt.address);
+    const asked = verifyOnce(key, digest, attempt);
+    try {
+      if (isSilent && !(await withTimeout(patienceMs, asked, clock))) throw silence();
+      return await asked;
+    } catch (error) {
+      if (isReason(error, "key_invalid")) attempts.charge(attempt.address);
+      throw error;
+    }
+  }
+
+  /** For a key past its TTL. */
+  async function askAgain(key: string, digest: string, attempt: KeyAttempt): Promise<VerifiedKey> {
+    const asked = verifyOnce(key, digest, attempt);
+    try {
+      if (await withTimeout(patienceMs, asked, clock)) return await asked;
+      silence();
+    } catch (error) {
+      if (!isReason(error, "unavailable")) throw error;
+    }
+    // It may have been revoked meanwhile.
+    return cache.find(digest)?.key ?? ask(key, digest, attempt);
+  }
+
+  return (key, attempt) => {
+    const digest = hash("sha256", key, "base64url");
+    const cached = cache.find(digest);
+    if (cached === undefined) return ask(key, digest, attempt);
+    if (cached.isOverdue && !isSilent) return askAgain(key, digest, attempt);
+    if (cached.isDue) verifyOnce(key, digest, attempt).catch(() => undefined);
+    return cached.key;
+  };
+}
+
+function isSession(key: string): boolean {
+  return key.startsWith(`${keyPrefixes.session}_`);
+}
+
+function keyInvalid(): ServiceError {
+  return new ServiceError({ code: key_invalid.code, reason: "key_invalid", message: key_invalid.when });
 }

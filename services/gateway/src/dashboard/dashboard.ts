@@ -1,7 +1,7 @@
 import type { Express, Request } from "express";
+import type { Reply } from "../http/exchange.ts";
 import { RequestRefused } from "../http/gateway-errors.ts";
 import { dashboardSecurity } from "../http/page-security.ts";
-import type { Reply } from "../http/reply.ts";
 import type { MountOptions } from "../http/router.ts";
 import {
   type CurrentDashboard,

@@ -1,5 +1,4 @@
-import type { Exchange } from "./exchange.ts";
-import type { Reply } from "./reply.ts";
+import type { Exchange, Reply } from "./exchange.ts";
 
 const exposedHeaders =
   "ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id";

@@ -12,13 +12,10 @@ import {
 import type { Request } from "express";
 import type { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { CrossOrigin } from "./cross-origin.ts";
-import { Exchange, type PathParams } from "./exchange.ts";
+import { ClientGone, Exchange, isStreamed, type PathParams, type Reply, writeReply } from "./exchange.ts";
 import { RequestRefused } from "./gateway-errors.ts";
 import type { HttpMetrics } from "./http-metrics.ts";
 import { type ProblemAnswer, problemOf } from "./problem.ts";
-import type { Reply } from "./reply.ts";
-import { isStreamed, writeReply } from "./reply.ts";
-import { ClientGone } from "./request-body.ts";
 
 /** Bytes beyond which an answer is large. */
 const largeAnswer = 64 * 1024;

@@ -1,5 +1,5 @@
+import { json, type Reply, stream } from "./exchange.ts";
 import { countItems } from "./json-bytes.ts";
-import { json, type Reply, stream } from "./reply.ts";
 import { splitPage } from "./split-page.ts";
 
 export interface PageRequest {

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { hasFiniteNumbers, type Json, maxJsonDepth } from "@devmesh/contracts/model/json";
-import type { Charge } from "./exchange.ts";
+import { type Charge, ClientGone } from "./exchange.ts";
 import { RequestRefused } from "./gateway-errors.ts";
 import { outlineOf } from "./json-bytes.ts";
 import type { UnfinishedBody } from "./unfinished-bodies.ts";
@@ -17,11 +17,6 @@ const bytesPerToken = 4 * 1024;
 
 /** Most members in a body. The largest valid one, a patch that replaces every member of a device, has some 18,000. */
 const maxBodyMembers = 20_000;
-
-/** The client has gone, so that no answer is sent. */
-export class ClientGone extends Error {
-  override readonly name = "ClientGone";
-}
 
 export interface BodyReadOptions {
   readonly charge: Charge;

@@ -4,9 +4,8 @@ import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import type { Request } from "express";
 import type { CrossOrigin } from "./cross-origin.ts";
 import type { createEndpoints, Endpoint, PresentProblem } from "./endpoint.ts";
-import type { Exchange, PathParams } from "./exchange.ts";
+import type { Exchange, PathParams, Reply } from "./exchange.ts";
 import { RequestRefused } from "./gateway-errors.ts";
-import type { Reply } from "./reply.ts";
 
 /** Answers an exchange that has passed the checks of its route. */
 export type RouteHandler = (exchange: Exchange) => Promise<Reply>;

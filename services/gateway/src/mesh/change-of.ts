@@ -1,7 +1,6 @@
 import type { MeshChange } from "@devmesh/contracts/model/mesh-change";
 import type { Principal } from "@devmesh/contracts/principal";
-import type { Exchange } from "../http/exchange.ts";
-import type { Reply } from "../http/reply.ts";
+import type { Exchange, Reply } from "../http/exchange.ts";
 import type { ChangingRoute } from "../http/router.ts";
 
 /** What a request has changed, by ids; null where its key is not known or may change nothing. */

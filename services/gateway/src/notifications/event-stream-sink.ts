@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { drained } from "../http/reply.ts";
+import { drained } from "../http/exchange.ts";
 import type { Sink } from "./sink.ts";
 
 /** Timeout for a client to read the rest of a closed stream, in milliseconds. */

@@ -1,8 +1,7 @@
 import { WebSocketServer } from "ws";
-import type { Exchange } from "../http/exchange.ts";
+import type { Exchange, Reply } from "../http/exchange.ts";
 import { RequestRefused } from "../http/gateway-errors.ts";
 import { type Upgrade, upgradeOf } from "../http/http-server.ts";
-import type { Reply } from "../http/reply.ts";
 import { eventStreamSink } from "./event-stream-sink.ts";
 import type { NotificationHub } from "./hub.ts";
 import { Listener, type ListenerOptions } from "./listener.ts";

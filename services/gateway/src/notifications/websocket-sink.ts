@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
-import { drained } from "../http/reply.ts";
+import { drained } from "../http/exchange.ts";
 import type { Sink } from "./sink.ts";
 
 /** Writes to a WebSocket after its handshake; `autoPong` of its server must be off. */

@@ -1,6 +1,6 @@
 import type { customerAccess } from "@devmesh/contracts/rest/customer";
 import type { registration } from "@devmesh/contracts/rest/registration";
-import { json, page } from "../http/reply.ts";
+import { json, page } from "../http/exchange.ts";
 import { confirmationPage, invitationPage } from "./confirmation-page.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
 

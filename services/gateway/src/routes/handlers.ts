@@ -6,8 +6,7 @@ import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { Clients } from "@devmesh/service-kit/rpc/implementation";
 import type { z } from "zod";
-import type { Caller, Within } from "../http/exchange.ts";
-import type { Reply } from "../http/reply.ts";
+import type { Caller, Reply, Within } from "../http/exchange.ts";
 
 /** The services that the gateway calls, as the routes declare. */
 export type GatewayClients = Clients<(typeof mesh)["gateway"]["calls"]>;

@@ -1,10 +1,9 @@
 import type { data } from "@devmesh/contracts/data";
 import { maxRecordLimit } from "@devmesh/contracts/model/data-record";
 import type { CallInput } from "@devmesh/service-kit/rpc/implementation";
-import type { Within } from "../http/exchange.ts";
+import type { Reply, Within } from "../http/exchange.ts";
 import { invalidRequest } from "../http/gateway-errors.ts";
 import { type AskedList, jsonArray, type ListPages, linkHeader, pagesOf } from "../http/paged-list.ts";
-import type { Reply } from "../http/reply.ts";
 import type { GatewayClients } from "./handlers.ts";
 
 type QueryInput = CallInput<typeof data, "queryRecords">;

@@ -4,9 +4,8 @@ import type { KeyKind } from "@devmesh/contracts/principal";
 import { rpcBridge, rpcTimeout } from "@devmesh/contracts/rpc-bridge";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import type { PermissionCache } from "../auth/permission-cache.ts";
-import type { Within } from "../http/exchange.ts";
+import { json, type Reply, type Within } from "../http/exchange.ts";
 import { onlyMember } from "../http/json-bytes.ts";
-import { json, type Reply } from "../http/reply.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
 
 /** Time that the bridge has beyond the device's timeout, in milliseconds. */

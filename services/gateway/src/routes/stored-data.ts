@@ -1,6 +1,6 @@
 import { defaultRecordLimit } from "@devmesh/contracts/model/data-record";
 import { storedData } from "@devmesh/contracts/rest/stored-data";
-import { stream } from "../http/reply.ts";
+import { stream } from "../http/exchange.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
 import { asCsv, asNdjson } from "./record-export.ts";
 import { answerRecords, assertRecordLimit, pagesOfAllRecords, recordPages } from "./record-pages.ts";
