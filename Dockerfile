@@ -30,10 +30,10 @@ RUN cp -a --parents web/dist node_modules/swagger-ui-dist /images/gateway && rm 
 FROM build AS mesh
 RUN mkdir /image && cp -a --parents dist web/dist node_modules/swagger-ui-dist /image
 RUN sh tools/launcher/src/build/bill-of-materials.sh /image
-# What the launcher and the simulated devices need to run; the services are bundled.
-RUN --mount=type=cache,target=/root/.npm npm pkg delete dependencies.rolldown --workspace tools/launcher \
-  && npm ci --omit=dev --no-audit --no-fund --workspace tools/launcher --workspace tools/simulator
-RUN cp -a --parents package.json node_modules libs tools/launcher tools/simulator /image
+# What the supervisor and the simulated devices need to run; the services are bundled.
+RUN --mount=type=cache,target=/root/.npm \
+  npm ci --omit=dev --no-audit --no-fund --workspace supervisor --workspace tools/simulator
+RUN cp -a --parents package.json node_modules libs supervisor tools/simulator /image
 
 FROM ${NATS_IMAGE} AS nats
 
@@ -56,11 +56,11 @@ RUN install --directory --owner=10001 --group=10001 --mode=700 /data
 USER 10001:10001
 VOLUME /data
 EXPOSE 8080 1883
-HEALTHCHECK --interval=15s --timeout=5s --start-period=60s CMD ["node", "tools/launcher/src/health.ts"]
-ENTRYPOINT ["node", "tools/launcher/src/launch.ts", "--container"]
+HEALTHCHECK --interval=15s --timeout=5s --start-period=60s CMD ["node", "supervisor/src/health.ts"]
+ENTRYPOINT ["node", "supervisor/src/main.ts"]
 
 FROM ${NODE_IMAGE}
-# Less memory, as by the launcher (service-process.ts, bootstrap.mjs).
+# Less memory, as of `npm start` (service-process.ts, bootstrap.mjs).
 ENV NODE_ENV=production \
     NODE_OPTIONS="--disable-warning=ExperimentalWarning --max-semi-space-size=4" \
     MALLOC_ARENA_MAX=2 \

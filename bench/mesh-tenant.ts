@@ -1,5 +1,5 @@
-import { dataFolder } from "@devmesh/launcher/mesh/data-folder";
-import { readInstallation } from "@devmesh/launcher/mesh/installation";
+import { dataFolder } from "@devmesh/supervisor/mesh/data-folder";
+import { readInstallation } from "@devmesh/supervisor/mesh/installation";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { type Child, startChild } from "./child.ts";
 

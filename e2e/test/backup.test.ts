@@ -3,7 +3,7 @@ import { copyFile, cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { repository } from "@devmesh/launcher/mesh/service-process";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { findMongodb, withoutMongodb } from "@devmesh/testkit/mongodb";

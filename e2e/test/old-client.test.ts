@@ -2,7 +2,7 @@ import type { JsonSchema } from "@devmesh/contract-check/json-schema";
 import { mesh as services } from "@devmesh/contracts/mesh";
 import type { Json } from "@devmesh/contracts/model/json";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
-import { repository } from "@devmesh/launcher/mesh/service-process";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Ajv2020 } from "ajv/dist/2020.js";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { mesh as services } from "@devmesh/contracts/mesh";
-import { repository } from "@devmesh/launcher/mesh/service-process";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
 import { type LaunchedMesh, launchMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";

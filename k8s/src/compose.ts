@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { repository } from "@devmesh/launcher/mesh/service-process";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { z } from "zod";
 
 /** A map, or lines of `NAME=value`, or `NAME` without a value, where files were merged. */

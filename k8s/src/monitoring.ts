@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { repository } from "@devmesh/launcher/mesh/service-process";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { parse } from "yaml";
 import { z } from "zod";
 

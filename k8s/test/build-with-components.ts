@@ -1,6 +1,6 @@
 import { realpath, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { repository } from "@devmesh/launcher/mesh/service-process";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { buildManifests, type KubernetesObject, type overlays } from "../src/manifest.ts";
 

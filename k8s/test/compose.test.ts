@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { parseEnv, promisify } from "node:util";
 import { mesh, type ServiceName, serviceNames, storeOwners } from "@devmesh/contracts/mesh";
 import { composeEnvironment, deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
-import { repository } from "@devmesh/launcher/mesh/service-process";
-import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
 import { readEnv } from "@devmesh/service-kit/process/env";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
+import { natsServerBinary } from "@devmesh/testkit/nats-server";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type ComposeService, readCompose, requiredVariables } from "../src/compose.ts";
@@ -54,15 +54,14 @@ test("the same installation gives the same secrets again", async () => {
 });
 
 test("nats-server takes its configuration with the variables as compose.yaml quotes them", async () => {
-  const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined } });
-  if (found.kind !== "binary") throw new Error("a test needs a nats-server of its own");
+  const binary = await natsServerBinary();
   const config = join(repository, "compose", "nats-server.conf");
   const quoted = Object.entries(variables).map(([name, value]) => [name, `"${value}"`]);
-  const check = promisify(execFile)(found.path, ["-t", "--config", config], {
+  const check = promisify(execFile)(binary, ["-t", "--config", config], {
     env: Object.fromEntries(quoted),
   });
   expect((await check).stderr).toContain("is valid");
-  await expect(promisify(execFile)(found.path, ["-t", "--config", config], { env: {} })).rejects.toThrow(
+  await expect(promisify(execFile)(binary, ["-t", "--config", config], { env: {} })).rejects.toThrow(
     /variable reference .* can not be found/i,
   );
 });

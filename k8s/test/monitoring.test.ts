@@ -5,7 +5,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { serviceNames } from "@devmesh/contracts/mesh";
-import { repository } from "@devmesh/launcher/mesh/service-process";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { startMesh } from "@devmesh/testkit/mesh";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { testCertificate } from "@devmesh/testkit/test-certificate";

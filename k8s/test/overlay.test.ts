@@ -1,6 +1,6 @@
 import { join, relative } from "node:path";
 import { serviceNames } from "@devmesh/contracts/mesh";
-import { repository } from "@devmesh/launcher/mesh/service-process";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
 import { type AppliedOverlay, appliedOverlays, writeOverlay } from "../src/cluster/overlay.ts";

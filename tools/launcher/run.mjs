@@ -5,8 +5,8 @@ import "./node-version.mjs";
 const programs = {
   start: { path: "tools/launcher/src/launch.ts", ownSession: true },
   dev: { path: "tools/launcher/src/dev.ts", ownSession: false },
-  backup: { path: "tools/launcher/src/backup.ts", ownSession: false },
-  logs: { path: "tools/launcher/src/logs.ts", ownSession: false },
+  backup: { path: "supervisor/src/backup.ts", ownSession: false },
+  logs: { path: "supervisor/src/logs.ts", ownSession: false },
   secrets: { path: "tools/launcher/src/deployment/print-secrets.ts", ownSession: false },
   device: { path: "tools/simulator/src/device.ts", ownSession: false },
   fleet: { path: "tools/simulator/src/fleet.ts", ownSession: false },

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { repository } from "@devmesh/launcher/mesh/service-process";
 import { executablesOnPath } from "@devmesh/launcher/nats-server/path-search";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from "@jest/globals";
 import type { RestClient } from "../../src/rest-client.ts";
 import { asMaster, type EnrolledDevice, enrolDevice } from "../../src/tenant.ts";
 
-/** Only the launcher's own broker has its log read (ADR 25). */
+/** Only the supervisor's own broker has its log read (ADR 25). */
 const ofOwnBroker = process.env.DEVMESH_E2E_BROKER === "cluster" ? test.skip : test;
 
 /** Why a device does not connect, as REST and the notification stream show it (api.md, Diagnostics). */

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { systemErrorCode } from "@devmesh/launcher/process/errors";
+import { systemErrorCode } from "@devmesh/supervisor/process/errors";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { expect, test } from "@jest/globals";

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
-import { helpOption, runCommand, WrongUsage } from "@devmesh/launcher/process/command";
+import { helpOption, runCommand, WrongUsage } from "@devmesh/supervisor/process/command";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { kubectlOf } from "./kubectl.ts";
 import { type CountedPeriod, startLoad } from "./load.ts";

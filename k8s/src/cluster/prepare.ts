@@ -4,8 +4,8 @@ import { promisify } from "node:util";
 import { deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
 import { externalMongodb } from "@devmesh/launcher/deployment/external-mongodb";
 import { kubernetesSecrets } from "@devmesh/launcher/deployment/kubernetes-secrets";
-import { repository } from "@devmesh/launcher/mesh/service-process";
-import { StartFailure } from "@devmesh/launcher/process/errors";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
+import { StartFailure } from "@devmesh/supervisor/process/errors";
 import type { Kubectl } from "./kubectl.ts";
 
 /** What the Secrets are made from where the namespace has none. */

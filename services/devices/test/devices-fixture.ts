@@ -40,7 +40,7 @@ interface ReceivedEvent {
 /** The service in one life of its process: from a start to a stop or a crash. */
 export interface ServiceLife {
   readonly store: DeviceStore;
-  /** Hands the service a message of the launcher. */
+  /** Hands the service a message of the supervisor. */
   readonly tell: (message: unknown) => void;
   /** Ends at once: what runs is abandoned, nothing is tidied up but the hold on the store's file. */
   crash(): Promise<void>;

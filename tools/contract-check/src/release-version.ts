@@ -7,7 +7,7 @@ const places = [
     files: [
       "package.json",
       "package-lock.json",
-      "{bench,e2e,k8s,web}/package.json",
+      "{bench,e2e,k8s,supervisor,web}/package.json",
       "{clients,libs,services,tools}/*/package.json",
     ],
     version: /(?<="name": "(?:@devmesh\/[\w-]+|devmesh)",\n +"version": ")[^"]+/g,

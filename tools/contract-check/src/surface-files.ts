@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
-import { systemErrorCode } from "@devmesh/launcher/process/errors";
+import { systemErrorCode } from "@devmesh/supervisor/process/errors";
 import { ContractSurface, surfaceOf } from "./surface.ts";
 import { incompatibilities } from "./surface-compatibility.ts";
 

@@ -3,7 +3,7 @@ import { dirname, join, relative } from "node:path";
 import { expect, test } from "@jest/globals";
 
 const repository = join(import.meta.dirname, "../../..");
-const folders = ["bench", "clients", "docs", "e2e", "k8s", "libs", "services", "tools", "web"];
+const folders = ["bench", "clients", "docs", "e2e", "k8s", "libs", "services", "supervisor", "tools", "web"];
 
 /** Code and documents, by their path in the repository. */
 function* textsBelow(folder: string): Generator<{ readonly path: string; readonly text: string }> {

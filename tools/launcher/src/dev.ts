@@ -2,10 +2,10 @@ import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { relative, resolve } from "node:path";
 import type { ServiceName } from "@devmesh/contracts/mesh";
-import { isServiceName } from "./launcher-arguments.ts";
-import { environmentBeside } from "./mesh/environment-beside.ts";
-import { repository, serviceEntry } from "./mesh/service-process.ts";
-import { StartFailure } from "./process/errors.ts";
+import { environmentBeside } from "@devmesh/supervisor/mesh/environment-beside";
+import { repository, serviceEntry } from "@devmesh/supervisor/mesh/service-process";
+import { isServiceName } from "@devmesh/supervisor/mesh-arguments";
+import { StartFailure } from "@devmesh/supervisor/process/errors";
 
 // As in the launcher: files of a service are private to their owner.
 process.umask(0o077);

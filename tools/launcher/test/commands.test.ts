@@ -57,14 +57,14 @@ const cases: readonly Case[] = [
     failure: /^No mesh runs with the data folder .*\n$/,
   },
   {
-    program: "tools/launcher/src/backup.ts",
+    program: "supervisor/src/backup.ts",
     wrong: [],
     why: "One folder is needed.",
     failing: ["/dev/null/backup"],
     failure: /^[^\n]+\n$/,
   },
   {
-    program: "tools/launcher/src/logs.ts",
+    program: "supervisor/src/logs.ts",
     wrong: ["nobody"],
     why: "No part of the mesh is called nobody.",
     failing: ["keys"],

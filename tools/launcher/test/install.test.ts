@@ -5,10 +5,10 @@ import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { commandLineOf } from "@devmesh/supervisor/process/command-line";
 import { eventually } from "@devmesh/testkit/eventually";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { describe, expect, test } from "@jest/globals";
-import { commandLineOf } from "../src/process/command-line.ts";
 
 const install = new URL("../install.mjs", import.meta.url).href;
 const firstInstallation = "Installing dependencies (npm ci, once).\nnpm prints this\n";

@@ -6,13 +6,13 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { serviceNames } from "@devmesh/contracts/mesh";
+import { commandLineOf } from "@devmesh/supervisor/process/command-line";
 import { eventually } from "@devmesh/testkit/eventually";
 import { isListening } from "@devmesh/testkit/free-port";
 import { type LaunchedMesh, launchMesh, startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { commandLineOf } from "../src/process/command-line.ts";
 
 const services = serviceNames.toSorted();
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { repository } from "@devmesh/launcher/mesh/service-process";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { startProcess, type TestProcess } from "@devmesh/testkit/process";

@@ -1,5 +1,5 @@
-import { accessRunningMesh, type MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
-import { stopRequest } from "@devmesh/launcher/process/stop-request";
+import { accessRunningMesh, type MeshAccess } from "@devmesh/supervisor/mesh/mesh-file";
+import { stopRequest } from "@devmesh/supervisor/process/stop-request";
 import { enrolDevice } from "./device-enrolment.ts";
 import { type DeviceKind, modelOf, simulatedKinds } from "./models/device-models.ts";
 import { type SimulatedDevice, startSimulatedDevice } from "./simulated-device.ts";

@@ -1,4 +1,4 @@
-import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
+import type { MeshAccess } from "@devmesh/supervisor/mesh/mesh-file";
 import { z } from "zod";
 
 const WithToken = z.object({ token: z.string() });

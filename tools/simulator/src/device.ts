@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { DeviceId } from "@devmesh/contracts/model/device-id";
-import { accessRunningMesh } from "@devmesh/launcher/mesh/mesh-file";
-import { helpOption, runCommand, WrongUsage } from "@devmesh/launcher/process/command";
-import { stopRequest } from "@devmesh/launcher/process/stop-request";
+import { accessRunningMesh } from "@devmesh/supervisor/mesh/mesh-file";
+import { helpOption, runCommand, WrongUsage } from "@devmesh/supervisor/process/command";
+import { stopRequest } from "@devmesh/supervisor/process/stop-request";
 import { enrolDevice } from "./device-enrolment.ts";
 import { type DeviceKind, deviceKinds, modelOf, simulatedKinds } from "./models/device-models.ts";
 import { startSimulatedDevice } from "./simulated-device.ts";

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { DeviceId } from "@devmesh/contracts/model/device-id";
-import { accessRunningMesh, type MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
-import { helpOption, runCommand, WrongUsage } from "@devmesh/launcher/process/command";
-import { stopRequest } from "@devmesh/launcher/process/stop-request";
+import { accessRunningMesh, type MeshAccess } from "@devmesh/supervisor/mesh/mesh-file";
+import { helpOption, runCommand, WrongUsage } from "@devmesh/supervisor/process/command";
+import { stopRequest } from "@devmesh/supervisor/process/stop-request";
 import { type FleetOptions, startFleet } from "./fleet/fleet.ts";
 import { fleetDeviceId, maxFleet, removeFleet } from "./fleet/fleet-devices.ts";
 import { totalsLine } from "./fleet/totals.ts";

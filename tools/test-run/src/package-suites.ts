@@ -17,7 +17,7 @@ const DryRun = z.object({
 export const endToEnd = "@devmesh/e2e";
 
 /** The packages that take longest beside it, the longest first: started late, one would run alone at the end. */
-const longest = ["launcher", "rpc-bridge", "gateway", "keys", "data", "device-broker"].map(
+const longest = ["launcher", "rpc-bridge", "supervisor", "gateway", "keys", "data", "device-broker"].map(
   (name) => `@devmesh/${name}`,
 );
 

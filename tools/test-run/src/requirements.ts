@@ -1,7 +1,7 @@
 import { buildDashboard } from "@devmesh/launcher/build/dashboard-build";
 import { bundleServices } from "@devmesh/launcher/build/service-bundles";
 import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
-import { childRegistry } from "@devmesh/launcher/process/child-registry";
+import { childRegistry } from "@devmesh/supervisor/process/child-registry";
 import { findChromium, withoutChromium } from "@devmesh/testkit/find-chromium";
 import { type MongodbContainer, startMongodbContainer } from "@devmesh/testkit/mongodb-container";
 import { reasonOf, type TestRun } from "./test-run.ts";
@@ -10,8 +10,7 @@ import { reasonOf, type TestRun } from "./test-run.ts";
 export async function provideNatsServer(run: TestRun): Promise<boolean> {
   const { env, print } = run;
   try {
-    const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined }, log: print });
-    if (found.kind !== "binary") throw new Error("no binary was found");
+    const found = await findNatsServer({ env: process.env, log: print });
     env.NATS_SERVER_BIN = found.path;
     // Tests start their own servers and must not use an external one.
     delete env.NATS_URL;

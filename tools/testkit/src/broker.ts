@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { installationOf, meshBrokerConfig } from "@devmesh/launcher/mesh/broker-configuration";
+import { installationOf, meshBrokerConfig } from "@devmesh/supervisor/mesh/broker-configuration";
 import { type NatsServerPlace, startNatsServer, type TestNatsServer } from "./nats-server.ts";
 import { tempFolder } from "./temp-folder.ts";
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { installationOf, meshBrokerConfig } from "@devmesh/launcher/mesh/broker-configuration";
+import { installationOf, meshBrokerConfig } from "@devmesh/supervisor/mesh/broker-configuration";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { type NatsServerPlace, startNatsServer, type TestNatsServer } from "./nats-server.ts";

@@ -1,5 +1,5 @@
 import { createServer } from "node:net";
-import { accepts } from "@devmesh/launcher/mesh/broker-process";
+import { accepts } from "@devmesh/supervisor/mesh/broker-process";
 
 const handedOut = new Set<number>();
 

@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { repository } from "@devmesh/launcher/mesh/service-process";
 import { executablesOnPath } from "@devmesh/launcher/nats-server/path-search";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { eventually } from "./eventually.ts";
 import { freePort, isListening } from "./free-port.ts";
 import { hasEnded, startProcess } from "./process.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { findNatsServer } from "@devmesh/launcher/nats-server/find-nats-server";
-import { guardAgainstOwnDeath, type ParentDeathGuard } from "@devmesh/launcher/process/parent-death-guard";
+import { guardAgainstOwnDeath, type ParentDeathGuard } from "@devmesh/supervisor/process/parent-death-guard";
 import { eventually } from "./eventually.ts";
 import { freePort, isListening } from "./free-port.ts";
 import { hasEnded } from "./process.ts";
@@ -48,10 +48,14 @@ export interface TestNatsServer extends AsyncDisposable, NatsServerPlace {
   stop(): Promise<void>;
 }
 
+/** Path of the nats-server that tests run. */
+export async function natsServerBinary(): Promise<string> {
+  return (await findNatsServer({ env: process.env })).path;
+}
+
 /** Starts nats-server on free ports of 127.0.0.1 and waits until it listens; throws with its log when it does not. */
 export async function startNatsServer(options: NatsServerOptions = {}): Promise<TestNatsServer> {
-  const found = await findNatsServer({ env: { ...process.env, NATS_URL: undefined } });
-  if (found.kind !== "binary") throw new Error("a test needs a nats-server of its own");
+  const binary = await natsServerBinary();
   const folder = await tempFolder();
   const place: NatsServerPlace = {
     port: await freePort(),
@@ -72,7 +76,7 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
 
   async function start() {
     guard = guardAgainstOwnDeath();
-    const server = spawn(found.kind === "binary" ? found.path : "", ["--config", configFile], {
+    const server = spawn(binary, ["--config", configFile], {
       stdio: ["ignore", "ignore", "pipe"],
       detached: true,
     });

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import type { ServiceName } from "@devmesh/contracts/mesh";
-import { environmentBeside } from "@devmesh/launcher/mesh/environment-beside";
-import { serviceLog } from "@devmesh/launcher/mesh/service-log";
-import { repository, startService } from "@devmesh/launcher/mesh/service-process";
-import { childRegistry } from "@devmesh/launcher/process/child-registry";
+import { environmentBeside } from "@devmesh/supervisor/mesh/environment-beside";
+import { serviceLog } from "@devmesh/supervisor/mesh/service-log";
+import { repository, startService } from "@devmesh/supervisor/mesh/service-process";
+import { childRegistry } from "@devmesh/supervisor/process/child-registry";
 import { freePort } from "./free-port.ts";
 import { bundles } from "./service-process.ts";
 

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { ServiceName } from "@devmesh/contracts/mesh";
-import { repository, serviceEntry } from "@devmesh/launcher/mesh/service-process";
 import type { LauncherMessage } from "@devmesh/service-kit/process/run-service";
+import { repository, serviceEntry } from "@devmesh/supervisor/mesh/service-process";
 import { startProcess, type TestProcess } from "./process.ts";
 
 /** Longest wait for a service to be ready, in milliseconds. */

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf } from "../process/errors.ts";
-import { type BuildOptions, runBuild } from "./run-build.ts";
+import { messageOf } from "@devmesh/supervisor/process/errors";
+import type { BuildOptions } from "@devmesh/supervisor/run-mesh";
+import { runBuild } from "./run-build.ts";
 
 /** The files and folders that the build depends on. */
 const sources = [

@@ -1,14 +1,5 @@
-import type { ChildRegistry } from "../process/child-registry.ts";
-import type { Terminal } from "../process/command.ts";
-import { readLines } from "../process/line-reader.ts";
-
-/** Where a build runs, and how it is shown. */
-export interface BuildOptions {
-  /** Root of the repository. */
-  readonly repository: string;
-  readonly children: ChildRegistry;
-  readonly terminal: Terminal;
-}
+import { readLines } from "@devmesh/supervisor/process/line-reader";
+import type { BuildOptions } from "@devmesh/supervisor/run-mesh";
 
 /** How a build ended. */
 export interface BuildOutcome {

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf } from "../process/errors.ts";
-import { type BuildOptions, runBuild } from "./run-build.ts";
+import { messageOf } from "@devmesh/supervisor/process/errors";
+import type { BuildOptions } from "@devmesh/supervisor/run-mesh";
+import { runBuild } from "./run-build.ts";
 
 /** What the bundles depend on beside the sources of libraries and services. */
 const others = ["package-lock.json", "tools/launcher/src/build/bundle.ts"];

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mesh, type ServiceName, storeOwners } from "@devmesh/contracts/mesh";
 import { brokerUsers } from "@devmesh/device-broker/broker-config";
-import { ensureInstallation, type Installation } from "../mesh/installation.ts";
+import { ensureInstallation, type Installation } from "@devmesh/supervisor/mesh/installation";
 
 /** The broker's users by the environment variable of their password, such as `NATS_PASSWORD_RPC_BRIDGE_DEVICES`. */
 export const brokerPasswordVariables: ReadonlyMap<string, string> = new Map(

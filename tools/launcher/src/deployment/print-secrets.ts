@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
+import { helpOption, runCommand, WrongUsage } from "@devmesh/supervisor/process/command";
+import { StartFailure } from "@devmesh/supervisor/process/errors";
 import { z } from "zod";
-import { helpOption, runCommand, WrongUsage } from "../process/command.ts";
-import { StartFailure } from "../process/errors.ts";
 import { composeEnvironment, type DeploymentSecrets, deploymentSecrets } from "./deployment-secrets.ts";
 import { externalMongodb } from "./external-mongodb.ts";
 import { kubernetesSecrets } from "./kubernetes-secrets.ts";

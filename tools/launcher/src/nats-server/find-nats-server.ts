@@ -1,18 +1,15 @@
-import { messageOf, StartFailure, systemErrorCode } from "../process/errors.ts";
+import { messageOf, StartFailure, systemErrorCode } from "@devmesh/supervisor/process/errors";
 import { cachedBinary, putIntoCache } from "./binary-cache.ts";
 import { type GoProgram, goInstall } from "./go-install.ts";
 import { executablesOnPath, isExecutable } from "./path-search.ts";
 import { type DownloadTimeouts, downloadRelease, RELEASE_URL, releaseArchive } from "./release-download.ts";
 import { PINNED_VERSION, reasonAgainst, versionOf } from "./supported-version.ts";
 
-/** What the search found: an external server, or a binary to start. */
-export type NatsServer =
-  | { readonly kind: "running"; readonly url: string }
-  | {
-      readonly kind: "binary";
-      readonly path: string;
-      readonly from: "NATS_SERVER_BIN" | "PATH" | "cache" | "download" | "go install";
-    };
+/** A binary that runs as nats-server of a supported version. */
+export interface NatsServer {
+  readonly path: string;
+  readonly from: "NATS_SERVER_BIN" | "PATH" | "cache" | "download" | "go install";
+}
 
 /** What the search may use. */
 export interface NatsServerSearchOptions {
@@ -32,22 +29,20 @@ const GO_PROGRAM: GoProgram = {
 };
 
 /**
- * Finds nats-server: `NATS_URL`, `NATS_SERVER_BIN`, PATH, the cache, a release download (`NATS_SERVER_DOWNLOAD_URL`
+ * Finds nats-server: `NATS_SERVER_BIN`, PATH, the cache, a release download (`NATS_SERVER_DOWNLOAD_URL`
  * names a mirror), `go install`. The last two fill the cache. Throws {@link StartFailure}, also for a
  * `NATS_SERVER_BIN` that cannot be used.
  */
 export async function findNatsServer(options: NatsServerSearchOptions): Promise<NatsServer> {
   const { env, log = () => {}, signal, timeouts } = options;
   const { platform = process.platform, architecture = process.arch } = options;
-  if (env.NATS_URL) return { kind: "running", url: env.NATS_URL };
   if (env.NATS_SERVER_BIN) return named(env.NATS_SERVER_BIN);
 
   const onPath = await fromPath(env.PATH, log);
-  if (onPath) return { kind: "binary", path: onPath, from: "PATH" };
+  if (onPath) return { path: onPath, from: "PATH" };
 
   const cached = cachedBinary(env);
-  if ((await isExecutable(cached)) && (await unfit(cached)) === null)
-    return { kind: "binary", path: cached, from: "cache" };
+  if ((await isExecutable(cached)) && (await unfit(cached)) === null) return { path: cached, from: "cache" };
 
   const failures: string[] = [];
   const filledCache = async (write: (unfinished: string) => Promise<void>): Promise<boolean> => {
@@ -71,14 +66,14 @@ export async function findNatsServer(options: NatsServerSearchOptions): Promise<
     const base = env.NATS_SERVER_DOWNLOAD_URL || RELEASE_URL;
     log(`Downloading nats-server ${PINNED_VERSION} from ${base}.`);
     if (await filledCache((file) => downloadRelease(base, archive, file, { timeouts, signal })))
-      return { kind: "binary", path: cached, from: "download" };
+      return { path: cached, from: "download" };
   } else failures.push(`no release is published for ${platform} on ${architecture}`);
 
   const [go] = await executablesOnPath("go", env.PATH);
   if (go) {
     log(`Building nats-server ${PINNED_VERSION} with ${go} (once, about a minute).`);
     if (await filledCache((file) => goInstall(go, GO_PROGRAM, file, env, signal)))
-      return { kind: "binary", path: cached, from: "go install" };
+      return { path: cached, from: "go install" };
   } else failures.push("Go is not installed to build it");
 
   throw new StartFailure(
@@ -90,7 +85,7 @@ export async function findNatsServer(options: NatsServerSearchOptions): Promise<
 async function named(binary: string): Promise<NatsServer> {
   const reason = await unfit(binary);
   if (reason) throw new StartFailure(`NATS_SERVER_BIN names ${binary}, which cannot be used: ${reason}.`);
-  return { kind: "binary", path: binary, from: "NATS_SERVER_BIN" };
+  return { path: binary, from: "NATS_SERVER_BIN" };
 }
 
 async function fromPath(path: string | undefined, log: (sentence: string) => void): Promise<string | null> {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { messageOf } from "../process/errors.ts";
+import { messageOf } from "@devmesh/supervisor/process/errors";
 import { PINNED_VERSION } from "./supported-version.ts";
 
 const platforms: Readonly<Record<string, string>> = { linux: "linux", darwin: "darwin" };

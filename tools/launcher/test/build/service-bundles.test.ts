@@ -1,9 +1,9 @@
 import { mkdir, readdir, readFile, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { childRegistry } from "@devmesh/supervisor/process/child-registry";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { bundleServices } from "../../src/build/service-bundles.ts";
-import { childRegistry } from "../../src/process/child-registry.ts";
 
 const children = childRegistry();
 afterAll(() => children.killAll());

@@ -2,13 +2,13 @@ import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { commandLineOf } from "@devmesh/supervisor/process/command-line";
 import { eventually } from "@devmesh/testkit/eventually";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { cachedBinary } from "../../src/nats-server/binary-cache.ts";
 import { findNatsServer, type NatsServerSearchOptions } from "../../src/nats-server/find-nats-server.ts";
 import { releaseArchive } from "../../src/nats-server/release-download.ts";
 import { PINNED_VERSION } from "../../src/nats-server/supported-version.ts";
-import { commandLineOf } from "../../src/process/command-line.ts";
 import { checksumLine, fakeServer, releaseServer, tarGz } from "./release-server.ts";
 
 const NOWHERE = "http://127.0.0.1:9/";
@@ -57,16 +57,11 @@ function release(version = PINNED_VERSION) {
 }
 
 describe("nats-server is looked up", () => {
-  test("first in NATS_URL, which names one that runs", async () => {
-    const { found } = lookUp({ NATS_URL: "nats://somewhere:4222", NATS_SERVER_BIN: "/nonsense" });
-    expect(await found).toEqual({ kind: "running", url: "nats://somewhere:4222" });
-  });
-
-  test("then in NATS_SERVER_BIN, before PATH", async () => {
+  test("first in NATS_SERVER_BIN, before PATH", async () => {
     const binary = await script("mine/server", fakeServer());
     await script("bin/nats-server", fakeServer());
     const { found } = lookUp({ NATS_SERVER_BIN: binary, PATH: join(folder, "bin") });
-    expect(await found).toEqual({ kind: "binary", path: binary, from: "NATS_SERVER_BIN" });
+    expect(await found).toEqual({ path: binary, from: "NATS_SERVER_BIN" });
   });
 
   test.each([
@@ -84,7 +79,7 @@ describe("nats-server is looked up", () => {
     const fit = await script("fit/nats-server", fakeServer("2.15.7"));
     const path = ["old", "other", "fit"].map((name) => join(folder, name)).join(delimiter);
     const { found, logged } = lookUp({ PATH: path });
-    expect(await found).toEqual({ kind: "binary", path: fit, from: "PATH" });
+    expect(await found).toEqual({ path: fit, from: "PATH" });
     expect(logged).toEqual([
       expect.stringMatching(/old\/nats-server is not used: it is version 2\.15\.1, older than 2\.15\.2/),
       expect.stringMatching(/other\/nats-server is not used: it is version 2\.16\.0, .* 2\.15\.x/),
@@ -93,7 +88,7 @@ describe("nats-server is looked up", () => {
 
   test("then in the cache", async () => {
     const cached = await script(`cache/devmesh/nats-server-v${PINNED_VERSION}`, fakeServer());
-    expect(await lookUp({}).found).toEqual({ kind: "binary", path: cached, from: "cache" });
+    expect(await lookUp({}).found).toEqual({ path: cached, from: "cache" });
   });
 
   test("then among the releases, checked and kept in the cache", async () => {
@@ -104,7 +99,7 @@ describe("nats-server is looked up", () => {
     });
     const env = { NATS_SERVER_DOWNLOAD_URL: host.url };
     const { found, cached, logged } = lookUp(env);
-    expect(await found).toEqual({ kind: "binary", path: cached, from: "download" });
+    expect(await found).toEqual({ path: cached, from: "download" });
     expect(await readFile(cached, "utf8")).toBe(fakeServer());
     expect(logged).toEqual([expect.stringContaining(`Downloading nats-server ${PINNED_VERSION}`)]);
     expect(await lookUp(env).found).toMatchObject({ from: "cache" });
@@ -118,7 +113,7 @@ describe("nats-server is looked up", () => {
       `#!/bin/sh\n[ "$1" = install ] || exit 9\necho "$2" >&2\n/bin/cp "${made}" "$GOBIN/nats-server"\n`,
     );
     const { found, cached, logged } = lookUp({ PATH: dirname(go) });
-    expect(await found).toEqual({ kind: "binary", path: cached, from: "go install" });
+    expect(await found).toEqual({ path: cached, from: "go install" });
     expect(logged.join("\n")).toContain(`Building nats-server ${PINNED_VERSION} with ${go}`);
   });
 
@@ -265,6 +260,6 @@ test("many launchers at once share one cache and none sees a broken file", async
     [archive.name]: content,
   });
   const all = Array.from({ length: 8 }, () => lookUp({ NATS_SERVER_DOWNLOAD_URL: host.url }));
-  for (const { found, cached } of all) expect(await found).toMatchObject({ kind: "binary", path: cached });
+  for (const { found, cached } of all) expect(await found).toMatchObject({ path: cached });
   expect(await readdir(join(folder, "cache", "devmesh"))).toEqual([`nats-server-v${PINNED_VERSION}`]);
 });

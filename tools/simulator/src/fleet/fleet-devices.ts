@@ -1,4 +1,4 @@
-import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
+import type { MeshAccess } from "@devmesh/supervisor/mesh/mesh-file";
 import { z } from "zod";
 import { type DeviceKind, deviceKinds, simulatedKinds } from "../models/device-models.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
-import { messageOf } from "@devmesh/launcher/process/errors";
+import type { MeshAccess } from "@devmesh/supervisor/mesh/mesh-file";
+import { messageOf } from "@devmesh/supervisor/process/errors";
 import { enrolDevice } from "../device-enrolment.ts";
 import { modelOf } from "../models/device-models.ts";
 import { type SimulatedDevice, startSimulatedDevice } from "../simulated-device.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseJson } from "@devmesh/contracts/model/json";
-import type { MeshAccess } from "@devmesh/launcher/mesh/mesh-file";
+import type { MeshAccess } from "@devmesh/supervisor/mesh/mesh-file";
 import { z } from "zod";
 
 /** Pause before the stream is opened again, in milliseconds. */

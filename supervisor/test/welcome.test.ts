@@ -30,5 +30,5 @@ test("in a container shows how to read the key and the logs there", () => {
   const lines = welcome({ ...options, container: "3f2a" }).split("\n");
   expect(lines).toContain("Master key  in /data/master-key");
   expect(lines).toContain("  export DEVMESH_KEY=$(docker exec 3f2a cat /data/master-key)");
-  expect(lines).toContain("Logs        /data/logs  (docker exec 3f2a node tools/launcher/src/logs.ts)");
+  expect(lines).toContain("Logs        /data/logs  (docker exec 3f2a node supervisor/src/logs.ts)");
 });

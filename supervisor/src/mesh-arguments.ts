@@ -2,12 +2,10 @@ import { parseArgs } from "node:util";
 import { mesh, type ServiceName } from "@devmesh/contracts/mesh";
 import { helpOption, WrongUsage } from "./process/command.ts";
 
-/** What the command line of the launcher asks for. */
-export interface LauncherOptions {
+/** What the command line of a mesh asks for. */
+export interface MeshArguments {
   readonly demo: boolean;
   readonly without: ReadonlySet<ServiceName>;
-  /** In the single image: all is built, and the output is a log. */
-  readonly container: boolean;
 }
 
 /** What `npm start -- --help` says. */
@@ -25,13 +23,12 @@ PUBLIC_URL, LOG_LEVEL, MQTT_PUBLIC_URL, NATS_URL, NATS_SERVER_BIN, NATS_SERVER_D
 const demoNeeds = ["gateway", "devices", "keys", "rpc-bridge"] as const satisfies readonly ServiceName[];
 
 /** Parses the command line, without the names of node and of the script. Throws for a wrong one. */
-export function launcherArguments(args: string[]): LauncherOptions | "help" {
+export function meshArguments(args: string[]): MeshArguments | "help" {
   const { values } = parseArgs({
     args,
     options: {
       demo: { type: "boolean", default: false },
       without: { type: "string", multiple: true, default: [] },
-      container: { type: "boolean", default: false },
       ...helpOption,
     },
   });
@@ -43,7 +40,7 @@ export function launcherArguments(args: string[]): LauncherOptions | "help" {
   }
   const missed = demoNeeds.find((service) => values.demo && without.has(service));
   if (missed) throw new WrongUsage(`--demo needs ${missed}: its devices connect during the start.`);
-  return { demo: values.demo, without, container: values.container };
+  return { demo: values.demo, without };
 }
 
 /** Whether a service of the mesh has this name. */

@@ -22,7 +22,7 @@ const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"]
 const withDefault = <T extends z.ZodType>(schema: T, value: string) =>
   z.preprocess((given) => (given === undefined || given === "" ? value : given), schema);
 
-/** The launcher's environment (README.md, Configure). */
+/** The supervisor's environment (README.md, Configure). */
 const Environment = z.object({
   HOST: withDefault(z.string(), "127.0.0.1"),
   MQTT_HOST: optional(z.string()),
@@ -57,7 +57,7 @@ const Environment = z.object({
   LOG_LEVEL: withDefault(z.enum(logLevels, `must be one of ${logLevels.join(", ")}`), "info"),
 });
 
-/** Names of the variables that configure the launcher. */
+/** Names of the variables that configure the supervisor. */
 export const settingNames = Object.keys(Environment.shape);
 
 /** How one mesh runs. */

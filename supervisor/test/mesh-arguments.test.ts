@@ -1,14 +1,14 @@
 import { describe, expect, test } from "@jest/globals";
-import { launcherArguments } from "../src/launcher-arguments.ts";
+import { meshArguments } from "../src/mesh-arguments.ts";
 
-describe("the launcher's command line", () => {
+describe("the command line of a mesh", () => {
   test("asks for a plain start, a demonstration, or a mesh without some services", () => {
-    expect(launcherArguments([])).toEqual({ demo: false, without: new Set(), container: false });
-    expect(launcherArguments(["--demo"])).toMatchObject({ demo: true });
-    expect(launcherArguments(["--without", "data", "--without=mailer"])).toMatchObject({
+    expect(meshArguments([])).toEqual({ demo: false, without: new Set() });
+    expect(meshArguments(["--demo"])).toMatchObject({ demo: true });
+    expect(meshArguments(["--without", "data", "--without=mailer"])).toMatchObject({
       without: new Set(["data", "mailer"]),
     });
-    expect(launcherArguments(["--help"])).toBe("help");
+    expect(meshArguments(["--help"])).toBe("help");
   });
 
   test.each([
@@ -20,6 +20,6 @@ describe("the launcher's command line", () => {
     [["--demo", "--without=keys"]],
     [["--demo", "--without=rpc-bridge"]],
   ])("%j is refused with the reason", (args) => {
-    expect(() => launcherArguments(args)).toThrow(/\w/);
+    expect(() => meshArguments(args)).toThrow(/\w/);
   });
 });

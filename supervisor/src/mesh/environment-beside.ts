@@ -8,7 +8,7 @@ import { serviceEnvironment } from "./service-environment.ts";
 import { meshSettings } from "./settings.ts";
 
 /**
- * The environment of a service beside the mesh that runs with a data folder: what the launcher would give it, changed
+ * The environment of a service beside the mesh that runs with a data folder: what the supervisor would give it, changed
  * by `env`, which must hold `STORE_URL` where the mesh has one. Throws a {@link StartFailure} when no such mesh runs,
  * or the service cannot run twice.
  */

@@ -1,6 +1,6 @@
 import { appendFile, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { repository } from "@devmesh/launcher/mesh/service-process";
+import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startProcess } from "@devmesh/testkit/process";
 import { tempFolder } from "@devmesh/testkit/temp-folder";

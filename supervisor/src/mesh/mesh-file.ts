@@ -14,7 +14,7 @@ const RunningPart = z.object({
 
 /** `DATA_DIR/mesh.json`: a mesh that is up, for other programs; without secrets. */
 export const MeshFile = z.object({
-  /** Process id of the launcher. */
+  /** Process id of the supervisor. */
   pid: z.int(),
   url: z.string(),
   /** One or more, comma-separated, as is `nats_url`. */
@@ -24,7 +24,7 @@ export const MeshFile = z.object({
   /** Path of the certificate that MQTT shows; null without TLS. */
   mqtt_tls_cert: z.string().nullable(),
   nats_url: z.string(),
-  /** Settings of the launcher that a service started beside it must share. */
+  /** Settings of the supervisor that a service started beside it must share. */
   settings: z.object({ host: z.string(), port: z.int(), mqtt_port: z.int(), public_url: z.string() }),
   nats_server: z.object({ pid: z.int() }).nullable(),
   services: z.record(z.string(), RunningPart),
@@ -54,10 +54,13 @@ export async function readMeshFile(path: string): Promise<MeshFile | null> {
   }
 }
 
+/** In the command line of a process that runs a mesh: `npm start`, and the single image. */
+const programs = /launcher\/src\/launch\.ts|supervisor\/src\/main\.ts/;
+
 /** The mesh that runs with a data folder. Throws a {@link StartFailure} when there is none. */
 export async function readRunningMesh(folder: DataFolder): Promise<MeshFile> {
   const mesh = await readMeshFile(folder.meshFile);
-  if (mesh && (await commandLineOf(mesh.pid))?.includes("launch.ts")) return mesh;
+  if (mesh && programs.test((await commandLineOf(mesh.pid)) ?? "")) return mesh;
   throw new StartFailure(
     `No mesh runs with the data folder ${folder.path}: start one with npm start, or set DATA_DIR.`,
   );

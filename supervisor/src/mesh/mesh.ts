@@ -1,5 +1,4 @@
 import { type ServiceName, serviceNames } from "@devmesh/contracts/mesh";
-import { findNatsServer } from "../nats-server/find-nats-server.ts";
 import { brokerBackOff, serviceBackOff } from "../process/back-off.ts";
 import type { ChildRegistry } from "../process/child-registry.ts";
 import type { Terminal } from "../process/command.ts";
@@ -30,6 +29,14 @@ const CLOSING_MS = 7_000;
 /** Time, in milliseconds, that nats-server has to close its files. */
 const BROKER_GRACE_MS = 10_000;
 
+/** Returns the path of a nats-server of a supported version. Throws a {@link StartFailure} when there is none. */
+export type FindNatsServer = (search: {
+  readonly env: NodeJS.ProcessEnv;
+  /** For the user: each step that takes time or failed. */
+  readonly log: (sentence: string) => void;
+  readonly signal: AbortSignal;
+}) => Promise<string>;
+
 /** What is needed to start a mesh. */
 export interface MeshOptions {
   readonly settings: MeshSettings;
@@ -38,6 +45,8 @@ export interface MeshOptions {
   readonly repository: string;
   /** Folder of the services' bundles; null: they run from their sources. */
   readonly bundles: string | null;
+  /** Called unless `NATS_URL` names servers. */
+  readonly findNatsServer: FindNatsServer;
   /** Services that the user runs beside this mesh. */
   readonly without: ReadonlySet<ServiceName>;
   readonly children: ChildRegistry;
@@ -54,7 +63,7 @@ export interface Mesh {
 }
 
 /** A mesh while it starts, and then while it runs. */
-interface LauncherState extends MeshOptions {
+interface StartedMesh extends MeshOptions {
   readonly folder: DataFolder;
   readonly installation: Installation;
   readonly addresses: BrokerAddresses;
@@ -81,7 +90,7 @@ export async function startMesh(options: MeshOptions, signal: AbortSignal): Prom
   await checkPorts(wantedPorts(settings, without));
 
   const meshFile = meshFileWriter(folder.meshFile);
-  const mesh: LauncherState = {
+  const mesh: StartedMesh = {
     ...options,
     folder,
     installation: await installationOf(folder.installation),
@@ -151,7 +160,7 @@ function brokerPorts({
   ];
 }
 
-/** Ends processes that a killed launcher has left, and returns whether there were any. */
+/** Ends processes that a killed supervisor has left, and returns whether there were any. */
 async function endLeftovers(folder: DataFolder): Promise<boolean> {
   const before = await readMeshFile(folder.meshFile);
   const services = Object.values(before?.services ?? {});
@@ -163,15 +172,14 @@ async function endLeftovers(folder: DataFolder): Promise<boolean> {
 }
 
 async function bringUpBroker(
-  mesh: LauncherState,
+  mesh: StartedMesh,
   warn: (line: string) => void,
   signal: AbortSignal,
 ): Promise<Supervision<RunningProcess> | null> {
   const { settings, env, children, terminal, folder, installation, addresses } = mesh;
   const log = (sentence: string) => terminal.log(sentence);
   await writeBrokerConfig(settings, folder, installation);
-  const found = await findNatsServer({ env, log, signal });
-  if (found.kind === "running") {
+  if (settings.natsUrls.length > 0) {
     log(`Using the nats-server at ${addresses.natsUrl}; it must run with ${folder.brokerConfig}.`);
     await awaitAnyListening(addresses.servers, 10_000, signal).catch((cause) => {
       throw new StartFailure(
@@ -181,6 +189,7 @@ async function bringUpBroker(
     });
     return null;
   }
+  const binary = await mesh.findNatsServer({ env, log, signal });
   const onWriteError = restartAfterWriteErrors({
     folder: folder.jetstream,
     broker: () => mesh.broker,
@@ -194,14 +203,14 @@ async function bringUpBroker(
   const listeners = brokerPorts(settings).map(({ host, port }) => ({ host: reachable(host), port }));
   const part = {
     name: "nats-server",
-    start: (stop: AbortSignal) => startBroker(found.path, env, folder, listeners, partLog, children, stop),
+    start: (stop: AbortSignal) => startBroker(binary, env, folder, listeners, partLog, children, stop),
     backOff: brokerBackOff,
   };
   return await withName(part.name, supervise(part, mesh.report, signal));
 }
 
 async function bringUpServices(
-  mesh: LauncherState,
+  mesh: StartedMesh,
   warn: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -255,7 +264,7 @@ async function withName<T>(part: string, starting: Promise<T>): Promise<T> {
   }
 }
 
-function describe({ settings, addresses, broker, services }: LauncherState): MeshFile {
+function describe({ settings, addresses, broker, services }: StartedMesh): MeshFile {
   const running = [...services].flatMap(([service, supervision]) => {
     const current = supervision.current();
     return current ? [[service, { pid: current.pid, ops: current.ops }] as const] : [];

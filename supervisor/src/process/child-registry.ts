@@ -2,9 +2,9 @@ import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process"
 import { guardAgainstOwnDeath } from "./parent-death-guard.ts";
 import type { RunningProcess } from "./supervision.ts";
 
-/** Every child of the launcher, so that none outlives it. */
+/** Every child of the supervisor, so that none outlives it. */
 export interface ChildRegistry {
-  /** Starts a child in a new session: Ctrl-C reaches the launcher alone, which ends its children in order. */
+  /** Starts a child in a new session: Ctrl-C reaches the supervisor alone, which ends its children in order. */
   spawn(
     command: string,
     args: readonly string[],

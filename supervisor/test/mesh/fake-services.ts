@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { serviceNames } from "@devmesh/contracts/mesh";
 
 /**
- * Services that do nothing but what the launcher needs of one: they say `ready`, end on SIGTERM and when the channel
+ * Services that do nothing but what the supervisor needs of one: they say `ready`, end on SIGTERM and when the channel
  * closes, and write down when they stop. `FAIL=<name>` makes one fail, `SILENT=<name>` makes one die without a word,
  * `LOUD=<name>` makes one warn when it is ended, and the one that fails wait until it runs.
  */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { ServiceName } from "@devmesh/contracts/mesh";
 import { serviceNames } from "@devmesh/contracts/mesh";
 import { eventually } from "@devmesh/testkit/eventually";
+import { natsServerBinary } from "@devmesh/testkit/nats-server";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { type Mesh, startMesh } from "../../src/mesh/mesh.ts";
@@ -45,7 +46,6 @@ async function environment(name = "data"): Promise<NodeJS.ProcessEnv> {
   return {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
-    NATS_SERVER_BIN: process.env.NATS_SERVER_BIN,
     DATA_DIR: join(folder.path, name),
     PORT: String(http),
     MQTT_PORT: String(mqtt),
@@ -61,6 +61,7 @@ function start(env: NodeJS.ProcessEnv, without: ServiceName[] = [], signal = nev
       env,
       repository,
       bundles: null,
+      findNatsServer: natsServerBinary,
       without: new Set(without),
       children,
       terminal: { log: (sentence) => logged.push(sentence), warn: (line) => warned.push(line) },

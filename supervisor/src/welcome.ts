@@ -23,7 +23,7 @@ export function welcome(options: WelcomeOptions): string {
   const { url, mqttUrl, folder, masterKey, showsKey, demo, container } = options;
   const keyFile = shellWord(shortPath(folder.masterKey));
   const inContainer = container === null ? "" : `docker exec ${container} `;
-  const logs = container === null ? "npm run logs" : `${inContainer}node tools/launcher/src/logs.ts`;
+  const logs = container === null ? "npm run logs" : `${inContainer}node supervisor/src/logs.ts`;
   const api = `${url}/api/v2`;
   const bearer = '-H "Authorization: Bearer $DEVMESH_KEY"';
   const device = demo ? "demo-lamp" : "pump-1";

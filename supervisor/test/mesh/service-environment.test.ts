@@ -7,7 +7,7 @@ import { meshSettings } from "../../src/mesh/settings.ts";
 const passwords = Object.fromEntries(
   serviceNames.flatMap((name) => [name, `${name}.devices`]).map((user) => [user, `pw-${user}`]),
 );
-const launcher = {
+const supervisor = {
   MASTER_KEY: "mk_secret",
   SMTP_URL: "smtp://user:mail-secret@mail.example.com",
   STORE_URL: "",
@@ -16,7 +16,7 @@ const launcher = {
 };
 
 function environmentOf(service: ServiceName, more: NodeJS.ProcessEnv = {}) {
-  const env = { ...launcher, ...more };
+  const env = { ...supervisor, ...more };
   return serviceEnvironment(service, {
     settings: meshSettings({ ...env, DATA_DIR: "/data" }),
     folder: dataFolder("/data"),
@@ -67,7 +67,7 @@ describe("a service's environment", () => {
     expect(environmentOf("data", { STORE_URL: "mongodb://db" }).STORE_URL).toBe("mongodb://db/devmesh_data");
   });
 
-  test("inherits what the launcher does not hand out itself", () => {
+  test("inherits what the supervisor does not hand out itself", () => {
     expect(environmentOf("data").DATA_RETENTION_DAYS).toBe("7");
   });
 });

@@ -18,7 +18,7 @@ const NOTICE_MS = 60_000;
  */
 const nodeOptions = ["--disable-warning=ExperimentalWarning", "--max-semi-space-size=4"];
 
-/** What a service sends the launcher. */
+/** What a service sends the supervisor. */
 const ServiceMessage = z.discriminatedUnion("type", [
   z.object({ type: z.literal("ready"), ops: z.string().nullable().optional() }),
   z.object({ type: z.literal("failed"), message: z.string() }),
@@ -45,7 +45,7 @@ export interface ServiceProcessOptions {
 }
 
 /** Root of the repository. */
-export const repository = resolve(import.meta.dirname, "../../../..");
+export const repository = resolve(import.meta.dirname, "../../..");
 
 /** The path of a service's entry, in a folder of bundles, or below the repository. */
 export function serviceEntry(service: ServiceName, bundles: string | null): string {

@@ -4,7 +4,7 @@ import type { DataFolder } from "./data-folder.ts";
 import type { Installation } from "./installation.ts";
 import { type MeshSettings, settingNames } from "./settings.ts";
 
-/** Variables that a service gets from the launcher alone, if at all; the others are inherited. */
+/** Variables that a service gets from the supervisor alone, if at all; the others are inherited. */
 const notInherited: ReadonlySet<string> = new Set([
   ...settingNames,
   "NATS_USER",
@@ -27,12 +27,12 @@ export interface ServiceEnvironmentOptions {
   /** Where devices reach the broker. */
   readonly mqttPublicUrl: string;
   readonly mqttTlsCert: string | undefined;
-  /** The launcher's own environment, for the settings that services read themselves. */
+  /** The supervisor's own environment, for the settings that services read themselves. */
   readonly inherited: NodeJS.ProcessEnv;
 }
 
 /**
- * The environment of one service: its credentials and settings, and what it inherits from the launcher. It holds no
+ * The environment of one service: its credentials and settings, and what it inherits from the supervisor. It holds no
  * secret of another service.
  */
 export function serviceEnvironment(

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { describe, expect, test } from "@jest/globals";
 import { meshSettings } from "../../src/mesh/settings.ts";
 
-describe("the launcher's environment", () => {
+describe("the supervisor's environment", () => {
   test("has the documented defaults, and an empty variable is one that is not set", () => {
     const settings = meshSettings({ PORT: "", SMTP_URL: "", DATA_DIR: "" });
     expect(settings).toMatchObject({

@@ -17,7 +17,7 @@ async function gone(pid: number): Promise<void> {
   throw new Error(`process ${pid} still runs`);
 }
 
-describe("a child of the launcher", () => {
+describe("a child of the supervisor", () => {
   test("that ignores SIGTERM is killed after its grace", async () => {
     const child = children.spawn("sh", ["-c", "trap '' TERM; echo up; while :; do sleep 1; done"], {
       stdio: ["ignore", "pipe", "ignore"],
