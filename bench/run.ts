@@ -20,6 +20,7 @@ const byName: Readonly<Record<string, string>> = {
   "broker-sync": "",
   dashboard: "",
   attack: "6",
+  "frame-delivery": "1",
   strangers: "30",
 };
 
