@@ -190,6 +190,37 @@ export function storedData(shared: () => TestMesh): void {
       });
     });
 
+    describe("of one topic, and the newest of each", () => {
+      test("a topic selects the records below a device", async () => {
+        expect(await texts("device_id=ab&topic=qos0")).toEqual(["at most once"]);
+        expect(
+          (await records("device_id=ab&topic=bulk&skip=-3")).map(({ message }) => message.trim()),
+        ).toEqual([5_997, 5_998, 5_999].map((at) => expect.stringMatching(`^#${at} `)));
+        expect(await records("topic=only", asAb)).toEqual([]);
+        expect((await records("topic=dotted.level/%2B", asAb)).map(({ message }) => message)).toEqual([
+          "dotted",
+        ]);
+        const unbound = await master.get("data?topic=only");
+        expect([unbound.status, unbound.json.reason]).toEqual([400, "topic_unbound"]);
+      });
+      test("the newest record of each topic is that of `skip=-1`", async () => {
+        const topics = ["bulk", "dotted.level/x", "odd", "qos0", "qos2", "raw"];
+        const newest: StoredRecord[] = [];
+        for (const topic of topics)
+          newest.push(...(await records(`device_id=ab&topic=${quote(topic)}&skip=-1`)));
+        const answer = await master.get("devices/ab/latest");
+        expect(answer.json).toEqual(newest);
+        expect(answer.headers.get("total-count")).toBe("6");
+        expect((await asAb.get("device/latest")).json).toEqual(newest);
+        expect((await asAb.get("device?latest=true")).json.latest).toEqual(newest);
+        const page = await master.get("devices/ab/latest?limit=2");
+        expect(page.json).toEqual(newest.slice(0, 2));
+        const next = /<\/api\/v2\/(.*)>; rel="next"/.exec(page.headers.get("link") ?? "")?.[1] ?? "";
+        expect((await master.get(next)).json).toEqual(newest.slice(2, 4));
+        expect((await master.get("devices/nobody/latest")).status).toBe(404);
+      });
+    });
+
     describe("export", () => {
       test("NDJSON streams all that match, beyond 5,000", async () => {
         const answer = await master.get("data", { headers: { accept: "application/x-ndjson" } });

@@ -2,13 +2,25 @@ import { z } from "zod";
 import { readBacklog } from "./backlog.ts";
 import { defineContract, defineEvents, defineLiveEvent, done, idempotent, pageOf } from "./contract.ts";
 import { TopicFilter } from "./model/acl.ts";
-import { DataRecord, maxRecordLimit, maxSkip } from "./model/data-record.ts";
+import { DataRecord, maxLatestLimit, maxRecordLimit, maxSkip } from "./model/data-record.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { DiagnosisReports } from "./model/diagnostics.ts";
 import { Timestamp } from "./model/time.ts";
 import { Principal } from "./principal.ts";
 
 const ofDevice = z.object({ device_id: DeviceId });
+const readByDevice = z.object({
+  principal: Principal,
+  /** Id of the caller's key: reading is shared fairly between keys. */
+  caller: z.string().max(128).optional(),
+  device_id: DeviceId,
+});
+
+const not_permitted = {
+  code: "permission_denied",
+  when: "A key of that kind may not read stored data, or a public key did not name a topic.",
+} as const;
+const device_mismatch = { code: "permission_denied", when: "The key is bound to another device." } as const;
 
 /** What devices published below `db/`. */
 export const data = defineContract({
@@ -55,12 +67,34 @@ export const data = defineContract({
         },
         filter_invalid: { code: "invalid_argument", when: "`filter` holds a NUL." },
         topic_unbound: { code: "invalid_argument", when: "`topic` is given without a device." },
-        not_permitted: {
-          code: "permission_denied",
-          when: "A key of that kind may not read stored data, or a public key did not name a topic.",
-        },
-        device_mismatch: { code: "permission_denied", when: "The key is bound to another device." },
+        not_permitted,
+        device_mismatch,
       },
+    },
+    /**
+     * The newest record of each topic of a device, in the order of the topics' bytes. For a master key, and a device
+     * key of that device. A page may hold fewer than `limit`.
+     */
+    readLatest: {
+      ...idempotent,
+      in: readByDevice.extend({
+        limit: z.int().min(1).max(maxLatestLimit),
+        /** The topic of the last record of the page before. */
+        after: z.string().optional(),
+      }),
+      out: pageOf(DataRecord),
+      errors: {
+        cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." },
+        not_permitted,
+        device_mismatch,
+      },
+    },
+    /** How many topics `readLatest` has in all, counted up to {@link maxLatestLimit}. */
+    countTopics: {
+      ...idempotent,
+      in: readByDevice,
+      out: z.object({ count: z.int().min(0).max(maxLatestLimit) }),
+      errors: { not_permitted, device_mismatch },
     },
     /** Refuses the device's messages from now on and deletes its records. */
     purgeDevice: { ...idempotent, deadlineMs: 25_000, in: ofDevice, out: done },

@@ -1,4 +1,5 @@
 import type { data } from "@devmesh/contracts/data";
+import { maxLatestLimit } from "@devmesh/contracts/model/data-record";
 import type { Principal } from "@devmesh/contracts/principal";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Context } from "@devmesh/service-kit/rpc/context";
@@ -20,6 +21,7 @@ export interface DataOptions {
 
 type StoredQuery = CallInput<typeof data, "queryRecords">;
 type QueryContext = Context<typeof data, "queryRecords">;
+type DeviceQuery = CallInput<typeof data, "countTopics">;
 
 /** Reserved in a reply for what surrounds the records. */
 const envelopeBytes = 1_024;
@@ -46,6 +48,29 @@ export function createData({ store, purges, clock, backlog }: DataOptions): Impl
         if (error instanceof InvalidCursor) return context.fail("cursor_invalid");
         throw error;
       }
+    },
+
+    async readLatest(query, context) {
+      const deviceId = requestedDevice(query, context);
+      const { limit, after } = query;
+      const page = {
+        caller: callerOf(query),
+        limit,
+        ...(after === undefined ? {} : { after }),
+        maxBytes: MAX_REPLY_BYTES - envelopeBytes,
+      };
+      try {
+        return await store.readLatest(deviceId, page, context.signal);
+      } catch (error) {
+        if (error instanceof InvalidCursor) return context.fail("cursor_invalid");
+        throw error;
+      }
+    },
+
+    async countTopics(query, context) {
+      const deviceId = requestedDevice(query, context);
+      const request = { caller: callerOf(query), most: maxLatestLimit };
+      return { count: await store.countTopics(deviceId, request, context.signal) };
     },
 
     async purgeDevice({ device_id }) {
@@ -86,7 +111,7 @@ function selectionOf(query: StoredQuery, context: QueryContext): RecordSelection
 }
 
 /** Reading is shared between keys, or devices where the call does not name the key. */
-function callerOf({ caller, principal }: StoredQuery): string {
+function callerOf({ caller, principal }: Pick<StoredQuery, "caller" | "principal">): string {
   if (caller !== undefined) return `key ${caller}`;
   return "device_id" in principal ? `device ${principal.device_id}` : principal.kind;
 }
@@ -110,4 +135,21 @@ function visibleDevice(principal: Principal, query: StoredQuery, context: QueryC
 function bound(deviceId: string, query: StoredQuery, context: QueryContext): string {
   if (query.device_id !== undefined && query.device_id !== deviceId) return context.fail("device_mismatch");
   return deviceId;
+}
+
+/** The device of a query that is about one, if the key may read all records of it. */
+function requestedDevice(
+  { principal, device_id }: DeviceQuery,
+  context: Context<typeof data, "readLatest" | "countTopics">,
+): string {
+  switch (principal.kind) {
+    case "master":
+      return device_id;
+    case "device_key":
+      return principal.device_id === device_id ? device_id : context.fail("device_mismatch");
+    case "public_key":
+    case "customer":
+    case "device":
+      return context.fail("not_permitted");
+  }
 }

@@ -21,7 +21,7 @@ export interface DataCaller {
 export function dataCaller(bus: Bus): DataCaller {
   const client = createClient(
     bus,
-    calls(data, ["queryRecords", "purgeDevice", "admitDevice", "readBacklog"]),
+    calls(data, ["queryRecords", "readLatest", "countTopics", "purgeDevice", "admitDevice", "readBacklog"]),
   );
   const call = () => createCallContext({ timeoutMs: 20_000 });
   return {

@@ -5,6 +5,7 @@ import {
   type DataMessage,
   type DataStore,
   InvalidCursor,
+  type LatestRequest,
   maxPayloadBytes,
   type RecordPageRequest,
   type RecordSelection,
@@ -65,6 +66,16 @@ async function page(store: DataStore, query: Query, bounds: Partial<RecordPageRe
     },
     new AbortController().signal,
   );
+}
+
+const never = new AbortController().signal;
+
+function latest(store: DataStore, deviceId: string, bounds: Partial<LatestRequest> = {}) {
+  return store.readLatest(deviceId, { caller: "test", limit: 100, maxBytes: pageBytes, ...bounds }, never);
+}
+
+function countTopics(store: DataStore, deviceId: string, most: number): Promise<number> {
+  return store.countTopics(deviceId, { caller: "test", most }, never);
 }
 
 /** Walks all pages as a caller does: with what is left of the limit, and everything else as it was. */
@@ -514,6 +525,89 @@ export function describeDataStore(
         await store.append([delivered(21), delivered(22)]);
         const rest = await walk(store, { skip: -5, limit: null, after: first.next ?? "" });
         expect(shown([...first.items, ...rest])).toEqual(["16", "17", "18", "19", "20"]);
+      }),
+    );
+  });
+
+  describe(`${adapter}: the newest record of each topic`, () => {
+    test(
+      "is that of the highest id, by topic, of that device alone",
+      withStore(async (store) => {
+        await store.append([
+          message("ab", "temp", "1", { timestamp: start + 9 }),
+          message("ab", "temp/in", "2"),
+          message("ab", "état", "3"),
+          message("ab", "raw", Uint8Array.of(0xff)),
+          message("abc", "temp", "4"),
+          message("a", "temp", "5"),
+        ]);
+        await store.append([message("ab", "temp", "6", { timestamp: start + 8 })]);
+        const { next, items } = await latest(store, "ab");
+        expect(next).toBeNull();
+        expect(items).toEqual([
+          expect.objectContaining({ id: 4, topic: "db/ab/raw", message: "/w==", encoding: "base64" }),
+          expect.objectContaining({ id: 7, topic: "db/ab/temp", message: "6", device_id: "ab" }),
+          expect.objectContaining({ id: 2, topic: "db/ab/temp/in", message: "2" }),
+          expect.objectContaining({ id: 3, topic: "db/ab/état", message: "3" }),
+        ]);
+        expect(await latest(store, "b")).toEqual({ next: null, items: [] });
+        expect(await countTopics(store, "ab", 100)).toBe(4);
+        expect(await countTopics(store, "ab", 3)).toBe(3);
+        expect(await countTopics(store, "b", 100)).toBe(0);
+      }),
+    );
+
+    test(
+      "comes in pages by count and by bytes, which miss and repeat no topic",
+      withStore(async (store) => {
+        const name = (at: number) => `n${String(at).padStart(3, "0")}`;
+        await store.append(
+          Array.from({ length: 60 }, (_, at) => message("pump", name(59 - at), "x".repeat(1_024))),
+        );
+        for (const bounds of [{ limit: 7 }, { limit: 60, maxBytes: 5_000 }, { limit: 1, maxBytes: 10 }]) {
+          const topics: string[] = [];
+          let after: string | null | undefined;
+          do {
+            const found = await latest(store, "pump", { ...bounds, ...(after && { after }) });
+            expect(found.items.length).toBeLessThanOrEqual(bounds.limit);
+            topics.push(...found.items.map(({ topic }) => topic));
+            after = found.next;
+          } while (after !== null);
+          expect(topics).toEqual(Array.from({ length: 60 }, (_, at) => `db/pump/${name(at)}`));
+        }
+        await expect(latest(store, "pump", { after: "db/pumpkin/x" })).rejects.toThrow(InvalidCursor);
+      }),
+    );
+
+    test(
+      "follows what retention and a purge delete",
+      withStore(async (store, under) => {
+        await store.append([
+          message("pump", "old", "1"),
+          message("pump", "both", "2"),
+          message("pump", "both", "3", { timestamp: start + 9 }),
+          message("lamp", "x", "4", { timestamp: start + 9 }),
+        ]);
+        await store.deleteExpired(start + 5, 100);
+        expect(shown((await latest(store, "pump")).items)).toEqual(["3"]);
+        await store.append([message("pump", "both", "5", { timestamp: start + 1 })]);
+        expect(shown((await latest(store, "pump")).items)).toEqual(["5"]);
+        await store.deleteExpired(start + 5, 100);
+        const again = await under.reopen();
+        expect(shown((await latest(again, "pump")).items)).toEqual(["3"]);
+        await again.refuseDevice("pump");
+        await again.deleteRecordsOf("pump", 100);
+        expect(await latest(again, "pump")).toEqual({ next: null, items: [] });
+        expect(shown((await latest(again, "lamp")).items)).toEqual(["4"]);
+      }),
+    );
+
+    test(
+      "an aborted request ends with the signal's reason",
+      withStore(async (store) => {
+        const reason = new Error("given up");
+        const request = { caller: "test", limit: 1, maxBytes: pageBytes };
+        await expect(store.readLatest("pump", request, AbortSignal.abort(reason))).rejects.toBe(reason);
       }),
     );
   });

@@ -92,6 +92,28 @@ describe("who sees which records", () => {
     expect(await messages({ principal: publicKey, topic: "../abc/temp" })).toEqual([]);
   });
 
+  test("the newest record of each topic is for master keys, and for the device key of that device", async () => {
+    const [{ client, call }] = callers;
+    const newest = async (principal: Principal) => {
+      const request = { principal, device_id: "ab" };
+      const { items } = await client.readLatest({ ...request, limit: 10 }, call());
+      const { count } = await client.countTopics(request, call());
+      return [...items.map((record) => record.message), count];
+    };
+    for (const principal of [{ kind: "master" }, deviceKey] as const)
+      expect(await newest(principal)).toEqual(["ab state", "ab temp", "ab temp/in", 3]);
+    const other: Principal = { kind: "device_key", device_id: "abc" };
+    await expect(newest(other)).rejects.toMatchObject({ reason: "device_mismatch" });
+    for (const principal of [
+      publicKey,
+      { kind: "customer", customer_id: "c" },
+      { kind: "device", device_id: "ab" },
+    ] as const)
+      await expect(newest(principal)).rejects.toMatchObject({ reason: "not_permitted" });
+    const foreign = { principal: deviceKey, device_id: "ab", limit: 1, after: "db/abc/temp" };
+    await expect(client.readLatest(foreign, call())).rejects.toMatchObject({ reason: "cursor_invalid" });
+  });
+
   test.each<[string, CallOptions, string, string]>([
     [
       "a device key that names another device",

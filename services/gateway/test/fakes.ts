@@ -170,6 +170,8 @@ function firstImplementations() {
     readCredentials: async () => ({ token: secrets.device, public_key: secrets.public_key }),
     rotateToken: async () => ({ token: secrets.device }),
     rotatePublicKey: async () => ({ public_key: secrets.public_key }),
+    readPresence: async ({ id }, context) =>
+      id === "pump" ? { online: true } : context.fail("device_not_found"),
     authorize: async ({ action }, context) => {
       if (action.kind === "rpc") {
         return action.func === "Allowed" ? { query: null } : context.fail("rpc_not_permitted");
@@ -181,6 +183,8 @@ function firstImplementations() {
   });
   const dataImplementation: Fake<typeof data> = fakeContract(data, {
     queryRecords: async () => ({ next: null, items: [record(1)] }),
+    readLatest: async () => ({ next: null, items: [record(1)] }),
+    countTopics: async () => ({ count: 1 }),
     readBacklog: async () => ({ waiting: 7 }),
   });
   const bridgeImplementation: Fake<typeof rpcBridge> = fakeContract(rpcBridge, {

@@ -421,6 +421,57 @@ describe("stored data", () => {
   });
 });
 
+describe("the newest record of each topic", () => {
+  const topics = listOf(5, 2, (at) => record(at));
+
+  test("comes with a link to the topics that follow, and their number", async () => {
+    mesh.fakes.data.readLatest = topics.page;
+    mesh.fakes.data.countTopics = async () => ({ count: 5 });
+    const answer = await mesh.fetch(`${devices}/pump/latest?limit=3`);
+    expect(ids(await answer.json())).toEqual([0, 1, 2]);
+    expect(answer.headers.get("link")).toBe(`<${devices}/pump/latest?limit=3&after=3>; rel="next"`);
+    expect(answer.headers.get("total-count")).toBe("5");
+    const rest = await mesh.fetch(`${devices}/pump/latest?limit=3&after=3`);
+    expect(ids(await rest.json())).toEqual([3, 4]);
+    expect(rest.headers.get("link")).toBeNull();
+    expect((await mesh.fetch(`${devices}/pump/latest?limit=1001`)).status).toBe(400);
+  });
+
+  test("is asked for 200 topics by default, as the key that asks", async () => {
+    const asked: unknown[] = [];
+    mesh.fakes.data.readLatest = async (input) => {
+      asked.push(input);
+      return { next: null, items: [] };
+    };
+    await (await mesh.fetch(`${devices}/pump/latest`)).text();
+    await (await mesh.fetch("/api/v2/device/latest", { key: "device_key" })).text();
+    const request = { device_id: "pump", limit: 200 };
+    expect(asked).toEqual([
+      { ...request, principal: { kind: "master" }, caller: "id-master" },
+      { ...request, principal: { kind: "device_key", device_id: "pump" }, caller: "id-device_key" },
+    ]);
+  });
+
+  test("of an id that is no device is 404", async () => {
+    for (const id of ["gone", "-"]) {
+      const answer = await mesh.fetch(`${devices}/${id}/latest`);
+      expect([answer.status, await answer.json()]).toMatchObject([404, { reason: "device_not_found" }]);
+    }
+  });
+
+  test("is a member of the device of a device key that asks for it", async () => {
+    mesh.fakes.data.readLatest = topics.page;
+    const ask = (query: string) => mesh.fetch(`/api/v2/device${query}`, { key: "device_key" });
+    expect(await (await ask("")).json()).not.toHaveProperty("latest");
+    expect(await (await ask("?latest=false")).json()).not.toHaveProperty("latest");
+    const answer = await ask("?latest=true");
+    const { latest, ...device } = (await answer.json()) as { latest: unknown };
+    expect(ids(latest)).toEqual([0, 1]);
+    expect(device).toEqual(await (await ask("")).json());
+    expect(answer.headers.get("link")).toBe('</api/v2/device/latest?limit=200&after=2>; rel="next"');
+  });
+});
+
 test("a key whose large answers nobody reads gets no more of them until they are read or given up", async () => {
   await using bounded = await startFixture({ env: { MASTER_LARGE_ANSWERS: "3" } });
   const name = "x".repeat(256);

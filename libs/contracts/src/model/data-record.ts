@@ -31,3 +31,8 @@ export const defaultRecordLimit = 100;
 export const maxRecordLimit = 5000;
 /** The furthest that `skip` reaches (api.md, Stored data). */
 export const maxSkip = 1_000_000;
+
+/** `limit` of the newest records of a device's topics when none is given. */
+export const defaultLatestLimit = 200;
+/** The most topics in one answer, and the most that are counted (api.md, Stored data). */
+export const maxLatestLimit = 1000;

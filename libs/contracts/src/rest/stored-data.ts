@@ -1,8 +1,18 @@
 import { z } from "zod";
 import { data } from "../data.ts";
-import { DataRecord, defaultRecordLimit, maxRecordLimit, maxSkip } from "../model/data-record.ts";
+import { devices } from "../devices.ts";
+import { TopicFilter } from "../model/acl.ts";
+import {
+  DataRecord,
+  defaultLatestLimit,
+  defaultRecordLimit,
+  maxLatestLimit,
+  maxRecordLimit,
+  maxSkip,
+} from "../model/data-record.ts";
 import { DeviceId } from "../model/device-id.ts";
 import { TimestampInput } from "../model/time.ts";
+import { mqttBounds } from "../mqtt.ts";
 import { defineRoutes, get, queryInteger } from "./route.ts";
 
 /** Of both queries of records: leads on, and the cursor that it holds. */
@@ -13,7 +23,35 @@ export const recordPaging = {
   headers: { Link: 'The records that follow, `rel="next"`; absent when there are none yet.' },
 } as const;
 
-/** `GET /data`, for master keys, sessions and device keys (api.md, Stored data). */
+const latest = {
+  tag: "Stored data",
+  description: `Ordered by topic. \`Total-Count\` is the number of topics, counted up to ${maxLatestLimit}.`,
+  query: z.object({
+    limit: queryInteger({
+      min: 1,
+      max: maxLatestLimit,
+      default: defaultLatestLimit,
+      description: "Most topics in the answer.",
+    }),
+    after: z
+      .string()
+      .max(mqttBounds.recordTopicBytes)
+      .optional()
+      .meta({ description: "Topic of the last record of the page before, as in its `Link`." }),
+  }),
+  answers: {
+    200: {
+      description: "The newest record of each topic.",
+      json: z.array(DataRecord),
+      headers: {
+        Link: 'The topics that follow, `rel="next"`; absent on the last page.',
+        "Total-Count": `How many topics there are, up to ${maxLatestLimit}.`,
+      },
+    },
+  },
+} as const;
+
+/** Stored records, for master keys, sessions and device keys (api.md, Stored data). */
 export const storedData = defineRoutes({
   queryRecords: {
     ...get("/data"),
@@ -43,6 +81,9 @@ export const storedData = defineRoutes({
       since: TimestampInput.optional().meta({ description: "Inclusive." }),
       until: TimestampInput.optional().meta({ description: "Exclusive." }),
       device_id: DeviceId.optional().meta({ description: "Only records of this device." }),
+      topic: TopicFilter.optional().meta({
+        description: "Topic filter of MQTT below `db/<device id>/`; with `device_id` or a device key.",
+      }),
       after: recordPaging.after,
     }),
     // No index finds it: the query scans all records.
@@ -71,5 +112,25 @@ export const storedData = defineRoutes({
       },
     },
     calls: [{ contract: data, methods: ["queryRecords"] }],
+  },
+  readLatest: {
+    ...get("/devices/:id/latest"),
+    ...latest,
+    summary: "Read the newest record of each topic of a device",
+    auth: ["master", "session"],
+    params: z.object({ id: DeviceId }),
+    absent: { id: "device_not_found" },
+    calls: [
+      { contract: data, methods: ["readLatest", "countTopics"] },
+      // Whether there is such a device.
+      { contract: devices, methods: ["readPresence"] },
+    ],
+  },
+  readOwnLatest: {
+    ...get("/device/latest"),
+    ...latest,
+    summary: "Read the newest record of each topic of the key's device",
+    auth: ["device_key"],
+    calls: [{ contract: data, methods: ["readLatest", "countTopics"] }],
   },
 });

@@ -4,6 +4,7 @@ import type { MongoUrl } from "@devmesh/store/store-url";
 import type { DataStore } from "./data-store.ts";
 import { createFairQueue } from "./fair-queue.ts";
 import { collectionDeclarations, collectionsOf, recordIndexes } from "./mongodb/collections.ts";
+import { createLatestRecords } from "./mongodb/latest-records.ts";
 import { createPageReader } from "./mongodb/record-pages.ts";
 import { createRecordRemoval } from "./mongodb/record-removal.ts";
 import { appendRecords } from "./mongodb/record-writing.ts";
@@ -61,6 +62,7 @@ export async function openMongoDataStore(
   return {
     ...createRecordRemoval(collections, segments),
     ...refusals,
+    ...createLatestRecords(collections, writer, queue),
     async finishPurge(deviceId) {
       await segments.forget(deviceId);
       await refusals.finishPurge(deviceId);

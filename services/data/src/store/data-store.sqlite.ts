@@ -4,9 +4,11 @@ import { isSqliteFailure, StoreUnavailable } from "@devmesh/store/store-unavaila
 import type { DataStore, RecordPage, StoreSize } from "./data-store.ts";
 import { createFairQueue } from "./fair-queue.ts";
 import { cursorOf, type Position, startOf } from "./position.ts";
-import { openRecordReader, type ReaderRequest, type RecordReader } from "./sqlite/record-reader.ts";
+import { openRecordReader, type RecordReader } from "./sqlite/record-reader.ts";
+import type { ScanResult } from "./sqlite/record-scan.ts";
 import { createRecordWriting, type SegmentBounds } from "./sqlite/record-writing.ts";
 import { migrations, tuneForAppending } from "./sqlite/schema.ts";
+import { topicsAfter, topicsOf } from "./topic-filter.ts";
 
 /** The layout of a {@link SqliteDataStore}. */
 export interface SqliteDataStoreOptions extends Partial<SegmentBounds> {
@@ -72,8 +74,10 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
           started: items.length > 0,
           sliceMs,
         };
-        const request: ReaderRequest = { selection, position, bounds };
-        const found = await queue.run(page.caller, signal, () => reader.scan(request));
+        const from = position;
+        const found: ScanResult = await queue.run(page.caller, signal, () =>
+          reader.run("scan", selection, from, bounds),
+        );
         items.push(...found.items);
         bytes += found.bytes;
         position = found.position;
@@ -81,6 +85,12 @@ export function openSqliteDataStore(path: string, options: SqliteDataStoreOption
       }
       return { next: position === null ? null : cursorOf(position), items };
     },
+    async readLatest(deviceId, { caller, limit, after, maxBytes }, signal) {
+      const range = topicsAfter(deviceId, after);
+      return await queue.run(caller, signal, () => reader.run("readLatest", range, { limit, maxBytes }));
+    },
+    countTopics: (deviceId, { caller, most }, signal) =>
+      queue.run(caller, signal, () => reader.run("countTopics", topicsOf(deviceId), most)),
     refuseDevice: written((deviceId) => void sql.refuse.run(deviceId)),
     deleteRecordsOf: written((deviceId, limit) => records.remove("recordsOf", deviceId, limit)),
     finishPurge: written((deviceId) => void sql.finishPurge.run(deviceId)),

@@ -78,6 +78,17 @@ export interface RecordPage {
   readonly items: DataRecord[];
 }
 
+/** Which of the newest records of a device's topics. */
+export interface LatestRequest {
+  /** Reading is shared fairly between callers. */
+  readonly caller: string;
+  readonly limit: number;
+  /** A `next` of a page of that device. */
+  readonly after?: string;
+  /** The most JSON of a page; at least the largest record. */
+  readonly maxBytes: number;
+}
+
 /** A record as queries return it; `payload` is UTF-8 where `encoding` is `text`. */
 export function dataRecord(
   id: number,
@@ -120,6 +131,17 @@ export interface DataStore {
   lastSequence(streamCreated: string): Promise<number | null>;
   /** Never blocks {@link append}. @throws InvalidCursor for a foreign `after`; StoreUnavailable */
   readPage(selection: RecordSelection, page: RecordPageRequest, signal: AbortSignal): Promise<RecordPage>;
+  /**
+   * The newest record of each topic of the device, by the bytes of the topics; `next` is the topic of the last one.
+   * @throws InvalidCursor for an `after` that is no topic of the device; StoreUnavailable
+   */
+  readLatest(deviceId: string, page: LatestRequest, signal: AbortSignal): Promise<RecordPage>;
+  /** How many topics the device has records of, counted up to `most`. @throws StoreUnavailable */
+  countTopics(
+    deviceId: string,
+    request: { readonly caller: string; readonly most: number },
+    signal: AbortSignal,
+  ): Promise<number>;
   /** Once it resolves, {@link append} refuses the device's messages, also of a batch that was under way. Idempotent. */
   refuseDevice(deviceId: string): Promise<void>;
   /** Deletes up to `limit` records of the device and returns how many; 0 when none is left. */

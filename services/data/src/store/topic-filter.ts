@@ -1,8 +1,9 @@
 import { topicMatcher } from "@devmesh/contracts/model/topic-match";
 import { deviceTopics } from "@devmesh/contracts/mqtt";
+import { InvalidCursor } from "./data-store.ts";
 
 /** Topics in the order of their bytes from `from` up to, not including, `to`. */
-interface TopicRange {
+export interface TopicRange {
   readonly from: string;
   readonly to: string;
 }
@@ -45,6 +46,19 @@ function expressionOf(levels: readonly string[]): string {
     return separator + (level === "+" ? "[^/]*" : level.replace(/[!-/:-@[-`{-~]/g, "\\$&"));
   });
   return `(?s)^${parts.join("")}\\z`;
+}
+
+/** The topics of a device's records. */
+export function topicsOf(deviceId: string): TopicRange {
+  return topicsBelow(deviceTopics.record(deviceId, ""));
+}
+
+/** The topics of a device that follow `after`, or all. @throws InvalidCursor */
+export function topicsAfter(deviceId: string, after: string | undefined): TopicRange {
+  const all = topicsOf(deviceId);
+  if (after === undefined) return all;
+  if (!after.startsWith(all.from) || !after.isWellFormed()) throw new InvalidCursor("no topic of the device");
+  return { from: after, to: all.to };
 }
 
 /** Ends at the character after `/`. */

@@ -1,4 +1,5 @@
-import { json, type Reply, stream } from "./exchange.ts";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
+import { json, type Reply, stream, type Within } from "./exchange.ts";
 import { countItems } from "./json-bytes.ts";
 import { splitPage } from "./split-page.ts";
 
@@ -89,7 +90,7 @@ export function linkHeader({ path, query }: AskedList, cursor: string | null): R
 const heldBytes = 8 * 1024 * 1024;
 
 /** Pages as one JSON array with a `Link` to what follows. */
-export async function linkedArray(pages: ListPages, asked: AskedList): Promise<Reply> {
+async function linkedArray(pages: ListPages, asked: AskedList): Promise<Reply> {
   const held: ListPage[] = [];
   let bytes = 0;
   for await (const page of pages) {
@@ -115,4 +116,33 @@ async function* arrayChunks(first: Uint8Array, rest: ListPages): AsyncGenerator<
     empty = false;
   }
   yield closing;
+}
+
+/** Timeout for one page of a list, in milliseconds. */
+const pageMs = 10_000;
+
+interface ListRequest {
+  readonly query: { readonly limit?: number | undefined; readonly after?: string | undefined };
+  readonly within: Within;
+}
+
+/**
+ * A list whole, or with `limit` a page of it that leads on, with the total if `count` is given. Where nobody can count,
+ * such as an earlier release of the owner, the total is absent.
+ */
+export async function answerList(
+  fetch: (page: PageRequest, call: CallContext) => Promise<Uint8Array>,
+  path: string,
+  { query, within }: ListRequest,
+  count: (() => Promise<number>) | null,
+): Promise<Reply> {
+  const { limit, after } = query;
+  const pages = pagesOf((page) => within(pageMs, (call) => fetch(page, call)), limit, after);
+  if (limit === undefined) return jsonArray(pages);
+  const [list, total] = await Promise.all([
+    linkedArray(pages, { path, query }),
+    count?.().catch(() => undefined),
+  ]);
+  if (total === undefined) return list;
+  return { ...list, headers: { ...list.headers, "Total-Count": String(total) } };
 }

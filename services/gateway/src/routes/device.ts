@@ -1,13 +1,17 @@
+import { defaultLatestLimit } from "@devmesh/contracts/model/data-record";
 import type { JsonObject } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import { deviceAccess } from "@devmesh/contracts/rest/device-access";
 import type { deviceKey } from "@devmesh/contracts/rest/device-key";
+import { storedData } from "@devmesh/contracts/rest/stored-data";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { PermissionCache } from "../auth/permission-cache.ts";
 import { json } from "../http/exchange.ts";
 import { openEnvelope } from "../http/json-bytes.ts";
+import { linkHeader } from "../http/paged-list.ts";
+import { splitPage } from "../http/split-page.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
 import { narrowQuery } from "./narrow-query.ts";
 import { answerRecords, assertRecordLimit } from "./record-pages.ts";
@@ -44,7 +48,20 @@ export function deviceHandlers(
     );
 
   return {
-    readAppDevice: readOwn,
+    async readAppDevice({ principal, query, keyId: caller, call }) {
+      if (query.latest !== true) return readOwn({ principal, call });
+      const device_id = principal.device_id;
+      const limit = defaultLatestLimit;
+      const [device, page] = await Promise.all([
+        devices.bytes.readDevice({ id: device_id, principal }, call),
+        data.bytes.readLatest({ principal, caller, device_id, limit }, call),
+      ]);
+      const { items, next } = splitPage(page);
+      const asked = { path: storedData.readOwnLatest.path, query: { limit } };
+      return json(withArray(openEnvelope(device, "etag", "device").rest, "latest", items), {
+        headers: linkHeader(asked, next),
+      });
+    },
     patchAppDevice: patchOwn,
     readOwnDevice: readOwn,
     patchOwnDevice: patchOwn,
@@ -68,6 +85,12 @@ export function deviceHandlers(
 /** A device as a restricted key sees it, without its tag. */
 function bareDevice(bytes: Uint8Array) {
   return json(openEnvelope(bytes, "etag", "device").rest);
+}
+
+/** An object in JSON, not empty, with one more member: an array of `items`. */
+function withArray(object: Uint8Array, name: string, items: Uint8Array): Uint8Array {
+  const opening = Buffer.from(`,${JSON.stringify(name)}:[`);
+  return Buffer.concat([object.subarray(0, -1), opening, items, Buffer.from("]}")]);
 }
 
 /** The condition of a write, as `devices.patchDevice` takes it. */

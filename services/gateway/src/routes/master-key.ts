@@ -1,19 +1,15 @@
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import { masterKey } from "@devmesh/contracts/rest/master-key";
-import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { PermissionCache } from "../auth/permission-cache.ts";
-import { json, noContent, type Reply, type Within } from "../http/exchange.ts";
+import { json, noContent, type Reply } from "../http/exchange.ts";
 import { RequestRefused } from "../http/gateway-errors.ts";
 import { leadingString, openEnvelope } from "../http/json-bytes.ts";
-import { jsonArray, linkedArray, type PageRequest, pagesOf } from "../http/paged-list.ts";
+import { answerList } from "../http/paged-list.ts";
 import { condition } from "./device.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
 import type { MeshOperation } from "./mesh.ts";
 import { mqttAddressOf } from "./mqtt-address.ts";
 import { type RpcOperation, shownTo } from "./rpc.ts";
-
-/** Timeout for one page of a list, in milliseconds. */
-const pageMs = 10_000;
 
 /** The master key API (api.md), except the state of the mesh and calls of devices. */
 export function masterKeyHandlers(
@@ -138,30 +134,4 @@ export function masterKeyHandlers(
 function taggedDevice(bytes: Uint8Array): Reply {
   const { first, rest } = openEnvelope(bytes, "etag", "device");
   return json(rest, { headers: { ETag: first } });
-}
-
-interface ListRequest {
-  readonly query: { readonly limit?: number | undefined; readonly after?: string | undefined };
-  readonly within: Within;
-}
-
-/**
- * A list whole, or with `limit` a page of it that leads on, with the total if `count` is given. Where nobody can count,
- * such as an earlier release of the owner, the total is absent.
- */
-async function answerList(
-  fetch: (page: PageRequest, call: CallContext) => Promise<Uint8Array>,
-  path: string,
-  { query, within }: ListRequest,
-  count: (() => Promise<number>) | null,
-): Promise<Reply> {
-  const { limit, after } = query;
-  const pages = pagesOf((page) => within(pageMs, (call) => fetch(page, call)), limit, after);
-  if (limit === undefined) return jsonArray(pages);
-  const [list, total] = await Promise.all([
-    linkedArray(pages, { path, query }),
-    count?.().catch(() => undefined),
-  ]);
-  if (total === undefined) return list;
-  return { ...list, headers: { ...list.headers, "Total-Count": String(total) } };
 }

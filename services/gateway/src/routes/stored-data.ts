@@ -1,12 +1,31 @@
-import { defaultRecordLimit } from "@devmesh/contracts/model/data-record";
+import { defaultLatestLimit, defaultRecordLimit } from "@devmesh/contracts/model/data-record";
 import { storedData } from "@devmesh/contracts/rest/stored-data";
-import { stream } from "../http/exchange.ts";
+import { type Reply, stream, type Within } from "../http/exchange.ts";
+import { answerList } from "../http/paged-list.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
 import { asCsv, asNdjson } from "./record-export.ts";
 import { answerRecords, assertRecordLimit, pagesOfAllRecords, recordPages } from "./record-pages.ts";
 
-/** `GET /data` (api.md, Stored data). `data` decides which records a key sees. */
-export function storedDataHandlers({ data }: GatewayClients): Handlers<keyof typeof storedData> {
+/** Stored records (api.md, Stored data). `data` decides which records a key sees. */
+export function storedDataHandlers({ data, devices }: GatewayClients): Handlers<keyof typeof storedData> {
+  /** The newest record of each topic of a device. */
+  function answerLatest(
+    path: string,
+    device: Parameters<typeof data.countTopics>[0],
+    {
+      limit = defaultLatestLimit,
+      after,
+    }: { readonly limit?: number | undefined; readonly after?: string | undefined },
+    within: Within,
+  ): Promise<Reply> {
+    return answerList(
+      (page, call) => data.bytes.readLatest({ ...device, limit, ...page }, call),
+      path,
+      { query: { limit, after }, within },
+      () => within(countMs, async (call) => (await data.countTopics(device, call)).count),
+    );
+  }
+
   return {
     async queryRecords({ query, principal, keyId: caller, preferred, within }) {
       const type = preferred(["application/json", "application/x-ndjson", "text/csv"]);
@@ -22,5 +41,25 @@ export function storedDataHandlers({ data }: GatewayClients): Handlers<keyof typ
         ? stream("text/csv; charset=utf-8; header=present", asCsv(pages))
         : stream("application/x-ndjson", asNdjson(pages));
     },
+
+    async readLatest({ params: { id }, query, principal, keyId: caller, call, within }) {
+      const path = storedData.readLatest.path.replace(":id", id);
+      const [latest] = await Promise.all([
+        answerLatest(path, { principal, caller, device_id: id }, query, within),
+        devices.readPresence({ id }, call),
+      ]);
+      return latest;
+    },
+
+    readOwnLatest: ({ query, principal, keyId: caller, within }) =>
+      answerLatest(
+        storedData.readOwnLatest.path,
+        { principal, caller, device_id: principal.device_id },
+        query,
+        within,
+      ),
   };
 }
+
+/** Timeout for counting, in milliseconds. */
+const countMs = 5_000;

@@ -284,7 +284,8 @@ function restOf(part: Part, order: "asc" | "desc", at: number): Part | null {
   return { ...ahead, last: part.last, where: { $and: [part.where, between(ahead)] } };
 }
 
-function recordOf({ _id, time, device, topic, text, payload }: RecordDocument): DataRecord {
+/** A record as queries return it. */
+export function recordOf({ _id, time, device, topic, text, payload }: RecordDocument): DataRecord {
   const record = { id: _id, timestamp: time.toISOString(), device_id: device, topic };
   if (payload === undefined) return { ...record, message: text ?? "" };
   return { ...record, message: Buffer.from(payload.value()).toString("base64"), encoding: "base64" };

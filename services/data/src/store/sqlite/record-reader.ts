@@ -1,27 +1,31 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { StoreUnavailable } from "@devmesh/store/store-unavailable";
-import type { RecordSelection } from "../data-store.ts";
-import type { Position } from "../position.ts";
-import type { ScanBounds, ScanResult } from "./record-scan.ts";
+import type { LatestRecords } from "./latest-records.ts";
+import type { RecordScan } from "./record-scan.ts";
+
+/** What a reading thread does. */
+export type ReaderOperations = RecordScan & LatestRecords;
 
 /** A request to a reading thread. */
-export interface ReaderRequest {
-  readonly selection: RecordSelection;
-  readonly position: Position;
-  readonly bounds: ScanBounds;
+export interface ReaderRequest<O extends keyof ReaderOperations = keyof ReaderOperations> {
+  readonly operation: O;
+  readonly input: Parameters<ReaderOperations[O]>;
 }
 
 /** The reply of a reading thread; the message of a failure is for the log. */
-export type ReaderReply = { readonly result: ScanResult } | { readonly failure: string };
+export type ReaderReply = { readonly result: unknown } | { readonly failure: string };
 
 /** Threads that read a SQLite store beside its writer. */
 export interface RecordReader {
   /**
-   * Scans on an idle thread. The caller bounds how many scans, and so threads, there are at a time.
+   * Reads on an idle thread. The caller bounds how many operations, and so threads, there are at a time.
    * @throws StoreUnavailable when the thread died or the reader is closed
    */
-  scan(request: ReaderRequest): Promise<ScanResult>;
+  run<O extends keyof ReaderOperations>(
+    operation: O,
+    ...input: Parameters<ReaderOperations[O]>
+  ): Promise<ReturnType<ReaderOperations[O]>>;
   /** For tests. */
   readonly threads: readonly Worker[];
   close(): Promise<void>;
@@ -31,11 +35,11 @@ export interface RecordReader {
 const workerUrl = new URL(`./record-reader.worker${extname(import.meta.url)}`, import.meta.url);
 
 /**
- * Starts one thread, and another for a scan that finds none idle: a thread takes some megabytes. One that dies fails
- * its scan.
+ * Starts one thread, and another for a read that finds none idle: a thread takes some megabytes. One that dies fails
+ * its read.
  */
 export function openRecordReader(path: string): RecordReader {
-  const busy = new Map<Worker, PromiseWithResolvers<ScanResult>>();
+  const busy = new Map<Worker, PromiseWithResolvers<unknown>>();
   let idle = [start()];
   let closed = false;
 
@@ -46,11 +50,11 @@ export function openRecordReader(path: string): RecordReader {
     worker.on("message", (message: ReaderReply | object) => {
       // Under `node --watch` Node itself sends messages about the modules that a thread loads.
       if (!("result" in message || "failure" in message)) return;
-      const scan = busy.get(worker);
+      const read = busy.get(worker);
       busy.delete(worker);
       idle.push(worker);
-      if ("result" in message) scan?.resolve(message.result);
-      else scan?.reject(new StoreUnavailable(`the store cannot be read: ${message.failure}`));
+      if ("result" in message) read?.resolve(message.result);
+      else read?.reject(new StoreUnavailable(`the store cannot be read: ${message.failure}`));
     });
     worker.on("error", (error) => {
       cause = error;
@@ -67,13 +71,14 @@ export function openRecordReader(path: string): RecordReader {
     get threads() {
       return [...idle, ...busy.keys()];
     },
-    async scan(request) {
+    async run<O extends keyof ReaderOperations>(operation: O, ...input: Parameters<ReaderOperations[O]>) {
       if (closed) throw new StoreUnavailable("the store is closed");
       const worker = idle.shift() ?? start();
-      const scan = Promise.withResolvers<ScanResult>();
-      busy.set(worker, scan);
-      worker.postMessage(request);
-      return await scan.promise;
+      const read = Promise.withResolvers<unknown>();
+      busy.set(worker, read);
+      worker.postMessage({ operation, input } satisfies ReaderRequest<O>);
+      // A thread answers with what its operation returned.
+      return (await read.promise) as ReturnType<ReaderOperations[O]>;
     },
     async close() {
       closed = true;

@@ -8,7 +8,7 @@ import { readSegments, type Segment, searchTable } from "./schema.ts";
 import { inOrder, mayHold, partOf } from "./segment-part.ts";
 
 /** Bounds of one scan. */
-export interface ScanBounds {
+interface ScanBounds {
   /** The most records; null for no bound. */
   readonly limit: number | null;
   /** The most bytes of JSON; the first record of a page is exempt. */
@@ -30,8 +30,14 @@ export interface ScanResult {
   readonly full: boolean;
 }
 
-/** Searches records segment by segment on a connection that nothing else uses. */
-export function createRecordScan(db: DatabaseSync) {
+/** Searches records. */
+export interface RecordScan {
+  /** Reads one consistent state of the store, for about `sliceMs` and at least one segment. */
+  scan(selection: RecordSelection, position: Position, bounds: ScanBounds): ScanResult;
+}
+
+/** Searches segment by segment, on a connection that nothing else uses at that time. */
+export function createRecordScan(db: DatabaseSync): RecordScan {
   const statements = new Map<string, StatementSync>();
   let pattern: TopicPattern | null = null;
   db.function("topic_matches", { deterministic: true }, (topic) => (pattern?.matches(String(topic)) ? 1 : 0));
@@ -46,8 +52,7 @@ export function createRecordScan(db: DatabaseSync) {
   }
 
   return {
-    /** Reads one consistent state of the store, for about `sliceMs` and at least one segment. */
-    scan(selection: RecordSelection, position: Position, bounds: ScanBounds): ScanResult {
+    scan(selection, position, bounds) {
       const end = performance.now() + bounds.sliceMs;
       if (selection.filter !== undefined && !selection.filter.isWellFormed()) return nothing;
       db.exec("BEGIN");

@@ -253,7 +253,8 @@ function trigramsOf(filter: string): readonly string[] {
     .map((trigram) => `"${trigram.replaceAll('"', '""')}"`);
 }
 
-function recordOf(row: Record<string, unknown>): DataRecord {
+/** A record of a row with all columns but those of its delivery. */
+export function recordOf(row: Record<string, unknown>): DataRecord {
   return dataRecord(Number(row.id), {
     timestamp: Number(row.timestamp),
     deviceId: String(row.device_id),
