@@ -110,7 +110,7 @@ function connect(id: string, { mqttUrl }: TestNatsServer, clean: boolean): Promi
 /** Sends one frame; false without a connection. */
 type SendFrame = (id: string, frame: string) => boolean;
 
-/** A connection to one server, made again after a kill. Frames that a lost connection had sent stay without a report. */
+/** A connection to one server, made again after a kill; what a lost one had sent stays without a report. */
 async function keepSender(
   server: TestNatsServer,
   onReport: (token: string) => void,
