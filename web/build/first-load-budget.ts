@@ -7,10 +7,12 @@ interface Budget {
   readonly views: readonly string[];
   /** Most bytes, gzipped, of scripts and styles together. */
   readonly bytes: number;
+  /** Most bytes of the fonts of Western European text, which every view shows. */
+  readonly fontBytes: number;
 }
 
 /** Prints what a browser loads before the first view is there, and fails the build above a budget. */
-export function firstLoadBudget({ views, bytes }: Budget): Plugin {
+export function firstLoadBudget({ views, bytes, fontBytes }: Budget): Plugin {
   return {
     name: "first-load-budget",
     apply: "build",
@@ -37,8 +39,12 @@ export function firstLoadBudget({ views, bytes }: Budget): Plugin {
         if (output !== undefined)
           total += gzipSync(output.type === "chunk" ? output.code : output.source).length;
       }
-      const summary = `first load: ${files.size} files, ${(total / 1000).toFixed(1)} KB gzipped (budget ${bytes / 1000} KB)`;
-      if (total > bytes) this.error(summary);
+      const fonts = Object.values(bundle).filter(({ fileName }) => /latin-(?!ext).*\.woff2$/.test(fileName));
+      const inFonts = fonts.reduce((sum, font) => sum + (font.type === "asset" ? font.source.length : 0), 0);
+      const summary =
+        `first load: ${files.size} files, ${(total / 1000).toFixed(1)} KB gzipped (budget ${bytes / 1000} KB), ` +
+        `and ${(inFonts / 1000).toFixed(1)} KB of fonts (budget ${fontBytes / 1000} KB)`;
+      if (total > bytes || inFonts > fontBytes) this.error(summary);
       this.info(summary);
     },
   };

@@ -1,5 +1,4 @@
 import "./api/without-eval.ts";
-import "@mantine/core/styles.css";
 import "./app/app.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

@@ -28,6 +28,8 @@ export interface Visit extends AsyncDisposable {
   enterMasterKey(key: string): Promise<void>;
   /** Opens a tab by the navigation and waits for its heading. */
   goTo(tab: string): Promise<void>;
+  /** Signs out by the menu of the key. */
+  signOut(): Promise<void>;
   /** Address and accessible content of the page, for the message of a failed test. */
   describe(): Promise<string>;
 }
@@ -79,6 +81,9 @@ export async function visitDashboard(
         .click();
       await heading(tab).waitFor();
     },
+    async signOut() {
+      await signOutOf(page);
+    },
     async describe() {
       const content = await page.locator("body").ariaSnapshot({ timeout: 1_000 });
       return `The page ${page.url()} showed:\n${content.slice(0, 2_500)}`;
@@ -87,6 +92,12 @@ export async function visitDashboard(
       await context.close();
     },
   };
+}
+
+/** Signs out of a page by the menu of the key. */
+export async function signOutOf(page: Page): Promise<void> {
+  await page.getByRole("button", { name: /: menu$/ }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
 }
 
 /** Starts a headless browser; the caller closes it. Sandboxed, except for root, which Chromium does not support. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/g
 import type { Browser, Page } from "playwright-core";
 import { seriousViolations } from "../../src/browser/accessibility.ts";
 import { noPageErrors } from "../../src/browser/page-errors.ts";
-import { type Visit, visitDashboard } from "../../src/browser/visit.ts";
+import { signOutOf, type Visit, visitDashboard } from "../../src/browser/visit.ts";
 import { asMaster } from "../../src/tenant.ts";
 
 /** Sessions in several tabs. The mesh has no other key before, and none after. */
@@ -33,7 +33,7 @@ export function session(browser: () => Browser, shared: () => TestMesh): void {
     const sessions = async (): Promise<Session[]> => (await asMaster(mesh).get("sessions")).json;
     const noSession = () => eventually(async () => (await sessions()).length === 0);
     const signOut = async (visit: Visit) => {
-      await visit.page.getByRole("button", { name: "Sign out" }).click();
+      await visit.signOut();
       await signInField(visit.page).waitFor();
     };
 
@@ -64,7 +64,7 @@ export function session(browser: () => Browser, shared: () => TestMesh): void {
       expect(await stored(typed)).not.toContain(mesh.masterKey);
 
       await typed.goto("/docs");
-      await opened.getByRole("button", { name: "Sign out" }).click();
+      await signOutOf(opened);
       for (const tab of [page, opened]) await signInField(tab).waitFor();
       await typed.goBack();
       for (const tab of [page, opened, typed]) {

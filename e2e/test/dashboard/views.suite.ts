@@ -260,7 +260,7 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
         });
       expect(await faultsOf(visit, overhang)).toEqual({});
       await visit.page.getByRole("button", { name: "Open the navigation" }).tap();
-      await visit.goTo("Devices");
+      await visit.goTo("Keys");
       expect(await overhang(visit.page)).toEqual([]);
     }, 90_000);
 

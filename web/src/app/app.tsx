@@ -9,13 +9,13 @@ import { updateCache } from "./apply-frames.ts";
 import { type BrowserSession, SessionProvider, useSession } from "./session.tsx";
 import { Shell } from "./shell.tsx";
 import { SignIn } from "./sign-in.tsx";
-import { accessibleColors, theme } from "./theme.ts";
+import { theme, tokenColors } from "./theme.ts";
 import { useMasterKeyPrompt } from "./use-master-key-prompt.tsx";
 
 /** The whole dashboard. */
 export function App() {
   return (
-    <MantineProvider theme={theme} cssVariablesResolver={accessibleColors} defaultColorScheme="auto">
+    <MantineProvider theme={theme} cssVariablesResolver={tokenColors} defaultColorScheme="auto">
       <SessionProvider>
         <Entrance />
       </SessionProvider>

@@ -13,7 +13,6 @@ import {
 } from "@mantine/core";
 import { isNotEmpty, useForm } from "@mantine/form";
 import { useMutation } from "@tanstack/react-query";
-import { Waypoints } from "lucide-react";
 import { useEffect } from "react";
 import { createApiClient } from "../api/api-client.ts";
 import { Snippet } from "../components/code-block.tsx";
@@ -43,11 +42,12 @@ export function SignIn() {
 
   return (
     <Center mih="100dvh" p="md" component="main">
-      <Paper withBorder p="xl" w="100%" maw={420} shadow="sm">
+      <Paper withBorder p="xl" w="100%" maw={420}>
         <form onSubmit={form.onSubmit((values) => checking.mutate(values))} noValidate>
           <Stack>
-            <Title order={1}>
-              <Waypoints size={22} /> Devmesh
+            <Title order={1} fz="1.25rem">
+              <img src="/icon.svg" alt="" width={24} height={24} style={{ verticalAlign: "-0.3em" }} />{" "}
+              Devmesh
             </Title>
             {notice !== null && (
               <Alert color="yellow" role="alert">

@@ -1,4 +1,4 @@
-import { ChartLine, House, KeyRound, type LucideIcon, Monitor, Server, Users } from "lucide-react";
+import { ChartLine, Cpu, House, KeyRound, type LucideIcon, Server, Users } from "lucide-react";
 import type { ComponentType, LazyExoticComponent } from "react";
 import { lazyView } from "../components/lazy-view.ts";
 
@@ -13,43 +13,54 @@ interface TabView {
 export interface Tab extends TabView {
   readonly label: string;
   readonly Icon: LucideIcon;
+  readonly group: TabGroup;
 }
+
+/** Groups of the navigation, in their order, by their headings; one without tabs is left out. */
+export const tabGroups = ["", "Fleet work", "Administration"] as const;
+type TabGroup = (typeof tabGroups)[number];
 
 /** The tabs in the order of the navigation. Each begins with a `Page`, which titles it. */
 export const tabs: readonly Tab[] = [
   {
     label: "Home",
     Icon: House,
+    group: "",
     path: "/home",
     View: lazyView(async () => (await import("../features/home/home-tab.tsx")).HomeTab),
   },
   {
     label: "Devices",
-    Icon: Monitor,
+    Icon: Cpu,
+    group: "",
     path: "/devices",
     View: lazyView(async () => (await import("../features/devices/list/devices-tab.tsx")).DevicesTab),
   },
   {
     label: "Data",
     Icon: ChartLine,
+    group: "",
     path: "/data",
     View: lazyView(async () => (await import("../features/data/data-tab.tsx")).DataTab),
   },
   {
     label: "Keys",
     Icon: KeyRound,
+    group: "Administration",
     path: "/keys",
     View: lazyView(async () => (await import("../features/keys/keys-tab.tsx")).KeysTab),
   },
   {
     label: "Customers",
     Icon: Users,
+    group: "Administration",
     path: "/customers",
     View: lazyView(async () => (await import("../features/customers/customers-tab.tsx")).CustomersTab),
   },
   {
     label: "Services",
     Icon: Server,
+    group: "Administration",
     path: "/services",
     View: lazyView(async () => (await import("../features/mesh/mesh-tab.tsx")).MeshTab),
   },

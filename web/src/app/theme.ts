@@ -1,96 +1,102 @@
 import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from "@mantine/core";
 
-/** A blue-green whose darker half carries white text. */
-const tide: MantineColorsTuple = [
-  "#eaf5f7",
-  "#d5e8ec",
-  "#a9d1da",
-  "#79bac7",
-  "#52a5b6",
-  "#37939f",
-  "#1f7f8f",
-  "#0f6c7c",
-  "#065b6a",
-  "#034854",
-];
+/** A colour of the tokens in place of ten shades. */
+function oneShade(variable: string): MantineColorsTuple {
+  return [variable, ...Array.from({ length: 9 }, () => variable)] as unknown as MantineColorsTuple;
+}
 
-/** The theme; its shades give text the contrast of WCAG AA. */
+/** The theme: what Mantine's components take from `tokens.css`. */
 export const theme = createTheme({
-  colors: { tide },
-  primaryColor: "tide",
-  primaryShade: { light: 7, dark: 7 },
-  defaultRadius: "sm",
-  fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
-  fontFamilyMonospace: "ui-monospace, SFMono-Regular, Menlo, Consolas, 'Liberation Mono', monospace",
+  colors: { accent: oneShade("var(--accent)") },
+  primaryColor: "accent",
+  autoContrast: false,
+  defaultRadius: "md",
+  fontFamily: "'Inter Variable', system-ui, sans-serif",
+  fontFamilyMonospace: "'JetBrains Mono Variable', ui-monospace, monospace",
+  fontSizes: { xs: "0.75rem", sm: "var(--body)", md: "var(--body)", lg: "1rem", xl: "1.75rem" },
+  lineHeights: {
+    xs: "1rem",
+    sm: "var(--body-line)",
+    md: "var(--body-line)",
+    lg: "1.5rem",
+    xl: "2rem",
+  },
+  spacing: { xs: "0.5rem", sm: "0.75rem", md: "1rem", lg: "1.25rem", xl: "1.5rem" },
+  radius: { xs: "4px", sm: "5px", md: "7px", lg: "10px", xl: "12px" },
   headings: {
     fontWeight: "600",
     sizes: {
-      h1: { fontSize: "1.375rem", lineHeight: "1.3" },
-      h2: { fontSize: "1.125rem", lineHeight: "1.45" },
+      h1: { fontSize: "1.125rem", lineHeight: "1.75rem" },
+      h2: { fontSize: "var(--body)", lineHeight: "var(--body-line)" },
+      h3: { fontSize: "var(--body)", lineHeight: "var(--body-line)" },
     },
   },
+  shadows: { md: "var(--shadow-floating)", xl: "var(--shadow-dialog)" },
   respectReducedMotion: true,
   components: {
+    Badge: { defaultProps: { radius: "xl" } },
     Button: { defaultProps: { size: "sm" } },
-    Table: { defaultProps: { verticalSpacing: 6, horizontalSpacing: "sm" } },
-    Modal: { defaultProps: { centered: true, closeButtonProps: { "aria-label": "Close" } } },
-    TableTh: { defaultProps: { style: { whiteSpace: "nowrap" } } },
+    Checkbox: { defaultProps: { size: "xs", radius: "xs" } },
+    Drawer: { defaultProps: { radius: 0, shadow: "xl" } },
+    Menu: { defaultProps: { radius: "lg", shadow: "md", transitionProps: { duration: 160 } } },
+    Modal: {
+      defaultProps: {
+        centered: true,
+        radius: "xl",
+        shadow: "xl",
+        closeButtonProps: { "aria-label": "Close" },
+      },
+    },
+    Paper: { defaultProps: { radius: "lg" } },
+    Popover: { defaultProps: { radius: "lg", shadow: "md" } },
+    SegmentedControl: { defaultProps: { size: "xs" } },
+    Switch: { defaultProps: { size: "sm" } },
+    Table: { defaultProps: { verticalSpacing: 8, horizontalSpacing: "md", highlightOnHover: true } },
+    Tooltip: { defaultProps: { openDelay: 400 } },
   },
 });
 
-/** Background, hovered background, and text of Mantine's variant `light`. */
-function tinted(color: string, ground: string, hovered: string, text: string): Record<string, string> {
+/** Mantine's names of the planes, lines and texts; the tokens differ by scheme themselves. */
+const tokens = {
+  "--mantine-color-body": "var(--canvas)",
+  "--mantine-color-text": "var(--text)",
+  "--mantine-color-bright": "var(--text)",
+  "--mantine-color-dimmed": "var(--text-3)",
+  "--mantine-color-placeholder": "var(--text-3)",
+  "--mantine-color-anchor": "var(--accent-text)",
+  "--mantine-color-error": "var(--bad)",
+  "--mantine-color-default": "var(--surface)",
+  "--mantine-color-default-hover": "var(--hover)",
+  "--mantine-color-default-color": "var(--text)",
+  "--mantine-color-default-border": "var(--line-strong)",
+  "--mantine-color-disabled": "var(--sunken)",
+  "--mantine-color-disabled-color": "var(--text-3)",
+  "--mantine-color-disabled-border": "var(--line)",
+  "--mantine-primary-color-contrast": "var(--surface)",
+  "--mantine-color-accent-light": "var(--accent-soft)",
+  "--mantine-color-accent-light-hover": "var(--accent-soft)",
+  "--mantine-color-accent-light-color": "var(--accent-text)",
+  ...tinted("gray", "idle"),
+  ...tinted("teal", "good"),
+  ...tinted("green", "good"),
+  ...tinted("yellow", "warn"),
+  ...tinted("orange", "warn"),
+  ...tinted("red", "bad"),
+  ...tinted("blue", "info"),
+};
+
+/** A colour of Mantine as a state of the tokens. */
+function tinted(color: string, state: string): Record<string, string> {
   return {
-    [`--mantine-color-${color}-light`]: ground,
-    [`--mantine-color-${color}-light-hover`]: hovered,
-    [`--mantine-color-${color}-light-color`]: text,
+    [`--mantine-color-${color}-light`]: `var(--${state}-soft)`,
+    [`--mantine-color-${color}-light-hover`]: `var(--${state}-soft)`,
+    [`--mantine-color-${color}-light-color`]: `var(--${state})`,
+    [`--mantine-color-${color}-filled`]: `var(--${state}-dot)`,
+    [`--mantine-color-${color}-filled-hover`]: `var(--${state}-dot)`,
+    [`--mantine-color-${color}-outline`]: `var(--${state})`,
+    [`--mantine-color-${color}-text`]: `var(--${state})`,
   };
 }
 
-/** Dark enough for the white text of destructive buttons. */
-const filledRed = {
-  "--mantine-color-red-filled": "var(--mantine-color-red-9)",
-  "--mantine-color-red-filled-hover": "#b02525",
-};
-
-/**
- * Mantine's own dimmed and tinted texts are too faint for WCAG AA. `--surface-*` and `--state-*` are for our own style
- * sheets.
- */
-export const accessibleColors: CSSVariablesResolver = () => ({
-  variables: {},
-  light: {
-    "--mantine-color-dimmed": "#5c636a",
-    "--mantine-color-placeholder": "#6a7178",
-    "--mantine-color-anchor": "var(--mantine-color-tide-7)",
-    "--mantine-color-error": "var(--mantine-color-red-9)",
-    ...filledRed,
-    "--surface-raised": "var(--mantine-color-gray-0)",
-    "--surface-selected": "var(--mantine-color-tide-0)",
-    "--state-good": "var(--mantine-color-teal-7)",
-    "--state-idle": "var(--mantine-color-gray-5)",
-    "--shade": "rgb(0 0 0 / 30%)",
-    ...tinted("tide", "#e4f1f4", "#d5e8ec", "#034854"),
-    ...tinted("teal", "#e6f6f0", "#d6efe5", "#07573f"),
-    ...tinted("red", "#fdeeee", "#fbdfdf", "#8a1c1c"),
-    ...tinted("yellow", "#fff6dd", "#ffefc2", "#6b4a00"),
-    ...tinted("orange", "#fff1e5", "#ffe5d0", "#7a3500"),
-  },
-  dark: {
-    "--mantine-color-dimmed": "#a3a8ae",
-    "--mantine-color-placeholder": "#979ca3",
-    "--mantine-color-anchor": "var(--mantine-color-tide-2)",
-    "--mantine-color-error": "var(--mantine-color-red-4)",
-    ...filledRed,
-    "--surface-raised": "var(--mantine-color-dark-6)",
-    "--surface-selected": "#10333a",
-    "--state-good": "var(--mantine-color-teal-5)",
-    "--state-idle": "var(--mantine-color-dark-2)",
-    "--shade": "rgb(0 0 0 / 80%)",
-    ...tinted("tide", "#10333a", "#15424b", "#9fdbe6"),
-    ...tinted("teal", "#0f3629", "#144534", "#93e6c6"),
-    ...tinted("red", "#43191b", "#562023", "#ffb8b8"),
-    ...tinted("yellow", "#3d3210", "#4d3f14", "#ffe08a"),
-    ...tinted("orange", "#432a14", "#543519", "#ffc999"),
-  },
-});
+/** Gives Mantine the tokens in both schemes. */
+export const tokenColors: CSSVariablesResolver = () => ({ variables: {}, light: tokens, dark: tokens });

@@ -29,7 +29,7 @@ export function Confirmation({ title, children, action, run, onClose }: Confirma
           <Button variant="default" onClick={onClose} data-autofocus>
             Cancel
           </Button>
-          <Button color="red" loading={running.isPending} onClick={() => running.mutate()}>
+          <Button data-danger loading={running.isPending} onClick={() => running.mutate()}>
             {action}
           </Button>
         </Group>

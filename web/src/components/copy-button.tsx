@@ -25,13 +25,8 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
   const message = outcome && messages[outcome];
   return (
     <>
-      <IconButton
-        label={`Copy ${what}`}
-        tooltip={message ?? `Copy ${what}`}
-        color={outcome === "copied" ? "teal" : "gray"}
-        onClick={copy}
-      >
-        {outcome === "copied" ? <Check size={16} /> : <Copy size={16} />}
+      <IconButton size="sm" label={`Copy ${what}`} tooltip={message ?? `Copy ${what}`} onClick={copy}>
+        {outcome === "copied" ? <Check size={14} /> : <Copy size={14} />}
       </IconButton>
       <VisuallyHidden role="status">{message}</VisuallyHidden>
     </>

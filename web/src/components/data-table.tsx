@@ -32,8 +32,8 @@ export function DataTable<T>({ label, minWidth, columns, rows, keyOf, ...table }
       <Table miw={minWidth} aria-label={label} {...table}>
         <Table.Thead>
           <Table.Tr>
-            {columns.map(({ heading, hidesHeading }) => (
-              <Table.Th key={heading} scope="col">
+            {columns.map(({ heading, hidesHeading, style }) => (
+              <Table.Th key={heading} scope="col" ta={style?.ta}>
                 {hidesHeading ? <VisuallyHidden>{heading}</VisuallyHidden> : heading}
               </Table.Th>
             ))}

@@ -28,7 +28,7 @@ export function Dialog({ title, size = "md", onClose, children }: DialogProps) {
       title={title}
       size={size}
       returnFocus={false}
-      transitionProps={{ duration: 120 }}
+      transitionProps={{ duration: 200, transition: "fade-up" }}
       // Mantine makes it a `header`, which outside of `main` would be another banner of the page.
       attributes={{ header: { role: "none" } }}
     >

@@ -1,5 +1,7 @@
-import { Alert, Button, Group, Text } from "@mantine/core";
+import { Button } from "@mantine/core";
+import { CircleAlert } from "lucide-react";
 import { ApiProblem } from "../api/api-problem.ts";
+import styles from "./failure.module.css";
 
 /** Properties of {@link Failure}. */
 interface FailureProps {
@@ -15,23 +17,27 @@ export function Failure({ error, title, onRetry }: FailureProps) {
   if (error == null) return null;
   const problem = error instanceof ApiProblem ? error : null;
   return (
-    <Alert color="red" title={title} role="alert">
-      <Text size="sm">{error instanceof Error ? error.message : String(error)}</Text>
-      {problem?.errors.map(({ pointer, detail }) => (
-        <Text size="sm" key={pointer}>
-          {pointer.replace(/^\//, "")}: {detail}
-        </Text>
-      ))}
-      <Group justify="space-between" mt={4}>
-        <Text size="xs" c="dimmed">
-          {problem?.requestId ? `Request ${problem.requestId}` : ""}
-        </Text>
-        {onRetry && (
-          <Button size="xs" variant="default" onClick={onRetry}>
-            Try again
-          </Button>
+    <div className={styles.failure} role="alert">
+      <CircleAlert size={16} className={styles.icon} aria-hidden="true" />
+      <div className={styles.text}>
+        <strong>{title}</strong>
+        <span>{error instanceof Error ? error.message : String(error)}</span>
+        {problem?.errors.map(({ pointer, detail }) => (
+          <span key={pointer}>
+            {pointer.replace(/^\//, "")}: {detail}
+          </span>
+        ))}
+        {(onRetry !== undefined || problem?.requestId) && (
+          <div className={styles.next}>
+            {onRetry && (
+              <Button size="xs" variant="default" onClick={onRetry}>
+                Try again
+              </Button>
+            )}
+            {problem?.requestId && <small>Request {problem.requestId}</small>}
+          </div>
         )}
-      </Group>
-    </Alert>
+      </div>
+    </div>
   );
 }

@@ -20,6 +20,7 @@ export function FilterInput({ filter, onFilter, ...props }: FilterInputProps) {
   useEffect(() => setTyped(filter), [filter]);
   return (
     <TextInput
+      size="xs"
       type="search"
       leftSection={<Search size={16} />}
       value={typed}

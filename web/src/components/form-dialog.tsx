@@ -1,4 +1,5 @@
 import { Alert, Button, Group, type MantineSize, Stack } from "@mantine/core";
+import { CircleCheck } from "lucide-react";
 import type { FormEvent, ReactNode } from "react";
 import { Dialog } from "./dialog.tsx";
 import { Failure } from "./failure.tsx";
@@ -53,7 +54,7 @@ export function FormDialog(props: FormDialogProps) {
         </form>
       ) : (
         <Stack>
-          <Alert color="teal" role="status">
+          <Alert color="teal" icon={<CircleCheck size={16} />} role="status">
             {result.message}
           </Alert>
           {result.details}
@@ -88,7 +89,12 @@ export function SubmitOrCancel(props: SubmitOrCancelProps) {
       <Button variant="default" onClick={onCancel}>
         Cancel
       </Button>
-      <Button type="submit" loading={running} disabled={disabled} {...(destructive && { color: "red" })}>
+      <Button
+        type="submit"
+        loading={running}
+        disabled={disabled}
+        {...(destructive && { "data-danger": true })}
+      >
         {action}
       </Button>
     </Group>

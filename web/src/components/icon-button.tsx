@@ -15,7 +15,7 @@ interface IconButtonProps
 export function IconButton({ label, tooltip = label, ...props }: IconButtonProps) {
   return (
     <Tooltip label={tooltip}>
-      <ActionIcon variant="subtle" color="gray" aria-label={label} {...props} />
+      <ActionIcon variant="subtle" aria-label={label} {...props} />
     </Tooltip>
   );
 }

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { Failure } from "./failure.tsx";
+import styles from "./list-tab.module.css";
 import { Page, type PageProps } from "./page.tsx";
 import { Waiting } from "./waiting.tsx";
 
@@ -12,7 +13,7 @@ interface ListTabProps extends PageProps {
   readonly failure: string;
   readonly onRetry: () => void;
   readonly isPending: boolean;
-  /** An `EmptyList` in place of the list; null if it has rows. */
+  /** An `EmptyState` in place of the list; null if it has rows. */
   readonly empty: ReactNode;
 }
 
@@ -21,9 +22,13 @@ export function ListTab(props: ListTabProps) {
   const { filters, error, failure, onRetry, isPending, empty, children, ...page } = props;
   return (
     <Page {...page}>
-      {filters}
-      <Failure error={error} title={failure} onRetry={onRetry} />
-      {isPending ? <Waiting /> : empty === null ? children : error == null && empty}
+      {filters !== false && <div className={styles.filters}>{filters}</div>}
+      {error != null && (
+        <div className={styles.error}>
+          <Failure error={error} title={failure} onRetry={onRetry} />
+        </div>
+      )}
+      {isPending ? <Waiting rows={10} /> : empty === null ? children : error == null && empty}
     </Page>
   );
 }

@@ -1,10 +1,12 @@
-import { Paper } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, type ReactNode, useEffect, useRef } from "react";
 import styles from "./long-table.module.css";
 
 /** Minimum of row slots: a window of usual height never needs more, so the slots stay while it scrolls. */
 const leastSlots = 64;
+
+/** Height of the header, in pixels. */
+const headHeight = 34;
 
 /** Distance to the last row at which more rows are read. */
 const readAhead = 60;
@@ -42,11 +44,11 @@ export function LongTable(props: LongTableProps) {
     getScrollElement: () => frame.current,
     estimateSize: () => rowHeight,
     overscan: 6,
-    scrollMargin: rowHeight,
+    scrollMargin: headHeight,
   });
   const shown = virtualizer.getVirtualItems();
   // One padding above all rows: with a position for each row, the browser's work would grow while it scrolls.
-  const above = (shown[0]?.start ?? rowHeight) - rowHeight;
+  const above = (shown[0]?.start ?? headHeight) - headHeight;
   const slots = Math.max(leastSlots, shown.length);
   const lastShown = shown.at(-1)?.index ?? 0;
   useEffect(() => {
@@ -55,15 +57,8 @@ export function LongTable(props: LongTableProps) {
   const rowStyle = { "--row-height": `${rowHeight}px` } as CSSProperties;
 
   return (
-    <Paper
-      withBorder
-      component="section"
-      ref={frame}
-      mih="12rem"
-      style={{ overflow: "auto" }}
-      aria-label={frameLabel}
-      tabIndex={0}
-    >
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it
+    <section ref={frame} className={styles.frame} aria-label={frameLabel} tabIndex={0}>
       <table
         className={`${styles.table} ${className}`}
         style={rowStyle}
@@ -77,6 +72,6 @@ export function LongTable(props: LongTableProps) {
           {shown.map(({ index }) => rowAt(index, index % slots))}
         </tbody>
       </table>
-    </Paper>
+    </section>
   );
 }

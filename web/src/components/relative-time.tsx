@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 import { serverNow } from "../api/server-clock.ts";
-import { relativeTime } from "./time-in-words.ts";
+import { dateTimeText, relativeTime } from "./time-in-words.ts";
 
 /** Interval at which ages are updated, in milliseconds; one timer serves all of them. */
 const tickMs = 5_000;
@@ -29,7 +29,7 @@ export function RelativeTime({ at }: { readonly at: string | null }) {
   if (at === null) return "never";
   const time = Date.parse(at);
   return (
-    <time dateTime={at} title={new Date(time).toLocaleString()} style={{ whiteSpace: "nowrap" }}>
+    <time dateTime={at} title={dateTimeText(time)} style={{ whiteSpace: "nowrap" }}>
       {relativeTime(time, serverNow())}
     </time>
   );

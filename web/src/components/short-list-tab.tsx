@@ -3,12 +3,14 @@ import { useDisclosure } from "@mantine/hooks";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
+import { Card } from "./card.tsx";
 import { Confirmation } from "./confirmation.tsx";
 import { type Column, DataTable } from "./data-table.tsx";
-import { EmptyList } from "./empty-list.tsx";
+import { EmptyState } from "./empty-state.tsx";
 import { FilterInput } from "./filter-input.tsx";
 import { IconButton } from "./icon-button.tsx";
 import { ListTab } from "./list-tab.tsx";
+import { countText } from "./number-text.ts";
 import { useAddress } from "./use-address.ts";
 
 /** Number of rows below which a list has no filter. */
@@ -63,7 +65,7 @@ export function ShortListTab<T extends { readonly id: string }>(props: ShortList
   const [removed, setRemoved] = useState<T | null>(null);
   const { data = [] } = query;
   const matching = useMemo(() => matchingRows(data, textsOf, filter.trim()), [data, textsOf, filter]);
-  const count = matching.length.toLocaleString("en");
+  const count = countText(matching.length);
   const removalColumn: Column<T> = {
     heading: "Actions",
     hidesHeading: true,
@@ -72,7 +74,6 @@ export function ShortListTab<T extends { readonly id: string }>(props: ShortList
       const blockedBy = removal.blockedBy?.(row);
       return (
         <IconButton
-          color="red"
           label={removal.label(row)}
           tooltip={blockedBy ?? removal.action}
           // A disabled button would have neither the focus nor a tooltip.
@@ -89,6 +90,7 @@ export function ShortListTab<T extends { readonly id: string }>(props: ShortList
     <>
       <ListTab
         title={title}
+        count={query.data === undefined ? undefined : countText(data.length)}
         actions={
           <>
             {props.actions}
@@ -118,26 +120,29 @@ export function ShortListTab<T extends { readonly id: string }>(props: ShortList
         isPending={query.isPending}
         empty={
           data.length === 0 ? (
-            <EmptyList>{none}</EmptyList>
+            <EmptyState title={`No ${noun}s yet`}>{none}</EmptyState>
           ) : matching.length === 0 ? (
-            <EmptyList next={`Show all ${noun}s`} onNext={() => change(noFilter)}>
-              No {noun} matches.
-            </EmptyList>
+            <EmptyState
+              title={`No ${noun} matches.`}
+              next={`Show all ${noun}s`}
+              onNext={() => change(noFilter)}
+            />
           ) : null
         }
       >
-        <DataTable
-          label={title}
-          minWidth={props.minWidth}
-          highlightOnHover
-          columns={[...columns, removalColumn]}
-          rows={matching.slice(0, shown)}
-          keyOf={({ id }) => id}
-        />
+        <Card flush>
+          <DataTable
+            label={title}
+            minWidth={props.minWidth}
+            columns={[...columns, removalColumn]}
+            rows={matching.slice(0, shown)}
+            keyOf={({ id }) => id}
+          />
+        </Card>
         {shown < matching.length && (
           <Group gap="sm">
             <Text size="sm" c="dimmed" role="status">
-              The first {shown.toLocaleString("en")} of {count} {noun}s
+              The first {countText(shown)} of {count} {noun}s
             </Text>
             <Button size="xs" variant="default" onClick={() => setShown(shown + rowStep)}>
               Show more

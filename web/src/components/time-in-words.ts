@@ -1,28 +1,44 @@
+import { dateFormat } from "./locale.ts";
+import { countText } from "./number-text.ts";
+
 const units = [
-  ["year", 31_536_000_000],
-  ["month", 2_592_000_000],
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
-  ["minute", 60_000],
+  ["y", 31_536_000_000],
+  ["mo", 2_592_000_000],
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
 ] as const;
 
 /** Units of {@link timeSpan}, from the day down. */
-const spanUnits = [...units.slice(2), ["second", 1_000], ["millisecond", 1]] as const;
+const spanUnits = [...units.slice(2), ["s", 1_000], ["ms", 1]] as const;
 
-const inWords = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
-
-/** How far a time lies from another, both Unix ms, in words: "2 hr. ago", "in 3 days", "just now" below a minute. */
+/** How far a time lies from another, both Unix ms, in words: "2 h ago", "in 3 d", "just now" below a minute. */
 export function relativeTime(time: number, now: number): string {
   const away = time - now;
   for (const [unit, ms] of units) {
-    if (Math.abs(away) >= ms) return inWords.format(Math.trunc(away / ms), unit);
+    const count = Math.trunc(Math.abs(away) / ms);
+    if (count > 0) return away > 0 ? `in ${count} ${unit}` : `${count} ${unit} ago`;
   }
   return away > 1_000 ? "in a moment" : "just now";
 }
 
-/** A stretch of time in its largest unit, rounded up: "18 min", "3 hr". */
+/** A stretch of time in its largest unit, rounded up: "18 min", "3 h". */
 export function timeSpan(ms: number): string {
-  const [unit, length] = spanUnits.find(([, each]) => ms >= each) ?? ["millisecond", 1];
-  const format = new Intl.NumberFormat("en", { style: "unit", unit, unitDisplay: "short" });
-  return format.format(Math.ceil(ms / length));
+  const [unit, length] = spanUnits.find(([, each]) => ms >= each) ?? ["ms", 1];
+  return `${countText(Math.ceil(ms / length))} ${unit}`;
+}
+
+/** Date and time with seconds. */
+export function dateTimeText(at: number | string): string {
+  return dateFormat({ dateStyle: "medium", timeStyle: "medium" }).format(new Date(at));
+}
+
+/** Time of the day with seconds. */
+export function clockText(at: number | string): string {
+  return dateFormat({ timeStyle: "medium" }).format(new Date(at));
+}
+
+/** Date without a time. */
+export function dateText(at: number | string): string {
+  return dateFormat({ dateStyle: "short" }).format(new Date(at));
 }

@@ -21,6 +21,7 @@ export function TimeInputs({ range, onChange }: TimeInputsProps) {
   return bounds.map(({ name, label }) => (
     <TextInput
       key={name}
+      size="xs"
       label={label}
       type="datetime-local"
       step={1}

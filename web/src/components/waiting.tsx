@@ -1,11 +1,15 @@
-import { Center, Loader, VisuallyHidden } from "@mantine/core";
+import { VisuallyHidden } from "@mantine/core";
+import styles from "./waiting.module.css";
 
-/** Placeholder while data is loaded. */
-export function Waiting() {
+/** The shape of what is loaded, after 150 ms: before that a page that is there at once would flicker. */
+export function Waiting({ rows = 6 }: { readonly rows?: number }) {
   return (
-    <Center p="xl" role="status">
-      <Loader size="sm" aria-hidden="true" />
+    <div className={styles.waiting} role="status">
       <VisuallyHidden>Loading</VisuallyHidden>
-    </Center>
+      {Array.from({ length: rows }, (_, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: rows have no identity but their place
+        <div key={at} className={styles.row} aria-hidden="true" />
+      ))}
+    </div>
   );
 }

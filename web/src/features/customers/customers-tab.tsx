@@ -5,7 +5,7 @@ import { queryKeys } from "../../api/query-keys.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { ShortListTab } from "../../components/short-list-tab.tsx";
-import { Tag } from "../../components/tag.tsx";
+import { StateBadge } from "../../components/state.tsx";
 import { InviteCustomer } from "./invite-customer.tsx";
 
 const columns: readonly Column<ListedCustomer>[] = [
@@ -14,10 +14,10 @@ const columns: readonly Column<ListedCustomer>[] = [
     heading: "State",
     cell: ({ confirmed_at }) =>
       confirmed_at === null ? (
-        <Tag>not confirmed</Tag>
+        <StateBadge look="idle">not confirmed</StateBadge>
       ) : (
         <>
-          <Tag look="good">confirmed</Tag> <RelativeTime at={confirmed_at} />
+          <StateBadge look="good">confirmed</StateBadge> <RelativeTime at={confirmed_at} />
         </>
       ),
   },

@@ -1,6 +1,7 @@
+import { currentLocale } from "../../components/locale.ts";
 import type { ChartView } from "./chart-view.ts";
 
-/** Texts of a chart in the language of the browser. */
+/** Texts of a chart in the locale of the page. */
 export interface ChartFormat {
   /** A time in full, Unix ms. */
   readonly time: (at: number) => string;
@@ -12,7 +13,7 @@ export interface ChartFormat {
 }
 
 /** The formats of a chart; `locales` is for tests. */
-export function chartFormat(zone: ChartView["zone"], locales?: string): ChartFormat {
+export function chartFormat(zone: ChartView["zone"], locales = currentLocale()): ChartFormat {
   const inZone = zone === "UTC" ? ({ timeZone: "UTC" } as const) : {};
   const dates = new Intl.DateTimeFormat(locales, { ...inZone, month: "short", day: "numeric" });
   const full = new Intl.DateTimeFormat(locales, { ...inZone, dateStyle: "medium", timeStyle: "medium" });

@@ -3,10 +3,11 @@ import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { Anchor, Button, Code, Group, Text } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
-import { EmptyList } from "../../components/empty-list.tsx";
+import { EmptyState } from "../../components/empty-state.tsx";
 import { FilterInput } from "../../components/filter-input.tsx";
 import { ListTab } from "../../components/list-tab.tsx";
 import { MoreFilters } from "../../components/more-filters.tsx";
+import { countText } from "../../components/number-text.ts";
 import { TimeInputs } from "../../components/time-inputs.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { chartViewDefaults, chartViewIn } from "./chart-view.ts";
@@ -96,9 +97,7 @@ export function DataTab() {
           charted || records.records.length > 0 ? null : selection.filter + device + since + until === "" ? (
             <NoRecords />
           ) : (
-            <EmptyList next="Show all records" onNext={() => change(all)}>
-              No record matches.
-            </EmptyList>
+            <EmptyState title="No record matches." next="Show all records" onNext={() => change(all)} />
           )
         }
       >
@@ -127,19 +126,19 @@ export function DataTab() {
 /** Explains where records come from. */
 function NoRecords() {
   return (
-    <EmptyList>
+    <EmptyState title="No records yet">
       No device has published yet: what one sends to a topic below{" "}
       <Code>{deviceTopics.record("ID", "")}</Code> appears here. Open one of the{" "}
       <Anchor component={Link} href="/devices" inherit underline="always">
         devices
       </Anchor>{" "}
       for a command to try it, or run simulated ones: <Code>npm run fleet</Code>
-    </EmptyList>
+    </EmptyState>
   );
 }
 
 function countOf({ records, hasEarlier, isReading }: ReturnType<typeof useRecords>): string {
-  const count = records.length.toLocaleString("en");
+  const count = countText(records.length);
   if (hasEarlier)
     return isReading ? `${count} records read, reading on` : `${count} records read, more before`;
   return records.length === 1 ? "1 record" : `${count} records`;

@@ -11,10 +11,10 @@ const height = 260;
 /** Maximum of points that are drawn; lines alone suffice for more of them. */
 const mostPoints = 60;
 
-/** Colours that differ also for colour-blind users, for each theme. */
+/** The series of `tokens.css`, which a canvas cannot read. They differ also for colour-blind users. */
 const colors = {
-  light: ["#0f6c7c", "#b5530a", "#6a3fa0", "#2b7a2b", "#b3261e", "#1c5fb8", "#7a5c00", "#a02a75"],
-  dark: ["#79bac7", "#ffb074", "#c3a5f0", "#8fd68f", "#ff9d96", "#8fbcff", "#e6c64d", "#f39ad0"],
+  light: ["#0f7b8c", "#5140c4", "#c27a34", "#b23a7a", "#2b90dc", "#3a444a"],
+  dark: ["#4fb9ca", "#b3a5f5", "#e6ab76", "#ee7db6", "#bfdff6", "#78838b"],
 } as const;
 
 /** Properties of {@link Plot}. */
@@ -73,9 +73,9 @@ export function Plot({ times, series, from, to, zone, format, onZoom }: PlotProp
 }
 
 function createDrawing(parent: HTMLElement, { names, scheme, zone, format, onZoom }: Look): Drawing {
-  const stroke = scheme === "dark" ? "#c9cdd2" : "#495057";
-  const grid = { stroke: scheme === "dark" ? "#3b4047" : "#e3e6e9", width: 1 };
-  const axis = { stroke, grid, ticks: grid };
+  const stroke = scheme === "dark" ? "#88939b" : "#626c74";
+  const grid = { stroke: scheme === "dark" ? "#1c2125" : "#eef0f1", width: 1 };
+  const axis = { stroke, grid, ticks: { show: false }, font: "11px 'Inter Variable', sans-serif" };
   const shown = { from: 0, to: 1 };
   const numberText = (value: number | null) => (value === null ? "–" : format.number(value));
 

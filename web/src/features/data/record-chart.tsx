@@ -1,6 +1,6 @@
 import { NativeSelect, Stack, Text } from "@mantine/core";
 import { useState } from "react";
-import { EmptyList } from "../../components/empty-list.tsx";
+import { EmptyState } from "../../components/empty-state.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Waiting } from "../../components/waiting.tsx";
 import { ChartControls } from "./chart-controls.tsx";
@@ -43,9 +43,9 @@ export function RecordChart({ selection, live, view, onView }: RecordChartProps)
       <Failure error={error} title="The records could not be read" onRetry={readAgain} />
       {numbers === null && error === null && <Waiting />}
       {numbers !== null && shown === undefined && !isReading && (
-        <EmptyList>
+        <EmptyState title="No numbers">
           There are no numbers to draw: a chart shows payloads that are a number, or JSON with numbers in it.
-        </EmptyList>
+        </EmptyState>
       )}
       {numbers !== null && shown !== undefined && (
         <>

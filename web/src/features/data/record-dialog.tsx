@@ -3,6 +3,7 @@ import { Anchor, Stack, Text } from "@mantine/core";
 import { Link } from "wouter";
 import { Snippet } from "../../components/code-block.tsx";
 import { Dialog } from "../../components/dialog.tsx";
+import { dateTimeText } from "../../components/time-in-words.ts";
 
 /** One record with the whole of its payload. */
 export function RecordDialog({
@@ -17,7 +18,7 @@ export function RecordDialog({
     <Dialog title={`Record ${id}`} size="lg" onClose={onClose}>
       <Stack gap="sm">
         <Text size="sm">
-          Stored {new Date(timestamp).toLocaleString()} ({timestamp}), from{" "}
+          Stored {dateTimeText(timestamp)} ({timestamp}), from{" "}
           <Anchor component={Link} href={`/devices/${device_id}`} size="sm" underline="always">
             {device_id}
           </Anchor>

@@ -2,10 +2,11 @@ import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import { memo } from "react";
 import { Link } from "wouter";
 import { LongTable } from "../../components/long-table.tsx";
+import { clockText, dateText } from "../../components/time-in-words.ts";
 import { excerptOf, piecesOf } from "./match-marks.ts";
 import styles from "./record-table.module.css";
 
-const rowHeight = 34;
+const rowHeight = 37;
 
 const columns = ["Time", "Device", "Topic", "Payload"] as const;
 
@@ -61,8 +62,8 @@ const Row = memo(function Row({ record, index, filter, onOpen }: RecordRowProps)
     <tr aria-rowindex={index + 2}>
       <td>
         <time dateTime={record.timestamp} title={record.timestamp}>
-          <span className={styles.date}>{new Date(record.timestamp).toLocaleDateString()}</span>
-          {new Date(record.timestamp).toLocaleTimeString()}
+          <span className={styles.date}>{dateText(record.timestamp)}</span>
+          {clockText(record.timestamp)}
         </time>
       </td>
       <td>

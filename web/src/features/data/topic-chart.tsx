@@ -2,6 +2,7 @@ import { Stack, Text } from "@mantine/core";
 import { Suspense, useMemo } from "react";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { lazyView } from "../../components/lazy-view.ts";
+import { countText } from "../../components/number-text.ts";
 import { timeSpan } from "../../components/time-in-words.ts";
 import { Waiting } from "../../components/waiting.tsx";
 import { type ChartFormat, chartFormat } from "./chart-format.ts";
@@ -27,7 +28,7 @@ function columnsOf({ number }: ChartFormat): readonly Column<SummarisedSeries>[]
     { heading: "Min", cell: ({ summary }) => summary && number(summary.least) },
     { heading: "Max", cell: ({ summary }) => summary && number(summary.most) },
     { heading: "Mean", cell: ({ summary }) => summary && number(summary.mean) },
-    { heading: "Values", cell: ({ summary }) => (summary?.count ?? 0).toLocaleString() },
+    { heading: "Values", cell: ({ summary }) => countText(summary?.count ?? 0) },
   ];
 }
 
@@ -94,7 +95,7 @@ function rangeOf(times: readonly number[], from: number | null, to: number | nul
 export function chartNotes(numbers: ChartedNumbers | null, isReading: boolean, isLive: boolean): string {
   if (numbers === null) return "";
   const { records, isCut, hasMoreTopics } = numbers;
-  const count = records === 1 ? "1 record" : `${records.toLocaleString("en")} records`;
+  const count = records === 1 ? "1 record" : `${countText(records)} records`;
   const notes = [
     isReading
       ? `${count} read, reading on.`

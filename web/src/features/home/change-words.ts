@@ -1,6 +1,6 @@
 import type { MeshChange } from "@devmesh/contracts/model/mesh-change";
 import type { ChangeOperation } from "@devmesh/contracts/rest/api";
-import { countText } from "../mesh/figures.ts";
+import { countText } from "../../components/number-text.ts";
 
 const deeds: Readonly<Record<ChangeOperation, string>> = {
   createDevice: "created device",

@@ -1,6 +1,6 @@
 import type { MeshHistory, MeshMinute } from "@devmesh/contracts/model/mesh-history";
 import { Text } from "@mantine/core";
-import { rateText } from "../mesh/figures.ts";
+import { rateText } from "../../components/number-text.ts";
 
 /** The members of a minute that are numbers. */
 export type CourseName = Exclude<keyof MeshMinute, "at">;
@@ -46,12 +46,20 @@ export function Course({ history, name }: CourseProps) {
   const lines = courseLines(history, name);
   const highest = Math.max(0, ...lines.flat().map(({ value }) => value));
   const end = Date.parse(history.at(-1)?.at ?? "");
-  if (lines.length === 0) return <Text size="xs">The course begins in a minute.</Text>;
+  if (lines.length === 0)
+    return (
+      <Text size="xs" c="dimmed" px={14} pb={12}>
+        The course begins in a minute.
+      </Text>
+    );
   const hours = courseHours(lines, end);
   const x = (at: number) => width - ((end - at) / (hours * hourMs)) * width;
   const y = (value: number) => height - 1 - (highest === 0 ? 0 : value / highest) * (height - 2);
   return (
     <>
+      <Text size="xs" c="dimmed" px={14} pb={4}>
+        {hours} h, highest minute {rateText(highest)}
+      </Text>
       <svg
         viewBox={`0 0 ${width} ${height}`}
         width="100%"
@@ -64,16 +72,13 @@ export function Course({ history, name }: CourseProps) {
             key={points[0]?.at}
             points={points.map(({ at, value }) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" ")}
             fill="none"
-            stroke="var(--mantine-color-anchor)"
+            stroke="var(--series-1)"
             strokeWidth="1.5"
             strokeLinecap="round"
             vectorEffect="non-scaling-stroke"
           />
         ))}
       </svg>
-      <Text size="xs" c="dimmed">
-        {hours} h, highest minute {rateText(highest)}
-      </Text>
     </>
   );
 }

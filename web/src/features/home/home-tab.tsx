@@ -1,16 +1,18 @@
 import { type FleetSummary, silentHours } from "@devmesh/contracts/model/fleet";
-import { Anchor, Group, NativeSelect, Paper, Progress, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { Anchor, Group, NativeSelect, Progress, SimpleGrid, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { Card } from "../../components/card.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
+import { countText, rateText } from "../../components/number-text.ts";
 import { Page } from "../../components/page.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
+import { Stat, StatStrip } from "../../components/stat-strip.tsx";
 import { diagnosisDetail } from "../devices/shared/diagnosis-words.ts";
-import { countText, rateText } from "../mesh/figures.ts";
 import { useMesh } from "../mesh/mesh-stream.ts";
 import { figuresTogether, type MeshObservation } from "../mesh/observation.ts";
 import { Course, type CourseName } from "./course.tsx";
@@ -38,15 +40,15 @@ export function HomeTab() {
   const online = now?.devicesOnline ?? null;
 
   const card = (name: CourseName, term: string, value: ReactNode, href: string, of?: string) => (
-    <Figure term={term} value={value} href={href} {...(of !== undefined && { of })}>
+    <Stat term={term} value={value} href={href} {...(of !== undefined && { unit: of })}>
       <Course history={history} name={name} />
-    </Figure>
+    </Stat>
   );
   const rate = (perSecond: number | null | undefined) => (perSecond == null ? "–" : rateText(perSecond));
   return (
     <Page title="Home">
       <Health observation={observation} />
-      <SimpleGrid cols={{ base: 1, xs: 2, lg: 3 }} spacing="sm">
+      <StatStrip label="Now">
         {card(
           "devices_online",
           "Devices online",
@@ -64,7 +66,7 @@ export function HomeTab() {
         )}
         {card("logins_refused", "Refused logins a second", rate(now?.refusedPerSecond), "#unknown")}
         {card("waiting", "Messages that wait", waiting === null ? "–" : countText(waiting), "/services")}
-      </SimpleGrid>
+      </StatStrip>
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="sm">
         <Firmware fleet={fleet} />
         <Silent fleet={fleet} />
@@ -77,43 +79,6 @@ export function HomeTab() {
 
 function sumOf(one: number | null, other: number | null): number | null {
   return one === null || other === null ? null : one + other;
-}
-
-interface FigureProps {
-  readonly term: string;
-  readonly value: ReactNode;
-  /** Beside the value. */
-  readonly of?: string;
-  /** The list that the figure counts; `#id`: on this page. */
-  readonly href: string;
-  readonly children: ReactNode;
-}
-
-function Figure({ term, value, of, href, children }: FigureProps) {
-  return (
-    <Paper withBorder px="sm" py="xs">
-      <Anchor
-        {...(!href.startsWith("#") && { component: Link })}
-        href={href}
-        size="sm"
-        c="inherit"
-        underline="always"
-      >
-        {term}
-      </Anchor>
-      <Group gap={6} align="baseline">
-        <Text size="xl" fw={600}>
-          {value}
-        </Text>
-        {of !== undefined && (
-          <Text size="sm" c="dimmed">
-            {of}
-          </Text>
-        )}
-      </Group>
-      {children}
-    </Paper>
-  );
 }
 
 /** Whether all services run, in a line. */
@@ -145,30 +110,23 @@ interface FleetProps {
 function Firmware({ fleet }: FleetProps) {
   const shares = fleet === null ? [] : firmwareShares(fleet);
   return (
-    <Paper withBorder p="sm">
-      <Stack gap="xs">
-        <Title order={2}>
-          <Anchor component={Link} href="/devices?sort=firmware" inherit c="inherit" underline="always">
-            Firmware
-          </Anchor>
-        </Title>
-        {fleet?.devices === 0 && <Text size="sm">There are no devices yet.</Text>}
-        {shares.map(({ version, devices }) => (
-          <div key={version ?? "none"}>
-            <Group justify="space-between" gap="xs" wrap="nowrap">
-              <Text size="sm" truncate>
-                {version ?? "no version reported"}
-              </Text>
-              <Text size="sm">{countText(devices)}</Text>
-            </Group>
-            <Progress
-              value={(devices / (fleet?.devices ?? devices)) * 100}
-              aria-label={`Devices with ${version ?? "none"}`}
-            />
-          </div>
-        ))}
-      </Stack>
-    </Paper>
+    <Card title="Firmware" href="/devices?sort=firmware" leads="All versions">
+      {fleet?.devices === 0 && <Text size="sm">There are no devices yet.</Text>}
+      {shares.map(({ version, devices }) => (
+        <div key={version ?? "none"}>
+          <Group justify="space-between" gap="xs" wrap="nowrap">
+            <Text size="sm" truncate>
+              {version ?? "no version reported"}
+            </Text>
+            <Text size="sm">{countText(devices)}</Text>
+          </Group>
+          <Progress
+            value={(devices / (fleet?.devices ?? devices)) * 100}
+            aria-label={`Devices with ${version ?? "none"}`}
+          />
+        </div>
+      ))}
+    </Card>
   );
 }
 
@@ -176,34 +134,21 @@ function Silent({ fleet }: FleetProps) {
   const [hours, setHours] = useState(24);
   const silent = fleet?.silent.find((each) => each.hours === hours)?.devices;
   return (
-    <Paper withBorder p="sm">
-      <Stack gap="xs">
-        <Title order={2}>
-          <Anchor
-            component={Link}
-            href="/devices?online=false&sort=lastSeen"
-            inherit
-            c="inherit"
-            underline="always"
-          >
-            Silent devices
-          </Anchor>
-        </Title>
-        <NativeSelect
-          label="Not seen for"
-          value={String(hours)}
-          onChange={(event) => setHours(Number(event.currentTarget.value))}
-          data={silentHours.map((each) => ({
-            value: String(each),
-            label: each < 48 ? `${each} h` : `${each / 24} days`,
-          }))}
-          w="10rem"
-        />
-        <Text size="xl" fw={600} aria-live="polite">
-          {silent === undefined ? "–" : countText(silent)}
-        </Text>
-      </Stack>
-    </Paper>
+    <Card title="Silent devices" href="/devices?online=false&sort=lastSeen" leads="All">
+      <NativeSelect
+        label="Not seen for"
+        value={String(hours)}
+        onChange={(event) => setHours(Number(event.currentTarget.value))}
+        data={silentHours.map((each) => ({
+          value: String(each),
+          label: each < 48 ? `${each} h` : `${each / 24} days`,
+        }))}
+        w="10rem"
+      />
+      <Text size="xl" fw={600} aria-live="polite">
+        {silent === undefined ? "–" : countText(silent)}
+      </Text>
+    </Card>
   );
 }
 
@@ -230,8 +175,7 @@ function UnknownDevices() {
     { heading: "Last try", cell: ({ last_at }) => <RelativeTime at={last_at} /> },
   ];
   return (
-    <Stack gap="xs" id="unknown">
-      <Title order={2}>Logins of unknown devices</Title>
+    <Card title="Logins of unknown devices" id="unknown">
       <Failure error={error} title="The refused logins could not be read" onRetry={() => void refetch()} />
       {tried?.length === 0 && <Text size="sm">None.</Text>}
       {tried !== undefined && tried.length > 0 && (
@@ -243,6 +187,6 @@ function UnknownDevices() {
           keyOf={({ id, address, client_id, reason }) => [id, address, client_id, reason].join(" ")}
         />
       )}
-    </Stack>
+    </Card>
   );
 }

@@ -1,10 +1,11 @@
 import type { MeshChange } from "@devmesh/contracts/model/mesh-change";
-import { Anchor, Button, Group, Stack, Text, Title } from "@mantine/core";
+import { Anchor, Button, Group, Text } from "@mantine/core";
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { Card } from "../../components/card.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
@@ -65,8 +66,7 @@ export function LastChanges() {
     },
   ];
   return (
-    <Stack gap="xs">
-      <Title order={2}>Last changes</Title>
+    <Card title="Last changes">
       <Failure error={error} title="The last changes could not be read" onRetry={() => void refetch()} />
       {changes?.length === 0 && (
         <Text size="sm">
@@ -89,7 +89,7 @@ export function LastChanges() {
           </Button>
         </Group>
       )}
-    </Stack>
+    </Card>
   );
 }
 

@@ -12,7 +12,7 @@ import { Failure } from "../../components/failure.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { maskedSecret, Secret } from "../../components/secret.tsx";
 import { ShortListTab } from "../../components/short-list-tab.tsx";
-import { Tag } from "../../components/tag.tsx";
+import { StateBadge, Tag } from "../../components/state.tsx";
 import { CreateKey } from "./create-key.tsx";
 import { SessionList } from "./session-list.tsx";
 
@@ -35,7 +35,7 @@ export function KeysTab() {
   const onlyMaster = query.data?.filter(isValidMaster).length === 1;
   const own = api.session?.master_key_id;
   return (
-    <Stack gap="xl">
+    <Stack gap={0}>
       <ShortListTab
         title="Keys"
         noun="key"
@@ -104,9 +104,7 @@ function columnsOf(own: string | undefined, isHidden: (key: ApiKey) => boolean):
   return [
     {
       heading: "Kind",
-      cell: ({ access }) => (
-        <Tag look={access === "full" ? "strong" : "plain"}>{access === "full" ? "Master" : "Device"}</Tag>
-      ),
+      cell: ({ access }) => <Tag>{access === "full" ? "Master" : "Device"}</Tag>,
     },
     {
       heading: "Name",
@@ -121,7 +119,7 @@ function columnsOf(own: string | undefined, isHidden: (key: ApiKey) => boolean):
           >
             {key.name ?? (key.key === null ? `unnamed, ${key.id}` : "unnamed")}
           </Text>
-          {key.id === own && <Tag look="good">signed in</Tag>}
+          {key.id === own && <StateBadge look="good">signed in</StateBadge>}
         </>
       ),
     },
@@ -151,7 +149,8 @@ function columnsOf(own: string | undefined, isHidden: (key: ApiKey) => boolean):
       heading: "Expires",
       cell: ({ expires_at }) => (
         <>
-          {hasExpired(expires_at) && <Tag look="bad">expired</Tag>} <RelativeTime at={expires_at} />
+          {hasExpired(expires_at) && <StateBadge look="bad">expired</StateBadge>}{" "}
+          <RelativeTime at={expires_at} />
         </>
       ),
     },

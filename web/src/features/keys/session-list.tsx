@@ -5,11 +5,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
+import { Card } from "../../components/card.tsx";
 import { Confirmation } from "../../components/confirmation.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
-import { Tag } from "../../components/tag.tsx";
+import { StateBadge } from "../../components/state.tsx";
 
 /** The browsers that are signed in; each can be signed out. */
 export function SessionList({ keys }: { readonly keys: readonly ApiKey[] }) {
@@ -25,7 +26,8 @@ export function SessionList({ keys }: { readonly keys: readonly ApiKey[] }) {
       heading: "Browser",
       cell: (session) => (
         <>
-          {session.name ?? session.id} {session.id === own && <Tag look="good">this browser</Tag>}
+          {session.name ?? session.id}{" "}
+          {session.id === own && <StateBadge look="good">this browser</StateBadge>}
         </>
       ),
     },
@@ -53,14 +55,18 @@ export function SessionList({ keys }: { readonly keys: readonly ApiKey[] }) {
     },
   ];
   return (
-    <Stack gap="sm">
-      <Title order={2}>Sessions</Title>
-      <Text size="sm" c="dimmed">
-        Browsers that are signed in to this dashboard. None of them keeps a master key.
-      </Text>
+    <Stack gap="sm" p={{ base: 16, sm: 24 }} pt={0}>
+      <div>
+        <Title order={2}>Sessions</Title>
+        <Text size="sm" c="dimmed">
+          Browsers that are signed in to this dashboard. None of them keeps a master key.
+        </Text>
+      </div>
       <Failure error={error} title="The sessions could not be read" onRetry={() => void refetch()} />
       {data !== undefined && data.length > 0 && (
-        <DataTable label="Sessions" minWidth={640} columns={columns} rows={data} keyOf={({ id }) => id} />
+        <Card flush>
+          <DataTable label="Sessions" minWidth={640} columns={columns} rows={data} keyOf={({ id }) => id} />
+        </Card>
       )}
       {ended !== null && (
         <Confirmation

@@ -1,5 +1,5 @@
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
-import { Button, Group, Stack, Text, Title } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { ApiClient } from "../../api/api-client.ts";
@@ -7,10 +7,11 @@ import { useApi } from "../../api/api-context.tsx";
 import { ApiProblem } from "../../api/api-problem.ts";
 import { queryKeys } from "../../api/query-keys.ts";
 import type { CallResult } from "../../api/route-types.ts";
+import { Card } from "../../components/card.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
+import { countText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
-import { countText } from "./figures.ts";
 
 type GivenUpMail = CallResult<"listDeadMail">[number];
 
@@ -63,7 +64,7 @@ export function DeadMail({ queues }: DeadMailProps) {
       heading: "Actions",
       hidesHeading: true,
       // Within reach on a phone, where the table is wider than the window.
-      style: { ta: "end", pos: "sticky", right: 0, bg: "var(--mantine-color-body)" },
+      style: { ta: "end", pos: "sticky", right: 0, bg: "var(--surface)" },
       cell: (mail) => (
         <Button
           size="compact-xs"
@@ -78,10 +79,11 @@ export function DeadMail({ queues }: DeadMailProps) {
     },
   ];
   return (
-    <Stack gap="sm">
-      <Group justify="space-between">
-        <Title order={2}>Undelivered mail</Title>
-        {mails !== undefined && mails.length > 1 && (
+    <Card
+      title="Undelivered mail"
+      actions={
+        mails !== undefined &&
+        mails.length > 1 && (
           <Button
             size="xs"
             variant="default"
@@ -90,8 +92,9 @@ export function DeadMail({ queues }: DeadMailProps) {
           >
             Retry all
           </Button>
-        )}
-      </Group>
+        )
+      }
+    >
       <Failure error={error} title="The undelivered mail could not be read" onRetry={() => void refetch()} />
       <Failure error={retry.error} title="Not all mail could be queued again" />
       <Text size="sm" c="dimmed" role="status">
@@ -113,7 +116,7 @@ export function DeadMail({ queues }: DeadMailProps) {
           And {countText(mails.length - mostShown)} more.
         </Text>
       )}
-    </Stack>
+    </Card>
   );
 }
 

@@ -1,11 +1,13 @@
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
-import { Alert, SimpleGrid, Text, Title } from "@mantine/core";
+import { Alert, Text } from "@mantine/core";
+import { Card } from "../../components/card.tsx";
+import { bytesText, countText, rateText } from "../../components/number-text.ts";
 import { Page } from "../../components/page.tsx";
+import { Stat, StatStrip } from "../../components/stat-strip.tsx";
+import { clockText } from "../../components/time-in-words.ts";
 import { Waiting } from "../../components/waiting.tsx";
 import type { StreamState } from "../../live/lasting-stream.ts";
 import { DeadMail } from "./dead-mail.tsx";
-import { FigureCard } from "./figure-card.tsx";
-import { bytesText, countText, rateText } from "./figures.ts";
 import { useMesh } from "./mesh-stream.ts";
 import { figuresTogether, type MeshFigures } from "./observation.ts";
 import { ServiceTable } from "./service-table.tsx";
@@ -20,7 +22,7 @@ export function MeshTab() {
       actions={
         observation !== null && (
           <Text size="sm" c="dimmed">
-            as of {timeOfDay(observation.at)}
+            as of {clockText(observation.at)}
           </Text>
         )
       }
@@ -30,7 +32,7 @@ export function MeshTab() {
           <Alert color="yellow" title={wrong}>
             {observation === null
               ? "It is retried until it succeeds."
-              : `The shown data is of ${timeOfDay(observation.at)}. It is retried until it succeeds.`}
+              : `The shown data is of ${clockText(observation.at)}. It is retried until it succeeds.`}
           </Alert>
         )}
       </div>
@@ -38,9 +40,9 @@ export function MeshTab() {
       {observation !== null && (
         <>
           <Traffic figures={figuresTogether(observation)} />
-          <Title order={2}>Services</Title>
-          <ServiceTable services={observation.services} />
-          <Title order={2}>Queues</Title>
+          <Card title="Services" flush>
+            <ServiceTable services={observation.services} />
+          </Card>
           <QueueFacts queues={observation.queues} />
         </>
       )}
@@ -61,11 +63,11 @@ function Traffic({ figures }: { readonly figures: MeshFigures }) {
     ["Stored records", figures.storedBytes !== null && bytesText(figures.storedBytes)],
   ] as const;
   return (
-    <SimpleGrid cols={{ base: 2, xs: 3, lg: 6 }} spacing="sm" component="dl" m={0}>
+    <StatStrip label="Traffic">
       {facts.map(([term, value]) => (
-        <FigureCard key={term} term={term} value={value === false ? "–" : value} />
+        <Stat key={term} term={term} value={value === false ? "–" : value} />
       ))}
-    </SimpleGrid>
+    </StatStrip>
   );
 }
 
@@ -74,10 +76,6 @@ function describeTrouble(stream: StreamState, unread: boolean): string | null {
   if (stream === "reconnecting") return "The connection to the mesh is lost";
   if (stream === "unavailable") return "The server does not report the state of the mesh";
   return stream === "live" && unread ? "The gateway cannot reach the mesh" : null;
-}
-
-function timeOfDay(at: string): string {
-  return new Date(at).toLocaleTimeString();
 }
 
 const queues: readonly {
@@ -98,12 +96,18 @@ const queues: readonly {
 /** The length of each queue. */
 function QueueFacts({ queues: waiting }: { readonly queues: MeshState["queues"] }) {
   return (
-    <SimpleGrid cols={{ base: 2, lg: 4 }} spacing="sm" component="dl" m={0}>
+    <StatStrip label="Queues">
       {queues.map(({ name, term, about }) => {
         const count = waiting[name];
         const value = count === null ? "not known" : countText(count);
-        return <FigureCard key={name} term={term} value={value} about={about} />;
+        return (
+          <Stat key={name} term={term} value={value}>
+            <Text size="xs" c="dimmed" px={14} pb={12}>
+              {about}
+            </Text>
+          </Stat>
+        );
       })}
-    </SimpleGrid>
+    </StatStrip>
   );
 }

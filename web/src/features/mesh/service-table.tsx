@@ -1,11 +1,12 @@
 import { Table, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { ChevronRight } from "lucide-react";
 import { type ReactNode, useState } from "react";
+import { countText, durationText, rateText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
-import { Tag } from "../../components/tag.tsx";
+import { StateBadge } from "../../components/state.tsx";
+import { clockText } from "../../components/time-in-words.ts";
 import { WideTable } from "../../components/wide-table.tsx";
 import type { Activity } from "./activity.ts";
-import { countText, durationText, rateText } from "./figures.ts";
 import type { ObservedReplica, ObservedService } from "./observation.ts";
 
 /** The services with their replicas; each opens to show its endpoints. */
@@ -39,7 +40,7 @@ function ServiceRows({ service }: { readonly service: ObservedService }) {
   const only = replicas.length === 1 && answering === 1 ? replicas[0] : undefined;
   return (
     <Table.Tbody>
-      <Table.Tr bg="var(--surface-raised)">
+      <Table.Tr>
         <Table.Th scope="row">
           <UnstyledButton
             fz="inherit"
@@ -54,7 +55,7 @@ function ServiceRows({ service }: { readonly service: ObservedService }) {
         </Table.Th>
         {answering === 0 ? (
           <Table.Td colSpan={5}>
-            <Tag look="bad">missing: no replica answers</Tag>
+            <StateBadge look="bad">missing: no replica answers</StateBadge>
           </Table.Td>
         ) : (
           <>
@@ -99,7 +100,7 @@ function ReplicaRow({ replica }: { readonly replica: ObservedReplica }) {
         <ActivityCells activity={activity} />
       ) : (
         <Table.Td colSpan={3}>
-          <Tag look="bad">gone</Tag> last seen at {new Date(heardAt).toLocaleTimeString()}
+          <StateBadge look="bad">gone</StateBadge> last seen at {clockText(heardAt)}
         </Table.Td>
       )}
       <AgeCells replica={replica} />

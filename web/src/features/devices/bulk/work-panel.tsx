@@ -36,7 +36,8 @@ export function WorkPanel() {
       aria-label="Work on devices"
       gap="xs"
       pos="fixed"
-      bottom="1rem"
+      // Above the bar of a selection.
+      bottom="calc(var(--bar) + 76px)"
       right="1rem"
       w="min(28rem, calc(100vw - 2rem))"
       mah="70dvh"
@@ -82,7 +83,7 @@ function WorkCard({ work, onClose }: WorkCardProps) {
         </Group>
         <Progress
           value={(outcomes.length / ids.length) * 100}
-          color={failed > 0 ? "orange" : "teal"}
+          color={failed > 0 ? "orange" : "green"}
           aria-label="Progress"
         />
         <Group justify="space-between" gap="xs">

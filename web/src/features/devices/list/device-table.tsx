@@ -8,7 +8,7 @@ import { type DeviceTableRow, firmwareHint } from "../shared/device-row.ts";
 import { type DeviceOrder, type SortableColumn, usualOrder } from "./device-order.ts";
 import styles from "./device-table.module.css";
 
-const rowHeight = 38;
+const rowHeight = 37;
 
 const columns: readonly {
   readonly label: string;

@@ -1,12 +1,13 @@
 import { Button, Code, Group, SegmentedControl, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { Plus } from "lucide-react";
+import { Cpu, Plus } from "lucide-react";
 import { Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { EmptyList } from "../../../components/empty-list.tsx";
+import { EmptyState } from "../../../components/empty-state.tsx";
 import { FilterInput } from "../../../components/filter-input.tsx";
 import { lazyView } from "../../../components/lazy-view.ts";
 import { ListTab } from "../../../components/list-tab.tsx";
 import { MoreFilters } from "../../../components/more-filters.tsx";
+import { countText } from "../../../components/number-text.ts";
 import { useAddress } from "../../../components/use-address.ts";
 import type { DeviceConditions } from "../shared/device-lists.ts";
 import { type DeviceOrder, sortableColumns, usualOrder } from "./device-order.ts";
@@ -105,13 +106,20 @@ export function DevicesTab() {
         isPending={list.isPending}
         empty={
           rows.length > 0 ? null : filter !== "" || selection.online !== null ? (
-            <EmptyList next="Show all devices" onNext={() => change({ filter: "", online: "" })}>
-              No device matches.
-            </EmptyList>
+            <EmptyState
+              title="No device matches."
+              next="Show all devices"
+              onNext={() => change({ filter: "", online: "" })}
+            />
           ) : (
-            <EmptyList next="Add the first device" onNext={create.open}>
-              There are no devices yet. Add one of yours, or run simulated ones: <Code>npm run fleet</Code>
-            </EmptyList>
+            <EmptyState
+              Icon={Cpu}
+              title="There are no devices yet"
+              next="Add the first device"
+              onNext={create.open}
+            >
+              Add one of yours, or run simulated ones: <Code>npm run fleet</Code>
+            </EmptyState>
           )
         }
       >
@@ -141,8 +149,8 @@ export function DevicesTab() {
 function countOf({ rows, hasMore, total, isReading, isPending, error }: DeviceList): string {
   if (isPending) return "Reading";
   if (error !== null && rows.length === 0) return "";
-  const count = rows.length.toLocaleString("en");
-  if (hasMore && total !== null) return `${count} of ${total.toLocaleString("en")} devices read`;
+  const count = countText(rows.length);
+  if (hasMore && total !== null) return `${count} of ${countText(total)} devices read`;
   if (hasMore) return isReading ? `${count} devices read, reading on` : `${count} devices read, more follow`;
   return rows.length === 1 ? "1 device" : `${count} devices`;
 }

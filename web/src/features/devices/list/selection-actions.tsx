@@ -1,7 +1,9 @@
-import { Button, Group, Paper, Text } from "@mantine/core";
-import { MessageSquare, SlidersHorizontal, Tag as TagIcon, Trash2 } from "lucide-react";
+import { Button } from "@mantine/core";
+import { SlidersHorizontal, SquareTerminal, Tag as TagIcon, Trash2 } from "lucide-react";
 import { Suspense, useState } from "react";
 import { lazyView } from "../../../components/lazy-view.ts";
+import { countText } from "../../../components/number-text.ts";
+import { SelectionBar } from "../../../components/selection-bar.tsx";
 
 const CallDevices = lazyView(async () => (await import("../bulk/call-devices.tsx")).CallDevices);
 const SetDesired = lazyView(async () => (await import("../bulk/set-desired.tsx")).SetDesired);
@@ -21,10 +23,10 @@ interface SelectionActionsProps {
 }
 
 const actions = [
-  { kind: "call", label: "Call a function", Icon: MessageSquare, look: { variant: "default" } },
-  { kind: "desired", label: "Set desired", Icon: SlidersHorizontal, look: { variant: "default" } },
-  { kind: "label", label: "Label", Icon: TagIcon, look: { variant: "default" } },
-  { kind: "delete", label: "Delete", Icon: Trash2, look: { variant: "light", color: "red" } },
+  { kind: "call", label: "Call a function", Icon: SquareTerminal },
+  { kind: "desired", label: "Set desired", Icon: SlidersHorizontal },
+  { kind: "label", label: "Label", Icon: TagIcon },
+  { kind: "delete", label: "Delete", Icon: Trash2, isDanger: true },
 ] as const;
 
 /** An action and the devices that were selected at its start. */
@@ -41,35 +43,29 @@ export function SelectionActions(props: SelectionActionsProps) {
   return (
     <>
       {ids.size > 0 && (
-        <Paper withBorder px="sm" py={6}>
-          <Group gap="xs">
-            <Text size="sm" fw={500} role="status">
-              {ids.size.toLocaleString("en")} selected{gathering && ", reading on"}
-            </Text>
-            {more && !gathering && (
-              <Button size="compact-sm" variant="subtle" onClick={onSelectMatching}>
-                Select all that match
-              </Button>
-            )}
-            <Group gap="xs" ml="auto">
-              {actions.map(({ kind, label, Icon, look }) => (
-                <Button
-                  key={kind}
-                  size="xs"
-                  leftSection={<Icon size={15} />}
-                  disabled={gathering}
-                  onClick={() => setAction({ kind, ids: [...ids] })}
-                  {...look}
-                >
-                  {label}
-                </Button>
-              ))}
-              <Button size="xs" variant="subtle" color="gray" onClick={onClear}>
-                Clear the selection
-              </Button>
-            </Group>
-          </Group>
-        </Paper>
+        <SelectionBar
+          count={`${countText(ids.size)} selected${gathering ? ", reading on" : ""}`}
+          onClear={onClear}
+        >
+          {more && !gathering && (
+            <Button size="xs" variant="subtle" onClick={onSelectMatching}>
+              Select all that match
+            </Button>
+          )}
+          {actions.map(({ kind, label, Icon, ...look }) => (
+            <Button
+              key={kind}
+              size="xs"
+              variant="subtle"
+              leftSection={<Icon size={16} />}
+              disabled={gathering}
+              data-danger={"isDanger" in look || undefined}
+              onClick={() => setAction({ kind, ids: [...ids] })}
+            >
+              {label}
+            </Button>
+          ))}
+        </SelectionBar>
       )}
       <Suspense>
         {action?.kind === "call" && <CallDevices ids={action.ids} onClose={close} />}

@@ -62,7 +62,7 @@ export function ChangeConflict(props: ChangeConflictProps) {
           </Button>
           <Button
             size="xs"
-            color="red"
+            data-danger
             loading={saving}
             disabled={onOverwrite === null}
             onClick={() => onOverwrite?.()}

@@ -1,7 +1,8 @@
-import { Anchor, Group, Text } from "@mantine/core";
+import type { Device } from "@devmesh/contracts/model/device";
+import { Anchor, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { ChevronLeft } from "lucide-react";
-import { type ComponentType, useState } from "react";
+import { Box } from "lucide-react";
+import { type ComponentType, type ReactNode, useState } from "react";
 import { Link, useParams } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { ApiProblem } from "../../../api/api-problem.ts";
@@ -9,10 +10,11 @@ import { queryKeys } from "../../../api/query-keys.ts";
 import { CopyButton } from "../../../components/copy-button.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { Page } from "../../../components/page.tsx";
-import { Tag } from "../../../components/tag.tsx";
-import { ViewLink } from "../../../components/view-link.tsx";
+import { StateBadge, Tag } from "../../../components/state.tsx";
+import { TabLinks } from "../../../components/tab-links.tsx";
 import { Waiting } from "../../../components/waiting.tsx";
 import { useOutage } from "../../../live/live-updates.tsx";
+import { firmwareHint, rowOf } from "../shared/device-row.ts";
 import { AccessSection } from "./access-section.tsx";
 import { CredentialsSection } from "./credentials-section.tsx";
 import { DataSection } from "./data-section.tsx";
@@ -68,24 +70,32 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
     <Page
       title={name ?? id}
       documentTitle={name === null ? id : `${name} (${id})`}
-      copyable={name === null ? "the ID" : "the name"}
-      above={
-        <Anchor component={Link} href="/devices" size="sm">
-          <ChevronLeft size={14} /> Devices
-        </Anchor>
-      }
+      above={<Link href="/devices">Devices</Link>}
       below={
-        name !== null && (
-          <Group gap={4} wrap="nowrap">
-            <Text size="sm" c="dimmed" ff="monospace">
-              {id}
-            </Text>
-            <CopyButton text={id} what="the ID" />
-          </Group>
+        <>
+          <Text span size="xs" ff="monospace">
+            {id}
+          </Text>
+          <CopyButton text={id} what="the ID" />
+          {data !== undefined && <Facts device={data} />}
+        </>
+      }
+      tabs={
+        data !== undefined &&
+        !gone && (
+          <TabLinks
+            label="Sections of the device"
+            current={addressOf(id, section)}
+            links={sections.map((each) => ({
+              href: addressOf(id, each),
+              label: each.label,
+              extra: extraOf(data, each, section),
+            }))}
+          />
         )
       }
       part={section.path === "" ? undefined : section.label}
-      actions={data !== undefined && !gone && <Presence online={data.online} />}
+      state={data !== undefined && !gone && <Presence online={data.online} />}
     >
       {gone ? (
         <Text role="alert">
@@ -101,37 +111,43 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
         )
       )}
       {isPending && <Waiting />}
-      {data !== undefined && !gone && (
-        <>
-          <nav aria-label="Sections of the device">
-            <Group gap={4}>
-              {sections.map(({ path: below, label, drafts }) => (
-                <ViewLink
-                  key={below}
-                  href={below === "" ? `/devices/${id}` : `/devices/${id}/${below}`}
-                  label={label}
-                  active={below === section.path}
-                  // Anything but undefined takes room, `false` too.
-                  rightSection={
-                    below !== section.path && drafts !== undefined && hasDraft(id, drafts) ? (
-                      <Tag>unsaved</Tag>
-                    ) : undefined
-                  }
-                  w="auto"
-                />
-              ))}
-            </Group>
-          </nav>
-          {sections
-            .filter(({ path: each, keeps }) => each === section.path || (keeps && visited.has(each)))
-            .map(({ path: each, View }) => (
-              <div key={each} hidden={each !== section.path}>
-                <View device={data} />
-              </div>
-            ))}
-        </>
-      )}
+      {data !== undefined &&
+        !gone &&
+        sections
+          .filter(({ path: each, keeps }) => each === section.path || (keeps && visited.has(each)))
+          .map(({ path: each, View }) => (
+            <div key={each} hidden={each !== section.path}>
+              <View device={data} />
+            </div>
+          ))}
     </Page>
+  );
+}
+
+/** Address of a section of a device. */
+function addressOf(id: string, { path }: PageSection): string {
+  return path === "" ? `/devices/${id}` : `/devices/${id}/${path}`;
+}
+
+/** A mark beside the name of a section: edits that are not saved. */
+function extraOf({ id }: Device, { path, drafts }: PageSection, shown: PageSection): ReactNode {
+  return path !== shown.path && drafts !== undefined && hasDraft(id, drafts) ? <Tag>unsaved</Tag> : undefined;
+}
+
+/** Firmware and labels. */
+function Facts({ device }: SectionProps) {
+  const { firmware, labels } = rowOf(device);
+  return (
+    <>
+      {firmware !== null && (
+        <Text span size="xs" c="var(--text-2)" title={firmwareHint}>
+          <Box size={14} aria-hidden="true" /> {firmware}
+        </Text>
+      )}
+      {labels.map((label) => (
+        <Tag key={label}>{label}</Tag>
+      ))}
+    </>
   );
 }
 
@@ -139,5 +155,9 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
 function Presence({ online }: { readonly online: boolean }) {
   const isKnown = useOutage() === null;
   const word = online ? "online" : "offline";
-  return <Tag look={online && isKnown ? "good" : "plain"}>{isKnown ? word : `last known: ${word}`}</Tag>;
+  return (
+    <StateBadge look={online && isKnown ? "good" : "idle"}>
+      {isKnown ? word : `last known: ${word}`}
+    </StateBadge>
+  );
 }

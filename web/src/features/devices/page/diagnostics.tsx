@@ -1,7 +1,7 @@
 import { Box, Group, Paper, Stack, Text, Title } from "@mantine/core";
 import { Failure } from "../../../components/failure.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
-import { Tag } from "../../../components/tag.tsx";
+import { StateBadge } from "../../../components/state.tsx";
 import { diagnosisDetail, diagnosisName, isProblem } from "../shared/diagnosis-words.ts";
 import { useDiagnostics } from "../shared/use-diagnostics.ts";
 import { Fact } from "./fact.tsx";
@@ -55,12 +55,12 @@ export function DiagnosisList({ id }: { readonly id: string }) {
             key={`${entry.name} ${entry.reason} ${entry.address} ${entry.client_id} ${entry.topic} ${entry.first_at}`}
             px="sm"
             py={4}
-            style={{ borderBottom: "1px solid var(--mantine-color-default-border)" }}
+            style={{ borderBottom: "1px solid var(--line-soft)" }}
             fz="sm"
           >
             <Group gap="sm">
               <RelativeTime at={entry.last_at} />
-              <Tag look={isProblem(entry) ? "bad" : "plain"}>{diagnosisName(entry)}</Tag>
+              <StateBadge look={isProblem(entry) ? "bad" : "idle"}>{diagnosisName(entry)}</StateBadge>
               <Text span size="sm" style={{ overflowWrap: "anywhere" }}>
                 {diagnosisDetail(entry)}
               </Text>

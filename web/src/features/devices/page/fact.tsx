@@ -1,16 +1,16 @@
-import { Paper, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 
 /** A property of a device with its value, in a description list. */
 export function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }) {
   return (
-    <Paper withBorder px="sm" py="xs">
+    <Stack gap={0}>
       <Text component="dt" size="xs" c="dimmed">
         {term}
       </Text>
       <Text component="dd" size="sm" m={0}>
         {children}
       </Text>
-    </Paper>
+    </Stack>
   );
 }

@@ -1,6 +1,7 @@
 import { Box, Button, Code, Group, Paper, Stack, Switch, Text } from "@mantine/core";
 import { useState } from "react";
-import { Tag } from "../../../components/tag.tsx";
+import { StateBadge } from "../../../components/state.tsx";
+import { clockText, dateTimeText } from "../../../components/time-in-words.ts";
 import { DiagnosisList } from "./diagnostics.tsx";
 import { type LogEntry, maxLogEntries, messageOf } from "./event-log.ts";
 import type { SectionProps } from "./section.ts";
@@ -72,19 +73,13 @@ function Entry({ entry: { frame } }: { readonly entry: LogEntry }) {
   const [opened, setOpened] = useState(false);
   const { topic, payload } = messageOf(frame);
   return (
-    <Box
-      component="li"
-      px="sm"
-      py={4}
-      style={{ borderBottom: "1px solid var(--mantine-color-default-border)" }}
-      fz="sm"
-    >
+    <Box component="li" px="sm" py={4} style={{ borderBottom: "1px solid var(--line-soft)" }} fz="sm">
       <details onToggle={(event) => setOpened(event.currentTarget.open)}>
         <Group component="summary" gap="sm" wrap="nowrap" style={{ cursor: "pointer" }}>
-          <time dateTime={frame.timestamp} title={new Date(frame.timestamp).toLocaleString()}>
-            {new Date(frame.timestamp).toLocaleTimeString()}
+          <time dateTime={frame.timestamp} title={dateTimeText(frame.timestamp)}>
+            {clockText(frame.timestamp)}
           </time>
-          <Tag look={frame.name === "online" ? "good" : "plain"}>{frame.name}</Tag>
+          <StateBadge look={frame.name === "online" ? "good" : "idle"}>{frame.name}</StateBadge>
           {topic !== null && (
             <Text span truncate flex="0 1 auto" maw="40%" size="xs" ff="monospace" title={topic}>
               {topic}

@@ -8,8 +8,10 @@ import { useEffect } from "react";
 import { Link, useLocation } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { Card } from "../../../components/card.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
+import { showToast } from "../../../components/toast.tsx";
 import { DeleteDevices } from "../bulk/delete-devices.tsx";
 import { rowOf } from "../shared/device-row.ts";
 import { labelDevice } from "../shared/patch-device.ts";
@@ -24,33 +26,37 @@ export function OverviewSection({ device }: SectionProps) {
   const { firmware } = rowOf(device);
   return (
     <Stack>
-      <SimpleGrid cols={{ base: 1, xs: 2, lg: 3 }} component="dl" m={0}>
-        <Fact term="Last seen">
-          {device.online ? "online now" : <RelativeTime at={device.last_seen} />}
-          {device.last_seen === null && (
-            <>
-              {" · "}
-              <Anchor component={Link} href={`/devices/${device.id}/credentials`} underline="always">
-                Connect it
-              </Anchor>
-            </>
-          )}
-        </Fact>
-        <ConnectionFacts id={device.id} />
-        <Fact term="Firmware version">{firmware ?? "not reported in ota.fw_version"}</Fact>
-        <Fact term="Shadow">
-          version {device.shadow.version},{" "}
-          {device.shadow.state.delta === undefined ? "in sync" : "not in sync"}
-        </Fact>
-        <Fact term="Shadow changed">
-          <RelativeTime at={new Date(device.shadow.timestamp).toISOString()} />
-        </Fact>
-        <Fact term="Created">
-          <RelativeTime at={device.created_at} />
-        </Fact>
-      </SimpleGrid>
-      <NameForm device={device} />
-      <LabelsForm device={device} />
+      <Card title="Facts">
+        <SimpleGrid cols={{ base: 1, xs: 2, lg: 3 }} component="dl" m={0}>
+          <Fact term="Last seen">
+            {device.online ? "online now" : <RelativeTime at={device.last_seen} />}
+            {device.last_seen === null && (
+              <>
+                {" · "}
+                <Anchor component={Link} href={`/devices/${device.id}/credentials`} underline="always">
+                  Connect it
+                </Anchor>
+              </>
+            )}
+          </Fact>
+          <ConnectionFacts id={device.id} />
+          <Fact term="Firmware version">{firmware ?? "not reported in ota.fw_version"}</Fact>
+          <Fact term="Shadow">
+            version {device.shadow.version},{" "}
+            {device.shadow.state.delta === undefined ? "in sync" : "not in sync"}
+          </Fact>
+          <Fact term="Shadow changed">
+            <RelativeTime at={new Date(device.shadow.timestamp).toISOString()} />
+          </Fact>
+          <Fact term="Created">
+            <RelativeTime at={device.created_at} />
+          </Fact>
+        </SimpleGrid>
+      </Card>
+      <Card title="Name and labels">
+        <NameForm device={device} />
+        <LabelsForm device={device} />
+      </Card>
       <Group>
         <Button variant="default" leftSection={<Trash2 size={16} />} onClick={deletion.open}>
           Delete the device
@@ -78,7 +84,10 @@ function NameForm({ device }: SectionProps) {
   const naming = useMutation({
     mutationFn: () =>
       api.call("patchDevice", { params: { id: device.id }, body: { name: name === "" ? null : name } }),
-    onSuccess: (changed) => queries.setQueryData(queryKeys.device(device.id), changed),
+    onSuccess: (changed) => {
+      queries.setQueryData(queryKeys.device(device.id), changed);
+      showToast({ title: "The name is saved" });
+    },
   });
   return (
     <form onSubmit={form.onSubmit(() => naming.mutate())}>

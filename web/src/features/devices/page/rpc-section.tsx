@@ -6,7 +6,9 @@ import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
 import { CodeBlock } from "../../../components/code-block.tsx";
 import { CopyButton } from "../../../components/copy-button.tsx";
-import { Tag } from "../../../components/tag.tsx";
+import { durationText } from "../../../components/number-text.ts";
+import { StateBadge } from "../../../components/state.tsx";
+import { clockText } from "../../../components/time-in-words.ts";
 import { useStreamed } from "../../../live/use-streamed.ts";
 import { CallFields, paramsIn, type TypedCall, useCallForm } from "../shared/call-form.tsx";
 import { type DeviceAnswer, failedCall } from "./call-outcome.ts";
@@ -99,12 +101,12 @@ function Call({ call, onRepeat }: { readonly call: PastCall; readonly onRepeat: 
     <Paper withBorder p="xs">
       <Group justify="space-between" gap="xs">
         <Group gap="xs">
-          <Tag look={answered ? "good" : "bad"}>{answered ? "answered" : "failed"}</Tag>
+          <StateBadge look={answered ? "good" : "bad"}>{answered ? "answered" : "failed"}</StateBadge>
           <Text size="sm" ff="monospace">
             {func}
           </Text>
           <Text size="xs" c="dimmed">
-            {tookMs.toFixed(0)} ms, at {new Date(startedAt).toLocaleTimeString()}
+            {durationText(Math.round(tookMs))}, at {clockText(startedAt)}
           </Text>
         </Group>
         <Group gap={4}>

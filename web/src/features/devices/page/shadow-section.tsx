@@ -89,10 +89,10 @@ const looks: Readonly<Record<ComparisonLine["status"], CSSProperties>> = {
   same: {},
   unasked: { color: "var(--mantine-color-dimmed)" },
   differs: {
-    background: "var(--mantine-color-yellow-light)",
-    color: "var(--mantine-color-yellow-light-color)",
+    background: "var(--warn-soft)",
+    color: "var(--warn)",
   },
-  missing: { background: "var(--mantine-color-red-light)", color: "var(--mantine-color-red-light-color)" },
+  missing: { background: "var(--bad-soft)", color: "var(--bad)" },
 };
 
 function Line({ line: { indent, text, status, desired } }: { readonly line: ComparisonLine }) {

@@ -125,7 +125,7 @@ export function useDeviceDraft<T, V extends Record<string, unknown>>(
 }
 
 /** What the user edits, and the value that it began with. */
-interface Draft<T, V> {
+interface KeptDraft<T, V> {
   readonly base: T;
   readonly values: V;
 }
@@ -140,11 +140,11 @@ function draftKeyOf(id: string, what: string): string {
   return `devmesh.draft:${id}:${what}`;
 }
 
-function keptDraft<T, V>(key: string): Draft<T, V> | null {
+function keptDraft<T, V>(key: string): KeptDraft<T, V> | null {
   return JSON.parse(sessionStorage.getItem(key) ?? "null");
 }
 
-function keepDraft(key: string, draft: Draft<unknown, unknown> | null): void {
+function keepDraft(key: string, draft: KeptDraft<unknown, unknown> | null): void {
   sessionStorage.removeItem(key);
   if (draft === null) return;
   try {

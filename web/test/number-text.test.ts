@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { bytesText, countText, durationText, rateText } from "../src/features/mesh/figures.ts";
+import { bytesText, countText, durationText, rateText } from "../src/components/number-text.ts";
 
 test.each([
   [0, "0"],

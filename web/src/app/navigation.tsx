@@ -1,0 +1,155 @@
+import { Drawer, Tooltip } from "@mantine/core";
+import { useDisclosure, useMediaQuery } from "@mantine/hooks";
+import { CodeXml, type LucideIcon, Menu as MenuIcon } from "lucide-react";
+import { type ReactNode, useEffect } from "react";
+import { Link, useLocation } from "wouter";
+import { phoneQuery } from "../components/phone.ts";
+import { Account, AccountItems, ConnectionState } from "./account.tsx";
+import styles from "./shell.module.css";
+import { type Tab, tabGroups, tabs } from "./tabs.ts";
+
+/** Windows with room for icons alone. */
+const narrowQuery = "(max-width: 68.75em)";
+
+/** Number of tabs that the bar of a phone has beside its menu. */
+const barTabs = 3;
+
+/** The ways to all views: at the side, or on a phone at the bottom. */
+export function Navigation() {
+  const isPhone = useMediaQuery(phoneQuery, false, { getInitialValueInEffect: false });
+  return isPhone ? <PhoneBar /> : <SideNavigation />;
+}
+
+function SideNavigation() {
+  return (
+    <div className={styles.nav}>
+      <Link href="/home" className={styles.brand} aria-label="Devmesh, to the home page">
+        <img src="/icon.svg" alt="" />
+        <span>Devmesh</span>
+      </Link>
+      <nav className={styles.groups} aria-label="Views">
+        <Groups />
+      </nav>
+      <div className={styles.foot}>
+        <ConnectionState />
+        <Account />
+      </div>
+    </div>
+  );
+}
+
+/** All tabs in their groups, and the reference of the API. */
+function Groups() {
+  const isNarrow = useMediaQuery(`${narrowQuery} and (min-width: 48.01em)`, false, {
+    getInitialValueInEffect: false,
+  });
+  const [location] = useLocation();
+  return tabGroups.map((group) => {
+    const members = tabs.filter((tab) => tab.group === group);
+    if (members.length === 0) return null;
+    return (
+      <div key={group}>
+        {group !== "" && <h2 className={styles.heading}>{group}</h2>}
+        {members.map((tab) => (
+          <Item key={tab.path} hint={isNarrow ? tab.label : null}>
+            <Link href={tab.path} className={styles.item} aria-current={currentIf(isShown(tab, location))}>
+              <ItemContent Icon={tab.Icon} label={tab.label} />
+            </Link>
+          </Item>
+        ))}
+        {group === "Administration" && (
+          <Item hint={isNarrow ? "API" : null}>
+            <a href="/docs" target="_blank" rel="noreferrer" className={styles.item}>
+              <ItemContent Icon={CodeXml} label="API" />
+            </a>
+          </Item>
+        )}
+      </div>
+    );
+  });
+}
+
+interface ItemProps {
+  /** Shown at the side of an icon without a label; null with one. */
+  readonly hint: string | null;
+  readonly children: ReactNode;
+}
+
+function Item({ hint, children }: ItemProps) {
+  return (
+    <Tooltip label={hint} disabled={hint === null} position="right" openDelay={0}>
+      {children}
+    </Tooltip>
+  );
+}
+
+function ItemContent({ Icon, label }: { readonly Icon: LucideIcon; readonly label: string }) {
+  return (
+    <>
+      <Icon size={16} aria-hidden="true" />
+      <span className={styles.label}>{label}</span>
+    </>
+  );
+}
+
+function PhoneBar() {
+  const [opened, menu] = useDisclosure(false);
+  const [location] = useLocation();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes at each navigation
+  useEffect(menu.close, [location]);
+  const shown = tabs.slice(0, barTabs);
+  return (
+    <>
+      <nav className={styles.bar} aria-label={opened ? "Main views" : "Views"}>
+        {shown.map((tab) => (
+          <Link
+            key={tab.path}
+            href={tab.path}
+            className={styles.barItem}
+            aria-current={currentIf(isShown(tab, location))}
+          >
+            <tab.Icon size={22} aria-hidden="true" />
+            {tab.label}
+          </Link>
+        ))}
+        <button
+          type="button"
+          className={styles.barItem}
+          aria-label="More: open the navigation"
+          aria-expanded={opened}
+          onClick={menu.open}
+        >
+          <MenuIcon size={22} aria-hidden="true" />
+          More
+        </button>
+      </nav>
+      <Drawer
+        opened={opened}
+        onClose={menu.close}
+        position="bottom"
+        size="auto"
+        title="Devmesh"
+        closeButtonProps={{ "aria-label": "Close the navigation" }}
+        attributes={{ header: { role: "none" } }}
+        styles={{ content: { height: "auto" } }}
+      >
+        <nav aria-label="Views">
+          <Groups />
+        </nav>
+        <div className={styles.foot} style={{ paddingInline: 0 }}>
+          <ConnectionState />
+          <AccountItems />
+        </div>
+      </Drawer>
+    </>
+  );
+}
+
+/** Whether the shown view is a tab, or below it. */
+function isShown({ path }: Tab, location: string): boolean {
+  return location === path || location.startsWith(`${path}/`);
+}
+
+function currentIf(isCurrent: boolean): "page" | undefined {
+  return isCurrent ? "page" : undefined;
+}
