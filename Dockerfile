@@ -24,11 +24,11 @@ RUN set -e; mkdir /images; \
     dashboard=; [ $service != services/gateway ] || dashboard="--workspace web"; \
     sh tools/launcher/src/build/bill-of-materials.sh $image --workspace $service $dashboard; \
   done
-# What the gateway serves, without what only debuggers read.
-RUN cp -a --parents web/dist node_modules/swagger-ui-dist /images/gateway && rm /images/gateway/node_modules/*/*.map
+# What the gateway serves.
+RUN cp -a --parents web/dist /images/gateway
 
 FROM build AS mesh
-RUN mkdir /image && cp -a --parents dist web/dist node_modules/swagger-ui-dist /image
+RUN mkdir /image && cp -a --parents dist web/dist /image
 RUN sh tools/launcher/src/build/bill-of-materials.sh /image
 # What the supervisor and the simulated devices need to run; the services are bundled.
 RUN --mount=type=cache,target=/root/.npm \

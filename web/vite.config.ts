@@ -24,6 +24,7 @@ export default defineConfig({
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1024,
     rolldownOptions: {
+      input: ["index.html", "docs.html"],
       output: {
         // One chunk, so that zod is configured before any schema: a chunk runs before those that import it.
         codeSplitting: {
@@ -33,8 +34,11 @@ export default defineConfig({
     },
   },
   server: {
-    proxy: Object.fromEntries(
-      ["/api", "/docs", "/newcustomer"].map((path) => [path, { target: gateway, ws: true }]),
-    ),
+    proxy: {
+      ...Object.fromEntries(
+        ["/api", "/docs/errors", "/newcustomer"].map((path) => [path, { target: gateway, ws: true }]),
+      ),
+      "/docs": { bypass: () => "/docs.html" },
+    },
   },
 });

@@ -27,7 +27,7 @@ export function firstLoadBudget({ views, bytes, fontBytes }: Budget): Plugin {
         for (const style of output.viteMetadata?.importedCss ?? []) take(style);
       };
       const chunks = Object.values(bundle).filter((output) => output.type === "chunk");
-      for (const chunk of chunks) if (chunk.isEntry) take(chunk.fileName);
+      for (const chunk of chunks) if (chunk.facadeModuleId?.endsWith("/index.html")) take(chunk.fileName);
       for (const view of views) {
         const chunk = chunks.find(({ facadeModuleId }) => facadeModuleId?.endsWith(`/${view}`));
         if (chunk === undefined) this.error(`no chunk begins with ${view}`);

@@ -36,7 +36,7 @@ import { changeOf } from "./mesh/change-of.ts";
 import type { MeshHistoryStore } from "./mesh/mesh-history.ts";
 import type { ReadMesh } from "./mesh/mesh-state.ts";
 import type { OpenStream } from "./notifications/open-stream.ts";
-import { mountReference } from "./reference/reference-pages.ts";
+import { mountDocumentsPage, mountReference } from "./reference/reference-pages.ts";
 import { presentationOf } from "./routes/confirmation-page.ts";
 import { customerHandlers } from "./routes/customer.ts";
 import { deviceHandlers } from "./routes/device.ts";
@@ -170,6 +170,7 @@ export function createApp({
     mqttPublicUrl: settings.MQTT_PUBLIC_URL,
   });
   mountDashboard(app, followDashboard(settings.WEB_DIR, clock), endpoint);
+  mountDocumentsPage(app, add, { endpoint, crossOrigin });
   mountPublic(add, "/", () => ({ status: 302, headers: { Location: "/docs" } }), {
     endpoint,
     crossOrigin,

@@ -173,7 +173,7 @@ describe("a path", () => {
     },
   );
 
-  test.each(["/", "/docs", "/docs/start.js", "/docs/swagger-ui.css", "/docs/errors", "/api/v2/openapi.json"])(
+  test.each(["/", "/docs", "/docs/errors", "/api/v2/openapi.json", "/api/v2/asyncapi.json"])(
     "%s that is for reading alone is 405 for anything else",
     async (path) => {
       const answer = await mesh.fetch(path, { method: "POST", key: null });

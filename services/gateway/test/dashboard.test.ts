@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 const page = "<!doctype html><title>Devmesh</title>";
+const reference = "<!doctype html><title>API</title>";
 const script = `console.log(${JSON.stringify("x".repeat(2000))})`;
 
 let folder: string;
@@ -19,6 +20,8 @@ beforeAll(async () => {
   await Promise.all([
     writeFile(join(folder, "secret.js"), "outside"),
     writeFile(join(dist, "index.html"), page),
+    writeFile(join(dist, "docs.html"), reference),
+    writeFile(join(dist, "docs.html.br"), brotliCompressSync(reference)),
     writeFile(join(dist, "icon.svg"), "<svg/>"),
     writeFile(join(dist, "notes.txt"), "not served"),
     writeFile(join(dist, "assets", "index-abc.js"), script),
@@ -72,8 +75,19 @@ describe("the dashboard", () => {
     expect((await read("/devices", browser, "POST")).status).toBe(404);
   });
 
+  test("has the API reference at /docs for anyone, never kept, under the policy of its pages", async () => {
+    for (const path of ["/docs", "/docs/"]) {
+      const answer = await read(path, { "accept-encoding": "br" });
+      expect([answer.status, await answer.text()]).toEqual([200, reference]);
+      expect(answer.headers.get("content-encoding")).toBe("br");
+      expect(answer.headers.get("cache-control")).toBe("no-store");
+      expect(answer.headers.get("content-security-policy")).toContain("script-src 'self';");
+      expect((await read(path, {}, "POST")).status).toBe(405);
+    }
+  });
+
   test("leaves the routes of the gateway as they are", async () => {
-    expect((await read("/docs", browser)).status).toBe(200);
+    expect(await (await read("/docs/errors", browser)).text()).toContain("device_offline");
     expect((await read("/confirm?token=bad", browser)).status).toBe(404);
     expect((await mesh.fetch("/api/v2/devices")).status).toBe(200);
   });

@@ -13,9 +13,13 @@ import {
 /** Paths that are never a view of the dashboard, so that a mistyped one gets a problem. */
 const reserved = /^\/(api|docs|assets|customer|newcustomer|confirm)(\/|$)/;
 
+/** The reference of the API, and the file of the build that it is. */
+const reference = { path: /^\/docs\/?$/, file: "/docs.html" } as const;
+
 /**
- * Mounts the dashboard after all other routes: its files, and its page for `/` and each other path that a browser
- * navigates to. It is public and holds no secret. Without a build the next handler answers.
+ * Mounts the dashboard after all other routes: its files, the reference of the API at `/docs`, and its page for `/` and
+ * each other path that a browser navigates to. It is public and holds no secret. Without a build the next handler
+ * answers.
  */
 export function mountDashboard(
   app: Express,
@@ -29,7 +33,7 @@ export function mountDashboard(
     const build = current();
     if (build === null) return next();
     const reading = request.method === "GET" || request.method === "HEAD";
-    const file = build.files.has(request.path) || request.path === "/";
+    const file = build.files.has(fileOf(request)) || request.path === "/";
     if (!file && !(reading && isView(request))) return next();
     const serve = endpoint("(dashboard)", () => answer(request, build));
     dashboardSecurity(request, response, (error) => {
@@ -44,9 +48,13 @@ function isView({ path, headers }: Request): boolean {
   return !reserved.test(path) && headers.accept?.includes("text/html") === true;
 }
 
+function fileOf({ path }: Request): string {
+  return reference.path.test(path) ? reference.file : path;
+}
+
 function answer(request: Request, { page, files }: DashboardBuild): Reply {
-  const file = files.get(request.path);
-  if (file === undefined) return fileReply(request, page, "no-store");
+  const file = files.get(fileOf(request));
+  if (file === undefined || file.type === page.type) return fileReply(request, file ?? page, "no-store");
   const hashed = request.path.startsWith(hashedFiles);
   return fileReply(request, file, hashed ? "public, max-age=31536000, immutable" : "public, max-age=3600");
 }

@@ -32,15 +32,7 @@ export function plainPageSecurity(): RequestHandler[] {
   ];
 }
 
-/** For the API reference: Swagger UI needs style attributes. */
-export const referenceSecurity = pageSecurity({
-  "script-src": ["'self'"],
-  "style-src": ["'self'", "'unsafe-inline'"],
-  "img-src": ["'self'", "data:"],
-  "connect-src": ["'self'"],
-});
-
-/** For the dashboard: Mantine needs style elements and attributes. */
+/** For the dashboard and the API reference: Mantine and openapi-explorer need style elements and attributes. */
 export const dashboardSecurity = pageSecurity({
   "default-src": ["'self'"],
   "script-src": ["'self'"],

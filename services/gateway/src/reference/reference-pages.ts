@@ -1,10 +1,7 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
 import type { Express } from "express";
 import { json, page, type Reply } from "../http/exchange.ts";
 import { escapeHtml, htmlPage } from "../http/html.ts";
-import { plainPageSecurity, referenceSecurity } from "../http/page-security.ts";
+import { plainPageSecurity } from "../http/page-security.ts";
 import { errorReferencePath } from "../http/problem.ts";
 import { type AddPath, type MountOptions, mountPublic } from "../http/router.ts";
 import { mqttAddressOf } from "../routes/mqtt-address.ts";
@@ -15,42 +12,17 @@ import { describeApi } from "./openapi.ts";
 const documentPath = "/api/v2/openapi.json";
 const topicsPath = "/api/v2/asyncapi.json";
 
-const require = createRequire(import.meta.url);
-/** Its module is not imported, since that would load the whole of Swagger UI into this process. */
-const swaggerUi = dirname(require.resolve("swagger-ui-dist/package.json"));
-
-/** Files of Swagger UI that the page needs, with their media types. */
-const files = {
-  "swagger-ui.css": "text/css; charset=utf-8",
-  "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
-  "favicon-32x32.png": "image/png",
-} as const;
-
-const referencePage = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Devmesh API</title>
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-<link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
-</head>
-<body>
-<div id="swagger-ui"></div>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/start.js"></script>
-</body>
-</html>
-`;
-
-// Without `validatorUrl: null`, Swagger UI sends the document's address to a validator of its makers.
-const startScript = `SwaggerUIBundle({
-  url: ${JSON.stringify(documentPath)},
-  dom_id: "#swagger-ui",
-  deepLinking: true,
-  validatorUrl: null,
-});
-`;
+/** Shown while there is no build of the dashboard, which has the reference. */
+const documentsPage = htmlPage(
+  "Devmesh API",
+  `<h1>Devmesh API</h1>
+<p>The reference is part of the dashboard, which is not built here. What it is drawn from:</p>
+<ul>
+<li><a href="${documentPath}">${documentPath}</a>, the REST API</li>
+<li><a href="${topicsPath}">${topicsPath}</a>, the topics of devices</li>
+<li><a href="${errorReferencePath}">${errorReferencePath}</a>, the errors</li>
+</ul>`,
+);
 
 interface ReferenceOptions extends Pick<MountOptions, "endpoint" | "crossOrigin"> {
   readonly publicUrl: string | undefined;
@@ -58,8 +30,7 @@ interface ReferenceOptions extends Pick<MountOptions, "endpoint" | "crossOrigin"
 }
 
 /**
- * Mounts the OpenAPI and AsyncAPI documents, the reference and the list of error reasons; all are public (api.md,
- * Operations).
+ * Mounts the OpenAPI and AsyncAPI documents and the list of error reasons; all are public (api.md, Operations).
  */
 export function mountReference(
   app: Express,
@@ -74,26 +45,19 @@ export function mountReference(
     mountPublic(add, path, () => reply, { endpoint, crossOrigin });
 
   app.use(errorReferencePath, plainPageSecurity());
-  app.use("/docs", (request, response, next) => {
-    if (request.baseUrl + request.path === errorReferencePath) next();
-    else referenceSecurity(request, response, next);
-  });
   mountReply(documentPath, json(document));
   mountReply(topicsPath, json(topics));
-  mountReply("/docs", page(referencePage));
-  mountReply("/docs/start.js", {
-    status: 200,
-    headers: { "Content-Type": "text/javascript; charset=utf-8" },
-    body: startScript,
-  });
   mountReply(errorReferencePath, page(errorsPage));
-  for (const [name, type] of Object.entries(files)) {
-    mountReply(`/docs/${name}`, {
-      status: 200,
-      headers: { "Content-Type": type, "Cache-Control": "public, max-age=3600" },
-      body: readFileSync(join(swaggerUi, name)),
-    });
-  }
+}
+
+/** Mounts the page that replaces the reference, after the dashboard. */
+export function mountDocumentsPage(
+  app: Express,
+  add: AddPath,
+  options: Pick<MountOptions, "endpoint" | "crossOrigin">,
+): void {
+  app.use("/docs", plainPageSecurity());
+  mountPublic(add, "/docs", () => page(documentsPage), options);
 }
 
 function errorsTable(): string {

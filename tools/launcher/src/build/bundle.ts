@@ -25,8 +25,6 @@ async function bundle(service: string): Promise<void> {
   const build = await rolldown({
     input: Object.fromEntries([...programs, ...workers]),
     platform: "node",
-    // Its files are served, not run.
-    external: [/^swagger-ui-dist/],
     logLevel: "warn",
   });
   await build.write({

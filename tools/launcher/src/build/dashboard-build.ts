@@ -8,6 +8,7 @@ import { runBuild } from "./run-build.ts";
 /** The files and folders that the build depends on. */
 const sources = [
   "web/build",
+  "web/docs.html",
   "web/index.html",
   "web/package.json",
   "web/public",
@@ -57,7 +58,7 @@ export async function buildDashboard(options: BuildOptions, signal: AbortSignal)
 function fallback(dist: string): string {
   return existsSync(join(dist, "index.html"))
     ? "The one that was built before is served."
-    : "The API reference is served in its place.";
+    : "Its addresses lead to the documents of the API.";
 }
 
 /** Whether a file is missing or older than any source. Folders count: a deletion changes nothing else. */

@@ -105,7 +105,7 @@ describe("the launcher", () => {
     await mesh.build();
     expect(mesh.warned).toEqual([
       expect.stringMatching(
-        /^The dashboard was not built: .*ELOOP.*The API reference is served in its place\.$/,
+        /^The dashboard was not built: .*ELOOP.*Its addresses lead to the documents of the API\.$/,
       ),
     ]);
   });
@@ -114,6 +114,6 @@ describe("the launcher", () => {
     await using mesh = await repository("wrong");
     await mesh.build();
     expect(await mesh.built()).toBeNull();
-    expect(mesh.warned.at(-1)).toMatch(/The API reference is served in its place\.$/);
+    expect(mesh.warned.at(-1)).toMatch(/Its addresses lead to the documents of the API\.$/);
   });
 });

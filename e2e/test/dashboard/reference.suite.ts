@@ -1,0 +1,106 @@
+import type { TestMesh } from "@devmesh/testkit/mesh";
+import { afterAll, describe, expect, test } from "@jest/globals";
+import type { Browser, Page } from "playwright-core";
+import { seriousViolations } from "../../src/browser/accessibility.ts";
+import { noPageErrors } from "../../src/browser/page-errors.ts";
+import { transferredBytes, type Visit, visitDashboard } from "../../src/browser/visit.ts";
+
+/** Routes of the page: the overview, the keys, and operations with and without a body. */
+const places = [
+  "",
+  "auth",
+  "post-/api/v2/devices/-id-",
+  "get-/api/v2/data",
+  "post-/api/v2/devices/-id-/rpc/-func-",
+];
+
+/** Most pixels of an opened operation, and bytes of the page with its fonts and the OpenAPI document. */
+const maxHeight = 3_500;
+const maxBytes = 600_000;
+
+/** The API reference at `/docs`. */
+export function reference(browser: () => Browser, shared: () => TestMesh): void {
+  describe("the API reference", () => {
+    const visits: Visit[] = [];
+    afterAll(async () => {
+      for (const visit of visits) await visit[Symbol.asyncDispose]();
+    }, 60_000);
+
+    async function visit(options: Parameters<typeof visitDashboard>[2] = {}): Promise<Visit> {
+      const begun = await visitDashboard(browser(), shared(), options);
+      visits.push(begun);
+      return begun;
+    }
+
+    async function open(page: Page, place: string): Promise<void> {
+      // A change of the fragment alone loads nothing.
+      await page.goto("about:blank");
+      await page.goto(`/docs${place === "" ? "" : `#?route=${place}`}`);
+      await page.locator("openapi-explorer main").waitFor();
+      await page.getByRole("heading").first().waitFor();
+    }
+
+    test.each(["light", "dark"] as const)(
+      "has no serious violation of accessibility, in the %s theme, on a phone neither",
+      async (colorScheme) => {
+        const found: Record<string, string[]> = {};
+        for (const viewport of [
+          { width: 1280, height: 800 },
+          { width: 390, height: 844 },
+        ]) {
+          const { page } = await visit({ colorScheme, viewport });
+          for (const place of places) {
+            await open(page, place);
+            const violations = await seriousViolations(page);
+            if (violations.length > 0) found[`${place} at ${viewport.width}`] = violations;
+          }
+        }
+        expect(found).toEqual({});
+      },
+      180_000,
+    );
+
+    test("follows the theme that was chosen in the dashboard", async () => {
+      const { page } = await visit({ colorScheme: "light" });
+      await open(page, "");
+      expect(await page.locator("html").getAttribute("data-mantine-color-scheme")).toBe("light");
+      await page.evaluate(() => localStorage.setItem("mantine-color-scheme-value", "dark"));
+      await open(page, "");
+      expect(await page.locator("html").getAttribute("data-mantine-color-scheme")).toBe("dark");
+    });
+
+    test("shows of an operation one answer at a time, so that it stays short", async () => {
+      const { page } = await visit();
+      await open(page, "post-/api/v2/devices/-id-");
+      expect(await page.locator("main").evaluate((main) => main.scrollHeight)).toBeLessThan(maxHeight);
+      await page.getByText("The device as it is now.").waitFor();
+      expect(await page.getByText("version_conflict").isVisible()).toBe(false);
+      await page.getByRole("button", { name: "409", exact: true }).click();
+      await page.getByText("version_conflict").first().waitFor();
+      expect(await page.getByText("The device as it is now.").isVisible()).toBe(false);
+    });
+
+    test("sends a request with the key that was entered, and shows the answer", async () => {
+      const { page } = await visit();
+      await open(page, "");
+      await page.getByRole("link", { name: "Authentication" }).click();
+      await page.getByRole("textbox", { name: "api-token" }).fill(shared().masterKey);
+      await page.getByRole("button", { name: "SET", exact: true }).click();
+      await page.getByRole("link", { name: "See where devices connect by MQTT" }).press("Enter");
+      await page.getByRole("button", { name: "EXECUTE" }).click();
+      await page.getByText("OK (200)").waitFor();
+    });
+
+    test("is served compressed, with all that it needs from its own origin", async () => {
+      const { page } = await visit();
+      const bytes = await transferredBytes(page);
+      await open(page, "");
+      await page.waitForLoadState("networkidle");
+      expect(bytes()).toBeLessThan(maxBytes);
+    });
+
+    test("met no violation of its policy, no error, no request elsewhere and no secret in a URL", () => {
+      for (const { pageErrors } of visits) expect(pageErrors).toEqual(noPageErrors);
+    });
+  });
+}

@@ -1,0 +1,69 @@
+import "openapi-explorer";
+import { forReading } from "./for-reading.ts";
+import shadowStyle from "./shadow.css?inline";
+
+/** Where Mantine keeps the theme that was chosen in the dashboard. */
+const themeKey = "mantine-color-scheme-value";
+
+/** The element `openapi-explorer`, as far as it is used. */
+interface OpenApiExplorer extends HTMLElement {
+  /** Shows a document, whose references it resolves. */
+  loadSpec(document: object): Promise<void>;
+}
+
+/** A class of Lit, whose styles are fixed when its first element is made. */
+interface LitClass {
+  finalize(): void;
+  readonly elementStyles: CSSStyleSheet[];
+}
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+function applyTheme(): void {
+  const chosen = localStorage.getItem(themeKey);
+  const theme = chosen === "light" || chosen === "dark" ? chosen : dark.matches ? "dark" : "light";
+  document.documentElement.dataset.mantineColorScheme = theme;
+}
+
+/** The element and its parts each have a shadow tree, which styles of the page do not reach. */
+function styleShadowTrees(): void {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(shadowStyle);
+  for (const name of [
+    "openapi-explorer",
+    "api-request",
+    "api-response",
+    "schema-table",
+    "syntax-highlighter",
+  ]) {
+    const element = customElements.get(name) as unknown as LitClass | undefined;
+    element?.finalize();
+    element?.elementStyles.push(sheet);
+  }
+}
+
+async function show(): Promise<void> {
+  const introduction = document.getElementById("reference");
+  const answer = await fetch("/api/v2/openapi.json");
+  if (introduction === null || !answer.ok) return;
+  const explorer = document.createElement("openapi-explorer") as OpenApiExplorer;
+  for (const [name, value] of Object.entries(attributes)) explorer.setAttribute(name, value);
+  explorer.append(...introduction.children);
+  introduction.replaceWith(explorer);
+  await explorer.loadSpec(forReading(await answer.json(), location.origin));
+}
+
+const attributes = {
+  "hide-server-selection": "true",
+  "hide-components": "true",
+  "default-schema-tab": "body",
+  "schema-expand-level": "2",
+  "fetch-credentials": "omit",
+};
+
+applyTheme();
+dark.addEventListener("change", applyTheme);
+addEventListener("storage", applyTheme);
+for (const place of document.querySelectorAll("[data-origin]")) place.textContent = location.origin;
+styleShadowTrees();
+void show();
