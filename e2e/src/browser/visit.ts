@@ -1,6 +1,3 @@
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
-import { repository } from "@devmesh/supervisor/mesh/service-process";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import {
   type Browser,
@@ -108,17 +105,6 @@ export async function launchChromium(path: string): Promise<Browser> {
     // Containers have too little shared memory for it.
     args: ["--disable-dev-shm-usage"],
   });
-}
-
-/** Whether screenshots for the documentation are made: `npm run screenshots -w e2e`. */
-export const makesScreenshots = process.env.DEVMESH_SCREENSHOTS === "1";
-
-/** Saves a screenshot as `docs/screenshots/NAME.png`, if screenshots are made. */
-export async function saveScreenshot(page: Page, name: string): Promise<void> {
-  if (!makesScreenshots) return;
-  const folder = join(repository, "docs", "screenshots");
-  await mkdir(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`), animations: "disabled", caret: "hide" });
 }
 
 /** Counts the bytes that a page loads from now on, compressed and with headers. A stream counts once it ends. */

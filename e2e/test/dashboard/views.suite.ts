@@ -1,12 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { historyMinutes, type MeshHistory, type MeshMinute } from "@devmesh/contracts/model/mesh-history";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { TestMesh } from "@devmesh/testkit/mesh";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Browser, Locator, Page } from "playwright-core";
 import { seriousViolations } from "../../src/browser/accessibility.ts";
 import { noPageErrors } from "../../src/browser/page-errors.ts";
-import { makesScreenshots, saveScreenshot, type Visit, visitDashboard } from "../../src/browser/visit.ts";
+import { type Visit, visitDashboard } from "../../src/browser/visit.ts";
 import { type SmallFleet, startSmallFleet } from "../../src/small-fleet.ts";
 import { asMaster } from "../../src/tenant.ts";
 
@@ -56,25 +54,6 @@ const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
   ["/devices/roof-east/credentials", "Replace the token"],
 ];
 
-/** A day of a small fleet, more of which is awake at noon. */
-function aDay(): MeshHistory {
-  const end = Math.floor(Date.now() / 60_000) * 60_000;
-  return Array.from({ length: historyMinutes }, (_, nth): MeshMinute => {
-    const noon = 1 - Math.cos((nth / historyMinutes) * 2 * Math.PI);
-    const wave = (most: number, period: number) =>
-      Math.max(0, most * noon * (1 + Math.sin(nth / period) / 4));
-    return {
-      at: new Date(end - (historyMinutes - 1 - nth) * 60_000).toISOString(),
-      devices_online: 4 + Math.round(wave(1.5, 90)),
-      records: wave(2, 15),
-      logins: wave(0.05, 9),
-      logins_refused: nth % 240 < 6 ? 0.4 : 0,
-      device_calls: wave(0.3, 25),
-      waiting: nth % 300 < 4 ? 12 : 0,
-    };
-  });
-}
-
 /** Each view, with a fleet that looks like one. The mesh has no device before. */
 export function allViews(browser: () => Browser, shared: () => TestMesh): void {
   describe("the views of the dashboard", () => {
@@ -88,8 +67,6 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
       for (let nth = 0; nth < 120; nth += 1) {
         const celsius = Number((19 + 3 * Math.sin(nth / 12) + Math.sin(nth / 2) / 5).toFixed(2));
         fleet.publish("roof-east", "climate", { celsius, percent: Math.round(55 - 4 * Math.sin(nth / 15)) });
-        // A chart of some seconds is one to look at.
-        if (makesScreenshots) await sleep(150);
       }
       await eventually(
         async () => (await asMaster(mesh).get("data?filter=climate&limit=200")).json.length === 120,
@@ -339,77 +316,5 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
     test("met no violation of the page's policy, no error, no request elsewhere and no secret in a URL", () => {
       for (const { pageErrors } of visits) expect(pageErrors).toEqual(noPageErrors);
     });
-
-    if (makesScreenshots) {
-      test("are pictured for the documentation", async () => {
-        const visit = await signedIn();
-        const { page } = visit;
-        await show(visit, "/devices");
-        await saveScreenshot(page, "devices");
-        await page.emulateMedia({ colorScheme: "dark" });
-        await page.locator("html[data-mantine-color-scheme=dark]").waitFor();
-        await saveScreenshot(page, "devices-dark");
-        await page.emulateMedia({ colorScheme: "light" });
-        await page.getByRole("button", { name: "Add device" }).click();
-        await page.getByRole("dialog").getByLabel("ID").fill("attic-fan");
-        await page.getByRole("dialog").getByLabel("Name").fill("Fan, attic");
-        await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
-        await page.getByText("attic-fan is created").waitFor();
-        await saveScreenshot(page, "device-creation");
-        await page.keyboard.press("Escape");
-
-        await show(visit, "/devices/roof-east");
-        await saveScreenshot(page, "device");
-        await show(visit, "/devices/cistern-pump/shadow");
-        await saveScreenshot(page, "device-shadow");
-        await show(visit, "/devices/cellar-pump/rpc", "Pump, cellar");
-        for (const [func, params] of [
-          ["Sys.GetInfo", ""],
-          ["Pump.Start", '{"seconds": 30}'],
-        ] as const) {
-          await page.getByRole("combobox", { name: "Function" }).fill(func);
-          await page.getByLabel("Parameters").fill(params);
-          await page.keyboard.press("Escape");
-          await page.getByRole("button", { name: "Call", exact: true }).click();
-          await page.getByRole("region", { name: `Answer of ${func}` }).waitFor();
-        }
-        await saveScreenshot(page, "device-rpc");
-        const records = (await asMaster(mesh).get("data?filter=climate&limit=200")).json;
-        const [since, until] = [records[0].timestamp, records.at(-1).timestamp];
-        const chart = `/devices/roof-east/data?range=custom&since=${since}&until=${until}`;
-        await show(visit, chart, "Weather, roof east");
-        await page.locator("canvas").first().waitFor();
-        await saveScreenshot(page, "device-data");
-
-        await show(visit, "/data?filter=celsius");
-        await saveScreenshot(page, "data");
-        for (const tab of ["keys", "customers"]) {
-          await show(visit, `/${tab}`);
-          await saveScreenshot(page, tab);
-        }
-        // A mesh of a minute has no course yet.
-        await page.route("**/api/v2/mesh/history", (route) => route.fulfill({ json: aDay() }));
-        await show(visit, "/home");
-        await eventually(async () => (await page.getByText("–", { exact: true }).count()) === 0);
-        await page.getByRole("table", { name: "Last changes" }).waitFor();
-        const usual = page.viewportSize() ?? { width: 1280, height: 800 };
-        await page.setViewportSize({ ...usual, height: 1000 });
-        await saveScreenshot(page, "home");
-        await page.setViewportSize(usual);
-        await show(visit, "/services");
-        // The first report has no rates yet.
-        await page.getByText(/ ms$/).first().waitFor();
-        await saveScreenshot(page, "services");
-        const pocket = await signedIn({
-          viewport: phone,
-          isMobile: true,
-          hasTouch: true,
-          deviceScaleFactor: 2,
-        });
-        await show(pocket, chart, "Weather, roof east");
-        await pocket.page.locator("canvas").first().waitFor();
-        await saveScreenshot(pocket.page, "device-data-phone");
-      }, 120_000);
-    }
   });
 }

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BrowserContextOptions } from "playwright-core";
+import type { Visit } from "../browser/visit.ts";
+import type { LivedInMesh } from "./lived-in-mesh.ts";
+
+/** A picture of the documentation. */
+export interface Picture {
+  /** Of the file, without `.png`. */
+  readonly name: string;
+  readonly path: string;
+  readonly options?: BrowserContextOptions;
+  /** Nobody is signed in. */
+  readonly signedOut?: boolean;
+  /** What is done before the picture. */
+  readonly prepare?: (visit: Visit) => Promise<void>;
+}
+
+const dark = { colorScheme: "dark" } as const;
+const phone = {
+  viewport: { width: 390, height: 844 },
+  isMobile: true,
+  hasTouch: true,
+  deviceScaleFactor: 2,
+} as const;
+const tall = { viewport: { width: 1440, height: 1000 } } as const;
+
+/** Every picture, of the mesh as it is now. */
+export function pictures({ mesh, pump, differing }: LivedInMesh): readonly Picture[] {
+  return [
+    { name: "home", path: "/home", options: tall },
+    { name: "home-dark", path: "/home", options: { ...tall, ...dark } },
+    { name: "home-phone", path: "/home", options: phone },
+    { name: "devices", path: "/devices" },
+    { name: "devices-dark", path: "/devices", options: dark },
+    { name: "devices-phone", path: "/devices", options: phone },
+    { name: "device", path: `/devices/${pump}`, options: tall },
+    { name: "device-dark", path: `/devices/${pump}`, options: { ...tall, ...dark } },
+    { name: "device-phone", path: `/devices/${pump}`, options: phone },
+    { name: "device-data", path: `/devices/${pump}/data?range=15m` },
+    { name: "device-data-phone", path: `/devices/${pump}/data?range=15m`, options: phone },
+    { name: "device-shadow", path: `/devices/${differing}/shadow` },
+    { name: "device-rpc", path: `/devices/${pump}/rpc`, prepare: callFunctions },
+    { name: "device-creation", path: "/devices", prepare: (visit) => createDevice(visit, mesh.masterKey) },
+    { name: "data", path: "/data?filter=pressure" },
+    { name: "keys", path: "/keys" },
+    { name: "customers", path: "/customers" },
+    { name: "services", path: "/services", prepare: () => sleep(4_000) },
+    { name: "services-dark", path: "/services", options: dark, prepare: () => sleep(4_000) },
+    { name: "sign-in", path: "/", signedOut: true },
+    { name: "api", path: "/docs#?route=post-/api/v2/devices/-id-/rpc/-func-" },
+    { name: "api-dark", path: "/docs", options: dark },
+  ];
+}
+
+async function callFunctions({ page }: Visit): Promise<void> {
+  for (const [func, params] of [
+    ["Sys.GetInfo", ""],
+    ["Pump.Start", '{"seconds": 30}'],
+  ] as const) {
+    await page.getByRole("combobox", { name: "Function" }).fill(func);
+    await page.getByLabel("Parameters").fill(params);
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Call", exact: true }).click();
+    await page.getByRole("region", { name: `Answer of ${func}` }).waitFor();
+  }
+}
+
+async function createDevice({ page, enterMasterKey }: Visit, masterKey: string): Promise<void> {
+  await page.getByRole("button", { name: "Add device" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("ID").fill("attic-fan");
+  await dialog.getByLabel("Name").fill("Fan, attic");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await enterMasterKey(masterKey);
+  await page.getByText("attic-fan is created").first().waitFor();
+}
