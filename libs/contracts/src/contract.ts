@@ -81,6 +81,8 @@ export interface EventDeclaration {
   readonly schema: z.ZodType;
   /** Not stored: for events that are too many to keep, or true for a moment only (ADR 20). */
   readonly live?: true;
+  /** Stored, but not acknowledged: for events of which so many occur that an acknowledgement each costs too much. */
+  readonly unacknowledged?: true;
 }
 
 /** The events of one service. All but live ones are kept for an hour, for replay (ADR 20). */

@@ -84,10 +84,14 @@ const about = { id: DeviceId, timestamp: Timestamp };
 export const rpcEvents = defineEvents({
   service: "rpc-bridge",
   events: {
-    rpc_in: defineEvent(
-      z.object({ ...about, func: FunctionName, params: JsonValue.optional() }),
-      (event) => event.id,
-    ),
+    /** The device was called. */
+    rpc_in: {
+      ...defineEvent(
+        z.object({ ...about, func: FunctionName, params: JsonValue.optional() }),
+        (event) => event.id,
+      ),
+      unacknowledged: true,
+    },
     /** The device published an event; `name` is what follows `ID/event/`. */
     rpc_out: defineEvent(z.object({ ...about, name: z.string(), payload: JsonValue }), (event) => event.id),
     /** Of what the broker keeps until services have handled it, which is too much, most is of this device. */

@@ -16,6 +16,7 @@ const visits = defineEvents({
   events: {
     arrived: defineEvent(z.object({ id: z.string(), at: z.int() }), ({ id }) => id),
     left: defineEvent(z.object({ id: z.string() }), ({ id }) => id),
+    passed: { ...defineEvent(z.object({ id: z.string() }), ({ id }) => id), unacknowledged: true },
   },
 });
 
@@ -72,8 +73,8 @@ describe("events", () => {
     const heard: [string, string][] = [];
     subscribe(
       bus,
-      arrivals,
-      { arrived: ({ id }, { trace }) => void heard.push([id, trace.traceId]) },
+      subscribesTo(visits, ["passed"]),
+      { passed: ({ id }, { trace }) => void heard.push([id, trace.traceId]) },
       { mode: "each" },
     );
     await bus.flush();
@@ -81,7 +82,7 @@ describe("events", () => {
     const before = (await streams.info("EVENTS")).state.messages;
     const call = createCallContext({ timeoutMs: 30_000 });
     const ids = Array.from({ length: 50 }, (_, nth) => `guest-${nth}`);
-    for (const id of ids) expect(publisher.unacknowledged.arrived({ id, at: 1 }, { call })).toBe("ok");
+    for (const id of ids) expect(publisher.passed({ id }, { call })).toBe("ok");
     await eventually(() => heard.length === ids.length);
     expect(heard).toEqual(ids.map((id) => [id, call.trace.traceId]));
     await eventually(async () => (await streams.info("EVENTS")).state.messages === before + ids.length);
@@ -115,11 +116,11 @@ describe("events", () => {
   });
 
   test("whose key is no subject token are refused, never published elsewhere", async () => {
-    await expect(publisher.arrived({ id: "a.>", at: 1 })).rejects.toMatchObject({ code: "internal" });
-    await publisher.bestEffort.arrived({ id: "*", at: 1 });
+    expect(await publisher.arrived({ id: "a.>", at: 1 })).toBe("failed");
+    expect(publisher.passed({ id: "*" })).toBe("failed");
   });
 
-  test("cannot be published without a broker: one kind of publication says so, the other does not", async () => {
+  test("are lost without a broker, which their outcome says and a metric counts", async () => {
     await using own = await startBuses({ jetstream: true });
     const bus = await own.connect("greeter");
     const lonely = await createPublisher(bus, visits);
@@ -127,9 +128,12 @@ describe("events", () => {
     bus.onDisconnect(lost.resolve);
     await own.server.kill();
     await lost.promise;
-    await expect(lonely.left({ id: "x" })).rejects.toMatchObject({ reason: "unavailable" });
-    await lonely.bestEffort.left({ id: "x" });
+    expect(await lonely.left({ id: "x" })).toBe("failed");
+    expect(lonely.passed({ id: "x" })).toBe("disconnected");
     const counted = await bus.metrics.eventsPublished.get();
-    expect(counted.values.find(({ labels }) => labels.outcome === "failed")?.value).toBe(2);
+    expect(counted.values.map(({ labels }) => labels)).toEqual([
+      { name: "left", outcome: "failed" },
+      { name: "passed", outcome: "disconnected" },
+    ]);
   });
 });

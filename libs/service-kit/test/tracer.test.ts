@@ -97,7 +97,7 @@ describe("a tracer", () => {
       greetings({
         async greet(_, context) {
           await publisher.visited({ id: "guest", at: 1 }, { call: context });
-          publisher.unacknowledged.visited({ id: "guest", at: 2 }, { call: context });
+          await publisher.visited({ id: "guest", at: 2 }, { call: context });
           await letterBox.enqueue({ to: "guest" }, { call: context });
           return { text: await store.find("guest") };
         },

@@ -35,7 +35,7 @@ export const startData: StartService<typeof mesh.data, DataEnv> = async (parts) 
   const writer = createBatchWriter({
     store,
     metrics,
-    report: createDiagnosisReporter({ clock, publish: publisher.live.diagnostics }),
+    report: createDiagnosisReporter({ clock, publish: publisher.diagnostics }),
     log,
     clock,
     feed,

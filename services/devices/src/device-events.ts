@@ -7,31 +7,30 @@ import type { Publisher } from "@devmesh/service-kit/events/publisher";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { z } from "zod";
 
-/** Publishes what happened to devices, after it is stored; best effort. */
+/** Publishes what happened to devices, after it is stored. A lost event is logged and fails nothing. */
 export type DeviceEventPublisher = ReturnType<typeof createDeviceEventPublisher>;
 
 export function createDeviceEventPublisher(publisher: Publisher<typeof deviceEvents>, clock: Clock) {
   const about = (id: string) => ({ id, timestamp: clock.now().toISOString() });
-  const { bestEffort } = publisher;
   return {
-    created: (device: Device, call: CallContext) =>
-      bestEffort.created({ ...about(device.id), device }, { call }),
-    updated: (device: Device, call: CallContext) =>
-      bestEffort.updated({ ...about(device.id), device }, { call }),
-    throttled: (id: string, throttling: z.infer<typeof Throttling>, call: CallContext) =>
-      bestEffort.throttled({ ...about(id), ...throttling }, { call }),
+    created: (device: Device, call: CallContext): Promise<unknown> =>
+      publisher.created({ ...about(device.id), device }, { call }),
+    updated: (device: Device, call: CallContext): Promise<unknown> =>
+      publisher.updated({ ...about(device.id), device }, { call }),
+    throttled: (id: string, throttling: z.infer<typeof Throttling>, call: CallContext): Promise<unknown> =>
+      publisher.throttled({ ...about(id), ...throttling }, { call }),
     /** `timestamp`: when it happened; every replica publishes it, and the stream keeps one. */
     diagnosed(
       id: string,
       diagnosis: Diagnosis & { readonly name: (typeof diagnosisFrames)[number] },
       timestamp: string,
       call: CallContext,
-    ) {
+    ): Promise<unknown> {
       const dedupeId = `diagnosed/${id}/${diagnosis.name}/${diagnosis.reason}/${timestamp}`;
-      return bestEffort.diagnosed({ id, timestamp, ...diagnosis }, { dedupeId, call });
+      return publisher.diagnosed({ id, timestamp, ...diagnosis }, { dedupeId, call });
     },
     /** The stream keeps one of the events with the same `dedupeId`. */
-    deleted: (id: string, dedupeId: string, call: CallContext) =>
-      bestEffort.deleted(about(id), { dedupeId, call }),
+    deleted: (id: string, dedupeId: string, call: CallContext): Promise<unknown> =>
+      publisher.deleted(about(id), { dedupeId, call }),
   };
 }

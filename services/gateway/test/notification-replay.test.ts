@@ -147,7 +147,7 @@ test("the holder of a public key gets several changes as one, in order with the 
   await changed("tank");
   await changed("pump");
   await other.heard(8);
-  mesh.dataEvents.live.stored({
+  mesh.dataEvents.stored({
     records: [
       record(1, { topic: "db/pump/temp/inside" }),
       record(2, { topic: "db/pump/temp" }),
@@ -248,7 +248,7 @@ test("the holder of a public key is given nothing from before its device was cre
   const live = await openWebSocket(mesh.url, `${own}?data=1`, { key: secrets.public_key });
   await happen(former);
   const records = [former, present].map(({ timestamp }, n) => record(n, { timestamp }));
-  mesh.dataEvents.live.stored({ records });
+  mesh.dataEvents.stored({ records });
   await mesh.deviceEvents.online(present);
   await live.heard(2);
   expect(live.frames.map(({ name }) => name).sort()).toEqual(["data", "online"]);

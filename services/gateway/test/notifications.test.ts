@@ -95,7 +95,7 @@ describe("the notification stream of a master key", () => {
     const without = await openWebSocket(mesh.url, notify, { key: secrets.master });
     const withData = await openWebSocket(mesh.url, `${notify}?data=1`, { key: secrets.master });
     await mesh.services.flush();
-    expect(mesh.dataEvents.live.stored({ records: [record(1), record(2)] })).toBe("ok");
+    expect(mesh.dataEvents.stored({ records: [record(1), record(2)] })).toBe("ok");
     const frames = await withData.heard(2);
     expect(frames.map(({ name, id, data }) => [name, id, data])).toEqual([
       ["data", "pump", record(1)],
@@ -118,7 +118,7 @@ describe("the notification stream of a master key", () => {
     await all.heard(2);
     const ofTank = { device_id: "tank", topic: "db/tank/level" };
     const records = [record(1), record(2, ofTank), record(3), record(4, ofTank)];
-    expect(mesh.dataEvents.live.stored({ records })).toBe("ok");
+    expect(mesh.dataEvents.stored({ records })).toBe("ok");
     await all.heard(6);
     await mesh.events.key_changed({ id: "tank", timestamp: at, change: "created" });
     await mesh.deviceEvents.deleted({ id: "pump", timestamp: at });

@@ -8,20 +8,20 @@ import type { CallContext } from "@devmesh/service-kit/rpc/context";
 export type AccountEvents = ReturnType<typeof createAccountEvents>;
 
 /** Publishes the events of the contract. */
-export function createAccountEvents({ bestEffort }: Publisher<typeof keyEvents>, clock: Clock) {
+export function createAccountEvents(publisher: Publisher<typeof keyEvents>, clock: Clock) {
   const about = (id: string) => ({ id, timestamp: clock.now().toISOString() });
   return {
     /** Keys that are no longer valid. A gateway that misses it honours a cached key for 60 s at most (api.md, Keys). */
     async revoked(keyIds: readonly string[], call: CallContext): Promise<void> {
-      if (keyIds.length > 0) await bestEffort.revoked({ key_ids: [...keyIds] }, { call });
+      if (keyIds.length > 0) await publisher.revoked({ key_ids: [...keyIds] }, { call });
     },
     /** Of a key in the lists or a session. Nobody waits two seconds for the acknowledgement of what is only shown. */
     keyChanged(id: string, change: (typeof keyChanges)[number], call: CallContext): void {
-      void bestEffort.key_changed({ ...about(id), change }, { call });
+      void publisher.key_changed({ ...about(id), change }, { call });
     },
     /** Of a customer. */
     customerChanged(id: string, change: (typeof customerChanges)[number], call: CallContext): void {
-      void bestEffort.customer_changed({ ...about(id), change }, { call });
+      void publisher.customer_changed({ ...about(id), change }, { call });
     },
   };
 }

@@ -108,7 +108,7 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
       throttle,
       ingestion,
       clock,
-      report: createDiagnosisReporter({ clock, publish: publisher.live.diagnostics }),
+      report: createDiagnosisReporter({ clock, publish: publisher.diagnostics }),
     });
     const logins = answerAuthCallout(bus, { issuerSeed: env.AUTH_ISSUER_SEED }, (request) =>
       decide(request, AbortSignal.timeout(decisionTimeoutMs)),

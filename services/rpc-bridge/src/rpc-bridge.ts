@@ -82,7 +82,7 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
             line = link.openCall(device_id, call.id);
             const undelivered = line.send(frame) ?? context.fail("broker_unreachable");
             const timestamp = clock.now().toISOString();
-            const published = publisher.unacknowledged.rpc_in(
+            const published = publisher.rpc_in(
               { id: device_id, timestamp, func: method, ...given },
               { call: context },
             );

@@ -84,7 +84,7 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
   const canaryLink = openMqttLink({ ...common, login, clientId: `_rpc-bridge-${replica}-canary` });
   const deltas = createDeltaPublisher({ ...common, devices, link: mqttLink });
   const shadows = createDeviceShadows({ clock, log, devices, link: deviceLink });
-  const report = createDiagnosisReporter({ clock, publish: publisher.live.diagnostics });
+  const report = createDiagnosisReporter({ clock, publish: publisher.diagnostics });
   const messages = createDeviceMessages({
     clock,
     log,
@@ -124,7 +124,7 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
   ready("broker stream full", canary.hasRoom);
 
   const reportHoarding = (id: string) =>
-    void publisher.live.hoarding({ id, timestamp: clock.now().toISOString() });
+    void publisher.hoarding({ id, timestamp: clock.now().toISOString() });
   const storageQuota = enforceStorageQuota({ ...common, storage, reportHoarding, metrics });
   const sessionLimit = limitPersistentSessions({
     ...common,

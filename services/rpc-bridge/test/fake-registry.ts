@@ -151,7 +151,7 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
     },
     async publishUpdated(id) {
       const timestamp = new Date().toISOString();
-      await events.bestEffort.updated({ id, timestamp, device: describe(id) });
+      await events.updated({ id, timestamp, device: describe(id) });
     },
     async stopServing() {
       await served?.drain(0);

@@ -4,6 +4,7 @@ import {
   JetStreamApiCodes,
   JetStreamApiError,
   type JetStreamManager,
+  jetstream,
   jetstreamManager,
   RetentionPolicy,
   StorageType,
@@ -11,8 +12,9 @@ import {
   type StreamInfo,
   type StreamInfoRequestOptions,
 } from "@nats-io/jetstream";
-import { nanos } from "@nats-io/nats-core";
+import { type MsgHdrs, nanos } from "@nats-io/nats-core";
 import { systemClock } from "../clock.ts";
+import { ServiceError } from "../errors.ts";
 import { retry } from "../retry.ts";
 import {
   allEvents,
@@ -23,7 +25,7 @@ import {
   queueStream,
   queueSubject,
 } from "../subjects.ts";
-import type { Bus } from "./bus.ts";
+import { assertConnected, type Bus } from "./bus.ts";
 import { natsConnection } from "./nats-connection.ts";
 
 const minute = 60_000;
@@ -91,6 +93,37 @@ export async function ensureDeadLetterStream(bus: Bus, queue: string): Promise<v
     max_bytes: 64 * megabyte,
     duplicate_window: nanos(day),
   });
+}
+
+/** How long a stream may take to acknowledge a message, in milliseconds. */
+const storeMs = 2_000;
+
+/** What may go along with a message that a stream stores. */
+export interface StoreOptions {
+  readonly headers?: MsgHdrs;
+  /** A second message with the same id, within a time that the stream sets, is not stored again. */
+  readonly dedupeId?: string | undefined;
+  /** Less than two seconds, in milliseconds. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Resolves when the stream of the subject has stored a message; throws `unavailable` when that is not known. */
+export async function storeMessage(
+  bus: Bus,
+  subject: string,
+  payload: string | Uint8Array,
+  { headers, dedupeId, timeoutMs = storeMs }: StoreOptions = {},
+): Promise<void> {
+  assertConnected(bus);
+  try {
+    await jetstream(bus[natsConnection]).publish(subject, payload, {
+      timeout: Math.max(1, Math.min(storeMs, timeoutMs)),
+      ...(headers && { headers }),
+      ...(dedupeId !== undefined && { msgID: dedupeId }),
+    });
+  } catch (cause) {
+    throw ServiceError.of("unavailable", { cause });
+  }
 }
 
 /**

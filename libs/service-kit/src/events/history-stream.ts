@@ -1,7 +1,5 @@
-import { jetstream } from "@nats-io/jetstream";
 import { assertConnected, type Bus } from "../connection/bus.ts";
-import { natsConnection } from "../connection/nats-connection.ts";
-import { ensureHistoryStream, findStream, streamManager } from "../connection/streams.ts";
+import { ensureHistoryStream, findStream, storeMessage, streamManager } from "../connection/streams.ts";
 import { ServiceError } from "../errors.ts";
 import { historyStreams } from "../subjects.ts";
 
@@ -55,11 +53,7 @@ export function createHistoryStream(bus: Bus, name: HistoryName): HistoryStream 
         // With the bounds and copies that are configured now.
         if (!isReady) await ensureHistoryStream(bus, name);
         isReady = true;
-        await jetstream(bus[natsConnection], { timeout: answerMs }).publish(
-          subject,
-          JSON.stringify(value),
-          id === undefined ? {} : { msgID: id },
-        );
+        await storeMessage(bus, subject, JSON.stringify(value), { dedupeId: id });
       } catch (error) {
         isReady = false;
         throw error;

@@ -1,142 +1,121 @@
 import type { EventDeclaration, EventsDeclaration } from "@devmesh/contracts/contract";
-import { jetstream } from "@nats-io/jetstream";
-import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import type { z } from "zod";
-import { assertConnected, type Bus } from "../connection/bus.ts";
+import type { Bus } from "../connection/bus.ts";
 import { natsConnection } from "../connection/nats-connection.ts";
-import { ensureEventsStream } from "../connection/streams.ts";
+import { ensureEventsStream, storeMessage } from "../connection/streams.ts";
 import { ServiceError } from "../errors.ts";
 import type { CallContext } from "../rpc/context.ts";
 import { eventSubject } from "../subjects.ts";
-import { formatTraceparent, type TraceContext, traceFields, traceHeader } from "../tracing/trace.ts";
+import { traceFields, traceHeaders } from "../tracing/trace.ts";
 import { messageSpan, recordSpan } from "../tracing/tracer.ts";
-
-/** How long a publication waits for the stream's acknowledgement, in milliseconds. */
-const publishTimeoutMs = 2_000;
 
 /** What may go along with an event. */
 export interface PublishOptions {
-  /** A second publication with the same id within two minutes is not stored again. */
+  /** A second publication with the same id within two minutes is not stored again. Of acknowledged events alone. */
   readonly dedupeId?: string;
   /** The call that led to the event: its trace is passed on and its deadline bounds the wait. */
   readonly call?: CallContext;
 }
 
-/** Names of the stored events, or of the live ones. */
-type Names<E extends EventsDeclaration, Live extends boolean> = {
-  [N in keyof E["events"] & string]: E["events"][N] extends { readonly live: true }
-    ? Live extends true
-      ? N
-      : never
-    : Live extends true
-      ? never
-      : N;
-}[keyof E["events"] & string];
+/**
+ * What became of an event: `ok` when its stream has stored it, or the connection has taken one without an
+ * acknowledgement. All others are lost, counted, and logged unless the connection could not take them.
+ */
+export type PublicationOutcome = "ok" | "too_large" | "disconnected" | "congested" | "failed";
 
-type Publications<E extends EventsDeclaration> = {
-  readonly [N in Names<E, false>]: (
-    payload: z.input<E["events"][N]["schema"]>,
-    options?: PublishOptions,
-  ) => Promise<void>;
-};
-
-/** What became of a live event: given to the connection, or not, and then why. */
-export type LiveOutcome = "ok" | "too_large" | "disconnected" | "congested" | "failed";
-
-type UnacknowledgedPublications<E extends EventsDeclaration> = {
-  readonly [N in Names<E, false>]: (
-    payload: z.input<E["events"][N]["schema"]>,
-    options?: Pick<PublishOptions, "call">,
-  ) => LiveOutcome;
-};
-
-type LivePublications<E extends EventsDeclaration> = {
-  readonly [N in Names<E, true>]: (payload: z.input<E["events"][N]["schema"]>) => LiveOutcome;
-};
+type Unacknowledged = { readonly live: true } | { readonly unacknowledged: true };
 
 /**
- * A function for each event. It resolves when the stream has stored the event, and throws `ServiceError` otherwise
- * within two seconds.
+ * A function for each event, which never throws. That of a live or an unacknowledged event does not wait, and drops
+ * what the connection cannot take. All others wait until the stream has stored the event, at most two seconds.
  */
-export type Publisher<E extends EventsDeclaration> = Publications<E> & {
-  /** Publishes events whose loss is acceptable: never throws, a loss is logged and counted. */
-  readonly bestEffort: Publications<E>;
-  /**
-   * Publishes stored events of which so many occur that an acknowledgement each would cost too much. They are stored
-   * in the order of publication.
-   */
-  readonly unacknowledged: UnacknowledgedPublications<E>;
-  /**
-   * A function for each live event. It never throws or waits: an event that the connection cannot take is dropped and
-   * counted.
-   */
-  readonly live: LivePublications<E>;
+export type Publisher<E extends EventsDeclaration> = {
+  readonly [N in keyof E["events"] & string]: (
+    payload: z.input<E["events"][N]["schema"]>,
+    options?: PublishOptions,
+  ) => E["events"][N] extends Unacknowledged ? PublicationOutcome : Promise<PublicationOutcome>;
 };
 
 /** Creates the stream of stored events if it is missing, and the functions that publish a service's events. */
 export async function createPublisher<E extends EventsDeclaration>(
   bus: Bus,
-  events: E,
+  { service, events }: E,
 ): Promise<Publisher<E>> {
-  const declared = Object.entries(events.events);
+  const declared = Object.entries(events);
   if (declared.some(([, { live }]) => live === undefined)) await ensureEventsStream(bus);
-  const certain: Record<string, (payload: unknown, options?: PublishOptions) => Promise<void>> = {};
-  const bestEffort: typeof certain = {};
-  const unacknowledged: Record<string, SynchronousPublication> = {};
-  const live: Record<string, SynchronousPublication> = {};
   const congestion = createCongestionGauge(bus);
-  for (const [name, declaration] of declared) {
-    if (declaration.live) {
-      live[name] = synchronousPublication(bus, events.service, name, declaration, congestion);
-      continue;
-    }
-    const publish = publication(bus, events.service, name, declaration);
-    unacknowledged[name] = synchronousPublication(bus, events.service, name, declaration, congestion);
-    certain[name] = publish;
-    bestEffort[name] = async (payload, options) => {
-      await publish(payload, options).catch((error: unknown) => {
-        const trace = options?.call && traceFields(options.call.trace);
-        bus.log.warn({ err: error, event: name, ...trace }, "an event was lost");
-      });
-    };
-  }
+  const publications = declared.map(([name, declaration]) => [
+    name,
+    publication(bus, service, name, declaration, congestion),
+  ]);
   // The one place where names known at run time meet the types derived from them.
-  return { ...certain, bestEffort, unacknowledged, live } as unknown as Publisher<E>;
+  return Object.fromEntries(publications) as Publisher<E>;
 }
 
-function publication(bus: Bus, service: string, name: string, declaration: EventDeclaration) {
-  const stream = jetstream(bus[natsConnection], { timeout: publishTimeoutMs });
+function publication(
+  bus: Bus,
+  service: string,
+  name: string,
+  declaration: EventDeclaration,
+  congestion: CongestionGauge,
+) {
   const span = messageSpan("producer", `${service}.${name}`);
-  return (payload: unknown, options: PublishOptions = {}): Promise<void> =>
-    recordSpan(bus.tracer, span, options.call?.trace, (trace) => publish(payload, options, trace));
 
-  async function publish(payload: unknown, options: PublishOptions, trace: TraceContext): Promise<void> {
+  async function store(
+    payload: unknown,
+    { dedupeId, call }: PublishOptions = {},
+  ): Promise<PublicationOutcome> {
     try {
       const { subject, body } = encodeEvent(service, name, declaration, payload);
-      assertConnected(bus);
-      await stream.publish(subject, body, {
-        headers: traceHeaders(trace),
-        timeout: Math.max(
-          1,
-          Math.min(publishTimeoutMs, options.call?.deadline.remainingMs() ?? publishTimeoutMs),
-        ),
-        ...(options.dedupeId === undefined ? {} : { msgID: options.dedupeId }),
-      });
-      bus.metrics.eventsPublished.inc({ name, outcome: "ok" });
+      await recordSpan(bus.tracer, span, call?.trace, (trace) =>
+        storeMessage(bus, subject, body, {
+          headers: traceHeaders(trace),
+          dedupeId,
+          timeoutMs: call?.deadline.remainingMs(),
+        }),
+      );
+      return ended("ok");
     } catch (error) {
-      bus.metrics.eventsPublished.inc({ name, outcome: "failed" });
-      throw error instanceof ServiceError ? error : ServiceError.of("unavailable", { cause: error });
+      return failed(error, call);
     }
   }
+
+  function send(payload: unknown, { call }: PublishOptions = {}): PublicationOutcome {
+    if (!bus.connected) return ended("disconnected");
+    if (congestion.isCongested()) return ended("congested");
+    try {
+      const { subject, body } = encodeEvent(service, name, declaration, payload);
+      const bytes = Buffer.from(body);
+      if (bytes.length > (bus[natsConnection].info?.max_payload ?? 0)) return ended("too_large");
+      const sending = call === undefined ? undefined : bus.tracer?.startSpan(span, call.trace);
+      const trace = sending?.trace ?? call?.trace;
+      bus[natsConnection].publish(
+        subject,
+        bytes,
+        trace === undefined ? {} : { headers: traceHeaders(trace) },
+      );
+      sending?.end();
+      congestion.add(bytes.length);
+      return ended("ok");
+    } catch (error) {
+      return failed(error, call);
+    }
+  }
+
+  function ended(outcome: PublicationOutcome): PublicationOutcome {
+    bus.metrics.eventsPublished.inc({ name, outcome });
+    return outcome;
+  }
+
+  function failed(error: unknown, call: CallContext | undefined): PublicationOutcome {
+    bus.log.warn({ err: error, event: name, ...(call && traceFields(call.trace)) }, "an event was lost");
+    return ended("failed");
+  }
+
+  return declaration.live || declaration.unacknowledged ? send : store;
 }
 
-function traceHeaders(trace: TraceContext): MsgHdrs {
-  const wire = headers();
-  wire.set(traceHeader, formatTraceparent(trace));
-  return wire;
-}
-
-/** The most that live events may wait for a slow connection, in bytes; what comes then is dropped. */
+/** The most that unacknowledged events may wait for a slow connection, in bytes; what comes then is dropped. */
 const congestedBytes = 4 * 1024 * 1024;
 
 /** How much was given to the connection that the broker has not taken yet. */
@@ -174,46 +153,6 @@ function createCongestionGauge(bus: Bus): CongestionGauge {
           asking = false;
         });
     },
-  };
-}
-
-type SynchronousPublication = (payload: unknown, options?: Pick<PublishOptions, "call">) => LiveOutcome;
-
-function synchronousPublication(
-  bus: Bus,
-  service: string,
-  name: string,
-  declaration: EventDeclaration,
-  congestion: CongestionGauge,
-): SynchronousPublication {
-  const span = messageSpan("producer", `${service}.${name}`);
-  const publish: SynchronousPublication = (payload, { call } = {}) => {
-    if (!bus.connected) return "disconnected";
-    if (congestion.isCongested()) return "congested";
-    try {
-      const { subject, body } = encodeEvent(service, name, declaration, payload);
-      const bytes = Buffer.from(body);
-      if (bytes.length > (bus[natsConnection].info?.max_payload ?? 0)) return "too_large";
-      const sending = call === undefined ? undefined : bus.tracer?.startSpan(span, call.trace);
-      const trace = sending?.trace ?? call?.trace;
-      bus[natsConnection].publish(
-        subject,
-        bytes,
-        trace === undefined ? {} : { headers: traceHeaders(trace) },
-      );
-      sending?.end();
-      congestion.add(bytes.length);
-      return "ok";
-    } catch (error) {
-      const trace = call && traceFields(call.trace);
-      bus.log.warn({ err: error, event: name, ...trace }, "an event could not be published");
-      return "failed";
-    }
-  };
-  return (payload, options) => {
-    const outcome = publish(payload, options);
-    bus.metrics.eventsPublished.inc({ name, outcome });
-    return outcome;
   };
 }
 

@@ -1,14 +1,10 @@
 import type { QueueDeclaration } from "@devmesh/contracts/contract";
-import { jetstream, type NextMsgRequest, type SeqMsgRequest, type StoredMsg } from "@nats-io/jetstream";
+import type { NextMsgRequest, SeqMsgRequest, StoredMsg } from "@nats-io/jetstream";
 import type { Bus } from "../connection/bus.ts";
-import { natsConnection } from "../connection/nats-connection.ts";
-import { isMissing, streamManager } from "../connection/streams.ts";
+import { isMissing, storeMessage, streamManager } from "../connection/streams.ts";
 import { ServiceError } from "../errors.ts";
 import { deadLetterStream, deadSubject, queueStream, queueSubject } from "../subjects.ts";
 import { type DeadLetter, readDeadLetter } from "./dead-letter.ts";
-
-/** How long queueing again waits for the stream's acknowledgement, in milliseconds. */
-const requeueTimeoutMs = 2_000;
 
 /** A page of dead letters; `next` is the cursor of the following one, null at the end. */
 export interface DeadLetterPage<Q extends QueueDeclaration> {
@@ -32,7 +28,6 @@ export interface QueueAdmin<Q extends QueueDeclaration> {
 /** Administers a queue whose streams `consumeQueue` has made. */
 export function createQueueAdmin<Q extends QueueDeclaration>(bus: Bus, queue: Q): QueueAdmin<Q> {
   const dead = deadLetterStream(queue.name);
-  const stream = jetstream(bus[natsConnection], { timeout: requeueTimeoutMs });
   return {
     async count() {
       const manager = await streamManager(bus);
@@ -61,8 +56,8 @@ export function createQueueAdmin<Q extends QueueDeclaration>(bus: Bus, queue: Q)
       const stored = await find();
       if (stored === null) return false;
       try {
-        await stream.publish(queueSubject(queue.name), stored.data, {
-          msgID: `retry-${stored.time.getTime()}-${sequence}`,
+        await storeMessage(bus, queueSubject(queue.name), stored.data, {
+          dedupeId: `retry-${stored.time.getTime()}-${sequence}`,
         });
         await manager.streams.deleteMessage(dead, sequence, false);
       } catch (cause) {

@@ -1,14 +1,11 @@
 import type { QueueDeclaration } from "@devmesh/contracts/contract";
-import { jetstream, type StoredMsg } from "@nats-io/jetstream";
+import type { StoredMsg } from "@nats-io/jetstream";
 import { headers } from "@nats-io/nats-core";
 import type { z } from "zod";
 import type { Bus } from "../connection/bus.ts";
-import { natsConnection } from "../connection/nats-connection.ts";
 import type { PulledMessage } from "../connection/pull.ts";
+import { storeMessage } from "../connection/streams.ts";
 import { deadSubject } from "../subjects.ts";
-
-/** How long the stream may take to acknowledge a dead letter, in milliseconds. */
-const storeTimeoutMs = 2_000;
 
 const errorHeader = "Devmesh-Error";
 const attemptsHeader = "Devmesh-Attempts";
@@ -34,9 +31,8 @@ export async function storeDeadLetter(
   const wire = headers();
   wire.set(errorHeader, headerText(error));
   wire.set(attemptsHeader, String(Math.min(message.deliveries, Number.MAX_SAFE_INTEGER)));
-  const msgID = `${message.storedAt.getTime()}-${message.sequence}`;
-  const stream = jetstream(bus[natsConnection], { timeout: storeTimeoutMs });
-  await stream.publish(deadSubject(queue), message.payload, { headers: wire, msgID });
+  const dedupeId = `${message.storedAt.getTime()}-${message.sequence}`;
+  await storeMessage(bus, deadSubject(queue), message.payload, { headers: wire, dedupeId });
 }
 
 /** Error text for a header: one line, at most 1,000 characters. */

@@ -1,11 +1,11 @@
 import type { MethodDeclaration } from "@devmesh/contracts/contract";
 import type { Dependency } from "@devmesh/contracts/topology";
-import { errors, headers, type Msg } from "@nats-io/nats-core";
+import { errors, type Msg } from "@nats-io/nats-core";
 import { assertConnected, type Bus } from "../connection/bus.ts";
 import { natsConnection } from "../connection/nats-connection.ts";
 import { decodeError, errorCodeHeader, ServiceError, violationsOf } from "../errors.ts";
 import { methodSubject } from "../subjects.ts";
-import { formatTraceparent, requestIdHeader, type TraceContext, traceHeader } from "../tracing/trace.ts";
+import { requestIdHeader, type TraceContext, traceHeaders } from "../tracing/trace.ts";
 import { callSpan, recordSpan } from "../tracing/tracer.ts";
 import { type CallContext, graceMs, type MethodName, timeoutHeader } from "./context.ts";
 import type { Client } from "./implementation.ts";
@@ -136,9 +136,8 @@ async function send(
 }
 
 function callHeaders(call: CallContext, timeoutMs: number, trace: TraceContext) {
-  const wire = headers();
+  const wire = traceHeaders(trace);
   wire.set(timeoutHeader, String(timeoutMs));
-  wire.set(traceHeader, formatTraceparent(trace));
   if (call.requestId !== undefined) wire.set(requestIdHeader, call.requestId);
   return wire;
 }

@@ -1,4 +1,5 @@
 import { randomFillSync } from "node:crypto";
+import { headers, type MsgHdrs } from "@nats-io/nats-core";
 
 /** Header of W3C Trace Context, the same in HTTP and NATS. */
 export const traceHeader = "traceparent";
@@ -33,6 +34,13 @@ export function parseTraceparent(header: string | undefined): TraceContext | nul
 /** The header that hands a trace on. */
 export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): string {
   return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
+}
+
+/** Headers of a message that hands a trace on. */
+export function traceHeaders(trace: TraceContext): MsgHdrs {
+  const wire = headers();
+  wire.set(traceHeader, formatTraceparent(trace));
+  return wire;
 }
 
 /** A new trace. */

@@ -19,7 +19,7 @@ export function createRecordFeed(publisher: Publisher<typeof dataEvents>, clock:
   let wantedUntilMs = clock.monotonicMs() + recordsWantedMs;
 
   function publishChunk(records: readonly DataRecord[]): void {
-    const outcome = publisher.live.stored({ records: [...records] });
+    const outcome = publisher.stored({ records: [...records] });
     if (outcome !== "too_large" || records.length < 2) return;
     const half = Math.ceil(records.length / 2);
     publishChunk(records.slice(0, half));

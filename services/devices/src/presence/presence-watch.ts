@@ -262,7 +262,7 @@ class Watch implements PresenceWatch {
     if (!(await store.has(deviceId, call.signal))) return;
     const about = { id: deviceId, timestamp: clock.now().toISOString() };
     const dedupeId = `${kind}/${deviceId}/${connection ?? "unseen"}`;
-    await publisher.bestEffort[kind](about, { dedupeId, call });
+    await publisher[kind](about, { dedupeId, call });
   }
 
   #recordSoon(): void {

@@ -38,7 +38,7 @@ export class RecordSubscription {
 
   /** Publishes `records_wanted` now: `data` may have missed the last one. */
   renew(): void {
-    this.#options.publisher.live.records_wanted({});
+    this.#options.publisher.records_wanted({});
   }
 
   async stop(): Promise<void> {

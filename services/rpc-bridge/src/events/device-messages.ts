@@ -3,6 +3,7 @@ import { native } from "@devmesh/contracts/mqtt";
 import type { rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { ReportDiagnosis } from "@devmesh/device-broker/diagnosis-reporter";
 import type { Clock } from "@devmesh/service-kit/clock";
+import { ServiceError } from "@devmesh/service-kit/errors";
 import type { Publisher } from "@devmesh/service-kit/events/publisher";
 import { KeyedQueue } from "@devmesh/service-kit/keyed-queue";
 import { KeyedSlots } from "@devmesh/service-kit/keyed-slots";
@@ -145,7 +146,10 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
               payload: json,
             };
             const dedupe = message.deliveryId === undefined ? {} : { dedupeId: message.deliveryId };
-            await withRetries(() => publisher.rpc_out(event, dedupe), clock, bounded);
+            const store = async () => {
+              if ((await publisher.rpc_out(event, dedupe)) !== "ok") throw ServiceError.of("unavailable");
+            };
+            await withRetries(store, clock, bounded);
           }),
         );
       default:
