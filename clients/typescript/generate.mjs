@@ -1,9 +1,19 @@
 import { readFile, writeFile } from "node:fs/promises";
 import openapiTypescript, { astToString } from "openapi-typescript";
 
-// Writes src/schema.ts, the types of docs/openapi.json. JavaScript, because `npm run clients` runs on any Node.
+// Writes src/schema.ts, the types of docs/openapi.json, and src/routes.ts, its methods and paths. JavaScript, because
+// `npm run clients` runs on any Node.
 
 const text = await readFile(new URL("../../docs/openapi.json", import.meta.url), "utf8");
 const document = JSON.parse(text, (name, value) => (name === "example" ? undefined : value));
 const types = astToString(await openapiTypescript(document));
 await writeFile(new URL("src/schema.ts", import.meta.url), types);
+
+const routes = Object.entries(document.paths).flatMap(([path, operations]) =>
+  Object.entries(operations).map(([method, { operationId }]) => [operationId, [method.toUpperCase(), path]]),
+);
+const table = JSON.stringify(Object.fromEntries(routes), undefined, 2);
+await writeFile(
+  new URL("src/routes.ts", import.meta.url),
+  `/** Method and path of each operation. */\nexport const routes = ${table} as const;\n`,
+);

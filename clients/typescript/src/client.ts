@@ -1,11 +1,16 @@
-import createFetchClient, { type Client } from "openapi-fetch";
+import createFetchClient from "openapi-fetch";
+import type { Requests } from "./answers.ts";
+import { type DeviceHandle, deviceHandle, type SendUntyped } from "./device.ts";
 import { type DevmeshNotification, follow, type NotificationOptions, type Schemas } from "./notifications.ts";
 import { DevmeshProblem } from "./problem.ts";
 import type { operations, paths } from "./schema.ts";
+import { DevmeshUnreachable } from "./unreachable.ts";
 
+export type { DeviceHandle } from "./device.ts";
 export type { DevmeshNotification, NotificationOptions } from "./notifications.ts";
 export { DevmeshProblem, type Problem } from "./problem.ts";
 export type { components, operations, paths } from "./schema.ts";
+export { DevmeshUnreachable } from "./unreachable.ts";
 
 /** Options of {@link createDevmeshClient}. */
 export interface DevmeshOptions {
@@ -20,10 +25,12 @@ export interface DevmeshOptions {
 type QueryOf<O extends keyof operations> = NonNullable<operations[O]["parameters"]["query"]>;
 
 /**
- * The REST API by `GET`, `POST` and `DELETE` with a path of the OpenAPI document, as openapi-fetch does it, but a
- * response that is no success is thrown as a {@link DevmeshProblem}.
+ * The REST API by `GET`, `POST` and `DELETE` with a path of the OpenAPI document, as openapi-fetch does it. A response
+ * that is no success is thrown as a {@link DevmeshProblem}, a connection that fails as a {@link DevmeshUnreachable}.
  */
-export interface DevmeshClient extends Client<paths> {
+export interface DevmeshClient extends Requests {
+  /** One device by its id. */
+  device(id: string): DeviceHandle;
   /** All devices that match, page after page. */
   devices(query?: QueryOf<"listDevices">): AsyncGenerator<Schemas["Device"], void, undefined>;
   /** All stored records that match, page after page; `limit` is that of a page. */
@@ -38,12 +45,19 @@ export interface DevmeshClient extends Client<paths> {
 
 /** Creates a client for one key. */
 export function createDevmeshClient(options: DevmeshOptions): DevmeshClient {
-  const { fetch = globalThis.fetch } = options;
   const url = options.url.replace(/\/+$/, "");
   const key = options.key.trim();
   // fetch would quote the key in its error.
   if (!/^[!-~]+$/.test(key)) throw new TypeError("the key is empty or has a character that no key has");
   const init = { headers: { Authorization: `Bearer ${key}` }, redirect: "manual" } as const;
+  const fetch: typeof globalThis.fetch = async (input, more) => {
+    try {
+      return await (options.fetch ?? globalThis.fetch)(input, more);
+    } catch (error) {
+      const signal = more?.signal ?? (input instanceof Request ? input.signal : undefined);
+      throw signal?.aborted ? error : new DevmeshUnreachable(url, error);
+    }
+  };
   const connection = { url, init, fetch };
   const client = createFetchClient<paths>({ baseUrl: url, ...init, fetch: (request) => fetch(request) });
   client.use({
@@ -51,6 +65,11 @@ export function createDevmeshClient(options: DevmeshOptions): DevmeshClient {
       if (!response.ok) throw await DevmeshProblem.of(response);
     },
   });
+  const { GET, POST, DELETE } = client as unknown as Requests;
+  const send: SendUntyped = async (method, path, parts) => {
+    const request = client[method] as (path: string, init: object) => Promise<{ readonly data?: unknown }>;
+    return (await request(path, parts)).data;
+  };
 
   async function* items<T>(path: string, query: object): AsyncGenerator<T, void, undefined> {
     const given = Object.entries(query).flatMap(([name, value]) =>
@@ -65,13 +84,19 @@ export function createDevmeshClient(options: DevmeshOptions): DevmeshClient {
     }
   }
 
-  return Object.assign(client, {
-    devices: (query: QueryOf<"listDevices"> = {}) =>
-      items<Schemas["Device"]>("/api/v2/devices", { limit: 1_000, ...query }),
-    records: (query: QueryOf<"queryRecords"> = {}) =>
-      items<Schemas["DataRecord"]>("/api/v2/data", { limit: 5_000, ...query }),
-    notifications: (options: NotificationOptions = {}) => follow(connection, "/api/v2/notify", options),
-    ownNotifications: (options: NotificationOptions = {}) =>
-      follow(connection, "/api/v2/m/device/notify", options),
-  });
+  const devmesh: DevmeshClient = {
+    GET,
+    POST,
+    DELETE,
+    device: (id) =>
+      deviceHandle(id, send, {
+        records: (query = {}) => devmesh.records({ ...query, device_id: id }),
+        notifications: (options = {}) => devmesh.notifications({ ...options, device: id }),
+      }),
+    devices: (query = {}) => items<Schemas["Device"]>("/api/v2/devices", { limit: 1_000, ...query }),
+    records: (query = {}) => items<Schemas["DataRecord"]>("/api/v2/data", { limit: 5_000, ...query }),
+    notifications: (options = {}) => follow(connection, "/api/v2/notify", options),
+    ownNotifications: (options = {}) => follow(connection, "/api/v2/m/device/notify", options),
+  };
+  return devmesh;
 }

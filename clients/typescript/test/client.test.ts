@@ -1,15 +1,20 @@
 import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { startProcess } from "@devmesh/testkit/process";
+import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import {
   createDevmeshClient,
   type DevmeshClient,
   type DevmeshNotification,
   DevmeshProblem,
+  DevmeshUnreachable,
 } from "../src/client.ts";
 
 let mesh: TestMesh;
@@ -20,7 +25,7 @@ beforeAll(async () => {
   mesh = await startMesh();
   devmesh = createDevmeshClient({ url: `${mesh.url}/`, key: mesh.masterKey });
   const { data } = await devmesh.POST("/api/v2/devices", { body: { id: "pump-1" } });
-  pump = await connectMqttDevice({ url: mesh.mqttUrl, id: "pump-1", token: data?.token ?? "" });
+  pump = await connectMqttDevice({ url: mesh.mqttUrl, id: "pump-1", token: data.token });
   await pump.answerRpc(({ params }) => ({ result: params }));
 }, 120_000);
 afterAll(async () => {
@@ -47,12 +52,43 @@ describe("requests", () => {
     const path = { id: "pump-1" };
     const body = { shadow: { state: { desired: { on: true } } } };
     const { data } = await devmesh.POST("/api/v2/devices/{id}", { params: { path }, body });
-    expect([data?.shadow.version, data?.shadow.state.desired]).toEqual([1, { on: true }]);
+    expect([data.shadow.version, data.shadow.state.desired]).toEqual([1, { on: true }]);
     const call = await devmesh.POST("/api/v2/devices/{id}/rpc/{func}", {
       params: { path: { ...path, func: "echo" }, query: { timeout: 5_000 } },
       body: { a: [1] },
     });
     expect(call.data).toEqual({ a: [1] });
+  });
+
+  test("of one device are methods of it, of routes that are added, too", async () => {
+    const device = devmesh.device("pump-1");
+    expect(await device.call("sum", [2, 3])).toEqual([2, 3]);
+    expect((await device.patchDevice({ body: { name: "Pump" } })).name).toBe("Pump");
+    expect((await device.readDevice()).shadow.state.desired).toEqual({ on: true });
+    expect((await device.readCredentials()).token).toMatch(/^dt_/);
+    await pump.publish("db/pump-1/flow", "12", 1);
+    await eventually(async () => (await device.readLatest({ query: { limit: 5 } })).length === 1);
+    for await (const record of device.records({ filter: "/flow" })) expect(record.message).toBe("12");
+    await devmesh.POST("/api/v2/devices", { body: { id: "brief-1" } });
+    expect(await devmesh.device("brief-1").deleteDevice()).toBeUndefined();
+  });
+
+  test("name the server that refuses the connection, and are ended by their signal", async () => {
+    const closed = createServer();
+    const url = await listen(closed);
+    closed.close();
+    const away = createDevmeshClient({ url, key: "mk_secret" });
+    for (const request of [() => away.device("x").readDevice(), () => away.devices().next()]) {
+      const error = await request().then(
+        () => null,
+        (cause: unknown) => cause,
+      );
+      expect(error).toBeInstanceOf(DevmeshUnreachable);
+      expect(error).toMatchObject({ url, code: "ECONNREFUSED" });
+      expect(String(error)).toBe(`DevmeshUnreachable: ${url} refused the connection (ECONNREFUSED)`);
+    }
+    const call = devmesh.device("pump-1").call("sum", [], { signal: AbortSignal.abort() });
+    await expect(call).rejects.toMatchObject({ name: "AbortError" });
   });
 
   test("that are refused throw the problem", async () => {
@@ -161,8 +197,28 @@ describe("the notification stream", () => {
 
   test("throws what refuses it", async () => {
     const { data } = await devmesh.POST("/api/v2/keys", { body: { device_id: "pump-1" } });
-    const client = createDevmeshClient({ url: mesh.url, key: data?.key ?? "" });
+    const client = createDevmeshClient({ url: mesh.url, key: data.key ?? "" });
     const error = await refusalOf(client.notifications().next());
     expect([error.status, error.reason]).toEqual([403, "wrong_key_kind"]);
   });
 });
+
+test("the example of the README runs as it is", async () => {
+  const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
+  const [, example = ""] = /```ts\n([\s\S]*?)```/.exec(readme) ?? [];
+  await using folder = await tempFolder();
+  const file = join(folder.path, "example.ts");
+  const client = new URL("../src/client.ts", import.meta.url).href;
+  const text = example
+    .replace('"@devmesh/client"', JSON.stringify(client))
+    .replace("http://127.0.0.1:8080", mesh.url);
+  await writeFile(file, text);
+  await using program = startProcess(process.execPath, ["--disable-warning=ExperimentalWarning", file], {
+    env: { ...process.env, DEVMESH_KEY: mesh.masterKey },
+  });
+  await eventually(async () => {
+    await pump.publish("db/pump-1/temperature", "21.5", 1);
+    return program.output().includes("db/pump-1/temperature 21.5");
+  });
+  expect(program.output()).toContain("[ 2, 3 ]\n");
+}, 60_000);
