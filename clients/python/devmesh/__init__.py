@@ -1,5 +1,7 @@
 """Client of the Devmesh REST API and its notification stream; needs nothing but Python's standard library."""
 
-from .client import Devmesh, DevmeshProblem
+from .aio import AsyncDevmesh
+from .client import Devmesh, DevmeshProblem, DevmeshUnreachable
+from .record import Record
 
-__all__ = ["Devmesh", "DevmeshProblem"]
+__all__ = ["AsyncDevmesh", "Devmesh", "DevmeshProblem", "DevmeshUnreachable", "Record"]

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterator, Mapping
 from http.client import HTTPException
+from threading import Event
 from typing import Any, cast
-from urllib.error import HTTPError
-from urllib.parse import quote, urlencode
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from .models import (
-    ApiKey,
-    CreatedDevice,
-    DataRecord,
-    Device,
-    DeviceCredentials,
-    DevicePatch,
-    NewApiKey,
-    NewDevice,
-    Notification,
-    Problem,
-)
+from .models import Notification, Problem, RpcParams
+from .operations import Operations
 
 FIRST_PAUSE = 0.5
 """Seconds before the notification stream is opened again, doubled each time."""
@@ -55,7 +45,16 @@ class DevmeshProblem(Exception):
         """Stable word, such as `device_offline`; docs/errors.md lists them."""
 
 
-class Devmesh:
+class DevmeshUnreachable(ConnectionError):
+    """No answer came from the server: it refused the connection, or has no address."""
+
+    def __init__(self, url: str, reason: object) -> None:
+        refused = isinstance(reason, ConnectionRefusedError)
+        super().__init__(f"{url} refused the connection" if refused else f"{url} cannot be reached: {reason}")
+        self.url = url
+
+
+class Devmesh(Operations):
     """The API at `url` (such as http://127.0.0.1:8080) with one key, whose kind decides what is answered."""
 
     def __init__(self, url: str, key: str, timeout: float = 90.0) -> None:
@@ -77,40 +76,16 @@ class Devmesh:
         headers: Mapping[str, str] | None = None,
     ) -> Any:
         """Sends any request of the API, such as `request("GET", "/api/v2/mesh")`; gives the parsed body."""
-        with self._open(method, path + _query(query), body, headers) as response:
+        with self._open(method, path + query_of(query), body, headers) as response:
             content = response.read()
         return json.loads(content) if content else None
 
-    def devices(self, **query: Any) -> Iterator[Device]:
-        """All devices, page after page: `online`, `filter`; `limit` is that of a page."""
-        return self._items("/api/v2/devices", {"limit": 1000, **query})
+    devices = Operations.list_devices
+    records = Operations.query_records
 
-    def device(self, id: str) -> Device:
-        return cast(Device, self.request("GET", _device(id)))
-
-    def create_device(self, device: NewDevice | None = None) -> CreatedDevice:
-        return cast(CreatedDevice, self.request("POST", "/api/v2/devices", body=device or {}))
-
-    def patch_device(self, id: str, patch: DevicePatch) -> Device:
-        return cast(Device, self.request("POST", _device(id), body=patch))
-
-    def delete_device(self, id: str) -> None:
-        self.request("DELETE", _device(id))
-
-    def credentials(self, id: str) -> DeviceCredentials:
-        return cast(DeviceCredentials, self.request("GET", f"{_device(id)}/credentials"))
-
-    def call(self, id: str, function: str, params: Any = None, timeout_ms: int | None = None) -> Any:
+    def call(self, id: str, function: str, params: RpcParams | None = None, timeout_ms: int | None = None) -> Any:
         """Calls a function of a connected device and gives its result."""
-        path = f"{_device(id)}/rpc/{quote(function, safe='')}"
-        return self.request("POST", path, query={"timeout": timeout_ms}, body={} if params is None else params)
-
-    def create_key(self, key: NewApiKey | None = None) -> ApiKey:
-        return cast(ApiKey, self.request("POST", "/api/v2/keys", body=key or {}))
-
-    def records(self, **query: Any) -> Iterator[DataRecord]:
-        """All stored records that match, page after page: `filter`, `since`, `until`, `device_id`, `after`."""
-        return self._items("/api/v2/data", {"limit": 5000, **query})
+        return self.call_function(id, function, {} if params is None else params, timeout=timeout_ms)
 
     def notifications(
         self,
@@ -125,14 +100,22 @@ class Devmesh:
 
         `own`: of the device of a public key. `data`: also records. `account`: also keys and customers.
         """
+        return self.follow(Event(), after=after, data=data, device=device, account=account, own=own)
+
+    def follow(
+        self, stopped: Event, *, after: int | None, data: bool, device: str | None, account: bool, own: bool
+    ) -> Iterator[Notification]:
+        """As `notifications`, until `stopped` is set, which is noticed with the next byte."""
         path = "/api/v2/m/device/notify" if own else "/api/v2/notify"
         query = {"data": int(data) or None, "account": int(account) or None, "device": device}
         pause = FIRST_PAUSE
-        while True:
+        while not stopped.is_set():
             try:
-                stream = _query({**query, "after": after})
+                stream = query_of({**query, "after": after})
                 with self._open("GET", path + stream, None, {"Accept": "text/event-stream"}) as response:
                     for line in response:
+                        if stopped.is_set():
+                            return
                         if not line.startswith(b"data: "):
                             continue
                         frame = cast(Notification, json.loads(line[6:]))
@@ -143,20 +126,27 @@ class Devmesh:
                     raise
             except (OSError, HTTPException):
                 pass
-            time.sleep(pause)
+            stopped.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _items(self, path: str, query: Mapping[str, Any]) -> Iterator[Any]:
-        following: str | None = path + _query(query)
+    def page(self, target: str) -> tuple[list[Any], str | None]:
+        """The items of a page, and the target of the next one."""
+        with self._open("GET", target) as response:
+            link = re.search(r'<(/[^>]*)>; rel="next"', response.headers.get("Link") or "")
+            return json.load(response), link[1] if link else None
+
+    def _send(self, method: str, path: str, query: Mapping[str, Any], body: Any, headers: Mapping[str, Any]) -> Any:
+        return self.request(method, path, query=query, body=body, headers=headers)
+
+    def _pages(self, path: str, query: Mapping[str, Any], item: Any) -> Iterator[Any]:
+        following: str | None = path + query_of(query)
         while following is not None:
-            with self._open("GET", following) as response:
-                link = re.search(r'<(/[^>]*)>; rel="next"', response.headers.get("Link") or "")
-                items = json.load(response)
-            yield from items
-            following = link[1] if link else None
+            items, following = self.page(following)
+            yield from items if item is None else map(item, items)
 
     def _open(self, method: str, target: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
-        sent = {"Authorization": f"Bearer {self._key}", **(headers or {})}
+        given = {name: value for name, value in (headers or {}).items() if value is not None}
+        sent = {"Authorization": f"Bearer {self._key}", **given}
         if body is not None:
             sent["Content-Type"] = "application/json"
         content = None if body is None else json.dumps(body).encode()
@@ -166,6 +156,8 @@ class Devmesh:
         except HTTPError as error:
             with error:
                 raise DevmeshProblem(error.code, _problem(error)) from None
+        except URLError as error:
+            raise DevmeshUnreachable(self._url, error.reason) from error
 
 
 def _problem(error: HTTPError) -> Problem | None:
@@ -174,11 +166,8 @@ def _problem(error: HTTPError) -> Problem | None:
     return cast(Problem, json.load(error))
 
 
-def _device(id: str) -> str:
-    return f"/api/v2/devices/{quote(id, safe='')}"
-
-
-def _query(query: Mapping[str, Any] | None) -> str:
+def query_of(query: Mapping[str, Any] | None) -> str:
+    """The query of a URL, with its `?`; members that are None are left out."""
     given = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in (query or {}).items()

@@ -1,9 +1,11 @@
 import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startMesh, type TestMesh } from "@devmesh/testkit/mesh";
 import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device";
+import { startProcess } from "@devmesh/testkit/process";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 
 const folder = resolve(import.meta.dirname, "..");
@@ -41,5 +43,32 @@ withPython("the client passes its own tests against a running mesh", async () =>
     cwd: import.meta.dirname,
     env: { ...env, PYTHONDONTWRITEBYTECODE: "1" },
   });
-  expect(stderr).toMatch(/^Ran 6 tests .*\n\nOK$/m);
+  expect(stderr).toMatch(/^Ran 10 tests .*\n\nOK$/m);
 });
+
+withPython(
+  "the examples of the README run as they are",
+  async () => {
+    const readme = await readFile(resolve(folder, "README.md"), "utf8");
+    const examples = [...readme.matchAll(/```python\n([\s\S]*?)```/g)].map(([, example = ""]) => example);
+    expect(examples).toHaveLength(2);
+    for (const example of examples) {
+      const text = example.replace("http://127.0.0.1:8080", mesh.url);
+      await using program = startProcess("python3", ["-u", "-c", text], {
+        env: {
+          ...process.env,
+          DEVMESH_KEY: mesh.masterKey,
+          PYTHONPATH: folder,
+          PYTHONDONTWRITEBYTECODE: "1",
+        },
+      });
+      await eventually(async () => {
+        await pump.publish("db/pump-1/temperature", '{"celsius":21.5}', 1);
+        return program.output().includes("pump-1/temperature {'celsius': 21.5}");
+      });
+      expect(program.output()).toMatch(/^5$/m);
+      await program.end("SIGKILL");
+    }
+  },
+  60_000,
+);

@@ -1,6 +1,8 @@
 """Run by python-client.test.ts against a mesh, whose device `pump-1` answers calls."""
 
+import asyncio
 import os
+import socket
 import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +11,7 @@ from itertools import islice
 
 from threading import Thread
 
-from devmesh import Devmesh, DevmeshProblem
+from devmesh import AsyncDevmesh, Devmesh, DevmeshProblem, DevmeshUnreachable
 
 URL = os.environ["DEVMESH_URL"]
 master = Devmesh(URL, os.environ["DEVMESH_KEY"])
@@ -47,8 +49,8 @@ class ClientTest(unittest.TestCase):
         self.assertTrue(created["token"].startswith("dt_"))
         changed = master.patch_device("lamp-1", {"shadow": {"state": {"desired": {"on": True}}}})
         self.assertEqual(changed["shadow"]["state"]["desired"], {"on": True})
-        self.assertEqual(master.device("lamp-1")["shadow"]["version"], 1)
-        self.assertEqual(master.credentials("lamp-1")["token"], created["token"])
+        self.assertEqual(master.read_device("lamp-1")["shadow"]["version"], 1)
+        self.assertEqual(master.read_credentials("lamp-1")["token"], created["token"])
         for number in range(5):
             master.create_device({"id": f"shelf-{number}"})
         listed = [device["id"] for device in master.devices(limit=2, filter="shelf-")]
@@ -56,7 +58,7 @@ class ClientTest(unittest.TestCase):
         self.assertNotIn("lamp-1", [device["id"] for device in master.devices(online=True)])
         master.delete_device("lamp-1")
         with self.assertRaises(DevmeshProblem) as refused:
-            master.device("lamp-1")
+            master.read_device("lamp-1")
         self.assertEqual((refused.exception.status, refused.exception.reason), (404, "device_not_found"))
 
     def test_a_device_is_called_and_its_errors_are_problems(self) -> None:
@@ -72,6 +74,45 @@ class ClientTest(unittest.TestCase):
         texts = [record["message"] for record in master.records(device_id="pump-1", filter="/numbers", limit=3)]
         self.assertEqual(texts, [str(number) for number in range(10)])
         self.assertEqual(list(master.records(filter="of nobody")), [])
+
+    def test_a_record_is_parsed_as_json(self) -> None:
+        records = list(master.records(device_id="pump-1", filter="/numbers", limit=5))
+        self.assertEqual([record.json() for record in records], list(range(10)))
+        newest = next(master.read_latest("pump-1"))
+        self.assertEqual((newest["topic"], newest.json()), ("db/pump-1/numbers", 9))
+
+    def test_operations_have_typed_keywords_which_refuse_others(self) -> None:
+        master.create_device({"id": "typed-1"})
+        changed = master.patch_device("typed-1", {"name": "Typed"}, if_match=None)
+        self.assertEqual(changed["name"], "Typed")
+        with self.assertRaises(TypeError):
+            master.list_devices(limt=1)
+        self.assertIsNone(master.delete_device("typed-1"))
+
+    def test_the_asyncio_twin_calls_lists_and_follows(self) -> None:
+        async def run() -> None:
+            async with AsyncDevmesh(URL, os.environ["DEVMESH_KEY"]) as devmesh:
+                sums = await asyncio.gather(*(devmesh.call("pump-1", "sum", [one, 1]) for one in range(20)))
+                self.assertEqual(sums, list(range(1, 21)))
+                numbers = [record.json() async for record in devmesh.records(device_id="pump-1", limit=3)]
+                self.assertEqual(numbers, list(range(10)))
+                await devmesh.create_device({"id": "async-1"})
+                async for frame in devmesh.notifications(after=0, device="async-1"):
+                    self.assertEqual((frame["name"], frame["id"]), ("created", "async-1"))
+                    break
+                await devmesh.delete_device("async-1")
+                with self.assertRaises(DevmeshProblem):
+                    await devmesh.read_device("async-1")
+
+        asyncio.run(run())
+
+    def test_a_refused_connection_names_the_server(self) -> None:
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        with self.assertRaises(DevmeshUnreachable) as refused:
+            Devmesh(url, "mk_secret").read_device("pump-1")
+        self.assertEqual(str(refused.exception), f"{url} refused the connection")
 
     def test_notifications_are_followed_and_replayed(self) -> None:
         master.create_device({"id": "bell-1"})
@@ -89,7 +130,7 @@ class ClientTest(unittest.TestCase):
         with server(None, received) as other, server(other, []) as redirecting:
             client = Devmesh(redirecting, "mk_secret")
             for ask in (
-                lambda: client.device("pump-1"),
+                lambda: client.read_device("pump-1"),
                 lambda: next(client.devices()),
                 lambda: next(client.notifications()),
             ):
@@ -102,7 +143,7 @@ class ClientTest(unittest.TestCase):
     def test_a_malformed_key_is_refused_without_being_quoted(self) -> None:
         for key in ("mk_sec\nret", "mk_secret€", "mk secret", ""):
             with self.assertRaises(ValueError) as refused:
-                Devmesh(URL, key).device("pump-1")
+                Devmesh(URL, key).read_device("pump-1")
             self.assertNotIn("sec", repr(refused.exception.args))
             self.assertIsNone(refused.exception.__context__)
 
