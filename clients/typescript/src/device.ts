@@ -7,7 +7,7 @@ import type { operations } from "./schema.ts";
 const devicePath = "/api/v2/devices/{id}";
 
 /** Operations whose path has the device's id and no other parameter. */
-type DeviceOperation = {
+type OperationOfDevice = {
   [O in keyof typeof routes &
     keyof operations]: (typeof routes)[O][1] extends `/api/v2/devices/{id}${infer Rest}`
     ? Rest extends `${string}{${string}`
@@ -17,28 +17,32 @@ type DeviceOperation = {
 }[keyof typeof routes & keyof operations];
 
 type DeviceOperations = {
-  readonly [O in DeviceOperation]: (...init: ArgumentsOf<O>) => Promise<AnswerOf<O>>;
+  readonly [O in OperationOfDevice]: (...init: ArgumentsOf<O>) => Promise<AnswerOf<O>>;
 };
 
 /** One device: each operation of its path by name, such as `readDevice()`, and what is used most. */
 export interface DeviceHandle extends DeviceOperations {
   readonly id: string;
   /** Calls a function of the device, and gives its result. `timeout` is in milliseconds. */
-  call(func: string, params?: Schemas["RpcParams"], options?: CallOptions): Promise<Schemas["RpcResult"]>;
+  call(
+    func: string,
+    params?: Schemas["RpcParams"],
+    options?: DeviceCallOptions,
+  ): Promise<Schemas["RpcResult"]>;
   /** All its stored records that match, page after page. */
-  records(query?: RecordQuery): AsyncGenerator<Schemas["DataRecord"], void, undefined>;
+  records(query?: DeviceRecordQuery): AsyncGenerator<Schemas["DataRecord"], void, undefined>;
   /** What happens to it, as it happens. */
   notifications(
     options?: Omit<NotificationOptions, "device">,
   ): AsyncGenerator<DevmeshNotification, void, undefined>;
 }
 
-interface CallOptions {
+interface DeviceCallOptions {
   readonly timeout?: number;
   readonly signal?: AbortSignal;
 }
 
-type RecordQuery = Omit<NonNullable<operations["queryRecords"]["parameters"]["query"]>, "device_id">;
+type DeviceRecordQuery = Omit<NonNullable<operations["queryRecords"]["parameters"]["query"]>, "device_id">;
 
 /** Parts of a request, as openapi-fetch takes them. */
 interface Init {
@@ -68,7 +72,7 @@ export function deviceHandle(
       ({ query, header, ...init }: Init = {}) =>
         send(method, path, { ...init, params: { path: { id }, query, header } }),
     ]);
-  const call = (func: string, params: unknown = {}, { timeout, signal }: CallOptions = {}) =>
+  const call = (func: string, params: unknown = {}, { timeout, signal }: DeviceCallOptions = {}) =>
     send("POST", `${devicePath}/rpc/{func}`, {
       params: { path: { id, func }, query: { timeout } },
       body: params,

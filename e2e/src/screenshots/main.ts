@@ -63,10 +63,10 @@ async function run({ minutes, only }: ScreenshotCommand): Promise<void> {
   }
 }
 
-type Session = NonNullable<BrowserContextOptions["storageState"]>;
+type SignedInState = NonNullable<BrowserContextOptions["storageState"]>;
 
 /** One session for all pictures, so that the list of sessions shows one browser. */
-async function signIn(browser: Browser, { mesh }: LivedInMesh): Promise<Session> {
+async function signIn(browser: Browser, { mesh }: LivedInMesh): Promise<SignedInState> {
   await using visit = await visitDashboard(browser, mesh);
   await visit.page.goto("/");
   await visit.page.getByLabel(/^Stay signed in/).check();
@@ -78,7 +78,7 @@ async function take(
   browser: Browser,
   { mesh }: LivedInMesh,
   { name, path, options, signedOut = false, prepare }: Picture,
-  session: Session,
+  session: SignedInState,
 ): Promise<void> {
   await using visit = await visitDashboard(browser, mesh, {
     viewport: { width: 1440, height: 900 },
