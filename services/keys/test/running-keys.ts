@@ -23,6 +23,7 @@ import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { startBroker, type TestBroker } from "@devmesh/testkit/broker";
 import { connectMqttDevice } from "@devmesh/testkit/mqtt-device";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
+import { afterEach, beforeEach } from "@jest/globals";
 import type { z } from "zod";
 import { KeysEnv } from "../src/env.ts";
 import { startKeys } from "../src/start-keys.ts";
@@ -209,4 +210,18 @@ function callerOf(method: MethodName<Contract>): "gateway" | "devices" | "mailer
       return name;
   }
   throw new Error(`no service calls ${method}`);
+}
+
+/** A world and the service for each test of a file, which may start the service again. */
+export function runForEachTest(): { readonly world: KeysWorld; service: RunningKeys } {
+  const run = {} as { world: KeysWorld; service: RunningKeys };
+  beforeEach(async () => {
+    run.world = await startWorld();
+    run.service = await startKeysIn(run.world);
+  });
+  afterEach(async () => {
+    await run.service[Symbol.asyncDispose]();
+    await run.world[Symbol.asyncDispose]();
+  });
+  return run;
 }
