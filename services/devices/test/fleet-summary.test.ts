@@ -11,13 +11,20 @@ import { newDevice } from "./device-store.suite.ts";
 
 const hour = 3_600_000;
 
-test("the fleet in numbers has the most frequent versions, and is counted again after ten seconds", async () => {
+test("the fleet in numbers has the most frequent versions, and is counted again, once for all callers, after ten seconds", async () => {
   const folder = mkdtempSync(join(tmpdir(), "devmesh-fleet-"));
   const clock = new ManualClock(new Date(100 * hour));
   const store = createSqliteDeviceStore(join(folder, "devices.db"));
   try {
     using call = createCallContext({ timeoutMs: 60_000, clock });
-    const summarize = createSummarizeFleet({ store, clock });
+    let reads = 0;
+    const counting: Pick<typeof store, "countByFirmware"> = {
+      countByFirmware(...given) {
+        reads++;
+        return store.countByFirmware(...given);
+      },
+    };
+    const summarize = createSummarizeFleet({ store: counting, clock });
     const insert = async (id: string, version: string | null, hoursAgo: number) => {
       const device = newDevice(id);
       const reported = version === null ? {} : { version };
@@ -44,7 +51,10 @@ test("the fleet in numbers has the most frequent versions, and is counted again 
     await insert("later", "z", 0);
     expect(await summarize({}, call as never)).toBe(first);
     await clock.advance(10_000);
-    expect((await summarize({}, call as never)).devices).toBe(11);
+    reads = 0;
+    const shared = await Promise.all([1, 2, 3].map(() => summarize({}, call as never)));
+    expect(shared.map(({ devices }) => devices)).toEqual([11, 11, 11]);
+    expect(reads).toBe(1);
   } finally {
     await store.close();
     await rm(folder, { recursive: true });

@@ -1,4 +1,4 @@
-import type { devices } from "@devmesh/contracts/devices";
+import { devices } from "@devmesh/contracts/devices";
 import { type FleetSummary, silentHours } from "@devmesh/contracts/model/fleet";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
@@ -14,18 +14,29 @@ export interface FleetSummaryOptions {
   readonly clock: Clock;
 }
 
-/** All devices in numbers; callers share an answer until it is too old. */
+/** All devices in numbers; callers share an answer, also one that is being read, until it is too old. */
 export function createSummarizeFleet({
   store,
   clock,
 }: FleetSummaryOptions): Implementation<typeof devices>["summarizeFleet"] {
-  let last: { readonly untilMs: number; readonly summary: FleetSummary } | null = null;
-  return async (_input, { signal }) => {
-    if (last !== null && clock.monotonicMs() < last.untilMs) return last.summary;
+  let last: { readonly untilMs: number; readonly summary: Promise<FleetSummary> } | null = null;
+
+  /** Ends by the deadline of any caller, not with the first one. */
+  async function read(): Promise<FleetSummary> {
     const now = clock.now().getTime();
-    const untilMs = clock.monotonicMs() + freshMs;
     const times = silentHours.map((hours) => now - hours * 3_600_000);
-    last = { untilMs, summary: summaryOf(await store.countByFirmware(times, signal)) };
+    const { deadlineMs } = devices.methods.summarizeFleet;
+    try {
+      return summaryOf(await store.countByFirmware(times, AbortSignal.timeout(deadlineMs)));
+    } catch (error) {
+      last = null;
+      throw error;
+    }
+  }
+
+  return async () => {
+    const nowMs = clock.monotonicMs();
+    if (last === null || nowMs >= last.untilMs) last = { untilMs: nowMs + freshMs, summary: read() };
     return last.summary;
   };
 }
