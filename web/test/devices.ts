@@ -30,6 +30,7 @@ export function diagnosisOf(at: string, changes: Partial<Diagnosis> = {}): Diagn
     address: "10.0.0.7",
     client_id: "pump",
     topic: null,
+    detail: null,
     count: 1,
     first_at: at,
     last_at: at,

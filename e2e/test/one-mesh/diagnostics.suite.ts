@@ -84,13 +84,81 @@ export function diagnostics(shared: () => TestMesh): void {
       await entry(pump.id, { name: "publication_refused", reason: "too_large", topic: "db/talker/large" });
     });
 
+    test("show what is wrong with a shadow update, in the words of the validation", async () => {
+      const pump = await enrolDevice(mesh, "garbler");
+      await using device = await pump.connect();
+      const topic = "garbler/shadow/update";
+      const refused = { name: "publication_refused", topic } as const;
+      for (const [payload, reason, detail] of [
+        ["{", "shadow_invalid", "the payload is not JSON"],
+        ["{}", "shadow_invalid", "state is missing or not an object"],
+        ['{"state":{"reported":{"online":true}}}', "shadow_invalid", "online"],
+        ['{"state":{},"version":"1"}', "shadow_invalid", "/shadow/version"],
+        ['{"state":{},"version":7}', "version_conflict", "the shadow's version is 0"],
+      ] as const) {
+        await device.publish(topic, payload, 1);
+        await eventually(
+          async () =>
+            (await historyOf(pump.id)).some(
+              (one) => one.topic === topic && one.reason === reason && one.detail?.includes(detail),
+            ),
+          { withinMs: 20_000 },
+        );
+      }
+      expect(await entry(pump.id, refused)).toMatchObject({ address: null });
+    });
+
+    test("of all devices are one list, which conditions and cards lead to", async () => {
+      const labels = { shadow: { tags: { labels: ["troubled"] } } };
+      const pump = await enrolDevice(mesh, "troubled-1");
+      await enrolDevice(mesh, "troubled-2");
+      for (const id of ["troubled-1", "troubled-2"]) await master.post(`devices/${id}`, labels);
+      await using device = await pump.connect();
+      await device.publish("troubled-1/event/broken", "{", 1);
+      await expect(login("troubled-2", "wrong")).rejects.toThrow();
+      await entry("troubled-1", { reason: "not_json" });
+      await entry("troubled-2", { reason: "wrong_password" });
+      const idsOf = async (path: string): Promise<string[]> =>
+        (await master.get(path)).json.map(({ id }: { readonly id: string }) => id);
+      expect((await idsOf("diagnostics?where=label:troubled")).sort()).toEqual(["troubled-1", "troubled-2"]);
+      expect(await idsOf("diagnostics?where=label:troubled&name=login_refused")).toEqual(["troubled-2"]);
+      expect(await idsOf("diagnostics?where=label:troubled&name=connected&since=PT1H")).toEqual([
+        "troubled-1",
+      ]);
+      const first = await master.get("diagnostics?where=label:troubled&limit=1");
+      expect(first.json).toHaveLength(1);
+      const next = /<\/api\/v2\/(.*)>/.exec(first.headers.get("link") ?? "")?.[1] ?? "";
+      expect(await idsOf(next)).not.toEqual(first.json.map(({ id }: { readonly id: string }) => id));
+      const { json: facets } = await master.get(
+        "device_facets?where=label:troubled problem:any&facets=problem",
+      );
+      expect(facets).toMatchObject({
+        total: 2,
+        facets: {
+          problem: [
+            { value: "not_json", count: 1 },
+            { value: "wrong_password", count: 1 },
+          ],
+        },
+      });
+      const listed = await master.get("devices?where=problem:wrong_password label:troubled&limit=5");
+      expect(listed.json).toMatchObject([{ id: "troubled-2", problems: ["wrong_password"] }]);
+      expect(listed.headers.get("total-count")).toBe("1");
+      const ownPage = await master.get("devices/troubled-2");
+      expect(ownPage.json).not.toHaveProperty("problems");
+    });
+
     ofOwnBroker("show topics that the device may not use, as the broker's log names them", async () => {
       const pump = await enrolDevice(mesh, "astray");
       await using device = await pump.connect("astray:a");
       for (const topic of ["telemetry", "astray/telemetry", "db/other/x"])
         await device.publish(topic, "1", 1);
       const dropped = { name: "publication_refused", reason: "topic", client_id: "astray:a" } as const;
-      await entry(pump.id, { ...dropped, topic: "db/other/x", address: "127.0.0.1" });
+      // Each topic is an entry, with what is allowed instead.
+      for (const topic of ["telemetry", "astray/telemetry"]) await entry(pump.id, { ...dropped, topic });
+      expect(await entry(pump.id, { ...dropped, topic: "db/other/x", address: "127.0.0.1" })).toMatchObject({
+        detail: expect.stringContaining("publish below `db/astray/`, such as `db/astray/temperature`"),
+      });
       expect(await device.subscribe("other/#", 1)).toBe(128);
       await entry(pump.id, { name: "subscription_refused", reason: "topic", topic: "other/#" });
       expect(await device.subscribe("astray/rpc/#", 1)).toBe(128);

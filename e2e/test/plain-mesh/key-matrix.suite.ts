@@ -86,6 +86,8 @@ export function keyMatrix(shared: () => TestMesh): void {
       patchDevice: () => ({ path: "devices/pump-1", body: app }),
       deleteDevice: async () => ({ path: `devices/${await created("devices", {})}` }),
       readDiagnostics: () => ({ path: "devices/pump-1/diagnostics" }),
+      facetDevices: () => ({ path: "device_facets?where=label:x&facets=version,label,problem" }),
+      listDiagnostics: () => ({ path: "diagnostics?name=login_refused&where=problem:any&since=PT1H" }),
       listUnknownDevices: () => ({ path: "unknown_devices" }),
       readCredentials: () => ({ path: "devices/pump-1/credentials" }),
       rotateToken: async () => ({ path: `devices/${await created("devices", {})}/token` }),

@@ -10,9 +10,17 @@ import {
   pageOf,
 } from "./contract.ts";
 import { Acl, FunctionName, NamedQuery, QueryName } from "./model/acl.ts";
-import { CreatedDevice, Device, DeviceCredentials, NewDevice } from "./model/device.ts";
+import { CreatedDevice, Device, DeviceCredentials, DeviceListItem, NewDevice } from "./model/device.ts";
+import { DeviceCondition } from "./model/device-condition.ts";
+import { DeviceFacets, facetNames } from "./model/device-facets.ts";
 import { DeviceId } from "./model/device-id.ts";
-import { Diagnosis, diagnosisFrames, UnknownDevice } from "./model/diagnostics.ts";
+import {
+  DeviceDiagnosis,
+  Diagnosis,
+  DiagnosisWord,
+  diagnosisFrames,
+  UnknownDevice,
+} from "./model/diagnostics.ts";
 import { FleetSummary } from "./model/fleet.ts";
 import { JsonObject } from "./model/json.ts";
 import { Throttling } from "./model/notification.ts";
@@ -40,6 +48,12 @@ const shadow_too_large = {
   details: z.array(Violation),
 } as const;
 
+const cursor_invalid = { code: "invalid_argument", when: "`after` is not a cursor of this list." } as const;
+const too_many_scans = {
+  code: "resource_exhausted",
+  when: "Too many conditions on shadow values are being checked; retry later.",
+} as const;
+
 /** A device as the caller may see it, and its ETag. `etag` comes first, so that `device` can be passed on unparsed. */
 const TaggedDevice = z.object({
   etag: z.string(),
@@ -64,9 +78,31 @@ export const devices = defineContract({
         online: z.boolean().optional(),
         /** Substring of id, name or a label. */
         filter: z.string().optional(),
+        where: DeviceCondition.optional(),
       }),
-      out: pageOf(Device),
-      errors: { cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." } },
+      out: pageOf(DeviceListItem),
+      errors: { cursor_invalid, too_many_scans },
+    },
+    /** Ids of the devices that meet a condition, the oldest first; with `ids` of these alone. */
+    selectDevices: {
+      ...idempotent,
+      deadlineMs: 10_000,
+      in: z.object({
+        where: DeviceCondition,
+        ids: z.array(DeviceId).max(7_000).optional(),
+        after: z.string().optional(),
+        limit: z.int().min(1).max(1_000),
+      }),
+      out: pageOf(DeviceId),
+      errors: { cursor_invalid, too_many_scans },
+    },
+    /** Counts the devices that meet a condition, in all and by the values of facets. Presence is 3 s old at most. */
+    facetDevices: {
+      ...idempotent,
+      deadlineMs: 10_000,
+      in: z.object({ where: DeviceCondition, facets: z.array(z.enum(facetNames)) }),
+      out: DeviceFacets,
+      errors: { too_many_scans },
     },
     /** How many devices `listDevices` lists without conditions. */
     countDevices: { ...idempotent, in: z.object({}), out: z.object({ count: z.int().min(0) }) },
@@ -160,6 +196,13 @@ export const devices = defineContract({
       out: z.object({ online: z.boolean() }),
       errors: { device_not_found },
     },
+    /** Which of these devices have an MQTT connection, whether they exist or not. */
+    readPresences: {
+      ...idempotent,
+      deadlineMs: 2_000,
+      in: z.object({ ids: z.array(DeviceId).max(1_000) }),
+      out: z.object({ online: z.array(DeviceId) }),
+    },
     /**
      * What happened to the device on its way to the mesh, newest first: at most 50 entries since this replica started,
      * none of an earlier device of that id.
@@ -169,6 +212,22 @@ export const devices = defineContract({
       in: ofDevice,
       out: z.array(Diagnosis),
       errors: { device_not_found },
+    },
+    /** Entries of the diagnostics of all devices, newest first; of what went wrong unless `name` says otherwise. */
+    listDiagnostics: {
+      ...idempotent,
+      deadlineMs: 10_000,
+      in: z.object({
+        name: DiagnosisWord.optional(),
+        /** Only of devices that meet it. */
+        where: DeviceCondition.optional(),
+        /** Only what happened then or later. */
+        since: Timestamp.optional(),
+        limit: z.int().min(1).optional(),
+        after: z.string().optional(),
+      }),
+      out: pageOf(DeviceDiagnosis),
+      errors: { cursor_invalid, too_many_scans },
     },
     /** Refused logins of ids that are no device now, newest first; at most 50. */
     listUnknownDevices: { ...idempotent, in: z.object({}), out: z.array(UnknownDevice) },

@@ -86,7 +86,9 @@ export const mesh = {
     calls: [
       calls(devices, [
         "listDevices",
+        "selectDevices",
         "readPresence",
+        "readPresences",
         "readConnections",
         "readDevice",
         "patchDevice",

@@ -234,6 +234,15 @@ export function deniedFilters(id: string): string[] {
   return dialects.flatMap(({ subscribe }) => subscribe.deny.map((filter) => filter.replace("{id}", id)));
 }
 
+/** What a device may do instead of using a topic that it may not use, for its diagnostics; null for other entries. */
+export function allowedTopics(id: string, diagnosis: string): string | null {
+  if (diagnosis === "subscription_refused")
+    return `subscribe below \`${id}/\`, except \`${deniedFilters(id).join("`, `")}\``;
+  if (diagnosis !== "publication_refused") return null;
+  const below = deviceTopics.record(id, "");
+  return `publish below \`${below}\`, such as \`${below}temperature\`, or an event below \`${deviceTopics.event(id, "")}\``;
+}
+
 /** The bounds of one device or connection that are no setting (api.md, MQTT). */
 export const mqttBounds = {
   /** Subscriptions of a connection; a filter that ends in `#` counts twice. */

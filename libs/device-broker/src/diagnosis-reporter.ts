@@ -11,12 +11,15 @@ const maxReports = 400;
 /** Of these, about ids that are no device: they must not displace the others. */
 const maxUnknownReports = 100;
 
+/** Different topics of one device, name and reason in one message; further ones are reported without their topic. */
+const maxTopics = 16;
+
 /** Longest text that is searched for secrets, in characters: a client id has up to 64 KB. */
 const maxSearched = 1_024;
 
 /** What happened; what is left out is null. */
 export type Finding = Pick<DiagnosisReport, "id" | "name" | "reason"> &
-  Partial<Pick<DiagnosisReport, "registered" | "address" | "client_id" | "topic">>;
+  Partial<Pick<DiagnosisReport, "registered" | "address" | "client_id" | "topic" | "detail">>;
 
 /** Takes what happened to a device. It costs no further message and never throws. */
 export type ReportDiagnosis = (finding: Finding) => void;
@@ -27,22 +30,31 @@ interface ReporterOptions {
   readonly publish: (event: { readonly reports: DiagnosisReport[] }) => void;
 }
 
-/** Collects reports for the owner of the diagnostics. Those of one id, name and reason are one, with a count. */
+/** Collects reports for the owner of the diagnostics. Those of one id, name, reason and topic are one, with a count. */
 export function createDiagnosisReporter({ clock, publish }: ReporterOptions): ReportDiagnosis {
   const pending = new Map<string, DiagnosisReport>();
+  /** How many topics are pending of each id, name and reason. */
+  const topics = new Map<string, number>();
 
   function flush(): void {
     const reports = [...pending.values()];
     pending.clear();
+    topics.clear();
     publish({ reports });
   }
 
-  return ({ id, name, reason, registered = true, address = null, client_id = null, topic = null }) => {
-    const shownId = displayable(id, diagnosisLengths.id);
-    const key = JSON.stringify([shownId, name, reason]);
+  return ({ registered = true, address = null, client_id = null, topic = null, detail = null, ...what }) => {
+    const { name, reason } = what;
+    const shownId = displayable(what.id, diagnosisLengths.id);
+    const kind = JSON.stringify([shownId, name, reason]);
+    const ofKind = topics.get(kind) ?? 0;
+    const named = topic === null ? null : displayable(topic, diagnosisLengths.topic);
+    const isNamed = named !== null && (ofKind < maxTopics || pending.has(kind + named));
+    const key = isNamed ? kind + named : kind;
     const before = pending.get(key);
     if (before === undefined && pending.size >= (registered === true ? maxReports : maxUnknownReports))
       return;
+    if (before === undefined && isNamed) topics.set(kind, ofKind + 1);
     if (pending.size === 0) clock.schedule(collectMs, flush);
     pending.set(key, {
       id: shownId,
@@ -51,7 +63,8 @@ export function createDiagnosisReporter({ clock, publish }: ReporterOptions): Re
       registered,
       address,
       client_id: client_id === null ? null : displayable(client_id, diagnosisLengths.client_id),
-      topic: topic === null ? null : displayable(topic, diagnosisLengths.topic),
+      topic: isNamed ? named : null,
+      detail: detail === null ? null : displayable(detail, diagnosisLengths.detail),
       count: (before?.count ?? 0) + 1,
       timestamp: clock.now().toISOString(),
     });

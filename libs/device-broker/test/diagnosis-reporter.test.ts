@@ -34,7 +34,11 @@ describe("reports of what happens to devices", () => {
 
   test("of unknown ids do not displace those of devices, and a message stays below 512 KB", async () => {
     const { clock, messages, refused } = collected();
-    const long = { client_id: "\u0000".repeat(60_000), topic: "\u0000".repeat(60_000) };
+    const long = {
+      client_id: "\u0000".repeat(60_000),
+      topic: "\u0000".repeat(60_000),
+      detail: "\u0000".repeat(999),
+    };
     for (let n = 0; n < 5_000; n++)
       refused(`\u0000${"\u0001".repeat(70)}${n}`, { registered: false, ...long });
     for (let n = 0; n < 5_000; n++) refused(`ghost-${n}`, { registered: false, ...long });
@@ -44,6 +48,22 @@ describe("reports of what happens to devices", () => {
     expect(reports.filter(({ registered }) => registered === false)).toHaveLength(100);
     expect(reports.filter(({ registered }) => registered === true)).toHaveLength(300);
     expect(Buffer.byteLength(JSON.stringify({ reports }))).toBeLessThan(512 * 1024);
+  });
+
+  test("name sixteen topics of a device and combine the others, each with the last one's detail", async () => {
+    const { clock, messages, refused } = collected();
+    for (let n = 0; n < 100; n++) refused("pump", { topic: `t/${n % 20}`, detail: `detail ${n}` });
+    refused("fan", { topic: "t/1" });
+    await clock.advance(250);
+    const [reports = []] = messages;
+    const ofPump = reports.filter(({ id }) => id === "pump");
+    expect(ofPump.map(({ topic }) => topic)).toEqual([
+      ...Array.from({ length: 16 }, (_, n) => `t/${n}`),
+      null,
+    ]);
+    expect(ofPump.map(({ count }) => count)).toEqual([...Array.from({ length: 16 }, () => 5), 20]);
+    expect(ofPump[3]).toMatchObject({ detail: "detail 83" });
+    expect(reports.find(({ id }) => id === "fan")).toMatchObject({ topic: "t/1", detail: null });
   });
 
   test("show what cannot be seen in the names of strangers", async () => {

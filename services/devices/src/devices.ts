@@ -9,9 +9,12 @@ import { createDeviceCreation, type DeviceCreationOptions } from "./operations/d
 import { createDeviceDeletion, type DeviceDeletionOptions } from "./operations/device-deletion.ts";
 import { type RecoveryOptions, startRecovery } from "./operations/recovery.ts";
 import { createTokenRotation, type TokenRotationOptions } from "./operations/token-rotation.ts";
-import { createListDevices, type DeviceListOptions } from "./registry/device-list.ts";
+import { createFacetDevices, type DeviceFacetsOptions } from "./registry/device-facets.ts";
+import { createListDevices, createSelectDevices } from "./registry/device-list.ts";
 import { createPatchDevice, type DevicePatchOptions } from "./registry/device-patch.ts";
 import { describeDeviceFor } from "./registry/device-view.ts";
+import { createDeviceWalk, type DeviceWalkOptions } from "./registry/device-walk.ts";
+import { createListDiagnostics, type DiagnosisListOptions } from "./registry/diagnosis-list.ts";
 import { etagOf } from "./registry/etag.ts";
 import { createSummarizeFleet, type FleetSummaryOptions } from "./registry/fleet-summary.ts";
 import { describeDelta } from "./shadow/describe-shadow.ts";
@@ -20,7 +23,9 @@ import type { DeviceStore } from "./store/device-store.ts";
 /** What the use cases in other files need, and those here. */
 type DevicesOptions = DeviceCreationOptions &
   DeviceDeletionOptions &
-  DeviceListOptions &
+  DeviceWalkOptions &
+  Omit<DeviceFacetsOptions, "walk"> &
+  Omit<DiagnosisListOptions, "walk"> &
   DevicePatchOptions &
   FleetSummaryOptions &
   TokenRotationOptions &
@@ -38,11 +43,14 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
   const deletion = createDeviceDeletion(options);
   const tokens = new KeyedQueue();
   const rotation = createTokenRotation(options, tokens);
+  const walked = { ...options, walk: createDeviceWalk(options) };
   startRecovery({ ...options, creation, deletion, rotation });
 
   return {
-    listDevices: createListDevices(options),
-    countDevices: async (_input, { signal }) => ({ count: await store.count(signal) }),
+    listDevices: createListDevices(walked),
+    selectDevices: createSelectDevices(walked),
+    facetDevices: createFacetDevices(walked),
+    countDevices: async (_input, { signal }) => ({ count: await store.count({}, signal) }),
     summarizeFleet: createSummarizeFleet(options),
     createDevice: creation.createDevice,
     patchDevice: createPatchDevice(options),
@@ -80,6 +88,10 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
       if (!(await store.has(id, ctx.signal))) return ctx.fail("device_not_found");
       return { online: presence.isOnline(id) };
     },
+
+    readPresences: async ({ ids }) => ({ online: ids.filter((id) => presence.isOnline(id)) }),
+
+    listDiagnostics: createListDiagnostics(walked),
 
     async readDiagnostics({ id }, ctx) {
       const device = await store.find(id, ctx.signal);

@@ -12,7 +12,7 @@ const start = Date.parse("2026-01-01T00:00:00.000Z");
 const time = (second: number) => new Date(start + second * 1_000).toISOString();
 
 function refusal(id: string, second: number, more: Partial<DiagnosisReport> = {}): DiagnosisReport {
-  const nothing = { address: null, client_id: null, topic: null };
+  const nothing = { address: null, client_id: null, topic: null, detail: null };
   const what = { name: "login_refused", reason: "wrong_password" } as const;
   return { ...nothing, ...what, id, count: 1, registered: true, timestamp: time(second), ...more };
 }

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import type { PendingOperation } from "../src/pending-operation.ts";
 import { deviceCollection, deviceQueries, openMongoDeviceStore } from "../src/store/device-store.mongodb.ts";
 import type { DeviceStore } from "../src/store/device-store.ts";
+import { describeConditions } from "./conditions.suite.ts";
 import { describeDeviceStore, newDevice, walkDevices } from "./device-store.suite.ts";
 
 const { signal } = new AbortController();
@@ -15,7 +16,7 @@ const heldBy = (token: string): PendingOperation => ({ kind: "rotating", token, 
 const urlOf = (database: TestDatabase) => parseStoreUrl(database.storeUrl) as MongoUrl;
 
 describeOverMongodb("devices in MongoDB", (mongodb) => {
-  describeDeviceStore("MongoDB", async () => {
+  const create = async () => {
     const database = mongodb().newDatabase();
     return {
       open: () => openMongoDeviceStore(urlOf(database), signal),
@@ -23,7 +24,9 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
         await database[Symbol.asyncDispose]();
       },
     };
-  });
+  };
+  describeDeviceStore("MongoDB", create);
+  describeConditions("MongoDB", create);
 
   let database: TestDatabase;
   const open: DeviceStore[] = [];
@@ -53,7 +56,7 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
         deviceQueries.after(1_000),
         deviceQueries.before(1_000),
         deviceQueries.between(1_000, 1_100),
-        { ...deviceQueries.between(1_000, 1_100), ...deviceQueries.matching("x") },
+        { ...deviceQueries.between(1_000, 1_100), ...deviceQueries.meeting({ words: ["x"] }) },
       ],
       told_online: [deviceQueries.online()],
       marked: [deviceQueries.marked(), deviceQueries.hidden()],
@@ -85,7 +88,7 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
     const store = await openStore();
     expect(await walkDevices(store)).toEqual(ids);
     expect(await walkDevices(store, true)).toEqual(ids.toReversed());
-    const found = await store.list({ filter: "ldevice-49999", limit: 10 }, signal);
+    const found = await store.list({ condition: { words: ["ldevice-49999"] }, limit: 10 }, signal);
     expect(found?.map(({ id }) => id)).toEqual(["device-49999"]);
   });
 

@@ -3,16 +3,23 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { expect, test } from "@jest/globals";
-import { createSqliteDeviceStore, deviceQueries } from "../src/store/device-store.sqlite.ts";
+import {
+  conditionalQueries,
+  createSqliteDeviceStore,
+  deviceQueries,
+} from "../src/store/device-store.sqlite.ts";
+import { describeConditions } from "./conditions.suite.ts";
 import { describeDeviceStore, newDevice, walkDevices } from "./device-store.suite.ts";
 
 const { signal } = new AbortController();
 
-describeDeviceStore("SQLite", async () => {
+const create = async () => {
   const folder = await tempFolder();
   const path = join(folder.path, `${randomUUID()}.db`);
   return { open: async () => createSqliteDeviceStore(path), remove: () => folder.remove() };
-});
+};
+describeDeviceStore("SQLite", create);
+describeConditions("SQLite", create);
 
 test("every query finds its rows by an index or in the order of the list", async () => {
   await using folder = await tempFolder();
@@ -40,22 +47,36 @@ test("every query finds its rows by an index or in the order of the list", async
       expect.stringMatching(/^SEARCH devices USING .*\(id=\?\)/),
     ]);
   }
-  for (const purpose of ["list", "listFiltered"]) {
-    expect([purpose, plans[purpose]]).toEqual([
-      purpose,
-      expect.stringMatching(/^SEARCH devices USING .*\(rowid>\?\)/),
-    ]);
-  }
-  for (const purpose of ["listNewest", "listNewestFiltered"]) {
-    expect([purpose, plans[purpose]]).toEqual([
-      purpose,
-      expect.stringMatching(/^SEARCH devices USING .*\(rowid<\?\)/),
-    ]);
-  }
   expect(plans.replaceDocument).toContain("USING INTEGER PRIMARY KEY (rowid=?)");
   expect(plans.listOperations).toContain("devices_marked");
   expect(plans.listOnline).toContain("devices_online");
   for (const plan of Object.values(plans)) expect(plan).not.toContain("TEMP B-TREE");
+});
+
+test("a condition finds its devices by an index, or reads narrow rows in the order of the list", async () => {
+  await using folder = await tempFolder();
+  const path = join(folder.path, "devices.db");
+  await createSqliteDeviceStore(path).close();
+  const db = new DatabaseSync(path);
+  const planOf = ({ sql }: { readonly sql: string }) =>
+    db
+      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+      .all()
+      .map((row) => String(row.detail))
+      .join("; ");
+  const { list, count, countBy } = conditionalQueries;
+  expect(planOf(list({}, false))).toMatch(/^SEARCH devices USING .*\(rowid>\?\)$/);
+  expect(planOf(list({}, true))).toMatch(/^SEARCH devices USING .*\(rowid<\?\)$/);
+  expect(planOf(list({ words: ["x"] }, false))).toMatch(/^SEARCH devices USING .*\(rowid>\?\)/);
+  expect(planOf(list({ labels: ["x"] }, false))).toMatch(
+    /^SEARCH devices USING INTEGER PRIMARY KEY \(rowid=\?\).*SEARCH device_labels USING PRIMARY KEY \(label=\?\)/,
+  );
+  expect(planOf(list({ versions: ["1"] }, false))).toMatch(/devices_version \(firmware=\? AND rowid>\?\)$/);
+  expect(planOf(list({ ids: ["a"] }, false))).toContain("(id=? AND rowid>?)");
+  expect(planOf(count({ online: true, silentSince: 1 }))).toContain("COVERING INDEX devices_fleet");
+  expect(planOf(countBy("version", {}))).toContain("COVERING INDEX");
+  expect(planOf(countBy("label", {}))).toMatch(/SCAN device_labels/);
+  db.close();
 });
 
 test("a list of 50,000 devices is walked page by page without missing or repeating one", async () => {
@@ -66,7 +87,7 @@ test("a list of 50,000 devices is walked page by page without missing or repeati
   );
   expect(await walkDevices(store)).toEqual(ids);
   expect(await walkDevices(store, true)).toEqual(ids.toReversed());
-  const found = await store.list({ filter: "ldevice-49999", limit: 10 }, signal);
+  const found = await store.list({ condition: { words: ["ldevice-49999"] }, limit: 10 }, signal);
   expect(found?.map(({ id }) => id)).toEqual(["device-49999"]);
   await store.close();
 });

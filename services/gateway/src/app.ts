@@ -133,7 +133,7 @@ export function createApp({
     ...customerHandlers(clients),
     ...deviceHandlers(clients, permissions, clock),
     ...rpcHandlers(clients, permissions),
-    ...masterKeyHandlers(clients, permissions, settings.MQTT_PUBLIC_URL),
+    ...masterKeyHandlers(clients, permissions, settings.MQTT_PUBLIC_URL, clock),
     ...meshHandlers({ readMesh, readHistory, changes, limit: meshListeners, clock, stopping }),
     ...storedDataHandlers(clients),
     ...notificationHandlers(openStream),

@@ -151,6 +151,12 @@ function firstImplementations() {
   const deviceImplementation: Fake<typeof devices> = fakeContract(devices, {
     listDevices: async () => ({ next: null, items: [fakeDevice("pump")] }),
     countDevices: async () => ({ count: 1 }),
+    facetDevices: async ({ facets }) => ({
+      total: 1,
+      facets: Object.fromEntries(facets.map((name) => [name, [{ value: "x", count: 1 }]])),
+      others: Object.fromEntries(facets.map((name) => [name, 0])),
+    }),
+    listDiagnostics: async () => ({ next: null, items: [{ ...diagnosis, id: "pump" }] }),
     summarizeFleet: async () => ({ devices: 1, firmware: [], other_firmware: 0, no_firmware: 1, silent: [] }),
     createDevice: async ({ id = "made" }, context) => {
       if (id === "pump") return context.fail("device_exists");

@@ -93,18 +93,63 @@ describe("the list of devices", () => {
     expect(answer.headers.get("link")).toBeNull();
   });
 
-  test("with a limit says how many devices there are, unless it selects some of them or they cannot be counted", async () => {
+  test("with a limit says how many devices there are that it selects, unless they cannot be counted", async () => {
+    const counted: unknown[] = [];
     mesh.fakes.devices.countDevices = async () => ({ count: 25 });
+    mesh.fakes.devices.facetDevices = async ({ where, facets }) => {
+      counted.push([where, facets]);
+      return { total: 7, facets: {}, others: {} };
+    };
     const totalOf = async (query: string) =>
       (await mesh.fetch(`${devices}${query}`)).headers.get("total-count");
     expect(await totalOf("?limit=5")).toBe("25");
     expect(await totalOf("?limit=5&after=7")).toBe("25");
-    for (const query of ["", "?limit=5&filter=d", "?limit=5&online=false"])
-      expect(await totalOf(query)).toBeNull();
+    expect(await totalOf("")).toBeNull();
+    expect(await totalOf("?limit=5&filter=d&where=label:a")).toBe("7");
+    expect(await totalOf("?limit=5&online=false")).toBe("7");
+    expect(await totalOf("?limit=5&online=false&where=online:true")).toBe("0");
+    expect(counted).toEqual([
+      [{ text: { all: ["d"] }, labels: { all: ["a"] } }, []],
+      [{ online: false }, []],
+    ]);
     mesh.fakes.devices.countDevices = async () => {
       throw new Error("an earlier release has no such method");
     };
     expect(await totalOf("?limit=5")).toBeNull();
+  });
+
+  test("takes a condition as text or as JSON, repeats it in its link, and says what is wrong in it", async () => {
+    const list = listOf(3, 10, (at) => fakeDevice(`d${at}`));
+    mesh.fakes.devices.listDevices = list.page;
+    const where = { labels: { all: ["a b"] }, online: true };
+    for (const given of ['label:"a b" online:true', JSON.stringify(where)]) {
+      const answer = await mesh.fetch(`${devices}?limit=1&where=${encodeURIComponent(given)}`);
+      expect(list.asked.pop()).toEqual({ limit: 1, where });
+      expect(answer.headers.get("link")).toBe(
+        `<${devices}?limit=1&where=label%3A%22a+b%22+online%3Atrue&after=1>; rel="next"`,
+      );
+    }
+    const violationsOf = async (given: string) => {
+      const answer = await mesh.fetch(`${devices}?where=${encodeURIComponent(given)}`);
+      const { status, errors } = (await answer.json()) as { status: number; errors: unknown };
+      return [status, errors];
+    };
+    const inText = {
+      pointer: "/query/where",
+      detail: expect.stringMatching(/^at character 8: .*true, false/),
+    };
+    expect(await violationsOf("online:maybe")).toEqual([400, [inText]]);
+    const inJson = { pointer: "/query/where/labels/all/0", detail: expect.any(String) };
+    expect(await violationsOf('{"labels":{"all":[1]}}')).toEqual([400, [inJson]]);
+  });
+
+  test("by a condition on shadow values costs more", async () => {
+    const left = async (query: string) => {
+      const { headers } = await mesh.fetch(`${devices}?limit=1${query}`);
+      return Number(/r=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1]);
+    };
+    const before = await left("");
+    expect(before - (await left("&where=reported/on:true"))).toBeGreaterThan(15);
   });
 
   test("whose first page fails is a problem", async () => {

@@ -6,7 +6,7 @@ import { withRetries } from "./retry.ts";
 import type { DeltaPublisher } from "./shadow/shadow-delta.ts";
 
 interface ReconciliationOptions {
-  readonly devices: Pick<DevicesClient, "listDevices">;
+  readonly devices: Pick<DevicesClient, "selectDevices">;
   readonly deltas: Pick<DeltaPublisher, "refresh">;
   readonly clock: Clock;
   readonly log: Logger;
@@ -22,6 +22,7 @@ const repeatAfterMs = 5_000;
 
 /** How long one page of devices may take, in milliseconds. */
 const pageTimeoutMs = 10_000;
+const pageSize = 1_000;
 
 /**
  * Returns a function that refreshes the deltas of all connected devices, and once more after a while: the bridge may
@@ -34,7 +35,11 @@ export function createReconciliation(options: ReconciliationOptions): () => void
 
   async function listPage(after: string | null) {
     using call = createCallContext({ timeoutMs: pageTimeoutMs, signal, clock });
-    return await devices.listDevices({ online: true, ...(after === null ? {} : { after }) }, call);
+    const where = { online: true };
+    return await devices.selectDevices(
+      { where, limit: pageSize, ...(after === null ? {} : { after }) },
+      call,
+    );
   }
 
   async function refreshConnected(): Promise<void> {
@@ -45,7 +50,7 @@ export function createReconciliation(options: ReconciliationOptions): () => void
         clock,
         signal,
       );
-      for (const { id } of page.items) deltas.refresh(id);
+      for (const id of page.items) deltas.refresh(id);
       after = page.next;
     } while (after !== null);
   }

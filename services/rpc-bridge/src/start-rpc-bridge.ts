@@ -83,8 +83,8 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
   // Separate: the broker closes a connection whose publication it cannot store.
   const canaryLink = openMqttLink({ ...common, login, clientId: `_rpc-bridge-${replica}-canary` });
   const deltas = createDeltaPublisher({ ...common, devices, link: mqttLink });
-  const shadows = createDeviceShadows({ clock, log, devices, link: deviceLink });
   const report = createDiagnosisReporter({ clock, publish: publisher.diagnostics });
+  const shadows = createDeviceShadows({ clock, log, devices, link: deviceLink, report });
   const messages = createDeviceMessages({
     clock,
     log,

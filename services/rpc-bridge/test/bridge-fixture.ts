@@ -1,4 +1,5 @@
 import { mesh } from "@devmesh/contracts/mesh";
+import type { DiagnosisReport } from "@devmesh/contracts/model/diagnostics";
 import { rpcBridge, rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { calls, defineService, subscribesTo } from "@devmesh/contracts/topology";
 import { answerAuthCallout, type DeviceGrant } from "@devmesh/device-broker/auth-callout";
@@ -6,6 +7,7 @@ import { brokerConfig, brokerUsers } from "@devmesh/device-broker/broker-config"
 import { devicesUser } from "@devmesh/device-broker/devices-account";
 import { createAccountKeyPair } from "@devmesh/device-broker/nkey";
 import { type Bus, connectBus } from "@devmesh/service-kit/bus";
+import { subscribe } from "@devmesh/service-kit/events/subscription";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { createClient } from "@devmesh/service-kit/rpc/client";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
@@ -33,6 +35,8 @@ export const unmeasured = {
 export interface BridgeFixture extends AsyncDisposable {
   readonly broker: TestNatsServer;
   readonly registry: FakeRegistry;
+  /** What the bridge reported of devices. */
+  readonly diagnosed: readonly DiagnosisReport[];
   /** A connection that may subscribe to the bridge's events. */
   readonly tester: Bus;
   readonly bridge: Pick<Client<typeof rpcBridge>, "call" | "endSessions" | "wipeDevice" | "readBacklog">;
@@ -51,7 +55,7 @@ const testedMesh = {
   ...mesh,
   tester: defineService({
     calls: [calls(rpcBridge, ["call", "endSessions", "wipeDevice", "readBacklog"])],
-    subscribes: [subscribesTo(rpcEvents, ["rpc_in", "rpc_out", "hoarding"])],
+    subscribes: [subscribesTo(rpcEvents, ["rpc_in", "rpc_out", "hoarding", "diagnostics"])],
   }),
 };
 
@@ -81,7 +85,16 @@ export async function startBridgeFixture(): Promise<BridgeFixture> {
   const tester = await connectBus(login("tester"));
   const [dependency] = testedMesh.tester.calls;
   const bridge = createClient(tester, dependency);
+  const diagnosed: DiagnosisReport[] = [];
+  subscribe(
+    tester,
+    { events: rpcEvents, names: ["diagnostics"] },
+    { diagnostics: ({ reports }) => void diagnosed.push(...reports) },
+    { mode: "each" },
+  );
+  await tester.flush();
   return {
+    diagnosed,
     broker,
     registry,
     tester,

@@ -73,9 +73,9 @@ export async function startFakeRegistry(connection: Parameters<typeof connectBus
   };
 
   const implementation = fakeContract(devices, {
-    async listDevices({ online }) {
+    async selectDevices({ where: { online } }) {
       const listed = [...known].filter(([, device]) => online === undefined || device.online === online);
-      return { next: null, items: listed.map(([id]) => describe(id)) };
+      return { next: null, items: listed.map(([id]) => id) };
     },
     async readPresence({ id }) {
       await registry.beforePresence(id);

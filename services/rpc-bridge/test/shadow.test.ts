@@ -134,6 +134,9 @@ describe("a shadow update of a device", () => {
     const answer = await answerTo(await connect("pump"), payload);
     expect(answer).toEqual({ kind: "rejected", message: expect.stringMatching(/./), ...rejection });
     expect(mesh.registry.patches).toEqual([]);
+    const { message } = answer as { readonly message?: string };
+    // Many devices do not subscribe to `rejected`: the diagnostics have the same words.
+    await eventually(() => mesh.diagnosed.some(({ id, detail }) => id === "pump" && detail === message));
   });
 
   test("of a deleted device is dropped without an answer, which a later device of that id could receive", async () => {

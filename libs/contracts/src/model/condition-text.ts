@@ -58,6 +58,7 @@ const fields = {
     allowed: [],
     add(draft, { value }, isNegated) {
       draft.labels = withItem(draft.labels, isNegated ? "none" : "all", value);
+      return undefined;
     },
   },
   version: {
@@ -65,6 +66,7 @@ const fields = {
     add(draft, { value, isQuoted }, isNegated) {
       const version = value === noVersion && !isQuoted ? null : value;
       draft.version = withItem(draft.version, isNegated ? "not_in" : "in", version);
+      return undefined;
     },
   },
   silent: {

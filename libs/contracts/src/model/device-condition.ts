@@ -90,3 +90,16 @@ export const DeviceCondition = z
     },
   });
 export type DeviceCondition = z.infer<typeof DeviceCondition>;
+
+/** A condition and the older parameters of lists in one; null where no device can meet both. */
+export function withOlderParameters(
+  where: DeviceCondition,
+  { online, filter = "" }: { readonly online: boolean | undefined; readonly filter: string | undefined },
+): DeviceCondition | null {
+  if (online !== undefined && where.online !== undefined && online !== where.online) return null;
+  return {
+    ...where,
+    ...(online !== undefined && { online }),
+    ...(filter !== "" && { text: { ...where.text, all: [...(where.text?.all ?? []), filter] } }),
+  };
+}

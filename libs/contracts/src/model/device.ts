@@ -42,6 +42,21 @@ export const Device = z
   .meta({ id: "Device", description: "A device as a master key sees it, without secrets.", example });
 export type Device = z.infer<typeof Device>;
 
+/** A device in a list. */
+export const DeviceListItem = Device.extend({
+  problems: z
+    .array(z.string())
+    .optional()
+    .describe(
+      "What is wrong between it and the mesh, as reasons of its diagnostics of the last 24 hours, or their names where they have none; absent where nothing is.",
+    ),
+}).meta({
+  id: "DeviceListItem",
+  description: "A device in a list, with its problems.",
+  example: { ...example, problems: ["wrong_password"] },
+});
+export type DeviceListItem = z.infer<typeof DeviceListItem>;
+
 /** The two secrets of a device: its MQTT password and the key its holder uses. */
 export const DeviceCredentials = z
   .object({

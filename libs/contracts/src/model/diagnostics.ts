@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DeviceId } from "./device-id.ts";
 import { Timestamp } from "./time.ts";
 
 /** Why the login of a device was refused. */
@@ -52,8 +53,8 @@ export const problemWords = [
   ...new Set([...diagnosisFrames, ...diagnosisFrames.flatMap((name) => reasonsOfProblem[name])]),
 ];
 
-/** Most characters of an id that a client tried, of a client id, and of a topic; the rest is cut. */
-export const diagnosisLengths = { id: 64, client_id: 128, topic: 256 } as const;
+/** Most characters of an id that a client tried, of a client id, a topic and a detail; the rest is cut. */
+export const diagnosisLengths = { id: 64, client_id: 128, topic: 256, detail: 256 } as const;
 
 const context = {
   address: z.string().nullable().meta({
@@ -94,7 +95,13 @@ export const Diagnosis = z
     }),
     ...context,
     topic: z.string().max(diagnosisLengths.topic).nullable().meta({
-      description: "Topic of a refused publication or subscription, cut to 256 characters; otherwise null.",
+      description:
+        "Topic of a refused publication or subscription, cut to 256 characters; null otherwise, and for further topics of a device that uses many.",
+      example: null,
+    }),
+    detail: z.string().max(diagnosisLengths.detail).nullable().default(null).meta({
+      description:
+        "What exactly is wrong, or what is allowed instead, of the last of them, in words that may change; null where there is no more to say.",
       example: null,
     }),
     ...repetition,
@@ -102,9 +109,21 @@ export const Diagnosis = z
   .meta({
     id: "Diagnosis",
     description: "Something that happened to a device on its way to the mesh.",
-    example: { name: "login_refused", ...loginExample, topic: null },
+    example: { name: "login_refused", ...loginExample, topic: null, detail: null },
   });
 export type Diagnosis = z.infer<typeof Diagnosis>;
+
+/** An entry in the list of those of all devices. */
+export const DeviceDiagnosis = Diagnosis.extend({ id: DeviceId }).meta({
+  id: "DeviceDiagnosis",
+  description: "Something that happened to a device on its way to the mesh, with the device.",
+  example: { id: "pump-1", name: "login_refused", ...loginExample, topic: null, detail: null },
+});
+export type DeviceDiagnosis = z.infer<typeof DeviceDiagnosis>;
+
+/** What the list of diagnostics can be narrowed to: a name or a reason. */
+export const DiagnosisWord = z.enum([...problemWords, "connected", "disconnected"]);
+export type DiagnosisWord = z.infer<typeof DiagnosisWord>;
 
 /** Refused logins under a user name that is no device. */
 export const UnknownDevice = z

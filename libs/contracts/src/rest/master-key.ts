@@ -4,24 +4,30 @@ import { keys } from "../keys.ts";
 import { DeadMail, mailer } from "../mailer.ts";
 import { FunctionName } from "../model/acl.ts";
 import { ApiKey, NewApiKey } from "../model/api-key.ts";
+import { ConditionInput } from "../model/condition-text.ts";
 import { ListedCustomer } from "../model/customer.ts";
 import {
   CreatedDevice,
   Device,
   DeviceCredentials,
+  DeviceListItem,
   DevicePatch,
   NewDevice,
   RotatedPublicKey,
   RotatedToken,
 } from "../model/device.ts";
+import type { DeviceCondition } from "../model/device-condition.ts";
+import { DeviceFacets, type FacetName, facetNames } from "../model/device-facets.ts";
 import { DeviceId } from "../model/device-id.ts";
-import { Diagnosis, UnknownDevice } from "../model/diagnostics.ts";
+import { DeviceDiagnosis, Diagnosis, DiagnosisWord, UnknownDevice } from "../model/diagnostics.ts";
+import { Duration } from "../model/duration.ts";
 import { MeshChanges } from "../model/mesh-change.ts";
 import { MeshHistory } from "../model/mesh-history.ts";
 import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
 import { CreatedSession, maxSessions, NewSession, Session } from "../model/session.ts";
 import { checkShadowOf } from "../model/shadow-structure.ts";
+import { TimestampInput } from "../model/time.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
 import { countedPaging, defineRoutes, get, paging, post, QueryBoolean, remove } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
@@ -37,6 +43,16 @@ const ofFunction = {
 const identified = (what: string) =>
   z.object({ id: z.string().min(1).max(128).describe(`Id of the ${what}.`) });
 const nothing = { description: "Done." } as const;
+const where = ConditionInput.optional().meta({
+  type: "string",
+  description:
+    "A condition that devices must meet, as one line of text or as JSON of a DeviceCondition (api.md, Conditions).",
+  example: "label:site-1 -version:1.4.2 silent:24h",
+});
+/** Conditions on values of shadows read the documents of devices. */
+const readsShadows = ({ where }: Readonly<Record<string, unknown>>) =>
+  ((where as DeviceCondition | undefined)?.shadow ?? []).length > 0;
+const facetList = new RegExp(`^(${facetNames.join("|")})(,(${facetNames.join("|")}))*$`);
 const etag = { ETag: "Covers name, acl and shadow as stored." } as const;
 
 /** What the vendor does with a master key: devices, RPC, keys, customers, and what runs the mesh (api.md). */
@@ -45,7 +61,8 @@ export const masterKey = defineRoutes({
     ...get("/devices"),
     ...tagged("Devices"),
     summary: "List devices, in the order of their creation",
-    description: "All of them, streamed, unless `limit` is given; then `Link` with rel=next leads on.",
+    description: `All of them, streamed, unless \`limit\` is given; then \`Link\` with rel=next leads on. \`where\`, \`online\` and
+\`filter\` must all be met.`,
     query: z.object({
       ...paging.query,
       order: z
@@ -56,18 +73,44 @@ export const masterKey = defineRoutes({
         description: "Only devices that are connected, or that are not.",
       }),
       filter: z.string().max(256).optional().meta({ description: "Substring of id, name or a label." }),
+      where,
     }),
+    cost: {
+      tokens: 19,
+      of: "A `where` on shadow values",
+      applies: readsShadows,
+    },
     answers: {
       200: {
         description: "The devices.",
-        json: z.array(Device),
-        headers: {
-          ...paging.headers,
-          "Total-Count": "With `limit` and neither `online` nor `filter`: how many devices there are.",
-        },
+        json: z.array(DeviceListItem),
+        headers: countedPaging("such devices"),
       },
     },
-    calls: [{ contract: devices, methods: ["listDevices", "countDevices"] }],
+    calls: [{ contract: devices, methods: ["listDevices", "countDevices", "facetDevices"] }],
+  },
+  facetDevices: {
+    ...get("/device_facets"),
+    ...tagged("Devices"),
+    summary: "Count devices by version, label or problem",
+    description:
+      "Of the devices that meet a condition. Counts of connected and silent devices are at most 3 s old.",
+    query: z.object({
+      where,
+      facets: z
+        .string()
+        .regex(facetList, `must be some of ${facetNames.join(", ")}, with commas between`)
+        .transform((list) => list.split(",") as FacetName[])
+        .optional()
+        .meta({
+          type: "string",
+          description: `What they are counted by, with commas between: ${facetNames.join(", ")}.`,
+          example: "version,label",
+        }),
+    }),
+    cost: { tokens: 19, of: "Counts by a `where` on shadow values", applies: readsShadows },
+    answers: { 200: { description: "The counts.", json: DeviceFacets } },
+    calls: [{ contract: devices, methods: ["facetDevices"] }],
   },
   createDevice: {
     ...post("/devices", "device"),
@@ -124,6 +167,29 @@ last 50. They are in memory only and begin when the service \`devices\` starts.`
     ...ofDevice,
     answers: { 200: { description: "What happened.", json: z.array(Diagnosis) } },
     calls: [{ contract: devices, methods: ["readDiagnostics"] }],
+  },
+  listDiagnostics: {
+    ...get("/diagnostics"),
+    ...tagged("Devices"),
+    summary: "List what went wrong with devices, newest first",
+    description: `The entries of the diagnostics of all devices, at most 1,000 unless \`limit\` is given; then \`Link\` with rel=next leads on.
+An entry that happens again meanwhile is at the beginning again.`,
+    query: z.object({
+      ...paging.query,
+      name: DiagnosisWord.optional().describe(
+        "Only entries of this name or reason; without it, all that are a problem.",
+      ),
+      where,
+      since: z
+        .union([Duration, TimestampInput])
+        .optional()
+        .meta({ description: "Inclusive; a time, or an ISO 8601 duration back from now." }),
+    }),
+    cost: { tokens: 19, of: "Diagnostics with a `where` on shadow values", applies: readsShadows },
+    answers: {
+      200: { description: "The entries.", json: z.array(DeviceDiagnosis), headers: paging.headers },
+    },
+    calls: [{ contract: devices, methods: ["listDiagnostics"] }],
   },
   listUnknownDevices: {
     ...get("/unknown_devices"),

@@ -13,7 +13,7 @@ import { TokenBuckets } from "@devmesh/service-kit/token-buckets";
 import type { z } from "zod";
 import type { Background } from "../background.ts";
 import type { DeviceEventPublisher } from "../device-events.ts";
-import { DiagnosisHistory } from "./diagnosis-history.ts";
+import { DiagnosisHistory, type DiagnosisListing, type Problem } from "./diagnosis-history.ts";
 
 interface DiagnosticsOptions {
   readonly events: Pick<DeviceEventPublisher, "diagnosed">;
@@ -29,7 +29,14 @@ const framesOfUnknown = { size: 60, refill: 60, everyMs: 60_000, maxBuckets: 1 }
 const framesOfAll = { size: 200, refill: 20, maxBuckets: 1 } as const;
 
 /** Members of a single report that this service makes about a device it knows. */
-const ofRegistered = { address: null, client_id: null, topic: null, count: 1, registered: true } as const;
+const ofRegistered = {
+  address: null,
+  client_id: null,
+  topic: null,
+  detail: null,
+  count: 1,
+  registered: true,
+} as const;
 
 type DeviceThrottled = z.output<(typeof deviceEvents)["events"]["throttled"]["schema"]>;
 
@@ -94,5 +101,9 @@ export function createDiagnostics({ events, background, clock }: DiagnosticsOpti
 
     ofDevice: (id: string, createdAt: number): Diagnosis[] => history.ofDevice(id, createdAt),
     ofUnknown: (): UnknownDevice[] => history.ofUnknown(),
+    problemsOf: (id: string, createdAt: number): Problem[] =>
+      history.problemsOf(id, createdAt, clock.now().getTime()),
+    devicesWithProblem: (word: string): string[] => history.devicesWithProblem(word, clock.now().getTime()),
+    list: (listing: DiagnosisListing) => history.list(listing),
   };
 }

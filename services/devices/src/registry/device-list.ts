@@ -1,92 +1,78 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { devices } from "@devmesh/contracts/devices";
-import type { Device } from "@devmesh/contracts/model/device";
+import type { DeviceListItem } from "@devmesh/contracts/model/device";
+import { withOlderParameters } from "@devmesh/contracts/model/device-condition";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { cutPage } from "@devmesh/service-kit/rpc/page";
-import type { Presence } from "../presence.ts";
-import type { DeviceStore, ListedDevice } from "../store/device-store.ts";
-import { describeDevice } from "./device-view.ts";
+import { wordOf } from "../diagnostics/diagnosis-history.ts";
+import { type DeviceSelectionOptions, selectBy } from "./device-selection.ts";
+import type { DeviceWalk, FoundDevice } from "./device-walk.ts";
 
-/** Devices listed at once; their documents are read in smaller portions. */
-const idBatchSize = 1_000;
-/** Documents read at once: few enough that the largest ones still fit into memory easily. */
-const documentBatchSize = 50;
 /** Bytes of documents after which a page is full; the reply's own limit cuts more exactly. */
 const pageBytes = 480 * 1024;
 
 /** What lists need. */
-export interface DeviceListOptions {
-  readonly store: Pick<DeviceStore, "list" | "findAll">;
-  readonly presence: Presence;
+export interface DeviceListOptions extends DeviceSelectionOptions {
+  readonly walk: DeviceWalk;
 }
 
 interface Candidate {
   readonly position: string;
-  readonly device: Device;
+  readonly item: DeviceListItem;
   readonly bytes: number;
 }
 
-/**
- * Pages of devices in the order of creation or its reverse. Presence is not in the store, so the list is walked by id
- * and position, which is cheap, and only documents that belong on the page are read.
- */
-export function createListDevices({
-  store,
-  presence,
-}: DeviceListOptions): Implementation<typeof devices>["listDevices"] {
-  return async ({ limit = Number.POSITIVE_INFINITY, after, order, online, filter }, ctx) => {
-    const { signal } = ctx;
-    const isWanted = ({ id }: ListedDevice) => online === undefined || presence.isOnline(id) === online;
-    const candidates: Candidate[] = [];
+/** Pages of devices in the order of creation or its reverse. */
+export function createListDevices(options: DeviceListOptions): Implementation<typeof devices>["listDevices"] {
+  return async ({ limit = Number.POSITIVE_INFINITY, after, order, online, filter, where = {} }, ctx) => {
+    const asked = withOlderParameters(where, { online, filter });
+    if (asked === null) return { next: null, items: [] };
+    const found: Candidate[] = [];
     let bytes = 0;
-    let cursor = after;
-    const isFull = () => candidates.length > limit || bytes > pageBytes;
-
-    for (let more = true; more && !isFull(); ) {
-      const listing = {
-        newestFirst: order === "desc",
-        limit: idBatchSize,
-        ...(cursor !== undefined && { after: cursor }),
-        ...(filter !== undefined && { filter }),
-      };
-      const listed = await store.list(listing, signal);
-      if (listed === null) return ctx.fail("cursor_invalid");
-      more = listed.length === idBatchSize;
-      cursor = listed.at(-1)?.position;
-      const wanted = listed.filter(isWanted);
-      for (let from = 0; from < wanted.length && !isFull(); from += documentBatchSize) {
-        // One more than the limit shows whether the page is the last one.
-        const portion = wanted.slice(from, from + Math.min(documentBatchSize, limit + 1 - candidates.length));
-        for (const candidate of await read(portion, signal)) {
-          candidates.push(candidate);
-          bytes += candidate.bytes;
-        }
+    const isFull = () => found.length > limit || bytes > pageBytes;
+    const refuse = () => ctx.fail("cursor_invalid");
+    const walking = { newestFirst: order === "desc", after, refuse };
+    // One more than the limit shows whether the page is the last one.
+    const wanted = () => limit + 1 - found.length;
+    for await (const portion of options.walk.documents(selectBy(asked, options), walking, ctx, wanted)) {
+      for (const one of portion) {
+        const candidate = candidateOf(one, options);
+        found.push(candidate);
+        bytes += candidate.bytes;
       }
-      // The store may answer synchronously: other calls get their turn.
-      await nextTurn();
+      if (isFull()) break;
     }
-
-    const { items, next } = cutPage(candidates, {
+    const { items, next } = cutPage(found, {
       limit,
       cursorOf: ({ position }) => position,
       sizeOf: (candidate) => candidate.bytes,
       more: isFull(),
     });
-    return { next, items: items.map(({ device }) => device) };
+    return { next, items: items.map(({ item }) => item) };
   };
+}
 
-  /** The documents of a portion in its order, without devices deleted meanwhile. */
-  async function read(portion: readonly ListedDevice[], signal: AbortSignal): Promise<Candidate[]> {
-    const found = await store.findAll(
-      portion.map(({ id }) => id),
-      signal,
-    );
-    const byId = new Map(found.map((device) => [device.id, device]));
-    return portion.flatMap(({ id, position }) => {
-      const stored = byId.get(id);
-      if (stored === undefined) return [];
-      const device = describeDevice(stored, presence);
-      return [{ position, device, bytes: Buffer.byteLength(JSON.stringify(device)) }];
+function candidateOf({ listed, device }: FoundDevice, { diagnostics }: DeviceListOptions): Candidate {
+  const problems = diagnostics.problemsOf(listed.id, listed.created_at).map(wordOf);
+  const item = problems.length === 0 ? device : { ...device, problems };
+  return { position: listed.position, item, bytes: Buffer.byteLength(JSON.stringify(item)) };
+}
+
+/** Pages of ids in the order of creation. */
+export function createSelectDevices(
+  options: DeviceListOptions,
+): Implementation<typeof devices>["selectDevices"] {
+  return async ({ where, ids, after, limit }, ctx) => {
+    const found: { readonly id: string; readonly position: string }[] = [];
+    const walking = { after, refuse: () => ctx.fail("cursor_invalid") };
+    for await (const portion of options.walk.devices(selectBy(where, options, ids), walking, ctx)) {
+      found.push(...portion);
+      if (found.length > limit) break;
+    }
+    const { items, next } = cutPage(found, {
+      limit,
+      cursorOf: ({ position }) => position,
+      sizeOf: ({ id }) => id.length + 2,
     });
-  }
+    return { next, items: items.map(({ id }) => id) };
+  };
 }

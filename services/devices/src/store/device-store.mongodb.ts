@@ -9,7 +9,8 @@ import {
 } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import type { OperationKind, PendingOperation } from "../pending-operation.ts";
-import type { DeviceDocument, DeviceStore, StoredDevice } from "./device-store.ts";
+import type { DeviceDocument, DeviceStore, StoredCondition, StoredDevice } from "./device-store.ts";
+import { cutFacet } from "./facet-count.ts";
 
 /**
  * A device as one document, so that each write is one compare-and-set. ACL and shadow are compact JSON: as documents
@@ -36,6 +37,9 @@ interface DeviceRow {
   readonly shadow: string;
 }
 
+const listedMembers = { position: 1, created_at: 1, firmware: 1, labels: 1 } as const;
+type ListedRow = Pick<DeviceRow, "_id" | keyof typeof listedMembers>;
+
 /** The last assigned position; one document. */
 interface Counter {
   readonly _id: "device_position";
@@ -51,6 +55,8 @@ export const deviceCollection = {
     { name: "marked", key: { "mark.kind": 1 }, sparse: true },
     // Counts are answered by the index alone: documents are large.
     { name: "fleet", key: { firmware: 1, online: 1, last_seen: 1, created_at: 1, hidden: 1 } },
+    { name: "by_version", key: { firmware: 1, position: 1 } },
+    { name: "by_label", key: { labels: 1, position: 1 } },
     { name: "told_online", key: { online: 1 }, partialFilterExpression: { online: true } },
   ],
 } as const satisfies CollectionDeclaration;
@@ -64,15 +70,41 @@ export const deviceQueries = {
   after: (position: number) => ({ position: { $gt: position }, hidden: false }),
   before: (position: number) => ({ position: { $lt: position }, hidden: false }),
   between: (position: number, last: number) => ({ position: { $gt: position, $lte: last }, hidden: false }),
-  /** Combined with one of the three above. */
-  matching: (filter: string) => {
-    const substring = { $regex: literally(filter) };
-    return { $or: [{ _id: substring }, { name: substring }, { labels: substring }] };
-  },
+  /** Combined with one of those above, or with `shown`. */
+  meeting: conditionFilter,
+  shown: () => ({ hidden: false }),
   online: () => ({ online: true }),
   hidden: () => ({ "mark.kind": { $in: [...operationKinds] }, hidden: true }),
   marked: () => ({ "mark.kind": { $in: [...operationKinds] } }),
 } as const;
+
+/** A condition as a filter. */
+function conditionFilter(condition: StoredCondition): object {
+  const { words = [], noWords = [], labels = [], noLabels = [], contained = [] } = condition;
+  const { versions, noVersions = [], online, silentSince, seenSince, ids } = condition;
+  const withWord = (word: string) => {
+    const substring = { $regex: literally(word) };
+    return { $or: [{ _id: substring }, { name: substring }, { labels: substring }] };
+  };
+  const silent = (since: number) => ({
+    online: false,
+    $or: [{ last_seen: { $lt: since } }, { last_seen: null, created_at: { $lt: since } }],
+  });
+  const terms: object[] = [
+    ...words.map(withWord),
+    ...labels.map((label) => ({ labels: label })),
+    ...contained.map((text) => ({ shadow: { $regex: literally(text) } })),
+  ];
+  const nor: object[] = noWords.map(withWord);
+  if (noLabels.length > 0) terms.push({ labels: { $nin: noLabels } });
+  if (versions !== undefined) terms.push({ firmware: { $in: versions } });
+  if (noVersions.length > 0) terms.push({ firmware: { $nin: noVersions } });
+  if (online !== undefined) terms.push({ online });
+  if (silentSince !== undefined) terms.push(silent(silentSince));
+  if (seenSince !== undefined) nor.push(silent(seenSince));
+  if (ids !== undefined) terms.push({ _id: { $in: ids } });
+  return { ...(terms.length > 0 && { $and: terms }), ...(nor.length > 0 && { $nor: nor }) };
+}
 
 /** Which positions are listed. */
 interface PlaceListing {
@@ -86,6 +118,8 @@ interface PlaceListing {
 
 /** Reports of presence that are written together. */
 const reportBatchSize = 200;
+/** Values of a facet that are read; of more, the rarest are not counted. */
+const maxCountedValues = 10_000;
 /** Positions in the first portion of a filtered list. */
 const filterBatchSize = 5_000;
 
@@ -122,7 +156,7 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
     { newestFirst, after, limit, portion }: PlaceListing,
     signal: AbortSignal,
   ) {
-    const places: Pick<DeviceRow, "_id" | "position">[] = [];
+    const places: ListedRow[] = [];
     const counted = await run(signal, () => counters.findOne({}, { signal }));
     const newest = counted?.last ?? 0;
     let from = after ?? (newestFirst ? Number.POSITIVE_INFINITY : 0);
@@ -136,7 +170,7 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
           : deviceQueries.between(from, until);
       const found = await run(signal, () =>
         devices
-          .find({ ...between, ...condition }, { projection: { position: 1 }, signal })
+          .find({ ...between, ...condition }, { projection: listedMembers, signal })
           .sort({ position: newestFirst ? -1 : 1 })
           .limit(limit - places.length)
           .toArray(),
@@ -191,13 +225,19 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
       return matchedCount === 1;
     },
 
-    async list({ newestFirst = false, after, filter = "", limit }, signal) {
+    async list({ newestFirst = false, after, condition = {}, limit }, signal) {
       if (after !== undefined && !/^\d{1,15}$/.test(after)) return null;
-      const condition = filter === "" ? {} : deviceQueries.matching(filter);
-      const portion = filter === "" ? 2 * limit : filterBatchSize;
+      const filter = deviceQueries.meeting(condition);
+      const portion = Object.keys(filter).length === 0 ? 2 * limit : filterBatchSize;
       const listing = { newestFirst, after: after === undefined ? null : Number(after), limit, portion };
-      const places = await listPlaces(condition, listing, signal);
-      return places.map(({ _id, position }) => ({ id: _id, position: String(position) }));
+      const places = await listPlaces(filter, listing, signal);
+      return places.map(({ _id, position, created_at, firmware, labels }) => ({
+        id: _id,
+        position: String(position),
+        created_at,
+        version: firmware ?? null,
+        labels,
+      }));
     },
 
     async findAll(ids, signal) {
@@ -207,12 +247,31 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
       return rows.map(storedDevice);
     },
 
-    async count(signal) {
+    async count(condition, signal) {
+      const filter = deviceQueries.meeting(condition);
+      if (Object.keys(filter).length > 0) {
+        const shown = { ...deviceQueries.shown(), ...filter };
+        return await run(signal, () => devices.countDocuments(shown, { signal }));
+      }
       const [all, hidden] = await Promise.all([
         run(signal, () => devices.estimatedDocumentCount()),
         run(signal, () => devices.countDocuments(deviceQueries.hidden(), { signal })),
       ]);
       return all - hidden;
+    },
+
+    async countBy(facet, condition, signal) {
+      const shown = { $match: { ...deviceQueries.shown(), ...deviceQueries.meeting(condition) } };
+      const values = [
+        ...(facet === "label" ? [{ $project: { labels: 1 } }, { $unwind: "$labels" }] : []),
+        { $group: { _id: facet === "label" ? "$labels" : "$firmware", count: { $sum: 1 } } },
+      ];
+      const rows = await run(signal, () =>
+        devices
+          .aggregate([shown, ...values, { $sort: { count: -1 } }, { $limit: maxCountedValues }], { signal })
+          .toArray(),
+      );
+      return cutFacet(rows.map(({ _id, count }) => ({ value: _id ?? null, count })));
     },
 
     async countByFirmware(times, signal) {
@@ -318,7 +377,7 @@ function documentMembers(device: DeviceDocument) {
   const { name, acl, shadow } = device;
   return {
     name,
-    labels: labelsOf(device.shadow.tags),
+    labels: [...new Set(labelsOf(device.shadow.tags))],
     firmware: firmwareVersion(device.shadow.reported),
     acl: JSON.stringify(acl),
     shadow: JSON.stringify(shadow),

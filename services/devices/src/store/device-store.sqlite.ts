@@ -1,10 +1,17 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { maxFacetValues } from "@devmesh/contracts/model/device-facets";
 import { firmwareVersion, silentHours } from "@devmesh/contracts/model/fleet";
 import { labelsOf } from "@devmesh/contracts/model/labels";
 import { GroupCommit } from "@devmesh/store/group-commit";
 import { type Migration, openSqlite, unlessAborted } from "@devmesh/store/sqlite";
 import type { PendingOperation } from "../pending-operation.ts";
-import type { DeviceDocument, DeviceStore, ListedDevice, StoredDevice } from "./device-store.ts";
+import type {
+  DeviceDocument,
+  DeviceStore,
+  ListedDevice,
+  StoredCondition,
+  StoredDevice,
+} from "./device-store.ts";
 
 /**
  * Documents have a separate table: a filter and an update of presence touch narrow rows only. `mark` is the JSON of
@@ -36,11 +43,29 @@ const migrations: readonly Migration[] = [
     shadow TEXT NOT NULL
   ) STRICT;
   `,
+  // Triggers keep the index of labels: each statement that changes labels would have to.
+  `
+  CREATE INDEX devices_version ON devices (firmware) WHERE hidden = 0;
+  CREATE TABLE device_labels (
+    label TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    PRIMARY KEY (label, position)
+  ) STRICT, WITHOUT ROWID;
+  INSERT OR IGNORE INTO device_labels SELECT value, position FROM devices, json_each(labels);
+  CREATE TRIGGER devices_inserted AFTER INSERT ON devices BEGIN
+    INSERT OR IGNORE INTO device_labels SELECT value, new.position FROM json_each(new.labels);
+  END;
+  CREATE TRIGGER devices_labelled AFTER UPDATE OF labels ON devices WHEN old.labels IS NOT new.labels BEGIN
+    DELETE FROM device_labels
+      WHERE label IN (SELECT value FROM json_each(old.labels)) AND position = old.position;
+    INSERT OR IGNORE INTO device_labels SELECT value, new.position FROM json_each(new.labels);
+  END;
+  CREATE TRIGGER devices_removed AFTER DELETE ON devices BEGIN
+    DELETE FROM device_labels
+      WHERE label IN (SELECT value FROM json_each(old.labels)) AND position = old.position;
+  END;
+  `,
 ];
-
-/** Whether the text of `:filter` is in the id, the name or a label of a device. */
-const matching = `(instr(id, :filter) OR instr(name, :filter)
-  OR EXISTS (SELECT 1 FROM json_each(labels) WHERE instr(value, :filter)))`;
 
 /** How many devices are offline since before the time `:before_<nth>`. */
 function silentSince(nth: number): string {
@@ -59,14 +84,6 @@ export const deviceQueries = {
   replace: `UPDATE devices SET name = :name, labels = :labels, firmware = :firmware, revision = revision + 1
     WHERE id = :id AND revision = :revision AND hidden = 0 RETURNING position`,
   replaceDocument: "UPDATE documents SET acl = ?, shadow = ? WHERE position = ?",
-  list: `SELECT position, id FROM devices WHERE position > :after AND hidden = 0
-    ORDER BY position LIMIT :limit`,
-  listNewest: `SELECT position, id FROM devices WHERE position < :after AND hidden = 0
-    ORDER BY position DESC LIMIT :limit`,
-  listFiltered: `SELECT position, id FROM devices WHERE position > :after AND hidden = 0 AND ${matching}
-    ORDER BY position LIMIT :limit`,
-  listNewestFiltered: `SELECT position, id FROM devices WHERE position < :after AND hidden = 0 AND ${matching}
-    ORDER BY position DESC LIMIT :limit`,
   // Both counts read an index, which takes a fraction of reading the rows.
   count: `SELECT (SELECT count(*) FROM devices)
     - (SELECT count(*) FROM devices WHERE mark IS NOT NULL AND hidden = 1) AS visible`,
@@ -81,6 +98,89 @@ export const deviceQueries = {
     WHERE id = :id AND mark_token = :token`,
   remove: "DELETE FROM devices WHERE id = ? AND mark_token = ?",
   listOperations: "SELECT id, mark FROM devices WHERE mark IS NOT NULL",
+} as const;
+
+/** SQL of a condition and its parameters. */
+interface ConditionSql {
+  readonly where: string;
+  readonly parameters: Record<string, SQLInputValue>;
+}
+
+/** The condition of visible devices that meet `condition`, as terms over the columns of `devices`. */
+function conditionSql(condition: StoredCondition): ConditionSql {
+  const { words = [], noWords = [], labels = [], noLabels = [], contained = [] } = condition;
+  const parameters: Record<string, SQLInputValue> = {};
+  const given = (value: SQLInputValue): string => {
+    const name = `:given_${Object.keys(parameters).length}`;
+    parameters[name] = value;
+    return name;
+  };
+  const among = (values: readonly string[]) =>
+    `IN (SELECT value FROM json_each(${given(JSON.stringify(values))}))`;
+  const withWord = (word: string) => {
+    const text = given(word);
+    return `(instr(id, ${text}) OR coalesce(instr(name, ${text}), 0)
+      OR EXISTS (SELECT 1 FROM json_each(labels) WHERE instr(value, ${text})))`;
+  };
+  const labelled = (label: string) => `IN (SELECT position FROM device_labels WHERE label = ${given(label)})`;
+  const withVersion = (versions: readonly (string | null)[]) => {
+    const known = versions.filter((version) => version !== null);
+    if (known.length === 0) return "firmware IS NULL";
+    const [only = ""] = known;
+    // Of one version the index is in the order of the list.
+    const isKnown =
+      known.length === 1 ? `firmware IS ${given(only)}` : `coalesce(firmware ${among(known)}, 0)`;
+    return known.length === versions.length ? isKnown : `(firmware IS NULL OR ${isKnown})`;
+  };
+  const silent = (since: number) => `(online = 0 AND coalesce(last_seen, created_at) < ${given(since)})`;
+
+  const terms = [
+    "hidden = 0",
+    ...words.map(withWord),
+    ...noWords.map((word) => `NOT ${withWord(word)}`),
+    ...labels.map((label) => `devices.position ${labelled(label)}`),
+    ...noLabels.map((label) => `devices.position NOT ${labelled(label)}`),
+  ];
+  const { versions, noVersions, online, silentSince, seenSince, ids } = condition;
+  if (versions !== undefined) terms.push(withVersion(versions));
+  if (noVersions !== undefined && noVersions.length > 0) terms.push(`NOT ${withVersion(noVersions)}`);
+  if (online !== undefined) terms.push(`online = ${online ? 1 : 0}`);
+  if (silentSince !== undefined) terms.push(silent(silentSince));
+  if (seenSince !== undefined) terms.push(`NOT ${silent(seenSince)}`);
+  if (ids !== undefined) terms.push(`id ${among(ids)}`);
+  for (const text of contained)
+    terms.push(`EXISTS (SELECT 1 FROM documents
+      WHERE documents.position = devices.position AND instr(shadow, ${given(text)}))`);
+  return { where: terms.join(" AND "), parameters };
+}
+
+/** Statements that depend on a condition, by purpose; exported so that a test can ask SQLite for their plans. */
+export const conditionalQueries = {
+  list: (condition: StoredCondition, newestFirst: boolean) => {
+    const { where, parameters } = conditionSql(condition);
+    const [beyond, order] = newestFirst ? ["<", "DESC"] : [">", "ASC"];
+    return {
+      sql: `SELECT position, id, created_at, firmware, labels FROM devices WHERE position ${beyond} :after AND ${where}
+        ORDER BY position ${order} LIMIT :limit`,
+      parameters,
+    };
+  },
+  count: (condition: StoredCondition) => {
+    const { where, parameters } = conditionSql(condition);
+    return { sql: `SELECT count(*) AS count FROM devices WHERE ${where}`, parameters };
+  },
+  countBy: (facet: "version" | "label", condition: StoredCondition) => {
+    const { where, parameters } = conditionSql(condition);
+    const [value, from] =
+      facet === "version"
+        ? ["firmware", "devices"]
+        : ["label", "device_labels JOIN devices USING (position)"];
+    return {
+      sql: `SELECT ${value} AS value, count(*) AS count, sum(count(*)) OVER () AS total
+        FROM ${from} WHERE ${where} GROUP BY ${value} ORDER BY count DESC, value LIMIT ${maxFacetValues}`,
+      parameters,
+    };
+  },
 } as const;
 
 type Queries = { readonly [Q in keyof typeof deviceQueries]: StatementSync };
@@ -142,17 +242,30 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       }, signal);
     },
 
-    list: unlessAborted(({ newestFirst = false, after, filter = "", limit }) => {
+    list: unlessAborted(({ newestFirst = false, after, condition = {}, limit }) => {
       if (after !== undefined && !/^\d{1,15}$/.test(after)) return null;
-      const range = { after: Number(after ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0)), limit };
-      const [whole, filtered] = newestFirst
-        ? [queries.listNewest, queries.listNewestFiltered]
-        : [queries.list, queries.listFiltered];
-      const rows = filter === "" ? whole.all(range) : filtered.all({ ...range, filter });
-      return rows.map((row): ListedDevice => ({ position: String(row.position), id: row.id as string }));
+      const range = {
+        ":after": Number(after ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0)),
+        ":limit": limit,
+      };
+      const { sql, parameters } = conditionalQueries.list(condition, newestFirst);
+      const rows = db.prepare(sql).all({ ...parameters, ...range });
+      return rows.map(listedDevice);
     }),
 
-    count: unlessAborted(() => queries.count.get()?.visible as number),
+    count: unlessAborted((condition) => {
+      if (Object.keys(condition).length === 0) return queries.count.get()?.visible as number;
+      const { sql, parameters } = conditionalQueries.count(condition);
+      return db.prepare(sql).get(parameters)?.count as number;
+    }),
+
+    countBy: unlessAborted((facet, condition) => {
+      const { sql, parameters } = conditionalQueries.countBy(facet, condition);
+      const rows = db.prepare(sql).all(parameters);
+      const values = rows.map((row) => ({ value: row.value as string | null, count: row.count as number }));
+      const listed = values.reduce((sum, { count }) => sum + count, 0);
+      return { values, others: Number(rows[0]?.total ?? 0) - listed };
+    }),
 
     countByFirmware: unlessAborted((times) => {
       const before = Object.fromEntries(times.map((time, nth) => [`before_${nth}`, time]));
@@ -232,6 +345,16 @@ function operationColumns(operation: PendingOperation | null) {
     mark_kind: operation?.kind ?? null,
     mark_token: operation?.token ?? null,
     mark: operation === null ? null : JSON.stringify(operation),
+  };
+}
+
+function listedDevice(row: Record<string, unknown>): ListedDevice {
+  return {
+    position: String(row.position),
+    id: row.id as string,
+    created_at: row.created_at as number,
+    version: row.firmware as string | null,
+    labels: row.labels === null ? [] : JSON.parse(row.labels as string),
   };
 }
 

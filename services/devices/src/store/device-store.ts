@@ -1,6 +1,7 @@
 import type { Device } from "@devmesh/contracts/model/device";
 import type { OperationKind, PendingOperation } from "../pending-operation.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
+import type { FacetCount } from "./facet-count.ts";
 
 /** The public members of a device that are stored as they are written. */
 type WrittenMembers = Readonly<Omit<Device, "online" | "last_seen" | "created_at" | "shadow">>;
@@ -27,7 +28,32 @@ export interface StoredDevice extends NewDeviceDocument {
 }
 
 /** A device in a list, without its document. */
-export type ListedDevice = Pick<StoredDevice, "id" | "position">;
+export interface ListedDevice extends Pick<StoredDevice, "id" | "position" | "created_at"> {
+  /** Null for none. */
+  readonly version: string | null;
+  readonly labels: readonly string[];
+}
+
+/** What a device must be like; it must meet all members. Texts are case-sensitive. */
+export interface StoredCondition {
+  /** Each is a part of its id, its name or a label. */
+  readonly words?: readonly string[];
+  readonly noWords?: readonly string[];
+  readonly labels?: readonly string[];
+  readonly noLabels?: readonly string[];
+  /** One of them is its version; null for none. */
+  readonly versions?: readonly (string | null)[];
+  readonly noVersions?: readonly (string | null)[];
+  /** Its last recorded presence. */
+  readonly online?: boolean;
+  /** It is recorded as offline, and was last seen, or else created, before; Unix ms. */
+  readonly silentSince?: number;
+  /** The opposite of `silentSince`. */
+  readonly seenSince?: number;
+  readonly ids?: readonly string[];
+  /** Each is a part of its shadow as compact JSON. */
+  readonly contained?: readonly string[];
+}
 
 /** What is being listed. */
 interface DeviceListing {
@@ -35,8 +61,8 @@ interface DeviceListing {
   readonly newestFirst?: boolean;
   /** Only devices after this position in that order; its device may be deleted. */
   readonly after?: string;
-  /** Only devices with this substring, case-sensitive, in id, name or a label. */
-  readonly filter?: string;
+  /** Default: all devices. */
+  readonly condition?: StoredCondition;
   /** At least 1. */
   readonly limit: number;
 }
@@ -87,8 +113,10 @@ export interface DeviceStore {
   replace(device: DeviceDocument, revision: number, signal: AbortSignal): Promise<boolean>;
   /** Visible devices in the order of their creation; null when `after` is not a position. */
   list(listing: DeviceListing, signal: AbortSignal): Promise<ListedDevice[] | null>;
-  /** How many devices are visible. */
-  count(signal: AbortSignal): Promise<number>;
+  /** How many visible devices meet a condition. */
+  count(condition: StoredCondition, signal: AbortSignal): Promise<number>;
+  /** Counts the visible devices that meet a condition by their version or label. */
+  countBy(facet: "version" | "label", condition: StoredCondition, signal: AbortSignal): Promise<FacetCount>;
   /** Visible devices by firmware, in any order; `times`, Unix ms, as many as `silentHours`. */
   countByFirmware(times: readonly number[], signal: AbortSignal): Promise<FirmwareCount[]>;
   /** The visible devices of these ids, in any order. */

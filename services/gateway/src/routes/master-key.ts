@@ -1,5 +1,9 @@
+import { printConditionText } from "@devmesh/contracts/model/condition-text";
+import { type DeviceCondition, withOlderParameters } from "@devmesh/contracts/model/device-condition";
+import { startOf } from "@devmesh/contracts/model/duration";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import { masterKey } from "@devmesh/contracts/rest/master-key";
+import type { Clock } from "@devmesh/service-kit/clock";
 import type { PermissionCache } from "../auth/permission-cache.ts";
 import { json, noContent, type Reply } from "../http/exchange.ts";
 import { RequestRefused } from "../http/gateway-errors.ts";
@@ -11,26 +15,43 @@ import type { MeshOperation } from "./mesh.ts";
 import { mqttAddressOf } from "./mqtt-address.ts";
 import { type RpcOperation, shownTo } from "./rpc.ts";
 
+/** Entries of diagnostics in an answer without `limit`. */
+const defaultDiagnostics = 1_000;
+
 /** The master key API (api.md), except the state of the mesh and calls of devices. */
 export function masterKeyHandlers(
   { devices, keys, mailer }: GatewayClients,
   permissions: PermissionCache,
   mqttPublicUrl: string | undefined,
+  clock: Clock,
 ): Handlers<Exclude<keyof typeof masterKey, MeshOperation | RpcOperation>> {
   const mqttAddress = JSON.stringify(mqttAddressOf(mqttPublicUrl));
   return {
     readMqttAddress: async () => json(mqttAddress),
 
     listDevices({ query, call, within }) {
-      const { order, online, filter } = query;
-      const selection = { ...(online !== undefined && { online }), ...(filter !== undefined && { filter }) };
+      const { order, online, filter, where } = query;
+      const selection = {
+        ...(online !== undefined && { online }),
+        ...(filter !== undefined && { filter }),
+        ...(where !== undefined && { where }),
+      };
       const ordered = { ...selection, ...(order !== undefined && { order }) };
+      const asked = withOlderParameters(where ?? {}, { online, filter });
+      const count = async () => {
+        if (Object.keys(selection).length === 0) return (await devices.countDevices({}, call)).count;
+        return asked === null ? 0 : (await devices.facetDevices({ where: asked, facets: [] }, call)).total;
+      };
       return answerList(
         (page, call) => devices.bytes.listDevices({ ...ordered, ...page }, call),
         masterKey.listDevices.path,
-        { query, within },
-        Object.keys(selection).length === 0 ? async () => (await devices.countDevices({}, call)).count : null,
+        { query: linked(query), within },
+        count,
       );
+    },
+
+    async facetDevices({ query: { where = {}, facets = [] }, call }) {
+      return json(await devices.bytes.facetDevices({ where, facets }, call));
     },
 
     async createDevice({ body, call }) {
@@ -62,6 +83,21 @@ export function masterKeyHandlers(
 
     readDiagnostics: async ({ params, call }) =>
       json(await devices.bytes.readDiagnostics({ id: params.id }, call)),
+
+    listDiagnostics({ query, within }) {
+      const { name, where, since } = query;
+      const selection = {
+        ...(name !== undefined && { name }),
+        ...(where !== undefined && { where }),
+        ...(since !== undefined && { since: startOf(since, clock.now()) }),
+      };
+      return answerList(
+        (page, call) => devices.bytes.listDiagnostics({ ...selection, ...page }, call),
+        masterKey.listDiagnostics.path,
+        { query: { ...linked(query), limit: query.limit ?? defaultDiagnostics }, within },
+        null,
+      );
+    },
 
     listUnknownDevices: async ({ call }) => json(await devices.bytes.listUnknownDevices({}, call)),
 
@@ -128,6 +164,11 @@ export function masterKeyHandlers(
       return noContent;
     },
   };
+}
+
+/** A query as a `Link` repeats it. */
+function linked<Q extends { readonly where?: DeviceCondition | undefined }>({ where, ...query }: Q) {
+  return { ...query, ...(where !== undefined && { where: printConditionText(where) }) };
 }
 
 /** A device with the tag that a conditional write sends back. */

@@ -1,6 +1,7 @@
 import { JsonObject } from "@devmesh/contracts/model/json";
 import { deviceTopics, type ShadowUpdateRejected } from "@devmesh/contracts/mqtt";
 import type { DeviceLink } from "@devmesh/device-broker/device-link";
+import type { ReportDiagnosis } from "@devmesh/device-broker/diagnosis-reporter";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { isReason } from "@devmesh/service-kit/errors";
 import type { Logger } from "@devmesh/service-kit/logger";
@@ -32,6 +33,7 @@ export type DeviceShadows = ReturnType<typeof createDeviceShadows>;
 export interface DeviceShadowsOptions {
   readonly devices: Pick<DevicesClient, "patchDevice" | "readDevice">;
   readonly link: Pick<DeviceLink, "send">;
+  readonly report: ReportDiagnosis;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -42,11 +44,19 @@ const DeviceView = z.object({
 });
 type ShadowView = z.infer<typeof DeviceView>["shadow"];
 
+/** Reasons of the diagnostics for updates that the device should not have sent, by code of the rejection. */
+const refusalOf: Readonly<Record<number, string>> = {
+  400: "shadow_invalid",
+  403: "shadow_not_writable",
+  409: "version_conflict",
+  413: "too_large",
+};
+
 /** How long one call of `devices` may take, in milliseconds. */
 const callTimeoutMs = 5_000;
 
 /** Answers devices over `link`, after asking `devices` as the device itself; retries while that is away. */
-export function createDeviceShadows({ devices, link, clock, log }: DeviceShadowsOptions) {
+export function createDeviceShadows({ devices, link, report, clock, log }: DeviceShadowsOptions) {
   async function apply(
     { deviceId, timestamp }: ShadowMessage,
     { patch }: ShadowUpdate,
@@ -116,6 +126,11 @@ export function createDeviceShadows({ devices, link, clock, log }: DeviceShadows
   }
 
   function reject(deviceId: string, rejection: ShadowUpdateRejected, signal: AbortSignal): Promise<void> {
+    const topic = deviceTopics.shadowUpdate(deviceId);
+    const reason = refusalOf[rejection.code];
+    // Many devices do not subscribe to `rejected`: the broker has acknowledged the update all the same.
+    if (reason !== undefined)
+      report({ id: deviceId, name: "publication_refused", reason, topic, detail: rejection.message });
     return answer(deviceTopics.shadowUpdateRejected(deviceId), rejection, signal);
   }
 

@@ -169,7 +169,7 @@ function UnknownDevices() {
     { heading: "ID", cell: ({ id }) => id },
     {
       heading: "Why",
-      cell: (login) => diagnosisDetail({ ...login, name: "login_refused", topic: null }),
+      cell: (login) => diagnosisDetail({ ...login, name: "login_refused", topic: null, detail: null }),
       style: { miw: "16rem" },
     },
     { heading: "Last try", cell: ({ last_at }) => <RelativeTime at={last_at} /> },
