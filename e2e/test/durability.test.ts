@@ -7,6 +7,7 @@ import { type SmtpSink, startSmtpSink } from "@devmesh/testkit/smtp-sink";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { asAnyone, asMaster, type EnrolledDevice, enrolDevice } from "../src/tenant.ts";
+import { servicesHang } from "./durability/hanging.suite.ts";
 import { invitation } from "./durability/invitation.suite.ts";
 import { cacheMs, keysStopped } from "./durability/keys-stopped.suite.ts";
 
@@ -83,6 +84,7 @@ describe("a mesh that was stopped and started again", () => {
     () => sink,
   );
   keysStopped(() => mesh);
+  servicesHang(() => mesh);
 
   test.each(["data", "rpc-bridge", "nats-server"] as const)(
     "kill -9 of %s under QoS 1 load: every acknowledged message is stored, counted, none twice",

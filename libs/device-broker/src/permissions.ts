@@ -12,6 +12,7 @@ import {
   historyStreams,
   inboxPrefix,
   methodSubject,
+  pingOf,
   queueConsumer,
   queueStream,
   queueSubject,
@@ -116,7 +117,7 @@ function meshPermissions(
     publish.push(...callers.map((caller) => answersOf(serves.service, caller)));
   }
   for (const { contract, methods } of calls) {
-    publish.push(...methods.map((method) => methodSubject(contract, method)));
+    publish.push(...methods.map((method) => methodSubject(contract, method)), pingOf(contract.service));
   }
   if (publishes !== null) {
     const declared = Object.entries(publishes.events);
@@ -134,7 +135,7 @@ function meshPermissions(
     subscribe.push(`${authCalloutSubject} ${name}`);
     publish.push(...Object.keys(deviceStoreRequests));
   }
-  if (rights.includes("discovery")) publish.push(discoverAll);
+  if (rights.includes("discovery")) publish.push(discoverAll, "$SRV.PING.*.*");
   if (rights.includes("history"))
     for (const { stream, subjects } of Object.values(historyStreams))
       publish.push(subjects, ...streamUpkeep(stream), `$JS.API.DIRECT.GET.${stream}`);

@@ -170,6 +170,11 @@ describe("the user of a service", () => {
         .replace(/^(\S+)( .*)?$/, "$1")
         .replaceAll("*", "x")
         .replace(/>$/, "x");
+    const covers = (grant: string, subject: string) => {
+      const [granted, tokens] = [grant.split("."), subject.split(".")];
+      const matches = granted.every((token, at) => token === ">" || token === "*" || token === tokens[at]);
+      return matches && (granted.at(-1) === ">" || granted.length === tokens.length);
+    };
     const wrong: string[] = [];
     for (const account of ["MESH", "DEVICES"]) {
       const inAccount = users.filter((user) => user.account === account);
@@ -178,12 +183,12 @@ describe("the user of a service", () => {
       );
       const subscribable = new Set(inAccount.flatMap(({ permissions }) => permissions.subscribe.allow));
       for (const { name: user, permissions } of inAccount) {
-        const allowed = new Set(permissions.publish.allow.map(concrete));
         for (const subject of publishable) {
           // The bridge may reach any topic of a device; what it may not is tried below.
           if (user === "rpc-bridge.devices") continue;
           const may = await mayPublish(as(user), subject);
-          if (may !== allowed.has(subject)) wrong.push(`${user} publish ${subject}: ${may}`);
+          const allowed = permissions.publish.allow.some((grant) => covers(grant, subject));
+          if (may !== allowed) wrong.push(`${user} publish ${subject}: ${may}`);
         }
         for (const entry of subscribable) {
           const [subject = "", queue] = entry.split(" ");

@@ -11,7 +11,10 @@ export const kitErrors = {
     when: "The input does not match the schema of the method; each violation is listed.",
     details: z.array(Violation),
   },
-  deadline_exceeded: { code: "deadline_exceeded", when: "No answer within the time the caller had left." },
+  deadline_exceeded: {
+    code: "deadline_exceeded",
+    when: "A service gave no answer in time; `service` names it.",
+  },
   unavailable: {
     code: "unavailable",
     when: "No replica of the service can be reached, it is shutting down, or its store cannot serve now.",
@@ -30,7 +33,7 @@ export interface ServiceErrorOptions {
   readonly message?: string;
   /** Travels with declared errors; must match the declaration's schema. */
   readonly details?: unknown;
-  /** For `unavailable`: the service that cannot serve. Travels with the error through all callers. */
+  /** The service that cannot serve, or gave no answer in time. Travels with the error through all callers. */
   readonly service?: string;
   /** What led to it: for the log of this process, never sent. */
   readonly cause?: unknown;
@@ -146,7 +149,9 @@ export function decodeError(
     reason: wire.reason,
     message: wire.message ?? declaration.when,
     ...(details === undefined ? {} : { details: details.data }),
-    ...(wire.code === "unavailable" && { service: wire.service ?? service }),
+    ...((wire.code === "unavailable" || wire.reason === "deadline_exceeded") && {
+      service: wire.service ?? service,
+    }),
   });
 }
 

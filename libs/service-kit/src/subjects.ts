@@ -55,6 +55,12 @@ export function deadSubject(name: string): string {
 export const discoveryVerbs = ["PING", "INFO", "STATS"] as const;
 export type DiscoveryVerb = (typeof discoveryVerbs)[number];
 
+/** All replicas of a service answer it, or that one. */
+export function pingOf(service: string, replica?: string): string {
+  const ping = `$SRV.PING.${subjectToken(service, "service")}`;
+  return replica === undefined ? ping : `${ping}.${subjectToken(replica, "service id")}`;
+}
+
 /** All replicas of all services answer it with their counts. */
 export const discoverAll = "$SRV.STATS";
 

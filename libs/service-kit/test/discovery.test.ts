@@ -113,14 +113,15 @@ describe("discovery after ADR-32", () => {
   });
 
   test.each([
-    ["fail", () => Promise.reject(new Error("the store is away"))],
-    ["do not come", () => new Promise<never>(() => undefined)],
-  ])("$SRV.STATS is answered without figures that %s", async (_, figures) => {
+    ["fail", (): Promise<number> => Promise.reject(new Error("the store is away"))],
+    ["not come", () => new Promise<never>(() => undefined)],
+  ])("$SRV.STATS is answered without a figure that does %s, and with the others", async (_, stored_bytes) => {
+    const figures = { records_stored: () => 7, stored_bytes };
     const bus = await buses.connect("greeter", { replicaId: "four" });
     const announced = announce(bus, { description: "greets", served: [], figures });
     await bus.flush();
     const stats = await asking[natsConnection].request("$SRV.STATS.greeter.four", "", { timeout: 10_000 });
-    expect(stats.json()).toMatchObject({ id: "four", figures: {} });
+    expect(stats.json()).toMatchObject({ id: "four", figures: { records_stored: 7 } });
     announced.withdraw();
     await bus.flush();
   });

@@ -1,11 +1,15 @@
+import { defineContract } from "@devmesh/contracts/contract";
+import { calls } from "@devmesh/contracts/topology";
 import { eventually } from "@devmesh/testkit/eventually";
 import { startBuses, type TestBuses } from "@devmesh/testkit/sample-mesh/buses";
 import { everyMethod, greeter, greetings } from "@devmesh/testkit/sample-mesh/greeter";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { headers } from "@nats-io/nats-core";
+import { z } from "zod";
 import type { Bus } from "../src/connection/bus.ts";
 import { natsConnection } from "../src/connection/nats-connection.ts";
 import { isReason, ServiceError } from "../src/errors.ts";
+import { announce } from "../src/process/discovery.ts";
 import { createClient } from "../src/rpc/client.ts";
 import { createCallContext } from "../src/rpc/context.ts";
 import { serve } from "../src/rpc/serve.ts";
@@ -114,4 +118,87 @@ describe("a deadline", () => {
     expect(await answer).toBeInstanceOf(ServiceError);
     expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
+});
+
+describe("a service that hangs", () => {
+  const patient = defineContract({
+    service: "patient",
+    version: 1,
+    methods: {
+      wait: {
+        in: z.object({ ms: z.int() }),
+        out: z.object({ waitedMs: z.number() }),
+        deadlineMs: 60_000,
+        idempotent: true,
+        errors: {},
+      },
+    },
+  });
+  const waiting = calls(patient, ["wait"]);
+  let buses: TestBuses;
+  let middle: Bus;
+  let outer: Bus;
+
+  beforeAll(async () => {
+    buses = await startBuses();
+    middle = await buses.connect("middle");
+    outer = await buses.connect("outer");
+    const inner = createClient(middle, calls(patient, ["wait"]));
+    const served = serve(
+      middle,
+      greeter,
+      greetings({ wait: ({ ms }, context) => inner.wait({ ms }, context) }),
+    );
+    announce(middle, { description: "Calls the patient.", served: [served] });
+    await middle.flush();
+  });
+  afterAll(() => buses.stop());
+
+  /** A patient that answers its calls and pings, or only receives them. */
+  async function startPatient(answers: boolean): Promise<AsyncDisposable> {
+    const bus = await buses.connect("patient");
+    if (answers) {
+      const served = serve(bus, patient, {
+        wait: async ({ ms }, { deadline, signal }) => {
+          await deadline.clock.sleep(ms, signal);
+          return { waitedMs: ms };
+        },
+      });
+      announce(bus, { description: "Takes its time.", served: [served] });
+    } else {
+      for (const subject of ["$SRV.PING.patient", "mesh.patient.v1.wait"])
+        bus[natsConnection].subscribe(subject, { callback: () => undefined });
+    }
+    await bus.flush();
+    return { [Symbol.asyncDispose]: () => bus[natsConnection].close() };
+  }
+
+  const ask = (ms: number) =>
+    createClient(outer, waiting).wait({ ms }, createCallContext({ timeoutMs: 50_000 }));
+  const askNested = (ms: number, timeoutMs: number) =>
+    createClient(outer, everyMethod).wait({ ms }, createCallContext({ timeoutMs }));
+  const silence = { reason: "deadline_exceeded", service: "patient" };
+
+  test("is named long before the deadline, also by a service between", async () => {
+    await using _ = await startPatient(false);
+    const startedAt = performance.now();
+    await Promise.all([
+      expect(ask(40_000)).rejects.toMatchObject(silence),
+      expect(askNested(40_000, 30_000)).rejects.toMatchObject(silence),
+    ]);
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
+  }, 60_000);
+
+  test("is not what takes long and answers pings: its calls go on", async () => {
+    await using _ = await startPatient(true);
+    expect(await Promise.all([ask(4_000), askNested(4_000, 30_000)])).toEqual([
+      { waitedMs: 4_000 },
+      { waitedMs: 4_000 },
+    ]);
+  }, 60_000);
+
+  test("is named where the deadline of two calls ends the inner one", async () => {
+    await using _ = await startPatient(true);
+    await expect(askNested(20_000, 1_000)).rejects.toMatchObject(silence);
+  }, 60_000);
 });

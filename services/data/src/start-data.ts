@@ -68,10 +68,10 @@ export const startData: StartService<typeof mesh.data, DataEnv> = async (parts) 
       // Rejects while the consumer is missing.
       await backlog();
     },
-    figures: async () => ({
-      records_stored: await sumOf(metrics.stored),
-      stored_bytes: (await store.size()).bytes,
-    }),
+    figures: {
+      records_stored: () => sumOf(metrics.stored),
+      stored_bytes: async () => (await store.size()).bytes,
+    },
     async stop() {
       await Promise.all([ingestion.stop(), sweeping, canary.ended, listening.stop()]);
     },

@@ -102,7 +102,7 @@ export async function startDevices(options: StartDevicesOptions): Promise<Starte
   return {
     implementation: mapStoreErrors(implementation, isStoreUnavailable),
     ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
-    figures: async () => ({ devices_online: presence.devicesOnline }),
+    figures: { devices_online: () => presence.devicesOnline },
     async stop() {
       await Promise.all([hoarding.stop(), diagnosing.stop()]);
       await presence.stop().catch((error: unknown) => {

@@ -12,7 +12,7 @@ import { createHttpMetrics } from "./http/http-metrics.ts";
 import { startHttpServer } from "./http/http-server.ts";
 import { ChangeLog } from "./mesh/change-log.ts";
 import { createMeshHistory, keepHistory } from "./mesh/mesh-history.ts";
-import { createMeshReader, readMeshState } from "./mesh/mesh-state.ts";
+import { createMeshReader, createStateReading } from "./mesh/mesh-state.ts";
 import { NotificationHub } from "./notifications/hub.ts";
 import { createNotificationMetrics } from "./notifications/notification-metrics.ts";
 import { createStreamOpener } from "./notifications/open-stream.ts";
@@ -84,7 +84,7 @@ export async function startGateway({
 
   let stopping = false;
   const httpMetrics = createHttpMetrics(metrics);
-  const read = () => readMeshState({ bus, clients, clock });
+  const read = createStateReading({ bus, clients, clock });
   const history = createMeshHistory(bus);
   const changes = new ChangeLog({ bus, clock, log });
   const life = new AbortController();

@@ -32,6 +32,7 @@ function stateOf(
         })),
       },
     ],
+    hanging: [],
     queues: { data: 3, rpc_bridge: 4, mail: null, dead_mail: null },
   };
 }
@@ -76,10 +77,17 @@ describe("a minute of the mesh", () => {
 describe("the history of the mesh", () => {
   let fixture: Fixture;
   const clock = new ManualClock(timeOf(0));
-  let figures: ReplicaFigures = {};
+  let figures = { records_stored: 0, devices_online: 0 };
   beforeAll(async () => {
     fixture = await startFixture({ clock });
-    announce(fixture.services, { description: "counts", served: [], figures: async () => figures });
+    announce(fixture.services, {
+      description: "counts",
+      served: [],
+      figures: {
+        records_stored: () => figures.records_stored,
+        devices_online: () => figures.devices_online,
+      },
+    });
     await fixture.services.flush();
   });
   afterAll(async () => fixture[Symbol.asyncDispose]());

@@ -88,6 +88,38 @@ test("a queue whose owner does not answer is null, the others are answered", asy
   expect((await read()).queues).toEqual({ data: null, rpc_bridge: 2, mail: null, dead_mail: null });
 });
 
+test("a service hangs while it, or one of its replicas, is connected and does not answer", async () => {
+  expect((await read()).hanging).toEqual([]);
+  const connection = mesh.services[natsConnection];
+  const ignore = { callback: () => undefined };
+  // Another replica of it goes on; that one answered before.
+  const replica = announce(
+    { ...mesh.services, name: "keys", replicaId: "k1" },
+    { description: "", served: [] },
+  );
+  const other = announce(
+    { ...mesh.services, name: "keys", replicaId: "k2" },
+    { description: "", served: [] },
+  );
+  await mesh.services.flush();
+  await clock.advance(1_000);
+  expect((await read()).hanging).toEqual([]);
+  replica.withdraw();
+  mesh.fakes.data.readBacklog = () => new Promise(() => undefined);
+  const silent = ["$SRV.PING.keys.k1", "$SRV.PING.data"].map((ping) => connection.subscribe(ping, ignore));
+  await mesh.services.flush();
+  await clock.advance(1_000);
+  const state = await read();
+  expect(state.hanging).toEqual(["data", "keys"]);
+  expect(state.services.map(({ name }) => name)).toContain("keys");
+  expect(state.queues).toEqual({ data: null, rpc_bridge: 2, mail: 1, dead_mail: 4 });
+  for (const subscription of silent) subscription.unsubscribe();
+  other.withdraw();
+  await mesh.services.flush();
+  await clock.advance(1_000);
+  expect((await read()).hanging).toEqual([]);
+});
+
 test("services are asked once for all who ask within a second", async () => {
   let asked = 0;
   mesh.fakes.mailer.readQueue = async () => {

@@ -124,10 +124,10 @@ export async function startKeys(options: StartKeysOptions): Promise<StartedKeys>
     return {
       implementation: mapStoreErrors(implementation, isStoreUnavailable),
       ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
-      figures: async () => ({
-        logins: await sumOf(decided, ({ outcome }) => outcome === "allowed"),
-        logins_refused: await sumOf(decided, ({ outcome }) => outcome !== "allowed"),
-      }),
+      figures: {
+        logins: () => sumOf(decided, ({ outcome }) => outcome === "allowed"),
+        logins_refused: () => sumOf(decided, ({ outcome }) => outcome !== "allowed"),
+      },
       async stop() {
         await Promise.all([logins.stop(), throttled.stop()]);
         forgetHook();

@@ -1,6 +1,7 @@
 import { mailQueue } from "@devmesh/contracts/mailer";
 import type { mesh } from "@devmesh/contracts/mesh";
 import type { Logger } from "@devmesh/service-kit/logger";
+import { sumOf } from "@devmesh/service-kit/metrics";
 import type { ServiceParts, StartOptions } from "@devmesh/service-kit/process/run-service";
 import { createQueueAdmin } from "@devmesh/service-kit/queue/admin";
 import type { MailerEnv } from "./env.ts";
@@ -25,7 +26,7 @@ export interface StartMailerOptions
 
 /** The started service. */
 export type StartedMailer = Required<
-  Pick<ServiceParts<MailerDeclaration["serves"]>, "implementation" | "stop">
+  Pick<ServiceParts<MailerDeclaration["serves"]>, "implementation" | "figures" | "stop">
 >;
 
 /** Opens the transport and begins to work on the queue. */
@@ -34,6 +35,7 @@ export async function startMailer(options: StartMailerOptions): Promise<StartedM
   const { PUBLIC_URL: publicUrl, MAIL_FROM: sender = defaultSender(publicUrl) } = env;
   const transport = options.transport ?? (await openTransport(env, log));
   const admin = createQueueAdmin(bus, queue);
+  const metrics = createMailMetrics(bus, admin);
   const deliveries = await startMailDeliveries({
     bus,
     queue,
@@ -43,11 +45,15 @@ export async function startMailer(options: StartMailerOptions): Promise<StartedM
     transport,
     sender,
     publicUrl,
-    metrics: createMailMetrics(bus, admin),
+    metrics,
     log,
   });
   const delivery = env.SMTP_URL === undefined ? "files" : "smtp";
-  return { implementation: createMailer({ queue: admin, delivery }), stop: () => deliveries.stop() };
+  return {
+    implementation: createMailer({ queue: admin, delivery }),
+    figures: { mails_sent: () => sumOf(metrics.sent) },
+    stop: () => deliveries.stop(),
+  };
 }
 
 /** The transport of the environment. The SMTP server is first contacted by the first mail. */

@@ -39,6 +39,12 @@ export function createBridgeMetrics(registry: Registry, measured: Measured) {
       "Replies of devices that no call waits for.",
       "why",
     ),
+    /** `shadowUpdate`, `shadowGet`, `event`; refused updates too, since they are answered. */
+    messagesHandled: counter(
+      "devmesh_device_messages_handled_total",
+      "Shadow requests and events of devices that were handled.",
+      "kind",
+    ),
     /** `topic`, `not_json`, `too_large`, `too_many`, `overload`, `failed`. */
     messagesDropped: counter(
       "devmesh_device_messages_dropped_total",

@@ -9,6 +9,7 @@ import {
   ensureDeviceConsumer,
   provisionDeviceStream,
 } from "@devmesh/device-broker/mqtt-stream";
+import { sumOf } from "@devmesh/service-kit/metrics";
 import type { StartService } from "@devmesh/service-kit/process/run-service";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { createBrokerStorage } from "./broker-housekeeping/broker-storage.ts";
@@ -157,6 +158,7 @@ export const startRpcBridge: StartService<(typeof mesh)["rpc-bridge"], RpcBridge
   stopping.addEventListener("abort", endLongCalls, { once: true });
 
   return {
+    figures: { messages_handled: () => sumOf(metrics.messagesHandled) },
     implementation: createRpcBridge({
       calls,
       devices,

@@ -20,6 +20,8 @@ export const ReplicaFigures = z
     devices_online: z.int().min(0).describe("Number of devices with an MQTT connection now."),
     logins: z.int().min(0).describe("Number of MQTT logins of devices that were accepted."),
     logins_refused: z.int().min(0).describe("Number of MQTT logins that were refused, or failed."),
+    messages_handled: z.int().min(0).describe("Number of shadow requests and events of devices handled."),
+    mails_sent: z.int().min(0).describe("Number of mails that were sent."),
   })
   .partial()
   .meta({ id: "ReplicaFigures", description: "What a replica counts besides requests." });
@@ -72,6 +74,12 @@ export const MeshState = z
   .object({
     timestamp: Timestamp.describe("When this was asked."),
     services: z.array(Service).describe("In alphabetical order; a service without a replica is not listed."),
+    hanging: z
+      .array(z.string())
+      .optional()
+      .describe(
+        "Names of the services of which a process is connected and does not answer, in alphabetical order; absent from a gateway of an older release.",
+      ),
     queues: Queues.describe("What waits in the queues of the mesh."),
     fleet: FleetSummary.optional().describe(
       "All devices in numbers; absent where `devices` does not answer.",
@@ -100,7 +108,8 @@ export const MeshState = z
           ],
         },
       ],
-      queues: { data: 0, rpc_bridge: 0, mail: 1, dead_mail: null },
+      hanging: ["data"],
+      queues: { data: null, rpc_bridge: 0, mail: 1, dead_mail: null },
     },
   });
 export type MeshState = z.infer<typeof MeshState>;

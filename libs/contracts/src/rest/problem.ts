@@ -29,7 +29,9 @@ export const Problem = z
     service: z
       .string()
       .optional()
-      .describe("With 503: the part of the mesh that cannot serve, such as `data`."),
+      .describe(
+        "With 503 and 504: the part of the mesh that cannot serve or gave no answer, such as `data`.",
+      ),
   })
   .meta({ id: "Problem", description: "An error (RFC 9457)." });
 export type Problem = z.infer<typeof Problem>;

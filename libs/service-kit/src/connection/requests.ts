@@ -19,6 +19,8 @@ interface RequestOptions {
    * since the reply may be lost with it.
    */
   readonly endsWithConnection?: boolean;
+  /** Asked once no reply has come for `afterMs`: where it is true, the request ends as by its timeout. */
+  readonly silence?: { readonly afterMs: number; readonly isFinal: () => Promise<boolean> };
 }
 
 /**
@@ -93,10 +95,24 @@ export function createRequests(connection: NatsConnection, inboxPrefix: string) 
 
   const send: SendRequest = (subject, body, options) =>
     new Promise((resolve, reject) => {
-      const { timeoutMs, headers, answeredBy = "broker", signal, endsWithConnection = false } = options;
+      const {
+        timeoutMs,
+        headers,
+        answeredBy = "broker",
+        signal,
+        endsWithConnection = false,
+        silence,
+      } = options;
       if (signal?.aborted) return reject(signal.reason);
       const token = (++lastToken).toString(36);
-      const timer = setTimeout(() => settle(null, new errors.TimeoutError()), timeoutMs);
+      const timeOut = () => settle(null, new errors.TimeoutError());
+      let timer: NodeJS.Timeout;
+      if (silence === undefined || silence.afterMs >= timeoutMs) timer = setTimeout(timeOut, timeoutMs);
+      else
+        timer = setTimeout(() => {
+          timer = setTimeout(timeOut, timeoutMs - silence.afterMs);
+          void silence.isFinal().then((isFinal) => isFinal && timeOut());
+        }, silence.afterMs);
       const onAbort = () => {
         if (!isReason(signal?.reason, "deadline_exceeded")) settle(null, signal?.reason);
       };

@@ -42,9 +42,12 @@ export interface Announcement {
   readonly served: readonly Served[];
   /** What it answers in other ways than over NATS, such as HTTP: `STATS` counts it, `INFO` does not offer it. */
   readonly elsewhere?: readonly EndpointStats[];
-  /** What it counts besides requests; left out of an answer when it fails or takes longer than `figuresMs`. */
-  readonly figures?: () => Promise<ReplicaFigures>;
+  /** What it counts besides requests; one that fails or takes longer than `figuresMs` is left out of an answer. */
+  readonly figures?: FigureReaders;
 }
+
+/** How the figures of a replica are read. */
+export type FigureReaders = { readonly [F in keyof ReplicaFigures]?: () => number | Promise<number> };
 
 /** How long figures may take, in milliseconds: `discover` waits longer for the answer. */
 const figuresMs = 250;
@@ -56,7 +59,7 @@ export interface Announced {
 
 /** Answers `$SRV.PING`, `INFO` and `STATS` for this replica (ADR-32), so that `nats micro ls` lists it. */
 export function announce(bus: Bus, options: Announcement): Announced {
-  const { description, served, elsewhere = [], figures = async () => ({}) } = options;
+  const { description, served, elsewhere = [], figures = {} } = options;
   const started = new Date().toISOString();
   const who = {
     name: bus.name,
@@ -82,7 +85,7 @@ export function announce(bus: Bus, options: Announcement): Announced {
       type: "io.nats.micro.v1.stats_response",
       ...who,
       started,
-      figures: await inTime(figures),
+      figures: await readFigures(figures),
       endpoints: [...endpoints, ...elsewhere].map(statsOf),
     }),
   };
@@ -117,14 +120,15 @@ export async function discover(bus: Bus, waitMs = 500): Promise<readonly Service
   return found;
 }
 
-/** Without its store a service has no figures, but it must not seem to be away. */
-async function inTime(figures: () => Promise<ReplicaFigures>): Promise<ReplicaFigures> {
-  let found: ReplicaFigures = {};
-  const reading = (async () => {
-    found = await figures();
-  })();
-  await withTimeout(figuresMs, reading).catch(() => undefined);
-  return found;
+/** Without its store a service lacks figures, but it must not seem to be away. */
+async function readFigures(readers: FigureReaders): Promise<ReplicaFigures> {
+  const figures: Record<string, number> = {};
+  const reading = Object.entries(readers).map(async ([name, read]) => {
+    const value = (async () => read())();
+    if (await withTimeout(figuresMs, value).catch(() => false)) figures[name] = await value;
+  });
+  await Promise.all(reading);
+  return figures;
 }
 
 async function respond(bus: Bus, msg: Msg, answer: () => object | Promise<object>): Promise<void> {

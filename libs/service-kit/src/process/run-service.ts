@@ -1,6 +1,5 @@
 import { flushCompileCache } from "node:module";
 import type { ContractDeclaration, EventsDeclaration } from "@devmesh/contracts/contract";
-import type { ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import type { z } from "zod";
 import { type Clock, systemClock, withTimeout } from "../clock.ts";
@@ -14,7 +13,7 @@ import { type EndpointStats, type Served, serve } from "../rpc/serve.ts";
 import { meshUser } from "../subjects.ts";
 import { openTracer } from "../tracing/open-tracer.ts";
 import type { Tracer } from "../tracing/tracer.ts";
-import { type Announced, announce } from "./discovery.ts";
+import { type Announced, announce, type FigureReaders } from "./discovery.ts";
 import { parseEnv, type ServiceEnv } from "./env.ts";
 import { type OpsServer, type ReadinessCheck, startOpsServer } from "./ops-server.ts";
 
@@ -57,7 +56,7 @@ export interface ServiceParts<C extends ContractDeclaration | null> {
   /** What the service answers in other ways than by its contract, for discovery. */
   readonly elsewhere?: readonly EndpointStats[];
   /** What the service counts besides requests, for discovery. */
-  readonly figures?: () => Promise<ReplicaFigures>;
+  readonly figures?: FigureReaders;
   /** Checked at each `/readyz`, besides the bus. */
   readonly ready?: ReadinessCheck;
   /** At shutdown, once running calls are done: ends what the service does by itself, such as consuming a queue. */

@@ -4,7 +4,7 @@ import { errors, type Msg } from "@nats-io/nats-core";
 import { assertConnected, type Bus } from "../connection/bus.ts";
 import { natsConnection } from "../connection/nats-connection.ts";
 import { decodeError, errorCodeHeader, ServiceError, violationsOf } from "../errors.ts";
-import { methodSubject } from "../subjects.ts";
+import { methodSubject, pingOf } from "../subjects.ts";
 import { requestIdHeader, type TraceContext, traceHeaders } from "../tracing/trace.ts";
 import { callSpan, recordSpan } from "../tracing/tracer.ts";
 import { type CallContext, graceMs, type MethodName, timeoutHeader } from "./context.ts";
@@ -26,6 +26,13 @@ const absenceMs = 4_000;
 /** How long an absence without an answer is remembered, in milliseconds; then calls wait for the service again. */
 const rememberAbsenceMs = 60_000;
 
+/** How long a call waits for its answer before it asks whether the service answers at all, and then for that. */
+const silenceMs = 2_500;
+const pingMs = 500;
+
+/** What a call leaves of its caller's time, in milliseconds, so that its own error says which service was silent. */
+const reserveMs = 100;
+
 /**
  * A client of the methods that a service declares to call. It passes on trace, request id and remaining time, and
  * throws `ServiceError` only: the method's declared errors, or those of `kitErrors`.
@@ -34,13 +41,14 @@ export function createClient<const D extends Dependency>(
   bus: Bus,
   dependency: D,
 ): Client<D["contract"], D["methods"][number] & MethodName<D["contract"]>> {
+  const isFinal = createHangCheck(bus, dependency.contract.service);
   const parsed: Record<string, (input: unknown, call: CallContext) => Promise<unknown>> = {};
   const bytes: Record<string, (input: unknown, call: CallContext) => Promise<Uint8Array>> = {};
   for (const method of dependency.methods) {
     const declaration = dependency.contract.methods[method];
     if (declaration === undefined)
       throw new TypeError(`${dependency.contract.service} has no method ${method}`);
-    const ask = remoteCall(bus, dependency, method, declaration);
+    const ask = remoteCall(bus, dependency, method, declaration, isFinal);
     bytes[method] = ask;
     parsed[method] = async (input, call) => parseAnswer(declaration, await ask(input, call));
   }
@@ -51,7 +59,44 @@ export function createClient<const D extends Dependency>(
   >;
 }
 
-function remoteCall(bus: Bus, { contract }: Dependency, method: string, declaration: MethodDeclaration) {
+/**
+ * Whether a service, or one replica of it, is connected to the broker and does not answer a ping within `waitMs`. One
+ * that is not connected does not hang.
+ */
+export async function hangs(
+  bus: Bus,
+  {
+    service,
+    replica,
+    waitMs,
+  }: { readonly service: string; readonly replica?: string; readonly waitMs: number },
+): Promise<boolean> {
+  try {
+    await bus.request(pingOf(service, replica), "", { timeoutMs: waitMs, answeredBy: service });
+    return false;
+  } catch (error) {
+    return error instanceof errors.TimeoutError;
+  }
+}
+
+/** `hangs`, asked once for all calls of a service that wait at the same time. */
+function createHangCheck(bus: Bus, service: string): () => Promise<boolean> {
+  let asked: Promise<boolean> | null = null;
+  return () => {
+    asked ??= hangs(bus, { service, waitMs: pingMs }).finally(() => {
+      asked = null;
+    });
+    return asked;
+  };
+}
+
+function remoteCall(
+  bus: Bus,
+  { contract }: Dependency,
+  method: string,
+  declaration: MethodDeclaration,
+  isFinal: () => Promise<boolean>,
+) {
   const { service } = contract;
   const subject = methodSubject(contract, method);
   const span = callSpan("client", contract, method);
@@ -70,7 +115,7 @@ function remoteCall(bus: Bus, { contract }: Dependency, method: string, declarat
     let mayBeDone = false;
     for (let attempt = 0; ; attempt++) {
       try {
-        const answer = await send(bus, { service, subject, declaration }, body, call, trace);
+        const answer = await send(bus, { service, subject, declaration, isFinal }, body, call, trace);
         absentSinceMs = Number.NEGATIVE_INFINITY;
         return answer;
       } catch (error) {
@@ -99,18 +144,21 @@ interface RemoteMethod {
   readonly service: string;
   readonly subject: string;
   readonly declaration: MethodDeclaration;
+  /** Whether its silence will not end. */
+  readonly isFinal: () => Promise<boolean>;
 }
 
 async function send(
   bus: Bus,
-  { service, subject, declaration }: RemoteMethod,
+  { service, subject, declaration, isFinal }: RemoteMethod,
   body: string,
   call: CallContext,
   trace: TraceContext,
 ): Promise<Uint8Array> {
   await bus.awaitConnection(call.signal);
   if (call.signal.aborted) throw abandoned(call.signal);
-  const timeoutMs = Math.floor(Math.min(declaration.deadlineMs, call.deadline.remainingMs()));
+  const leftMs = call.deadline.remainingMs();
+  const timeoutMs = Math.floor(Math.min(declaration.deadlineMs, leftMs - Math.min(reserveMs, leftMs / 10)));
   if (timeoutMs <= 0) throw ServiceError.of("deadline_exceeded");
   if (bus[natsConnection].isClosed() || bus[natsConnection].isDraining())
     throw nobodyThere(service, new Error("the bus is closed"));
@@ -123,6 +171,7 @@ async function send(
       answeredBy: service,
       signal: call.signal,
       endsWithConnection: declaration.idempotent,
+      silence: { afterMs: silenceMs, isFinal },
     });
   } catch (error) {
     if (call.signal.aborted && error === call.signal.reason) throw abandoned(call.signal);
@@ -207,7 +256,8 @@ function isNobodyThere(error: unknown): error is ServiceError {
 function asServiceError(service: string, error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   if (error instanceof errors.NoRespondersError) return nobodyThere(service, error);
-  if (error instanceof errors.TimeoutError) return ServiceError.of("deadline_exceeded", { cause: error });
+  if (error instanceof errors.TimeoutError)
+    return ServiceError.of("deadline_exceeded", { service, cause: error });
   if (error instanceof errors.DrainingConnectionError) {
     return ServiceError.of("unavailable", { service, cause: error });
   }

@@ -119,7 +119,7 @@ async function* arrayChunks(first: Uint8Array, rest: ListPages): AsyncGenerator<
 }
 
 /** Timeout for one page of a list, in milliseconds. */
-const pageMs = 10_000;
+const pageMs = 5_000;
 
 interface ListRequest {
   readonly query: { readonly limit?: number | undefined; readonly after?: string | undefined };

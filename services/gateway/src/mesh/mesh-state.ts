@@ -1,14 +1,16 @@
-import type { mesh } from "@devmesh/contracts/mesh";
+import { type mesh, type ServiceName, serviceNames } from "@devmesh/contracts/mesh";
 import type { MeshState } from "@devmesh/contracts/model/mesh-state";
 import type { Bus } from "@devmesh/service-kit/bus";
 import type { Clock } from "@devmesh/service-kit/clock";
 import { ServiceError } from "@devmesh/service-kit/errors";
 import { discover, type ServiceStats } from "@devmesh/service-kit/process/discovery";
+import { hangs } from "@devmesh/service-kit/rpc/client";
 import { type CallContext, createCallContext } from "@devmesh/service-kit/rpc/context";
 import type { Clients } from "@devmesh/service-kit/rpc/implementation";
 
-/** Timeouts for replicas and for the owners of queues, in milliseconds. */
+/** Timeouts for replicas, for those that gave no answer then, and for the owners of queues, in milliseconds. */
 const discoveryMs = 500;
+const pingMs = 1_000;
 const queueMs = 2_000;
 
 interface MeshReading {
@@ -42,27 +44,66 @@ export interface ReadStateOptions {
   readonly clock: Clock;
 }
 
-/** Asks all services how they do, and the owners of queues and devices for numbers. Rejects without the broker. */
-export async function readMeshState({ bus, clients, clock }: ReadStateOptions): Promise<MeshState> {
-  using call = createCallContext({ timeoutMs: queueMs, clock });
-  const [found, ofData, ofBridge, mail, fleet] = await Promise.all([
-    findReplicas(bus),
-    known(clients.data.readBacklog, call),
-    known(clients["rpc-bridge"].readBacklog, call),
-    known(clients.mailer.readQueue, call),
-    known(clients.devices.summarizeFleet, call),
-  ]);
-  return {
-    timestamp: clock.now().toISOString(),
-    services: servicesOf(found),
-    queues: {
-      data: ofData?.waiting ?? null,
-      rpc_bridge: ofBridge?.waiting ?? null,
-      mail: mail?.waiting ?? null,
-      dead_mail: mail?.dead ?? null,
-    },
-    ...(fleet !== null && { fleet }),
-    ...(mail?.delivery !== undefined && { mail_delivery: mail.delivery }),
+/**
+ * Returns a function that asks all services how they do, and the owners of queues and devices for numbers, without
+ * waiting for those that hang. It rejects without the broker.
+ */
+export function createStateReading({ bus, clients, clock }: ReadStateOptions): () => Promise<MeshState> {
+  const findHanging = createHangingSearch(bus);
+  return async () => {
+    using call = createCallContext({ timeoutMs: queueMs, clock });
+    const replicas = findReplicas(bus);
+    const hanging = replicas.then(findHanging);
+    /** The answer of a queue's owner; null after any error, and once it is known to hang. */
+    const known = <T>(
+      service: ServiceName,
+      ask: (input: Record<string, never>, call: CallContext) => Promise<T>,
+    ) =>
+      Promise.race([
+        ask({}, call).catch(() => null),
+        hanging.then((names) => (names.includes(service) ? null : new Promise<never>(() => undefined))),
+      ]);
+    const [found, hangingNames, ofData, ofBridge, mail, fleet] = await Promise.all([
+      replicas,
+      hanging,
+      known("data", clients.data.readBacklog),
+      known("rpc-bridge", clients["rpc-bridge"].readBacklog),
+      known("mailer", clients.mailer.readQueue),
+      known("devices", clients.devices.summarizeFleet),
+    ]);
+    return {
+      timestamp: clock.now().toISOString(),
+      services: servicesOf(found),
+      hanging: hangingNames,
+      queues: {
+        data: ofData?.waiting ?? null,
+        rpc_bridge: ofBridge?.waiting ?? null,
+        mail: mail?.waiting ?? null,
+        dead_mail: mail?.dead ?? null,
+      },
+      ...(fleet !== null && { fleet }),
+      ...(mail?.delivery !== undefined && { mail_delivery: mail.delivery }),
+    };
+  };
+}
+
+/** Returns a function that names the services of which a process is connected and answers nothing. */
+function createHangingSearch(bus: Bus): (found: readonly ServiceStats[]) => Promise<string[]> {
+  /** The service of each replica that answered before, by its id, until it is gone. */
+  let known = new Map<string, string>();
+  return async (found) => {
+    const answering = new Map(found.map(({ id, name }) => [id, name]));
+    const silent = [...known].filter(([id]) => !answering.has(id));
+    const seen = new Set([...answering.values(), ...silent.map(([, name]) => name)]);
+    const unseen = serviceNames.filter((name) => !seen.has(name));
+    const [ofReplicas, ofServices] = await Promise.all([
+      Promise.all(silent.map(([replica, service]) => hangs(bus, { service, replica, waitMs: pingMs }))),
+      Promise.all(unseen.map((service) => hangs(bus, { service, waitMs: pingMs }))),
+    ]);
+    const hanging = silent.filter((_, at) => ofReplicas[at]);
+    known = new Map([...answering, ...hanging]);
+    const names = [...hanging.map(([, name]) => name), ...unseen.filter((_, at) => ofServices[at])];
+    return [...new Set(names)].sort();
   };
 }
 
@@ -71,18 +112,6 @@ async function findReplicas(bus: Bus): Promise<readonly ServiceStats[]> {
     return await discover(bus, discoveryMs);
   } catch (cause) {
     throw ServiceError.of("unavailable", { cause });
-  }
-}
-
-/** The answer of a queue's owner; null after any error. */
-async function known<T>(
-  ask: (input: Record<string, never>, call: CallContext) => Promise<T>,
-  call: CallContext,
-) {
-  try {
-    return await ask({}, call);
-  } catch {
-    return null;
   }
 }
 

@@ -14,7 +14,7 @@ export type RecordQuery = Pick<QueryInput, "principal"> & {
 };
 
 /** Timeout for one page, in milliseconds. */
-const pageMs = 20_000;
+const pageMs = 5_000;
 
 /** Throws `invalid_request` for more records than one answer holds. */
 export function assertRecordLimit(limit: number | undefined): void {

@@ -41,7 +41,7 @@ export interface DeviceMessages {
 export interface DeviceMessagesOptions {
   readonly shadows: DeviceShadows;
   readonly publisher: Publisher<typeof rpcEvents>;
-  readonly metrics: Pick<BridgeMetrics, "messagesDropped">;
+  readonly metrics: Pick<BridgeMetrics, "messagesDropped" | "messagesHandled">;
   readonly report: ReportDiagnosis;
   /** Messages about its shadow, and as many events, of one device handled a second. */
   readonly perSecond: number;
@@ -123,7 +123,12 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
     report({ id, name, reason: why, topic: topicLevels.join("/") });
   }
 
-  async function handle(
+  async function handle(message: TopicMessage, admitted: Admitted, signal: AbortSignal): Promise<void> {
+    await dispatch(message, admitted, signal);
+    metrics.messagesHandled.inc({ kind: admitted.topic.kind });
+  }
+
+  async function dispatch(
     message: TopicMessage,
     { topic, isAllowed, json = null }: Admitted,
     signal: AbortSignal,
