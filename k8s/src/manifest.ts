@@ -47,7 +47,9 @@ const Container = z.object({
   livenessProbe: Probe.optional(),
   resources: z.looseObject({}).optional(),
   lifecycle: z.object({ preStop: Probe.optional() }).optional(),
-  securityContext: z.looseObject({}).optional(),
+  securityContext: z.looseObject({ runAsUser: z.number().optional() }).optional(),
+  /** Of a sidecar among the `initContainers`. */
+  restartPolicy: z.literal("Always").optional(),
 });
 export type Container = z.infer<typeof Container>;
 

@@ -1,12 +1,14 @@
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseEnv, promisify } from "node:util";
-import { mesh, type ServiceName, serviceNames, storeOwners } from "@devmesh/contracts/mesh";
+import { mesh, type ServiceName, serviceNames, sidecars, storeOwners } from "@devmesh/contracts/mesh";
 import { composeEnvironment, deploymentSecrets } from "@devmesh/launcher/deployment/deployment-secrets";
 import { readEnv } from "@devmesh/service-kit/process/env";
 import { repository } from "@devmesh/supervisor/mesh/service-process";
 import { natsServerBinary } from "@devmesh/testkit/nats-server";
+import { startProcess } from "@devmesh/testkit/process";
 import { type TempFolder, tempFolder } from "@devmesh/testkit/temp-folder";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type ComposeService, readCompose, requiredVariables } from "../src/compose.ts";
@@ -66,6 +68,43 @@ test("nats-server takes its configuration with the variables as compose.yaml quo
   );
 });
 
+describe("the health check of nats-server", () => {
+  const okay = '{"status":"ok"}';
+  const failed = `{"status":"unavailable","error":"JetStream stream 'MESH > EVENTS' write error: no space left on device"}`;
+
+  /** Whether it passes, and whether it ends the server, at an answer of `/healthz` and with so much room, in KB. */
+  async function check(answer: string, freeKb: number, ageS: number) {
+    await using place = await tempFolder();
+    await using server = startProcess("sleep", ["60"]);
+    const program = (name: string, body: string) =>
+      writeFile(join(place.path, name), `#!/bin/sh\n${body}\n`, { mode: 0o700 });
+    await program("nc", `cat > ${place.path}/request; cat <<'END'\n${answer}\nEND`);
+    await program("df", `printf 'Filesystem\\n/dev/sda 20000000 1 ${freeKb} 1%% /data\\n'`);
+    // The age of the server: seconds since the start of the machine, less that of its own start.
+    await program("cut", `case "$*" in *uptime*) echo ${ageS} ;; *) echo 0 ;; esac`);
+    const env = { PATH: `${place.path}:${process.env.PATH}` };
+    const script = join(repository, "compose", "nats-health.sh");
+    const passes = await promisify(execFile)("sh", [script, String(server.child.pid)], { env }).then(
+      () => true,
+      () => false,
+    );
+    if (passes) return "healthy";
+    const ended = await Promise.race([server.ended.then(() => true), sleep(300).then(() => false)]);
+    return ended ? "ended" : "unhealthy";
+  }
+
+  test("ends it after a write error, once there is room, at most once a minute", async () => {
+    expect(await check(okay, 0, 600)).toBe("healthy");
+    expect(await check("", 20_000, 600)).toBe("unhealthy");
+    expect(await check('{"status":"unavailable","error":"JetStream is recovering"}', 20_000, 600)).toBe(
+      "unhealthy",
+    );
+    expect(await check(failed, 16_383, 600)).toBe("unhealthy");
+    expect(await check(failed, 16_384, 59)).toBe("unhealthy");
+    expect(await check(failed, 16_384, 60)).toBe("ended");
+  });
+});
+
 withReader.each(variants)("$name", ({ name, files, published }) => {
   let services: Readonly<Record<string, ComposeService>>;
   beforeAll(async () => {
@@ -102,7 +141,7 @@ withReader.each(variants)("$name", ({ name, files, published }) => {
 
   test("pins the images that it does not build, and asks what runs for its health", () => {
     for (const [service, { image, healthcheck }] of Object.entries(services)) {
-      if (image === `devmesh-${service}`) continue;
+      if (image.startsWith("devmesh-")) continue;
       expect(image).toMatch(/^(nats|mongo|haproxy):\d+\.\d+\.\d+/);
       if (service !== helper) expect(healthcheck?.test.length).toBeGreaterThan(1);
     }
@@ -111,6 +150,11 @@ withReader.each(variants)("$name", ({ name, files, published }) => {
   test("gives every service each variable that it needs, and none that it does not know", async () => {
     const own = Object.entries(services).filter(([service, { image }]) => image === `devmesh-${service}`);
     expect(own.map(([service]) => service).sort()).toEqual(serviceNames.toSorted());
+    const { environment, mem_limit } = services["broker-log"] ?? {};
+    const sidecar = await environmentSchema("services/devices/src/broker-log/main.ts");
+    const given = Object.entries(environment ?? {}).map(([key, value]) => [key, value ?? ""]);
+    expect(readEnv(sidecar, Object.fromEntries(given))).toHaveProperty("env");
+    expect(mem_limit).toBe(`${sidecars["broker-log"].memoryMib}m`);
     for (const [service, { environment, depends_on, mem_limit }] of own) {
       const { memoryMib } = mesh[service as ServiceName];
       expect({ service, mem_limit }).toEqual({ service, mem_limit: `${memoryMib}m` });

@@ -351,7 +351,8 @@ withContainers("the mesh of compose.yaml with compose.tls.yaml", () => {
           },
         );
         const status = await run("exec", container, "cat", "/proc/1/status");
-        expect(status).toMatch(isOwn(service) ? /^Uid:\t10001\t10001/m : /^Uid:\t(1000|999)\t/m);
+        const isOurs = isOwn(service) || service === "broker-log";
+        expect(status).toMatch(isOurs ? /^Uid:\t10001\t10001/m : /^Uid:\t(1000|999)\t/m);
         expect(status).toMatch(/^CapBnd:\t0+$/m);
         expect(status).toMatch(/^NoNewPrivs:\t1$/m);
         expect(await run("exec", container, "cat", "/proc/mounts")).toMatch(/^\S+ \/ \S+ ro\b/m);
@@ -379,7 +380,15 @@ withContainers("the mesh of compose.yaml with compose.tls.yaml", () => {
           at: url,
         });
         await device.publish("db/pump-1/temperature", "21.5", 1);
+        await device.publish("db/lamp-1/temperature", "21.5", 1);
       }
+      await eventually(async () => {
+        const { json } = await ask("/api/v2/devices/pump-1/diagnostics");
+        expect(json).toContainEqual(
+          expect.objectContaining({ name: "publication_refused", topic: "db/lamp-1/temperature" }),
+        );
+        return true;
+      });
       const strangers = { port: ports.MQTT_PORT, from: "127.0.0.2", tls: true };
       await Promise.all([unfinishedConnects(strangers, 200), longNames(strangers, 200)]);
       const memory = await run("exec", mesh.containers.get("nats") ?? "", "cat", "/proc/1/status");
@@ -435,7 +444,13 @@ async function startMesh(ports: Readonly<Record<string, number>>): Promise<Mesh>
   });
   await compose([...args, "up", "--detach", "--no-build"], variables);
   const containers = new Map<string, string>();
-  for (const service of ["nats", "proxy", ...(override === undefined ? ["mongodb"] : []), ...serviceNames]) {
+  for (const service of [
+    "nats",
+    "broker-log",
+    "proxy",
+    ...(override === undefined ? ["mongodb"] : []),
+    ...serviceNames,
+  ]) {
     const labels = { project, service };
     const filters = Object.entries(labels).map(
       ([name, value]) => `label=com.docker.compose.${name}=${value}`,
@@ -549,8 +564,9 @@ withManifests("with the environment, user and command of the overlay production"
           "1000:1000",
           "/data",
         );
+        const log = ["--tmpfs", "/var/log/nats:mode=1777"];
         const names = ["nats", `${server}.nats-cluster`].flatMap((name) => ["--network-alias", name]);
-        await start("nats", server, { options: [...configured, ...volume, ...tls, ...names] });
+        await start("nats", server, { options: [...configured, ...volume, ...log, ...tls, ...names] });
       }
       const ask = ["wget", "-q", "-O", "-"];
       await eventually(() => run("exec", "nats-0", ...ask, "http://127.0.0.1:8222/healthz"), {

@@ -54,7 +54,7 @@ const needless: Readonly<Record<(typeof overlays)[number], readonly string[]>> =
   single: ["mongodb", ...storeOwners.map((service) => `${service}-store`)],
   production: [],
   "external-mongodb": ["mongodb"],
-  external: ["nats", "mongodb"],
+  external: ["nats", "broker-log", "mongodb"],
 };
 
 /** Findings of kube-score: on one node every service has one replica, and one on SQLite stops for its update. */
@@ -99,6 +99,11 @@ function programOf({ image, command }: Container): string | null {
   if (service === undefined) return null;
   const program = command?.find((word) => word.endsWith("main.js")) ?? "main.js";
   return `services/${service}/src/${program.replace(/\.js$/, ".ts")}`;
+}
+
+/** The containers of a pod, sidecars among them. */
+function allContainers({ spec }: Workload["template"]): readonly Container[] {
+  return [...spec.initContainers, ...spec.containers];
 }
 
 /** What objects refer to, such as `Secret/nats`. */
@@ -273,9 +278,12 @@ withBuilder("the manifests of", () => {
         expect(["configMap", "emptyDir", "persistentVolumeClaim", "secret"]).toEqual(
           expect.arrayContaining(kinds),
         );
-        expect(initContainers).toEqual([]);
         for (const container of containers)
           expect({ name, ...container.securityContext }).toEqual({ name, ...least });
+        for (const { name: sidecar, securityContext: own, restartPolicy } of initContainers) {
+          expect({ sidecar, restartPolicy, ...own }).toMatchObject({ restartPolicy: "Always", ...least });
+          expect(own?.runAsUser).toBeGreaterThan(0);
+        }
       }
     });
 
@@ -351,7 +359,7 @@ withBuilder("the manifests of", () => {
       const text = JSON.stringify(objects);
       for (const looks of secretLooks) expect(text).not.toMatch(looks);
       const inClear = workloads
-        .flatMap(({ template }) => template.spec.containers.flatMap(({ env }) => env))
+        .flatMap(({ template }) => allContainers(template).flatMap(({ env }) => env))
         .filter(({ name }) => /PASSWORD|SEED|TOKEN|ENCRYPTION_KEY/.test(name))
         .filter(({ value }) => value !== undefined && !value.includes("$("));
       expect(inClear).toEqual([]);
@@ -359,10 +367,11 @@ withBuilder("the manifests of", () => {
 
     test("give every program each variable that it needs, and none that it does not know", async () => {
       const programs = workloads.flatMap(({ name, template }) =>
-        template.spec.containers.map((container) => ({ name, container, program: programOf(container) })),
+        allContainers(template).map((container) => ({ name, container, program: programOf(container) })),
       );
       const ours = programs.filter(({ program }) => program !== null);
-      expect(ours.map(({ name }) => name).sort()).toEqual(["bootstrap", ...serviceNames].sort());
+      const expected = ["bootstrap", ...(overlay === "external" ? [] : ["nats"]), ...serviceNames];
+      expect(ours.map(({ name }) => name).sort()).toEqual(expected.sort());
       for (const { name, container, program } of ours) {
         const schema = await environmentSchema(program ?? "");
         const env = environmentOf(name, container);

@@ -1,3 +1,4 @@
+import { brokerLogEvents } from "./broker-log.ts";
 import { data, dataEvents } from "./data.ts";
 import { deviceEvents, devices } from "./devices.ts";
 import { gatewayEvents } from "./gateway.ts";
@@ -59,6 +60,7 @@ export const mesh = {
       subscribesTo(rpcEvents, ["hoarding", "diagnostics"]),
       subscribesTo(keyEvents, ["diagnostics"]),
       subscribesTo(dataEvents, ["diagnostics"]),
+      subscribesTo(brokerLogEvents, ["diagnostics"]),
       // Each replica records what one of them publishes.
       subscribesTo(deviceEvents, ["throttled"]),
     ],
@@ -106,6 +108,14 @@ export const mesh = {
     reaches: [25, 465, 587],
   }),
 } as const;
+
+/** Programs beside each nats-server, out of the image of a service. */
+export const sidecars = {
+  "broker-log": defineService({ publishes: brokerLogEvents, memoryMib: 128 }),
+} as const;
+
+/** All that have a user of the broker. */
+export const brokerClients = { ...mesh, ...sidecars } as const;
 
 /** A service of the mesh, by the name of its folder, its broker user and its queue group. */
 export type ServiceName = keyof typeof mesh;

@@ -81,6 +81,8 @@ export interface BrokerConfigOptions {
    * `100ms`, in a cluster `1s` (ADR 29).
    */
   readonly syncInterval?: string;
+  /** Where it writes its log, in two files of 4 MB at most. Default: to stderr. */
+  readonly logFile?: string;
   /** Copies of what MQTT stores. Default: the broker's, one for a single server. */
   readonly mqttReplicas?: number;
 }
@@ -102,6 +104,9 @@ const connectPacketTimeoutS = 5;
 
 /** Longest TLS handshake, in seconds. With the broker's default of 2, many at once fail. */
 const handshakeTimeoutS = 10;
+
+/** Size at which nats-server begins another log file, in bytes. */
+const logFileBytes = 4 * 1024 * 1024;
 
 /** Every user of the broker that a mesh needs, and `operator` for a human. */
 export function brokerUsers(mesh: MeshDeclaration): readonly BrokerUser[] {
@@ -155,6 +160,9 @@ export function brokerConfig(mesh: MeshDeclaration, options: BrokerConfigOptions
     port: ports.nats,
     http: ports.monitor === undefined ? undefined : `127.0.0.1:${ports.monitor}`,
     max_payload: 1024 * 1024,
+    log_file: options.logFile,
+    logfile_size_limit: options.logFile === undefined ? undefined : logFileBytes,
+    logfile_max_num: options.logFile === undefined ? undefined : 2,
     // Detects a lost service; the keep-alive detects a lost device.
     ping_interval: "20s",
     // In lame duck mode a server ends its connections from 10 s on, one by one; it is gone after this time.

@@ -1,3 +1,4 @@
+import { brokerLogEvents } from "@devmesh/contracts/broker-log";
 import { dataEvents } from "@devmesh/contracts/data";
 import { deviceEvents } from "@devmesh/contracts/devices";
 import { keyEvents } from "@devmesh/contracts/keys";
@@ -118,7 +119,7 @@ export async function startDevices(options: StartDevicesOptions): Promise<Starte
 function followDiagnostics(bus: Bus, diagnostics: Diagnostics): ActiveSubscription {
   const record = ({ reports }: z.output<typeof DiagnosisReports>) => diagnostics.record(reports);
   const each = { mode: "each" } as const;
-  const sources = [keyEvents, rpcEvents, dataEvents].map((events) =>
+  const sources = [keyEvents, rpcEvents, dataEvents, brokerLogEvents].map((events) =>
     subscribe(bus, { events, names: ["diagnostics"] }, { diagnostics: record }, each),
   );
   const throttled = subscribe(

@@ -1,4 +1,4 @@
-import { mesh } from "@devmesh/contracts/mesh";
+import { brokerClients } from "@devmesh/contracts/mesh";
 import { type BrokerConfigOptions, brokerConfig, brokerUsers } from "@devmesh/device-broker/broker-config";
 import { type DataFolder, replaceFile } from "./data-folder.ts";
 import { ensureInstallation, type Installation } from "./installation.ts";
@@ -6,7 +6,7 @@ import type { MeshSettings } from "./settings.ts";
 
 /** The secrets of an installation with a password for each user of the broker; made at the first start. */
 export function installationOf(path: string): Promise<Installation> {
-  const users = brokerUsers(mesh).map(({ name }) => name);
+  const users = brokerUsers(brokerClients).map(({ name }) => name);
   return ensureInstallation(path, users);
 }
 
@@ -15,7 +15,7 @@ export type BrokerPlace = Omit<BrokerConfigOptions, "users" | "issuerPublicKey">
 
 /** The configuration of a nats-server of the mesh, with a user for each service. It holds passwords. */
 export function meshBrokerConfig(place: BrokerPlace, installation: Installation): string {
-  return brokerConfig(mesh, {
+  return brokerConfig(brokerClients, {
     ...place,
     users: installation.passwords,
     issuerPublicKey: installation.issuer.public_key,

@@ -1,4 +1,5 @@
 import { type ServiceName, serviceNames } from "@devmesh/contracts/mesh";
+import { createRefusedTopics } from "@devmesh/device-broker/broker-log";
 import { brokerBackOff, serviceBackOff } from "../process/back-off.ts";
 import type { ChildRegistry } from "../process/child-registry.ts";
 import type { Terminal } from "../process/command.ts";
@@ -18,7 +19,6 @@ import { type DataFolder, dataFolder, lockDataFolder, prepareDataFolder } from "
 import type { Installation } from "./installation.ts";
 import { type MeshFile, meshFileWriter, readMeshFile } from "./mesh-file.ts";
 import { checkPorts, type WantedPort } from "./ports.ts";
-import { createRefusedTopics } from "./refused-topics.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 import { brokerLog, foldRepeats, type PartLog, serviceLog } from "./service-log.ts";
 import { type ServiceProcess, startService } from "./service-process.ts";

@@ -1,10 +1,10 @@
 import type { Readable } from "node:stream";
-import { secretsInText } from "@devmesh/contracts/model/api-key";
 import { visibleText } from "@devmesh/contracts/model/visible-text";
+import { redactedLine } from "@devmesh/device-broker/broker-log";
 import { type Clock, systemClock } from "@devmesh/service-kit/clock";
+import { readLines } from "@devmesh/service-kit/process/line-reader";
 import { z } from "zod";
 import { boundedLog } from "../process/bounded-log.ts";
-import { readLines } from "../process/line-reader.ts";
 
 /** Time, in milliseconds, in which a line is not shown again. */
 const QUIET_MS = 10_000;
@@ -52,14 +52,13 @@ export function brokerLog(
   onWriteError: (cause: string) => void,
   onLine: (line: string) => void,
 ): PartLog {
-  const redact = (line: string) => visibleText(line.replaceAll(secretsInText, "$1_[redacted]"));
   const readLine = (line: string) => {
     const cause = keptWriteError.exec(line)?.groups?.cause;
     if (cause !== undefined) onWriteError(cause);
     onLine(line);
     return readBrokerLine(line);
   };
-  return partLog(file, show, readLine, redact);
+  return partLog(file, show, readLine, redactedLine);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { mesh } from "@devmesh/contracts/mesh";
+import { brokerClients } from "@devmesh/contracts/mesh";
 import type { ServiceDeclaration } from "@devmesh/contracts/topology";
 import { devicesUser } from "@devmesh/device-broker/devices-account";
 import {
@@ -15,7 +15,7 @@ import {
   queueSubject,
 } from "@devmesh/service-kit/subjects";
 
-const services = Object.entries<ServiceDeclaration>(mesh);
+const services = Object.entries<ServiceDeclaration>(brokerClients);
 
 /** docs/subjects.md: every subject, its ends, and the permissions of each user. */
 export function subjectDocument(): string {
@@ -50,7 +50,7 @@ ${queueRows().join("\n")}
 One user a service, \`<service>.mesh\`, one more in account DEVICES for those that pull from devices, \`<service>.devices\`, and
 \`operator.mesh\` for operators. No device id holds a dot. Whatever is not listed is denied. \`SUBJECT QUEUE\` is a subject in that queue group alone.
 
-${[...permissionsOf(mesh)].map(([name, permissions]) => userSections(name, permissions)).join("\n")}
+${[...permissionsOf(brokerClients)].map(([name, permissions]) => userSections(name, permissions)).join("\n")}
 ${userSection(meshUser("operator"), "MESH", operatorPermissions)}`;
 }
 

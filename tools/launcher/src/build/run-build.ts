@@ -1,4 +1,4 @@
-import { readLines } from "@devmesh/supervisor/process/line-reader";
+import { readLines } from "@devmesh/service-kit/process/line-reader";
 import type { BuildOptions } from "@devmesh/supervisor/run-mesh";
 
 /** How a build ended. */

@@ -1,4 +1,4 @@
-import { mesh } from "@devmesh/contracts/mesh";
+import { brokerClients } from "@devmesh/contracts/mesh";
 import {
   type BrokerConfigOptions,
   brokerConfig,
@@ -44,10 +44,11 @@ function documentOf(variant: Variant): string {
   const users = [...brokerPasswordVariables].map(
     ([variable, user]) => [user, new EnvironmentVariable(variable)] as const,
   );
-  const config = brokerConfig(mesh, {
+  const config = brokerConfig(brokerClients, {
     ...variant,
     host: "0.0.0.0",
     storeDir: "/data/jetstream",
+    logFile: "/var/log/nats/nats-server.log",
     users: Object.fromEntries(users),
     issuerPublicKey: new EnvironmentVariable(issuerVariable),
   });

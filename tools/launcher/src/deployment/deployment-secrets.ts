@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { mesh, type ServiceName, storeOwners } from "@devmesh/contracts/mesh";
+import { brokerClients, type ServiceName, storeOwners } from "@devmesh/contracts/mesh";
 import { brokerUsers } from "@devmesh/device-broker/broker-config";
 import { ensureInstallation, type Installation } from "@devmesh/supervisor/mesh/installation";
 
 /** The broker's users by the environment variable of their password, such as `NATS_PASSWORD_RPC_BRIDGE_DEVICES`. */
 export const brokerPasswordVariables: ReadonlyMap<string, string> = new Map(
-  brokerUsers(mesh).map(({ name }) => [passwordVariable(name), name]),
+  brokerUsers(brokerClients).map(({ name }) => [passwordVariable(name), name]),
 );
 
 function passwordVariable(name: string): string {
@@ -51,7 +51,7 @@ export interface DeploymentSecrets {
 /** The secrets kept in a file (mode 0600); what is missing, as after an upgrade, is made and stored first. */
 export async function deploymentSecrets(file: string): Promise<DeploymentSecrets> {
   const names = [
-    ...brokerUsers(mesh).map(({ name }) => name),
+    ...brokerUsers(brokerClients).map(({ name }) => name),
     routeName,
     memberName,
     masterKeyName,
@@ -72,10 +72,13 @@ export async function deploymentSecrets(file: string): Promise<DeploymentSecrets
   };
 }
 
-/** The passwords of a service for the broker, as environment variables. */
-export function brokerCredentials(service: ServiceName, secrets: DeploymentSecrets): Record<string, string> {
-  const own = secrets.brokerPassword(service);
-  const inDevices = secrets.brokerPassword(`${service}.devices`);
+/** The passwords of a service or sidecar for the broker, as environment variables. */
+export function brokerCredentials(
+  client: keyof typeof brokerClients,
+  secrets: DeploymentSecrets,
+): Record<string, string> {
+  const own = secrets.brokerPassword(client);
+  const inDevices = secrets.brokerPassword(`${client}.devices`);
   return {
     ...(own === undefined ? {} : { NATS_PASSWORD: own }),
     ...(inDevices === undefined ? {} : { NATS_DEVICES_PASSWORD: inDevices }),

@@ -30,13 +30,14 @@ export interface KubernetesSecret {
 }
 
 /**
- * The Secrets that the manifests name: `nats`, one for each service, and with MongoDB `mongodb` and
+ * The Secrets that the manifests name: `nats`, `broker-log`, one for each service, and with MongoDB `mongodb` and
  * `<service>-store`. Each holds what its workload needs, and no more.
  */
 export function kubernetesSecrets(options: KubernetesSecretsOptions): readonly KubernetesSecret[] {
   const { secrets, withMongodb } = options;
   return [
     secret("nats", { ...natsEnvironment(secrets), ROUTE_PASSWORD: secrets.routePassword }),
+    secret("broker-log", brokerCredentials("broker-log", secrets)),
     ...serviceNames.map((service) => secret(service, serviceSecrets(service, options))),
     ...(withMongodb ? mongodbSecrets(secrets) : []),
   ];

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { z } from "zod";
 
 const program = resolve(import.meta.dirname, "../../src/deployment/print-secrets.ts");
-const services = serviceNames.toSorted();
+const services = [...serviceNames, "broker-log"].toSorted();
 const smtpUrl = "smtps://mesh:a-password@mail.example.com";
 
 let folder: Awaited<ReturnType<typeof tempFolder>>;

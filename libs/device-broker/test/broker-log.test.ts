@@ -1,7 +1,7 @@
 import type { DiagnosisReport } from "@devmesh/contracts/model/diagnostics";
 import { eventually } from "@devmesh/testkit/eventually";
 import { expect, test } from "@jest/globals";
-import { createRefusedTopics } from "../../src/mesh/refused-topics.ts";
+import { createRefusedTopics } from "../src/broker-log.ts";
 
 async function reportsOf(lines: readonly string[]): Promise<readonly DiagnosisReport[]> {
   const sent: DiagnosisReport[][] = [];

@@ -1,7 +1,9 @@
+import { redactSecrets } from "@devmesh/contracts/model/api-key";
 import type { DiagnosisReport } from "@devmesh/contracts/model/diagnostics";
+import { visibleText } from "@devmesh/contracts/model/visible-text";
 import { deniedFilters, deviceOfClientId } from "@devmesh/contracts/mqtt";
-import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-reporter";
 import { systemClock } from "@devmesh/service-kit/clock";
+import { createDiagnosisReporter } from "./diagnosis-reporter.ts";
 
 /**
  * What nats-server logs of a device that uses a topic that it may not use. No event of the broker has it. Anchored at
@@ -18,14 +20,19 @@ const violation = new RegExp(
     .join(""),
 );
 
+/** A line of nats-server's log without tokens, which a failed login has as user name or client id. */
+export function redactedLine(line: string): string {
+  return visibleText(redactSecrets(line));
+}
+
 /**
- * Reads lines of nats-server's log and sends the service `devices` what they say of refused topics, at most four times
- * a second.
+ * Reads lines of nats-server's log and publishes what they say of refused topics, at most four times a second. The
+ * service `devices` takes it.
  */
 export function createRefusedTopics(
-  send: (message: { readonly reports: DiagnosisReport[] }) => void,
+  publish: (event: { readonly reports: DiagnosisReport[] }) => void,
 ): (line: string) => void {
-  const report = createDiagnosisReporter({ clock: systemClock, publish: send });
+  const report = createDiagnosisReporter({ clock: systemClock, publish });
   return (line) => {
     const { address = "", clientId, verb, subject = "" } = violation.exec(line)?.groups ?? {};
     if (clientId === undefined) return;
