@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { deviceTopics } from "@devmesh/contracts/mqtt";
+import { subjectOf } from "@devmesh/device-broker/device-topic";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { connectMqttDevice, type MqttDevice } from "./mqtt-device.ts";
@@ -137,7 +139,7 @@ async function keepSender(
   };
   void watch();
   return (id, frame) => {
-    connection?.publish(`${id}.rpc`, frame, `_INBOX.trial.${server.port}.${frame}`);
+    connection?.publish(subjectOf(deviceTopics.call(id)), frame, `_INBOX.trial.${server.port}.${frame}`);
     return connection !== null;
   };
 }
@@ -151,7 +153,7 @@ async function liveAndDie(
   signal: AbortSignal,
 ): Promise<void> {
   // One in all lives: a kept session with both would get each frame twice.
-  const topic = anyOf([`${id}/rpc`, `${id}/#`]);
+  const topic = anyOf([deviceTopics.call(id), `${id}/#`]);
   let last: MqttDevice | null = null;
   while (!signal.aborted) {
     // The broker closes the connection of the same client id that this one takes over.
