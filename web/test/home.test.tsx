@@ -10,10 +10,10 @@ import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { describe, expect, test } from "@jest/globals";
 import { screen, within } from "@testing-library/react";
 import { authorOf, deedOf, furtherChanges } from "../src/features/home/change-words.ts";
-import { courseHours, courseLines } from "../src/features/home/course.tsx";
+import { courseLines, courseSpan } from "../src/features/home/course.tsx";
 import { firmwareShares } from "../src/features/home/fleet-facts.ts";
 import { HomeTab } from "../src/features/home/home-tab.tsx";
-import { deviceOf } from "./devices.ts";
+import { deviceOf, diagnosisOf } from "./devices.ts";
 import { showPage, type TestRoutes } from "./show.tsx";
 
 const began = Date.parse("2026-01-31T12:00:00.000Z");
@@ -48,10 +48,11 @@ test("shares of the firmware are those of the server, then other versions and de
   ]);
 });
 
-test("a course shows the hours that are known, a day at most", () => {
-  const hour = 60 * 60_000;
-  const hoursOf = (first: number) => courseHours([[{ at: first, value: 1 }]], 100 * hour);
-  expect([hoursOf(100 * hour), hoursOf(98.5 * hour), hoursOf(0)]).toEqual([1, 2, 24]);
+test("a course shows the time that is known: five minutes at least, whole hours from one on, a day at most", () => {
+  const minuteMs = 60_000;
+  const minutesOf = (first: number) =>
+    courseSpan([[{ at: first * minuteMs, value: 1 }]], 6_000 * minuteMs) / minuteMs;
+  expect([6_000, 5_980, 5_910, 0].map(minutesOf)).toEqual([5, 20, 120, 24 * 60]);
 });
 
 test("a course is interrupted where minutes are missing or not known", () => {
@@ -63,7 +64,7 @@ test("a course is interrupted where minutes are missing or not known", () => {
 describe("the words of a change", () => {
   test("name each operation that is listed, and others by their ids", () => {
     for (const [operation, { change }] of Object.entries<RouteDeclaration>(api))
-      if (change) expect(deedOf({ operation })).toMatch(/^[a-z]+ [a-z ]+$/);
+      if (change) expect(deedOf({ operation })).toMatch(/^[A-Z][a-z]+ [a-z ]+$/);
     expect(deedOf({ operation: "ofALaterRelease" })).toBe("ofALaterRelease");
   });
 
@@ -88,7 +89,7 @@ describe("the words of a change", () => {
   test("count further ones", () => {
     expect([furtherChanges({ count: 1 }), furtherChanges({ count: 10_000 })]).toEqual([
       "",
-      ", the last of 10,000 such changes",
+      " and 9,999 more",
     ]);
   });
 });
@@ -142,6 +143,30 @@ describe("the home page", () => {
       `data: ${JSON.stringify(meshState)}\n\n`,
       { "Content-Type": "text/event-stream" },
     ],
+    "GET /api/v2/devices": () => [
+      200,
+      [deviceOf("lamp"), { ...deviceOf("older"), last_seen: minute(-1).at, created_at: minute(-9).at }],
+    ],
+    "GET /api/v2/device_facets": () => [
+      200,
+      {
+        total: 3,
+        facets: {
+          problem: [
+            { value: "topic", count: 2 },
+            { value: "wrong_password", count: 1 },
+          ],
+        },
+        others: {},
+      },
+    ],
+    "GET /api/v2/diagnostics": () => [
+      200,
+      [
+        { ...diagnosisOf(minute(2).at, { name: "publication_refused", reason: "topic" }), id: "fan" },
+        { ...diagnosisOf(minute(1).at), id: "pump" },
+      ],
+    ],
     "GET /api/v2/devices/pump": () => [200, deviceOf("pump")],
     "GET /api/v2/mesh/history": () => [200, [minute(0), minute(1)] satisfies MeshHistory],
     "GET /api/v2/unknown_devices": () => [200, [unknown]],
@@ -153,13 +178,15 @@ describe("the home page", () => {
     const link = await screen.findByRole("link", { name: "Devices online" });
     expect(link.getAttribute("href")).toBe("/devices?online=true");
     await screen.findByText("of 50,000");
-    await screen.findByText("1.4.2");
-    await page.user.selectOptions(screen.getByLabelText("Not seen for"), "3 days");
+    const version = await screen.findByRole("link", { name: "1.4.2" });
+    expect(version.getAttribute("href")).toBe("/devices?where=version%3A1.4.2");
+    await page.user.selectOptions(screen.getByLabelText("Not seen for"), "for 3 days");
     await screen.findByText("9,928");
-    expect(page.requests.filter((request) => request.startsWith("GET /api/v2/devices"))).toEqual([]);
-    expect(screen.getByRole("link", { name: "Silent devices" }).getAttribute("href")).toBe(
-      "/devices?online=false&sort=lastSeen",
-    );
+    const silent = screen.getByRole("link", { name: "Silent devices" });
+    expect(silent.getAttribute("href")).toBe("/devices?where=silent%3A72h");
+    const list = screen.getByRole("list", { name: "Silent devices" });
+    const devices = await within(list).findAllByRole("link");
+    expect(devices.map((device) => device.textContent)).toEqual(["older", "lamp"]);
   });
 
   test("shows who changed what last, with links to the key and to devices that are still there", async () => {
@@ -172,32 +199,32 @@ describe("the home page", () => {
       ...routes,
       "GET /api/v2/mesh/changes": () => [200, changes],
     });
-    const table = await screen.findByRole("table", { name: "Last changes" });
-    const pump = await within(table).findByRole("link", { name: "pump" });
+    const list = await screen.findByRole("list", { name: "Last changes" });
+    const pump = await within(list).findByRole("link", { name: "pump" });
     expect(pump.getAttribute("href")).toBe("/devices/pump");
-    const rows = within(table).getAllByRole("row").slice(1);
-    expect(rows.map((row) => row.querySelector("td:last-child")?.textContent)).toEqual([
-      "deleted device lamp, the last of 12 such changes",
-      "changed device pump",
-      "replaced the token of device gone",
+    const rows = within(list).getAllByRole("listitem");
+    expect(rows.map((row) => row.querySelector("span")?.textContent)).toEqual([
+      "Deleted device lamp and 11 more",
+      "Changed device pump",
+      "Replaced the token of device gone",
     ]);
     expect(
-      within(table)
+      within(list)
         .getAllByRole("link")
         .map((link) => link.textContent),
-    ).toEqual(["Ann", "Ann", "pump", "Ann"]);
+    ).toEqual(["Ann", "pump", "Ann", "Ann"]);
   });
 
-  test("shows eight changes, and all of them when asked", async () => {
+  test("shows six changes, and all of them when asked", async () => {
     const changes = Array.from({ length: 20 }, (_, nth) => change(-nth, "patchDevice", "pump"));
     await using page = await showPage(<HomeTab />, {
       ...routes,
       "GET /api/v2/mesh/changes": () => [200, changes],
     });
-    const table = await screen.findByRole("table", { name: "Last changes" });
-    expect(within(table).getAllByRole("row")).toHaveLength(9);
+    const list = await screen.findByRole("list", { name: "Last changes" });
+    expect(within(list).getAllByRole("listitem")).toHaveLength(6);
     await page.user.click(screen.getByRole("button", { name: "Show all 20" }));
-    expect(within(table).getAllByRole("row")).toHaveLength(21);
+    expect(within(list).getAllByRole("listitem")).toHaveLength(20);
   });
 
   test("says what the list of changes is for while it is empty", async () => {
@@ -205,10 +232,33 @@ describe("the home page", () => {
     await screen.findByText(/^None yet\. Who creates, changes or deletes/);
   });
 
+  test("says how many devices need attention and why, each problem with a way to its devices", async () => {
+    await using _page = await showPage(<HomeTab />, routes);
+    const all = await screen.findByRole("link", { name: "3 devices need attention" });
+    expect(all.getAttribute("href")).toBe("/devices?where=problem%3Aany");
+    const rows = within(screen.getByRole("list", { name: "Problems of devices" })).getAllByRole("listitem");
+    expect(rows.map((row) => row.textContent)).toEqual([
+      expect.stringMatching(/^Wrong password pump1 device/),
+      expect.stringMatching(/^Wrong topic fan…2 devices/),
+    ]);
+    const link = screen.getByRole("link", { name: "Wrong password" });
+    expect(link.getAttribute("href")).toBe("/devices?where=problem%3Awrong_password");
+  });
+
+  test("says that nothing needs attention", async () => {
+    await using _page = await showPage(<HomeTab />, {
+      ...routes,
+      "GET /api/v2/device_facets": () => [200, { total: 0, facets: {}, others: {} }],
+      "GET /api/v2/diagnostics": () => [200, []],
+      "GET /api/v2/unknown_devices": () => [200, []],
+    });
+    await screen.findByText(/^Nothing: no login was refused/);
+  });
+
   test("shows which unknown ids try to log in, and from where", async () => {
     await using _page = await showPage(<HomeTab />, routes);
-    const table = await screen.findByRole("table", { name: "Logins of unknown devices" });
-    within(table).getByText("pmup-1");
-    within(table).getByText(/from 10\.0\.0\.7, 4 times/);
+    const list = await screen.findByRole("list", { name: "Logins of unknown devices" });
+    within(list).getByText("pmup-1");
+    within(list).getByText(/from 10\.0\.0\.7, 4 times/);
   });
 });

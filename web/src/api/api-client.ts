@@ -116,7 +116,12 @@ function pathOf({ path }: RouteDeclaration, params: LooseInput["params"] = {}): 
 function queryOf(query: LooseInput["query"] = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
   if (given.length === 0) return "";
-  return `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+  return `?${new URLSearchParams(given.map(([name, value]) => [name, textOf(value)]))}`;
+}
+
+/** A value of a query as text: lists with commas, a condition as JSON. */
+function textOf(value: unknown): string {
+  return typeof value === "object" && !Array.isArray(value) ? JSON.stringify(value) : String(value);
 }
 
 async function parsedBody(

@@ -28,6 +28,10 @@ export const queryKeys = {
   /** The last changes that requests made. */
   meshChanges: ["mesh-changes"],
   unknownDevices: ["unknown-devices"],
+  /** What went wrong with devices in the last day. */
+  problems: ["problems"],
+  /** The devices that have been silent. */
+  silentDevices: ["silent-devices"],
   /** Below it: one list for each selection of records. */
   records: ["records"],
   /** Below it: the numbers of a range of records. */

@@ -27,6 +27,11 @@ export function countText(count: number): string {
   return text(count, whole);
 }
 
+/** A share of 0 to 1 in percent, with a decimal below ten: "4.9 %". */
+export function shareText(share: number): string {
+  return `${text(share * 100, share < 0.1 ? tenths : whole)} %`;
+}
+
 const byteUnits = ["bytes", "KB", "MB", "GB", "TB"];
 
 /** A size in bytes, as KB, MB, … of 1,000. */

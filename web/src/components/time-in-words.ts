@@ -38,6 +38,11 @@ export function clockText(at: number | string): string {
   return dateFormat({ timeStyle: "medium" }).format(new Date(at));
 }
 
+/** Time of the day without seconds. */
+export function dayTimeText(at: number | string): string {
+  return dateFormat({ timeStyle: "short" }).format(new Date(at));
+}
+
 /** Date without a time. */
 export function dateText(at: number | string): string {
   return dateFormat({ dateStyle: "short" }).format(new Date(at));

@@ -3,21 +3,21 @@ import type { ChangeOperation } from "@devmesh/contracts/rest/api";
 import { countText } from "../../components/number-text.ts";
 
 const deeds: Readonly<Record<ChangeOperation, string>> = {
-  createDevice: "created device",
-  patchDevice: "changed device",
-  deleteDevice: "deleted device",
-  rotateToken: "replaced the token of device",
-  rotatePublicKey: "replaced the public key of device",
-  patchAppDevice: "changed the app state of device",
-  patchOwnDevice: "changed the shadow of device",
-  createKey: "created key",
-  deleteKey: "deleted key",
-  updateCustomer: "changed the metadata of customer",
-  deleteCustomer: "removed customer",
-  retryDeadMail: "sent again mail",
+  createDevice: "Created device",
+  patchDevice: "Changed device",
+  deleteDevice: "Deleted device",
+  rotateToken: "Replaced the token of device",
+  rotatePublicKey: "Replaced the public key of device",
+  patchAppDevice: "Changed the app state of device",
+  patchOwnDevice: "Changed the shadow of device",
+  createKey: "Created key",
+  deleteKey: "Deleted key",
+  updateCustomer: "Changed the metadata of customer",
+  deleteCustomer: "Removed customer",
+  retryDeadMail: "Sent again mail",
 };
 
-/** What was done, up to the id of what it was done to: "deleted device". */
+/** What was done, up to the id of what it was done to: "Deleted device". */
 export function deedOf({ operation }: Pick<MeshChange, "operation">): string {
   // A gateway of another release may list other operations.
   return deeds[operation as ChangeOperation] ?? operation;
@@ -25,7 +25,7 @@ export function deedOf({ operation }: Pick<MeshChange, "operation">): string {
 
 /** How many changes there were, the named one being the last; empty for a single one. */
 export function furtherChanges({ count }: Pick<MeshChange, "count">): string {
-  return count === 1 ? "" : `, the last of ${countText(count)} such changes`;
+  return count === 1 ? "" : ` and ${countText(count - 1)} more`;
 }
 
 /** A long id by its end, in which ids made at the same time differ: "…5d3abddce2a2". */

@@ -1,3 +1,7 @@
+import { printConditionText } from "@devmesh/contracts/model/condition-text";
+import { DeviceCondition } from "@devmesh/contracts/model/device-condition";
+import type { DeviceFacets } from "@devmesh/contracts/model/device-facets";
+import type { DeviceDiagnosis } from "@devmesh/contracts/model/diagnostics";
 import type { FleetSummary } from "@devmesh/contracts/model/fleet";
 
 /** How many devices run a version of the firmware. */
@@ -14,4 +18,45 @@ export function firmwareShares({ firmware, other_firmware, no_firmware }: FleetS
     ...(other_firmware > 0 ? [{ version: "others", devices: other_firmware }] : []),
     ...(no_firmware > 0 ? [{ version: null, devices: no_firmware }] : []),
   ];
+}
+
+/** The list of the devices that meet a condition. */
+export function devicesWhere(condition: DeviceCondition): string {
+  return `/devices?${new URLSearchParams({ where: printConditionText(condition) })}`;
+}
+
+/** The condition of a device that had a problem in the last day; of `any` where this release does not know it. */
+export function problemCondition(problem: string): DeviceCondition {
+  const known = DeviceCondition.safeParse({ problem: { in: [problem] } });
+  return known.success ? known.data : { problem: { in: ["any"] } };
+}
+
+/** Devices with one problem. */
+export interface ProblemGroup {
+  /** Reason of an entry of the diagnostics, or its name where it has none. */
+  readonly problem: string;
+  readonly devices: number;
+  /** Ids of some of them, those of the newest entries. */
+  readonly ids: readonly string[];
+  /** The newest entry, if it is among those that were read. */
+  readonly newest: DeviceDiagnosis | undefined;
+}
+
+/** Ids that are named of each problem. */
+const namedIds = 4;
+
+/** The problems of devices with those that have them, refused logins first, then the most frequent. */
+export function groupedProblems(counts: DeviceFacets, entries: readonly DeviceDiagnosis[]): ProblemGroup[] {
+  const groups = (counts.facets.problem ?? []).map(({ value, count }): ProblemGroup => {
+    const problem = value ?? "";
+    const own = entries.filter(({ name, reason }) => (reason ?? name) === problem);
+    return {
+      problem,
+      devices: count,
+      ids: [...new Set(own.map(({ id }) => id))].slice(0, namedIds),
+      newest: own[0],
+    };
+  });
+  const isLogin = ({ newest }: ProblemGroup) => Number(newest?.name === "login_refused");
+  return groups.sort((one, other) => isLogin(other) - isLogin(one) || other.devices - one.devices);
 }

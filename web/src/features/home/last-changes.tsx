@@ -1,20 +1,30 @@
-import type { MeshChange } from "@devmesh/contracts/model/mesh-change";
-import { Anchor, Button, Group, Text } from "@mantine/core";
+import type { ChangedKind, MeshChange } from "@devmesh/contracts/model/mesh-change";
+import { Button, Group } from "@mantine/core";
 import { useQueries, useQuery } from "@tanstack/react-query";
+import { KeyRound, type LucideIcon, Mail, Pencil, Plus, Trash2, UserRound } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
 import { queryKeys } from "../../api/query-keys.ts";
 import { Card } from "../../components/card.tsx";
-import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
+import { countText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
+import { Waiting } from "../../components/waiting.tsx";
 import { authorOf, deedOf, furtherChanges, shortId } from "./change-words.ts";
+import styles from "./home.module.css";
 
 /** How often the changes are read again, in milliseconds. */
 const changesMs = 15_000;
 /** Number of changes shown at first. */
-const shownAtFirst = 8;
+const shownAtFirst = 6;
+
+const icons: Readonly<Record<ChangedKind, LucideIcon>> = {
+  device: Pencil,
+  key: KeyRound,
+  customer: UserRound,
+  mail: Mail,
+};
 
 /** Who changed what last, with links to the key and to what is still there. */
 export function LastChanges() {
@@ -41,51 +51,34 @@ export function LastChanges() {
     })),
     combine: (found) => new Set(devices.filter((_, nth) => found[nth]?.data !== undefined)),
   });
-  const columns: readonly Column<MeshChange>[] = [
-    { heading: "When", cell: ({ at }) => <RelativeTime at={at} /> },
-    {
-      heading: "Who",
-      cell: ({ by }) => {
-        const { text, href } = authorOf(by);
-        return (
-          <Anchor component={Link} href={href} title={by.id} size="sm" underline="always">
-            {text}
-          </Anchor>
-        );
-      },
-    },
-    {
-      heading: "What",
-      cell: (change) => (
-        <>
-          {deedOf(change)} <ChangedThing change={change} isThere={(id) => existing.has(id)} />
-          {furtherChanges(change)}
-        </>
-      ),
-      style: { miw: "14rem" },
-    },
-  ];
   return (
-    <Card title="Last changes">
+    <Card title="Last changes" flush>
       <Failure error={error} title="The last changes could not be read" onRetry={() => void refetch()} />
-      {changes?.length === 0 && (
-        <Text size="sm">
-          None yet. Who creates, changes or deletes devices, keys and customers is listed here.
-        </Text>
+      {changes === undefined && error === null && (
+        <div style={{ padding: "0 16px" }}>
+          <Waiting rows={shownAtFirst} />
+        </div>
       )}
-      {changes !== undefined && changes.length > 0 && (
-        <DataTable
-          label="Last changes"
-          minWidth={480}
-          columns={columns}
-          rows={shown}
-          keyOf={({ at, by, operation }) => [at, by.kind, by.id, operation].join(" ")}
-        />
+      {changes?.length === 0 && (
+        <p className={styles.quiet}>
+          None yet. Who creates, changes or deletes devices, keys and customers is listed here.
+        </p>
+      )}
+      {shown.length > 0 && (
+        <ul className={styles.rows} aria-label="Last changes">
+          {shown.map((change) => (
+            <Change
+              key={[change.at, change.by.kind, change.by.id, change.operation].join(" ")}
+              change={change}
+              isThere={(id) => existing.has(id)}
+            />
+          ))}
+        </ul>
       )}
       {changes !== undefined && changes.length > shownAtFirst && !whole && (
-        <Group>
+        <Group p="4px 16px 12px">
           <Button size="xs" variant="default" onClick={() => setWhole(true)}>
-            Show all {changes.length}
+            Show all {countText(changes.length)}
           </Button>
         </Group>
       )}
@@ -98,20 +91,44 @@ function deviceOf({ target, operation }: MeshChange): string[] {
   return target?.kind === "device" && operation !== "deleteDevice" ? [target.id] : [];
 }
 
-interface ChangedThingProps {
+interface ChangeProps {
   readonly change: MeshChange;
   /** Whether a device of that id exists, as far as it is known. */
   readonly isThere: (deviceId: string) => boolean;
 }
 
+function Change({ change, isThere }: ChangeProps) {
+  const Icon = iconOf(change);
+  const { text, href } = authorOf(change.by);
+  return (
+    <li>
+      <Icon size={16} aria-hidden="true" />
+      <span className={styles.what}>
+        <b>{deedOf(change)}</b> <ChangedThing change={change} isThere={isThere} />
+        {furtherChanges(change)}
+      </span>
+      <span className={styles.aside}>
+        <Link href={href} title={`${text} (${change.by.id})`}>
+          {text}
+        </Link>
+        <RelativeTime at={change.at} />
+      </span>
+    </li>
+  );
+}
+
+function iconOf({ operation, target }: MeshChange): LucideIcon {
+  if (operation.startsWith("create")) return Plus;
+  if (operation.startsWith("delete")) return Trash2;
+  if (operation.startsWith("rotate")) return KeyRound;
+  return icons[target?.kind ?? "device"];
+}
+
 /** The id of what was changed; of a device that is still there, a link to it. */
-function ChangedThing({ change: { target, operation }, isThere }: ChangedThingProps) {
+function ChangedThing({ change: { target, operation }, isThere }: ChangeProps) {
   if (target === null) return null;
+  if (target.kind === "key") return <Link href={`/keys?filter=${target.id}`}>{shortId(target.id)}</Link>;
   if (target.kind !== "device") return <span title={target.id}>{shortId(target.id)}</span>;
   if (operation === "deleteDevice" || !isThere(target.id)) return target.id;
-  return (
-    <Anchor component={Link} href={`/devices/${target.id}`} size="sm" underline="always">
-      {target.id}
-    </Anchor>
-  );
+  return <Link href={`/devices/${target.id}`}>{target.id}</Link>;
 }

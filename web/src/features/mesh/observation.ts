@@ -36,11 +36,18 @@ export interface ObservedReplica {
 /** A service of the mesh; it is missing if no replica responds. */
 export interface ObservedService {
   readonly name: string;
+  /** A process of it is connected and does not answer. */
+  readonly hangs: boolean;
   /** The oldest first, those that lately ceased to answer among them. */
   readonly replicas: readonly ObservedReplica[];
   /** Of the replicas that answer, together. */
   readonly endpoints: readonly ObservedEndpoint[];
   readonly activity: Activity | null;
+}
+
+/** Whether a replica of a service answers, and none hangs. */
+export function isWell({ hangs, replicas }: Pick<ObservedService, "hangs" | "replicas">): boolean {
+  return !hangs && replicas.some(({ answers }) => answers);
 }
 
 /** The state of the mesh from successive readings. */
@@ -59,18 +66,21 @@ export const rememberedMs = 60_000;
 /** Adds a reading to an observation, which always has the services of `expected`. */
 export function observe(
   before: MeshObservation | null,
-  { timestamp, services, queues, fleet }: MeshState,
+  { timestamp, services, hanging = [], queues, fleet }: MeshState,
   expected: readonly string[],
 ): MeshObservation {
   const found = new Map(services.map(({ name, replicas }) => [name, replicas]));
   const earlier = new Map(before?.services.map(({ name, replicas }) => [name, replicas]));
-  const names = [...new Set([...expected, ...found.keys(), ...earlier.keys()])].sort();
+  const names = [...new Set([...expected, ...found.keys(), ...earlier.keys(), ...hanging])].sort();
   return {
     at: timestamp,
     queues,
     fleet: fleet ?? before?.fleet ?? null,
     services: names
-      .map((name) => observeService(name, earlier.get(name) ?? [], found.get(name) ?? [], timestamp))
+      .map((name) => ({
+        ...observeService(name, earlier.get(name) ?? [], found.get(name) ?? [], timestamp),
+        hangs: hanging.includes(name),
+      }))
       .filter(({ name, replicas }) => replicas.length > 0 || expected.includes(name)),
   };
 }
@@ -82,7 +92,7 @@ function observeService(
   earlier: readonly ObservedReplica[],
   found: readonly ReplicaReport[],
   at: string,
-): ObservedService {
+): Omit<ObservedService, "hangs"> {
   const known = new Map(earlier.map((replica) => [replica.id, replica]));
   const answering = found.map((replica) => observeReplica(known.get(replica.id), replica, at));
   const present = new Set(found.map(({ id }) => id));

@@ -37,6 +37,28 @@ const reasons: Readonly<Record<string, string>> = {
   refused_by_store: "the store cannot take it",
 };
 
+/** Problems whose words in short are not their own. */
+const problems: Readonly<Record<string, string>> = {
+  topic: "Wrong topic",
+  messages: "Too many messages",
+  bytes: "Too many bytes",
+  storage: "Too much waits",
+  too_many: "Too many updates or events",
+  not_json: "Event without JSON",
+  shadow_invalid: "Invalid shadow update",
+  duplicate_client_id: "Client id used twice",
+  acknowledged_subscriptions: "Too many subscriptions",
+  ingestion_not_ready: "Login while the mesh started",
+  store_unavailable: "Login without the store",
+  timed_out: "Login not checked in time",
+};
+
+/** A problem of devices in short, by its name or reason: "Wrong password". */
+export function problemText(problem: string): string {
+  const words = problem.replaceAll("_", " ");
+  return problems[problem] ?? words.slice(0, 1).toUpperCase() + words.slice(1);
+}
+
 /** What an entry of the diagnostics is called: "login refused". */
 export function diagnosisName({ name }: Pick<Diagnosis, "name">): string {
   return names[name];
