@@ -12,6 +12,7 @@ const usual: Readonly<Record<string, string>> = {
   "mqtt-logins": "",
   "device-creations": "2",
   "device-list": "20000",
+  "device-where": "50000",
   memory: "",
   ingestion: "20000",
 };

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
 import { applyPatch } from "@devmesh/devices/shadow/apply-patch";
 import { emptyShadow } from "@devmesh/devices/shadow/stored-shadow";
+import type { DeviceStore } from "@devmesh/devices/store/device-store";
 import { createSqliteDeviceStore } from "@devmesh/devices/store/device-store.sqlite";
 
 /** Devices that share a commit. */
@@ -13,6 +14,12 @@ const batch = 1_000;
  */
 export async function seedDevices(dataDir: string, count: number): Promise<void> {
   const store = createSqliteDeviceStore(join(dataDir, "devices.db"));
+  await seedStore(store, count);
+  await store.close();
+}
+
+/** Stores devices in a store of `devices`. */
+export async function seedStore(store: Pick<DeviceStore, "insert">, count: number): Promise<void> {
   const { signal } = new AbortController();
   const now = Date.now();
   const stored = async (nth: number) => {
@@ -32,5 +39,4 @@ export async function seedDevices(dataDir: string, count: number): Promise<void>
     const size = Math.min(batch, count - first);
     await Promise.all(Array.from({ length: size }, (_, at) => stored(first + at)));
   }
-  await store.close();
 }
