@@ -16,6 +16,7 @@ import { asMaster } from "../../src/tenant.ts";
 
 const paho = await findPaho();
 const [mosquitto] = await executablesOnPath("mosquitto_pub", process.env.PATH);
+const [jq] = await executablesOnPath("jq", process.env.PATH);
 
 /** The wizard that connects a device. */
 export function connectDevice(browser: () => Browser, shared: () => TestMesh): void {
@@ -59,18 +60,28 @@ export function connectDevice(browser: () => Browser, shared: () => TestMesh): v
       else test.skip(`${name} (${client} cannot be had here)`, run);
     }
 
-    testWith("mosquitto", mosquitto !== undefined, async () => {
+    testWith("mosquitto", mosquitto !== undefined && jq !== undefined, async () => {
       await addDevice("by-mosquitto", "mosquitto");
-      await using receiver = startProcess("bash", [
-        "-c",
-        `exec ${await codeOf("Show what the device is sent")}`,
-      ]);
+      await using receiver = startShell(await codeOf("Answer calls and take desired state over, with jq"));
       await wizard().getByText("The device is connected. Waiting for the first message…").waitFor();
-      await eventually(() => receiver.output().includes("by-mosquitto/shadow/delta"));
-      await using sender = startProcess("bash", ["-c", await codeOf("Publish a value")]);
-      expect([await sender.ended, sender.output()]).toEqual([0, ""]);
+      await using sender = startShell(await codeOf("Publish a value every 10 s"));
       await arrived().waitFor();
+      await answersAndFollows("by-mosquitto");
+      expect(receiver.output()).toContain("by-mosquitto/rpc {");
+      expect(sender.output()).toBe("");
     });
+
+    /** A script whose programs end with it. */
+    function startShell(script: string): AsyncDisposable & Pick<TestProcess, "output"> {
+      const { child, ended, output } = startProcess("bash", ["-c", script], { detached: true });
+      return {
+        output,
+        async [Symbol.asyncDispose]() {
+          if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+          await ended;
+        },
+      };
+    }
 
     testWith("Python (paho)", paho !== null, async () => {
       await addDevice("by-paho", "Python (paho)");
@@ -92,8 +103,21 @@ export function connectDevice(browser: () => Browser, shared: () => TestMesh): v
     async function showsMessage(device: TestProcess, id: string): Promise<void> {
       await arrived().waitFor();
       await wizard().getByText(`just now: db/${id}/temperature`).waitFor();
-      await eventually(() => device.output().includes(`${id}/shadow/delta {`));
-      expect(device.output()).toMatch(/^connected/);
+      await eventually(() => /^connected/m.test(device.output()));
+      await answersAndFollows(id);
+      await eventually(() => device.output().includes("acknowledged by the broker: 1"), { withinMs: 30_000 });
+    }
+
+    async function answersAndFollows(id: string): Promise<void> {
+      const master = asMaster(mesh);
+      expect((await master.post(`devices/${id}/rpc/sum`, [2, 3])).json).toBe(5);
+      expect((await master.post(`devices/${id}/rpc/fly`, [])).json.reason).toBe("function_not_found");
+      const desired = { app: { on: true } };
+      await master.post(`devices/${id}`, { shadow: { state: { desired } } });
+      await eventually(async () => {
+        const { state } = (await master.get(`devices/${id}`)).json.shadow;
+        return state.delta === undefined && state.reported.app?.on === true;
+      });
     }
 
     test("says why a login is refused, until the device connects after all", async () => {
@@ -120,7 +144,7 @@ export function connectDevice(browser: () => Browser, shared: () => TestMesh): v
       await page.getByRole("button", { name: "Show the credentials" }).click();
       await visit.enterMasterKey(mesh.masterKey);
       await page.getByRole("switch", { name: "Include the secrets" }).check();
-      expect(await codeOf("Publish a value")).toMatch(/-u linked -P dt_[0-9A-Za-z]{32} /);
+      expect(await codeOf("Publish a value every 10 s")).toMatch(/-u linked -P dt_[0-9A-Za-z]{32} /);
       expect(visit.pageErrors).toEqual(noPageErrors);
     });
   });

@@ -101,7 +101,7 @@ export function newUser(browser: () => Browser, shared: () => TestMesh, mailServ
       expect(await told("Device ID")).toBe("boiler");
       const token = await told("Token");
       expect(token).toMatch(/^dt_[0-9A-Za-z]{32}$/);
-      for (const name of ["Show what the device is sent", "Publish a value"]) {
+      for (const name of ["Answer calls and take desired state over", "Publish a value every 10 s"]) {
         const options = /-h (?<host>\S+) -p (?<port>\d+) .*-u (?<id>\S+) -P (?<token>\S+)/.exec(
           await told(name),
         );
@@ -461,7 +461,7 @@ export function newUser(browser: () => Browser, shared: () => TestMesh, mailServ
         page.waitForEvent("popup"),
         page.getByRole("link", { name: "API" }).click(),
       ]);
-      await reference.locator("#operations-Devices-readDevice").waitFor();
+      await reference.getByRole("link", { name: "Read a device", exact: true }).waitFor();
       await reference.close();
     });
 

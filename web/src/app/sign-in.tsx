@@ -106,6 +106,7 @@ export function SignIn() {
 /** Commands that print the first master key, for each way to install Devmesh. */
 const keyPlaces = [
   { installation: "Started with npm start", command: "cat .data/master-key" },
+  { installation: "One container", command: "docker exec devmesh cat /data/master-key" },
   { installation: "Docker compose", command: "sed -n 's/^MASTER_KEY=//p' .env" },
   {
     installation: "Kubernetes",
