@@ -148,8 +148,8 @@ describe("the numbers of topics", () => {
 
 test("series of different size are drawn apart, each with the colour of its place", () => {
   const topic = topicOf([record('{"celsius":21,"hPa":1013,"off":0,"percent":55,"volt":-3.3}')]);
-  const groups = groupsBySize(topic?.series ?? []).map((group) =>
-    group.map(({ series: { name }, place }) => `${place} ${name}`),
+  const groups = groupsBySize((topic?.series ?? []).map((series, place) => ({ series, place }))).map(
+    (group) => group.map(({ series: { name }, place }) => `${place} ${name}`),
   );
   expect(groups).toEqual([["1 hPa"], ["0 celsius", "3 percent"], ["2 off", "4 volt"]]);
   expect(groupsBySize([])).toEqual([]);

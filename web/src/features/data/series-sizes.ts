@@ -7,12 +7,21 @@ const mostTimesLarger = 10;
 export interface PlacedSeries {
   readonly series: NumericSeries;
   readonly place: number;
+  /** What people call it, if not by its name. */
+  readonly label?: string | undefined;
+  readonly unit?: string | undefined;
+}
+
+/** The series of a topic in charts: one for each unit, and those without a unit by their size. */
+export function groupsByUnit(all: readonly PlacedSeries[]): readonly (readonly PlacedSeries[])[] {
+  const byUnit = Map.groupBy(all, ({ unit }) => unit);
+  return [...byUnit].flatMap(([unit, members]) => (unit === undefined ? groupsBySize(members) : [members]));
 }
 
 /** The series of a topic in groups of similar size, so that small numbers are no flat line beside large ones. */
-export function groupsBySize(all: readonly NumericSeries[]): readonly (readonly PlacedSeries[])[] {
+export function groupsBySize(all: readonly PlacedSeries[]): readonly (readonly PlacedSeries[])[] {
   const sized = all
-    .map((series, place) => ({ placed: { series, place }, size: sizeOf(series) }))
+    .map((placed) => ({ placed, size: sizeOf(placed.series) }))
     .sort((one, other) => other.size - one.size);
   const groups: PlacedSeries[][] = [];
   let largest = 0;

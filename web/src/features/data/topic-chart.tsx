@@ -1,5 +1,10 @@
+import type { Device } from "@devmesh/contracts/model/device";
+import { valueLabelOf } from "@devmesh/contracts/model/value-labels";
 import { Stack, Text } from "@mantine/core";
-import { Suspense, useMemo } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Suspense, useMemo, useState } from "react";
+import { useApi } from "../../api/api-context.tsx";
+import { queryKeys } from "../../api/query-keys.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { lazyView } from "../../components/lazy-view.ts";
 import { countText } from "../../components/number-text.ts";
@@ -8,26 +13,30 @@ import { Waiting } from "../../components/waiting.tsx";
 import { type ChartFormat, chartFormat } from "./chart-format.ts";
 import type { ChartRange, ChartView } from "./chart-view.ts";
 import type { ChartedNumbers } from "./charted-records.ts";
-import { groupsBySize } from "./series-sizes.ts";
+import styles from "./plot.module.css";
+import { pointAt, pointsOf } from "./plot-data.ts";
+import { groupsByUnit, type PlacedSeries } from "./series-sizes.ts";
 import { mostSeries, mostTopics, summaryOf, type TopicNumbers } from "./topic-numbers.ts";
 
 const Plot = lazyView(async () => (await import("./plot.tsx")).Plot);
 
 /** A row of the summary. */
 interface SummarisedSeries {
-  readonly name: string;
+  readonly placed: PlacedSeries;
   /** Null without a number in the range. */
   readonly summary: ReturnType<typeof summaryOf>;
 }
 
 /** The columns of the summary in the language of a chart. */
 function columnsOf({ number }: ChartFormat): readonly Column<SummarisedSeries>[] {
+  const value = ({ unit = "" }: PlacedSeries, of: number | undefined) =>
+    of !== undefined && `${number(of)} ${unit}`.trimEnd();
   return [
-    { heading: "Series", namesRow: true, cell: ({ name }) => name },
-    { heading: "Latest", cell: ({ summary }) => summary && number(summary.latest) },
-    { heading: "Min", cell: ({ summary }) => summary && number(summary.least) },
-    { heading: "Max", cell: ({ summary }) => summary && number(summary.most) },
-    { heading: "Mean", cell: ({ summary }) => summary && number(summary.mean) },
+    { heading: "Series", namesRow: true, cell: ({ placed }) => nameOf(placed) },
+    { heading: "Latest", cell: ({ placed, summary }) => value(placed, summary?.latest) },
+    { heading: "Min", cell: ({ placed, summary }) => value(placed, summary?.least) },
+    { heading: "Max", cell: ({ placed, summary }) => value(placed, summary?.most) },
+    { heading: "Mean", cell: ({ placed, summary }) => value(placed, summary?.mean) },
     { heading: "Values", cell: ({ summary }) => countText(summary?.count ?? 0) },
   ];
 }
@@ -48,26 +57,29 @@ export function TopicChart({ topic, numbers, from, to, view, onZoom }: TopicChar
   const { times, series, hasMoreSeries, stepMs } = numbers;
   const range = view.zoom ?? rangeOf(times, from, to);
   const format = useMemo(() => chartFormat(view.zone), [view.zone]);
-  const groups = useMemo(() => groupsBySize(series), [series]);
+  const tags = useTags(topic);
+  const placed = useMemo(
+    () => series.map((each, place) => ({ series: each, place, ...labelOf(tags, topic, each.name) })),
+    [series, tags, topic],
+  );
+  const groups = useMemo(() => groupsByUnit(placed), [placed]);
   return (
     <Stack gap="xs">
-      <Suspense fallback={<Waiting />}>
-        {groups.map((group) => (
-          <Plot
-            key={group.map(({ place }) => place).join()}
-            times={times}
-            series={group}
-            from={range.from}
-            to={range.to}
-            zone={view.zone}
-            format={format}
-            onZoom={onZoom}
-          />
-        ))}
-      </Suspense>
+      {groups.map((group) => (
+        <GroupChart
+          key={group.map(({ place }) => place).join()}
+          group={group}
+          isSmall={groups.length > 1}
+          from={range.from}
+          to={range.to}
+          zone={view.zone}
+          format={format}
+          onZoom={onZoom}
+        />
+      ))}
       {(stepMs !== null || hasMoreSeries) && (
         <Text size="xs" c="dimmed">
-          {stepMs !== null && `The chart shows the min and max of every ${timeSpan(stepMs)}. `}
+          {stepMs !== null && `A point is the mean of ${timeSpan(stepMs)}, with its min and max around it. `}
           {hasMoreSeries && `Only ${mostSeries} series are shown.`}
         </Text>
       )}
@@ -75,11 +87,100 @@ export function TopicChart({ topic, numbers, from, to, view, onZoom }: TopicChar
         label={`Numbers of ${topic}`}
         minWidth={480}
         columns={columnsOf(format)}
-        rows={series.map((each) => ({ name: each.name, summary: summaryOf(each, range.from, range.to) }))}
-        keyOf={({ name }) => name}
+        rows={placed.map((each) => ({
+          placed: each,
+          summary: summaryOf(each.series, range.from, range.to),
+        }))}
+        keyOf={(row) => row.placed.series.name}
       />
     </Stack>
   );
+}
+
+interface GroupChartProps extends ChartRange, Pick<TopicChartProps, "onZoom"> {
+  readonly group: readonly PlacedSeries[];
+  readonly isSmall: boolean;
+  readonly zone: ChartView["zone"];
+  readonly format: ChartFormat;
+}
+
+/** A chart with the names of its series above it, each with its newest value, or that under the cursor. */
+function GroupChart({ group, isSmall, from, to, zone, format, onZoom }: GroupChartProps) {
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const [cursor, setCursor] = useState<number | null>(null);
+  const shown = useMemo(() => group.filter(({ series }) => !hidden.has(series.name)), [group, hidden]);
+  const toggle = (name: string) =>
+    setHidden((before) => {
+      const after = new Set(before);
+      if (!after.delete(name)) after.add(name);
+      return after;
+    });
+  return (
+    <div>
+      <div className={styles.names}>
+        {group.map(({ series, place, unit = "", label }) => {
+          const point = pointAt(pointsOf(series), cursor ?? to);
+          return (
+            <button
+              key={series.name}
+              type="button"
+              className={styles.name}
+              aria-pressed={!hidden.has(series.name)}
+              title="Show or hide"
+              onClick={() => toggle(series.name)}
+            >
+              <i style={{ background: `var(--series-${(place % seriesColors) + 1})` }} />
+              {label ?? series.name}
+              {point !== null && <b>{`${format.number(point.mean)} ${unit}`.trimEnd()}</b>}
+            </button>
+          );
+        })}
+      </div>
+      <Suspense fallback={<Waiting />}>
+        <Plot
+          series={shown}
+          from={from}
+          to={to}
+          zone={zone}
+          format={format}
+          isSmall={isSmall}
+          onZoom={onZoom}
+          onCursor={setCursor}
+        />
+      </Suspense>
+    </div>
+  );
+}
+
+/** Number of colours of `tokens.css` for series. */
+const seriesColors = 6;
+
+function nameOf({ label, series }: PlacedSeries): string {
+  return label ?? series.name;
+}
+
+/** The tags of the device that published to a topic. */
+function useTags(topic: string) {
+  const api = useApi();
+  const id = topic.split("/")[1] ?? "";
+  const { data } = useQuery({
+    queryKey: queryKeys.device(id),
+    queryFn: ({ signal }) => api.call("readDevice", { params: { id }, signal }),
+    enabled: id !== "",
+  });
+  return data?.shadow.tags;
+}
+
+/** What people call a series, and its unit, by the tags of its device. */
+function labelOf(tags: Device["shadow"]["tags"] | undefined, topic: string, name: string) {
+  if (tags === undefined) return {};
+  const below = topic.split("/").slice(2).join("/");
+  const pointers = [...(name === "value" ? [""] : []), `/${name.replaceAll(".", "/")}`];
+  for (const pointer of pointers) {
+    const { unit, name: label } = valueLabelOf(tags, { topic: below, pointer });
+    if (unit !== undefined || label !== undefined) return { unit, label };
+  }
+  return {};
 }
 
 /** The range, Unix ms; its length is positive. */
