@@ -54,7 +54,7 @@ describe("beside a mesh that runs without its mailer", () => {
       await device.end();
     }
     const { name, shadow } = (await mesh.http("/api/v2/devices/pump-7")).json;
-    expect([name, shadow.tags.labels, shadow.tags.units["pump/flow"]]).toEqual([
+    expect([name, shadow.tags.labels, shadow.tags.units["pump#/flow"]]).toEqual([
       "Cellar pump",
       ["pump", "simulated"],
       "l/min",

@@ -10,7 +10,7 @@ test("two hundred devices have names of their kind and site that differ, and kee
   expect(fleet[0]).toMatchObject({
     kind: "pump",
     name: "Cellar pump 1, Lyon",
-    tags: { labels: ["pump", "lyon"], units: { "pump/pressure": "bar" }, fleet: "fleet" },
+    tags: { labels: ["pump", "lyon"], units: { "pump#/pressure": "bar" }, fleet: "fleet" },
   });
   expect(fleetDevice("fleet", 200)).toEqual(fleet[199]);
 });
@@ -31,7 +31,7 @@ test.each(deviceKinds)(
 
 test.each(deviceKinds)("a %s publishes JSON whose members have the units that its tags name", (kind) => {
   const published = modelOf(kind).telemetry.flatMap(({ topic, read }) =>
-    Object.keys(read() as object).map((member) => `${topic}/${member}`),
+    Object.keys(read() as object).map((member) => `${topic}#/${member}`),
   );
   expect(published).toEqual(expect.arrayContaining(Object.keys(simulatedKinds[kind].units)));
 });

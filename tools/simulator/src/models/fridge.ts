@@ -12,7 +12,7 @@ const hysteresis = 0.8;
 export const fridge: SimulatedKind = {
   firmware: ["3.2.0", "3.1.4", "2.9.9"],
   names: ["Kitchen fridge", "Lab fridge", "Bar fridge", "Cold room", "Vaccine fridge"],
-  units: { "fridge/temperature": "°C", "fridge/power": "W", "fridge/humidity": "%" },
+  units: { "fridge#/temperature": "°C", "fridge#/power": "W", "fridge#/humidity": "%" },
   make() {
     const elapsed = stopwatch();
     let target = 4;

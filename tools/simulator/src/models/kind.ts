@@ -6,7 +6,7 @@ export interface SimulatedKind {
   readonly firmware: readonly [string, ...string[]];
   /** Where such devices are, as people name them. */
   readonly names: readonly [string, ...string[]];
-  /** Units for `tags.units`, by the name of a record and the member of its JSON, such as `pump/flow`. */
+  /** Units for `tags.units`, by topic and pointer of a value, such as `pump#/flow`. */
   readonly units: Readonly<Record<string, string>>;
   /** Makes a device with its own state. */
   readonly make: () => Omit<DeviceModel, "firmware">;

@@ -12,7 +12,7 @@ const Settings = z.object({
 export const lamp: SimulatedKind = {
   firmware: ["3.1.0", "3.0.7", "2.4.1"],
   names: ["Entrance lamp", "Yard lamp", "Hall lamp", "Stairs lamp", "Gate lamp"],
-  units: { "lamp/power": "W", "lamp/brightness": "%", "lamp/temperature": "°C" },
+  units: { "lamp#/power": "W", "lamp#/brightness": "%", "lamp#/temperature": "°C" },
   make() {
     const state = { on: Math.random() < 0.7, brightness: 50 };
     return {

@@ -6,7 +6,7 @@ import { approach, between, measured, rounded, stopwatch } from "./motion.ts";
 export const meter: SimulatedKind = {
   firmware: ["1.12.0", "1.11.3", "1.7.2"],
   names: ["Main meter", "Heat pump meter", "Workshop meter", "Charger meter"],
-  units: { "meter/power": "W", "meter/voltage": "V", "meter/current": "A", "energy/imported": "kWh" },
+  units: { "meter#/power": "W", "meter#/voltage": "V", "meter#/current": "A", "energy#/imported": "kWh" },
   make() {
     const elapsed = stopwatch();
     const base = between(120, 380);

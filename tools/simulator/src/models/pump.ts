@@ -17,12 +17,12 @@ export const pump: SimulatedKind = {
   firmware: ["2.0.1", "1.9.8", "1.8.0"],
   names: ["Cellar pump", "Well pump", "Cistern pump", "Booster pump", "Drain pump"],
   units: {
-    "pump/flow": "l/min",
-    "pump/pressure": "bar",
-    "pump/motor": "°C",
-    "pump/power": "W",
-    "counter/water": "m³",
-    "counter/running": "h",
+    "pump#/flow": "l/min",
+    "pump#/pressure": "bar",
+    "pump#/motor": "°C",
+    "pump#/power": "W",
+    "counter#/water": "m³",
+    "counter#/running": "h",
   },
   make() {
     const elapsed = stopwatch();

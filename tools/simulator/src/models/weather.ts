@@ -7,11 +7,11 @@ export const weather: SimulatedKind = {
   firmware: ["1.4.2", "1.4.0", "1.3.0"],
   names: ["Roof weather", "Yard weather", "Greenhouse", "Field weather"],
   units: {
-    "weather/temperature": "°C",
-    "weather/humidity": "%",
-    "weather/wind": "m/s",
-    "weather/pressure": "hPa",
-    "battery/voltage": "V",
+    "weather#/temperature": "°C",
+    "weather#/humidity": "%",
+    "weather#/wind": "m/s",
+    "weather#/pressure": "hPa",
+    "battery#/voltage": "V",
   },
   make() {
     const elapsed = stopwatch();
