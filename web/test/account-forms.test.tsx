@@ -96,7 +96,7 @@ describe("the sign-in", () => {
         readFile(new URL(`../../${path}`, import.meta.url), "utf8"),
       ),
     );
-    const commands = ["Started with npm start", "Docker compose", "Kubernetes"].map(
+    const commands = ["Started with npm start", "One container", "Docker compose", "Kubernetes"].map(
       (name) => screen.getByRole("region", { name }).textContent ?? "",
     );
     expect(commands.filter((command) => !docs.join().includes(command))).toEqual([]);
@@ -185,7 +185,7 @@ describe("the list of keys", () => {
     await screen.findByRole("dialog", { name: "Delete the key mk_ab…wxyz?" });
     screen.getByText("mk_ab…wxyz");
     screen.getByRole("button", { name: "Delete the key id-2", hidden: true });
-    screen.getByText("unnamed, id-2");
+    screen.getByText("id-2");
   });
 
   test("has no secrets in a session until the user wants them", async () => {

@@ -17,6 +17,8 @@ export const queryKeys = {
   mailDelivery: ["mail-delivery"],
   /** Where devices connect. */
   mqttAddress: ["mqtt-address"],
+  /** Whether the server answers, before the sign-in. */
+  serverAnswers: ["server-answers"],
   /** State of the notification stream. */
   stream: ["stream"],
   /** When the notification stream was lost. */

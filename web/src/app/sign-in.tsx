@@ -1,24 +1,17 @@
 import { maxSessionDays } from "@devmesh/contracts/model/session";
-import {
-  Alert,
-  Anchor,
-  Button,
-  Center,
-  Checkbox,
-  Paper,
-  PasswordInput,
-  Stack,
-  Text,
-  Title,
-} from "@mantine/core";
+import { release } from "@devmesh/contracts/release";
+import { Alert, Anchor, Button, Checkbox, Paper, PasswordInput, Stack, Text } from "@mantine/core";
 import { isNotEmpty, useForm } from "@mantine/form";
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { createApiClient } from "../api/api-client.ts";
+import { queryKeys } from "../api/query-keys.ts";
 import { Snippet } from "../components/code-block.tsx";
+import { StateDot } from "../components/state.tsx";
 import { browserName } from "./browser-name.ts";
 import { withEnteredKey } from "./entered-key.ts";
 import { useSession } from "./session.tsx";
+import styles from "./sign-in.module.css";
 
 /** Signs in with a master key, which begins a session and is not stored. */
 export function SignIn() {
@@ -41,46 +34,46 @@ export function SignIn() {
   }, []);
 
   return (
-    <Center mih="100dvh" p="md" component="main">
-      <Paper withBorder p="xl" w="100%" maw={420}>
-        <form onSubmit={form.onSubmit((values) => checking.mutate(values))} noValidate>
-          <Stack>
-            <Title order={1} fz="1.25rem">
-              <img src="/icon.svg" alt="" width={24} height={24} style={{ verticalAlign: "-0.3em" }} />{" "}
-              Devmesh
-            </Title>
-            {notice !== null && (
-              <Alert color="yellow" role="alert">
-                {notice}
-              </Alert>
-            )}
-            <PasswordInput
-              label="Master key"
-              description="It is not stored: it begins a session of a day, which the open tabs of this browser share."
-              placeholder="mk_…"
-              autoComplete="current-password"
-              name="master-key"
-              required
-              data-autofocus
-              autoFocus
-              {...form.getInputProps("key")}
-              errorProps={{ role: "alert" }}
-              visibilityToggleButtonProps={{ "aria-label": "Show the key" }}
-            />
-            <Checkbox
-              label={`Stay signed in for ${maxSessionDays} days`}
-              description="On your own computer only. Signing out ends it."
-              {...form.getInputProps("stays", { type: "checkbox" })}
-            />
-            <Button type="submit" loading={checking.isPending}>
-              Sign in
-            </Button>
-          </Stack>
-        </form>
-        <details style={{ marginTop: "var(--mantine-spacing-md)" }}>
-          <Text size="sm" component="summary" style={{ cursor: "pointer" }}>
-            Where is the key?
-          </Text>
+    <main className={styles.page}>
+      <div className={styles.middle}>
+        <img src="/icon.svg" alt="" width={40} height={40} />
+        <h1>Sign in to Devmesh</h1>
+        <p>with a master key of this installation</p>
+        <Paper withBorder className={styles.card}>
+          <form onSubmit={form.onSubmit((values) => checking.mutate(values))} noValidate>
+            <Stack>
+              {notice !== null && (
+                <Alert color="yellow" role="alert">
+                  {notice}
+                </Alert>
+              )}
+              <PasswordInput
+                label="Master key"
+                description="It is not stored: it begins a session of a day, which the open tabs of this browser share."
+                placeholder="mk_…"
+                autoComplete="current-password"
+                name="master-key"
+                required
+                withAsterisk={false}
+                data-autofocus
+                autoFocus
+                {...form.getInputProps("key")}
+                errorProps={{ role: "alert" }}
+                visibilityToggleButtonProps={{ "aria-label": "Show the key" }}
+              />
+              <Checkbox
+                label={`Stay signed in for ${maxSessionDays} days`}
+                description="On your own computer only. Signing out ends it."
+                {...form.getInputProps("stays", { type: "checkbox" })}
+              />
+              <Button type="submit" fullWidth loading={checking.isPending}>
+                Sign in
+              </Button>
+            </Stack>
+          </form>
+        </Paper>
+        <details>
+          <summary>Where is the key?</summary>
           <Stack gap="xs" mt="xs">
             <Text size="xs" c="dimmed">
               The first start made it and printed it, unless you set MASTER_KEY. To see it again, run in the
@@ -91,15 +84,49 @@ export function SignIn() {
             ))}
           </Stack>
         </details>
-        <Text size="xs" c="dimmed" mt="md">
-          The API is described in the{" "}
-          <Anchor href="/docs" size="xs" underline="always">
-            reference
-          </Anchor>
-          .
-        </Text>
-      </Paper>
-    </Center>
+      </div>
+      <footer className={styles.foot}>
+        <ServerState />
+        <Anchor href="/docs" size="xs" c="dimmed" ml="auto">
+          API reference
+        </Anchor>
+      </footer>
+    </main>
+  );
+}
+
+/** How often the server is asked whether it answers, and how long it has, in milliseconds. */
+const askMs = 5_000;
+const answerMs = 3_000;
+
+/** Whether the server answers: a wrong key and a server that is away look alike to a reader. */
+function ServerState() {
+  const { data: answers } = useQuery({
+    queryKey: queryKeys.serverAnswers,
+    queryFn: ({ signal }) =>
+      fetch("/icon.svg", {
+        method: "HEAD",
+        cache: "no-store",
+        signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
+      }).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    refetchInterval: askMs,
+  });
+  const { host } = window.location;
+  return (
+    <>
+      <StateDot look={answers === undefined ? "idle" : answers ? "good" : "bad"} />
+      <span role="status">
+        {answers === undefined
+          ? host
+          : answers
+            ? `${host} answers`
+            : `${host} does not answer. It is asked again.`}
+      </span>
+      <span>{release}</span>
+    </>
   );
 }
 

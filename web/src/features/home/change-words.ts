@@ -1,6 +1,7 @@
 import type { MeshChange } from "@devmesh/contracts/model/mesh-change";
 import type { ChangeOperation } from "@devmesh/contracts/rest/api";
 import { countText } from "../../components/number-text.ts";
+import { shortId } from "../../components/short-id.ts";
 
 const deeds: Readonly<Record<ChangeOperation, string>> = {
   createDevice: "Created device",
@@ -26,11 +27,6 @@ export function deedOf({ operation }: Pick<MeshChange, "operation">): string {
 /** How many changes there were, the named one being the last; empty for a single one. */
 export function furtherChanges({ count }: Pick<MeshChange, "count">): string {
   return count === 1 ? "" : ` and ${countText(count - 1)} more`;
-}
-
-/** A long id by its end, in which ids made at the same time differ: "…5d3abddce2a2". */
-export function shortId(id: string): string {
-  return id.length > 16 ? `…${id.slice(-12)}` : id;
 }
 
 /** The key of a change in words, with the view that lists it. */

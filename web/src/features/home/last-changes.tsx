@@ -10,8 +10,9 @@ import { Card } from "../../components/card.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { countText } from "../../components/number-text.ts";
 import { RelativeTime } from "../../components/relative-time.tsx";
+import { shortId } from "../../components/short-id.ts";
 import { Waiting } from "../../components/waiting.tsx";
-import { authorOf, deedOf, furtherChanges, shortId } from "./change-words.ts";
+import { authorOf, deedOf, furtherChanges } from "./change-words.ts";
 import styles from "./home.module.css";
 
 /** How often the changes are read again, in milliseconds. */

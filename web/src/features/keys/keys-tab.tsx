@@ -11,6 +11,7 @@ import type { Column } from "../../components/data-table.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { RelativeTime } from "../../components/relative-time.tsx";
 import { maskedSecret, Secret } from "../../components/secret.tsx";
+import { shortId } from "../../components/short-id.ts";
 import { ShortListTab } from "../../components/short-list-tab.tsx";
 import { StateBadge, Tag } from "../../components/state.tsx";
 import { CreateKey } from "./create-key.tsx";
@@ -44,7 +45,7 @@ export function KeysTab() {
         textsOf={textsOfKey}
         none="There are no keys."
         columns={columnsOf(own, isHidden)}
-        minWidth={760}
+        minWidth={880}
         removal={{
           action: "Delete",
           label: (key) => `Delete the key ${nameOf(key)}`,
@@ -117,10 +118,18 @@ function columnsOf(own: string | undefined, isHidden: (key: ApiKey) => boolean):
             title={nameOf(key)}
             {...(key.name === null && { c: "dimmed" })}
           >
-            {key.name ?? (key.key === null ? `unnamed, ${key.id}` : "unnamed")}
+            {key.name ?? "unnamed"}
           </Text>
           {key.id === own && <StateBadge look="good">signed in</StateBadge>}
         </>
+      ),
+    },
+    {
+      heading: "ID",
+      cell: ({ id }) => (
+        <Text size="xs" ff="monospace" c="dimmed" title={id}>
+          {shortId(id)}
+        </Text>
       ),
     },
     {

@@ -15,6 +15,7 @@ import { ServiceTable } from "./service-table.tsx";
 /** The running mesh: its services and replicas, their load, and the queues. */
 export function MeshTab() {
   const { observation, stream, unread } = useMesh();
+  const hanging = observation?.services.filter(({ hangs }) => hangs).map(({ name }) => name) ?? [];
   const wrong = describeTrouble(stream, unread);
   return (
     <Page
@@ -33,6 +34,12 @@ export function MeshTab() {
             {observation === null
               ? "It is retried until it succeeds."
               : `The shown data is of ${clockText(observation.at)}. It is retried until it succeeds.`}
+          </Alert>
+        )}
+        {hanging.length > 0 && wrong === null && (
+          <Alert color="red" title={`${hanging.join(", ")} ${hanging.length === 1 ? "hangs" : "hang"}`}>
+            A process is connected and does not answer. What it serves fails after 3 s, until it answers or is
+            restarted.
           </Alert>
         )}
       </div>

@@ -1,3 +1,4 @@
+import type { ReplicaFigures } from "@devmesh/contracts/model/mesh-state";
 import { Table, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { ChevronRight } from "lucide-react";
 import { type ReactNode, useState } from "react";
@@ -13,10 +14,11 @@ import type { ObservedReplica, ObservedService } from "./observation.ts";
 export function ServiceTable({ services }: { readonly services: readonly ObservedService[] }) {
   return (
     <WideTable>
-      <Table miw={620} aria-label="Services" tabularNums>
+      <Table miw={720} aria-label="Services" tabularNums>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Service, replica</Table.Th>
+            <Table.Th ta="end">Work/s</Table.Th>
             <Table.Th ta="end">Requests/s</Table.Th>
             <Table.Th ta="end">Errors/s</Table.Th>
             <Table.Th ta="end">Mean time</Table.Th>
@@ -33,11 +35,11 @@ export function ServiceTable({ services }: { readonly services: readonly Observe
 }
 
 function ServiceRows({ service }: { readonly service: ObservedService }) {
-  const { name, replicas, endpoints, activity } = service;
+  const { name, hangs, replicas, endpoints, activity } = service;
   const [opened, setOpened] = useState(false);
   const answering = replicas.filter(({ answers }) => answers).length;
   const endpointsId = `endpoints-${name}`;
-  const only = replicas.length === 1 && answering === 1 ? replicas[0] : undefined;
+  const only = replicas.length === 1 && answering === 1 && !hangs ? replicas[0] : undefined;
   return (
     <Table.Tbody>
       <Table.Tr>
@@ -54,14 +56,19 @@ function ServiceRows({ service }: { readonly service: ObservedService }) {
           </UnstyledButton>
         </Table.Th>
         {answering === 0 ? (
-          <Table.Td colSpan={5}>
-            <StateBadge look="bad">missing: no replica answers</StateBadge>
+          <Table.Td colSpan={6}>
+            <StateBadge look="bad">
+              {hangs ? "hangs: it is connected and does not answer" : "missing: no replica answers"}
+            </StateBadge>
           </Table.Td>
         ) : (
           <>
+            <WorkCell replicas={replicas} />
             <ActivityCells activity={activity} />
             {only === undefined ? (
-              <Table.Td colSpan={2}>{answering} replicas</Table.Td>
+              <Table.Td colSpan={2}>
+                {answering} replicas {hangs && <StateBadge look="bad">one more hangs</StateBadge>}
+              </Table.Td>
             ) : (
               <AgeCells replica={only} />
             )}
@@ -71,7 +78,7 @@ function ServiceRows({ service }: { readonly service: ObservedService }) {
       {only === undefined && replicas.map((replica) => <ReplicaRow key={replica.id} replica={replica} />)}
       {opened && (
         <Table.Tr>
-          <Table.Td colSpan={6} id={endpointsId} pl="1.5rem">
+          <Table.Td colSpan={7} id={endpointsId} pl="1.5rem">
             {endpoints.length > 0 ? (
               <EndpointTable service={service} />
             ) : (
@@ -97,15 +104,35 @@ function ReplicaRow({ replica }: { readonly replica: ObservedReplica }) {
         {id.slice(0, shownIdLength)}
       </Table.Td>
       {answers ? (
-        <ActivityCells activity={activity} />
+        <>
+          <WorkCell replicas={[replica]} />
+          <ActivityCells activity={activity} />
+        </>
       ) : (
-        <Table.Td colSpan={3}>
+        <Table.Td colSpan={4}>
           <StateBadge look="bad">gone</StateBadge> last seen at {clockText(heardAt)}
         </Table.Td>
       )}
       <AgeCells replica={replica} />
     </Table.Tr>
   );
+}
+
+/** What services do besides requests, by the figure that counts it. */
+const works: Readonly<Partial<Record<keyof ReplicaFigures, string>>> = {
+  records_stored: "records",
+  messages_handled: "messages",
+  mails_sent: "mails",
+  logins: "logins",
+};
+
+/** The cell with what replicas do besides requests, such as records that they store. */
+function WorkCell({ replicas }: Pick<ObservedService, "replicas">) {
+  const done = Object.entries(works).flatMap(([figure, noun]) => {
+    const rates = replicas.flatMap(({ growth }) => growth[figure as keyof ReplicaFigures] ?? []);
+    return rates.length === 0 ? [] : [`${rateText(rates.reduce((sum, rate) => sum + rate, 0))} ${noun}`];
+  });
+  return <Figure>{done.join(", ")}</Figure>;
 }
 
 /** The cells with what a replica runs, and since when. */
