@@ -2,8 +2,8 @@
 import type { Diagnosis } from "@devmesh/contracts/model/diagnostics";
 import { describe, expect, test } from "@jest/globals";
 import { screen, waitFor, within } from "@testing-library/react";
+import { ConnectionCard } from "../src/features/devices/page/connection-card.tsx";
 import { LogSection } from "../src/features/devices/page/log-section.tsx";
-import { OverviewSection } from "../src/features/devices/page/overview-section.tsx";
 import { diagnosisDetail } from "../src/features/devices/shared/diagnosis-words.ts";
 import { deviceOf, diagnosisOf } from "./devices.ts";
 import { showPage } from "./show.tsx";
@@ -23,7 +23,7 @@ describe("a device that does not connect", () => {
   ];
 
   test("has in its overview why it was refused last, and how its connection ended", async () => {
-    await using _page = await showPage(<OverviewSection device={deviceOf("pump")} />, answering(entries));
+    await using _page = await showPage(<ConnectionCard device={deviceOf("pump")} />, answering(entries));
     const refused = (await screen.findByText("Last refused")).parentElement;
     expect(refused?.textContent).toBe("Last refused2 min ago: wrong password, from 10.0.0.7, 3 times");
     const ended = screen.getByText("Disconnected").parentElement;
@@ -39,7 +39,7 @@ describe("a device that does not connect", () => {
   });
 
   test("has nothing to show where nothing happened", async () => {
-    await using page = await showPage(<OverviewSection device={deviceOf("pump")} />, answering([]));
+    await using page = await showPage(<ConnectionCard device={deviceOf("pump")} />, answering([]));
     await waitFor(() => expect(page.requests).toContain("GET /api/v2/devices/pump/diagnostics"));
     expect(screen.queryByText("Last refused")).toBeNull();
   });

@@ -268,7 +268,8 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
         await note(path);
       }
       await show(visit, `/devices/${id}`, name);
-      await page.getByRole("button", { name: "Delete the device" }).tap();
+      await page.getByRole("button", { name: "More actions" }).tap();
+      await page.getByRole("menuitem", { name: "Delete the device" }).tap();
       await page.getByRole("dialog").waitFor();
       await note("the deletion");
       for (const path of ["/devices", "/keys", `/data?device=${id}`]) {

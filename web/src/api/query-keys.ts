@@ -6,6 +6,8 @@ export const queryKeys = {
   device: (id: string) => ["device", id],
   /** What happened between a device and the mesh. */
   diagnostics: (id: string) => ["diagnostics", id],
+  /** The newest record of each topic of a device. */
+  latest: (id: string) => ["latest", id],
   /** The record that a device published last. */
   newestRecord: (id: string) => ["newest-record", id],
   keys: ["keys"],

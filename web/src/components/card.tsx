@@ -22,6 +22,15 @@ interface CardProps {
   readonly children: ReactNode;
 }
 
+/** A link at the end of the header of a card that is no link as a whole, since it has controls. */
+export function MoreLink({ href, children }: { readonly href: string; readonly children: ReactNode }) {
+  return (
+    <Link href={href} className={styles.leads}>
+      {children} <ChevronRight size={16} aria-hidden="true" />
+    </Link>
+  );
+}
+
 /** What belongs together, below a title; cards are not nested. */
 export function Card({ title, mark, href, leads, actions, flush = false, id, children }: CardProps) {
   const titleId = useId();

@@ -3,6 +3,7 @@ import { numberFormat } from "./locale.ts";
 const whole = { maximumFractionDigits: 0 };
 const tenths = { maximumFractionDigits: 1 };
 const hundredths = { maximumFractionDigits: 2 };
+const exact = { maximumSignificantDigits: 6 };
 
 /** A number in the current locale, with a minus that has the width of a digit. */
 function text(value: number, options: Intl.NumberFormatOptions): string {
@@ -25,6 +26,11 @@ export function durationText(ms: number): string {
 /** A number of things. */
 export function countText(count: number): string {
   return text(count, whole);
+}
+
+/** A measured value, with at most six significant digits. */
+export function valueText(value: number): string {
+  return text(value, exact);
 }
 
 /** A share of 0 to 1 in percent, with a decimal below ten: "4.9 %". */

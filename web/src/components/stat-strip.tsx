@@ -13,6 +13,8 @@ interface StatProps {
   readonly aside?: ReactNode;
   /** Where it leads: the whole field is then a link. */
   readonly href?: string;
+  /** The whole field is a button that chooses it. */
+  readonly choice?: { readonly isChosen: boolean; readonly label: string; readonly onChoose: () => void };
   /** The value is a state. */
   readonly state?: "bad" | "warn" | "old" | undefined;
   /** Below the value: its course, to the edges. */
@@ -29,11 +31,25 @@ export function StatStrip({ label, children }: { readonly label: string; readonl
 }
 
 /** A figure of a {@link StatStrip}. */
-export function Stat({ term, value, unit, aside, href, state, children }: StatProps) {
+export function Stat({ term, value, unit, aside, href, choice, state, children }: StatProps) {
   return (
-    <div className={styles.stat} data-link={href !== undefined || undefined}>
+    <div
+      className={styles.stat}
+      data-link={href !== undefined || choice !== undefined || undefined}
+      data-chosen={choice?.isChosen || undefined}
+    >
       <dt className={styles.term}>
-        {href === undefined ? (
+        {choice !== undefined ? (
+          <button
+            type="button"
+            className={styles.link}
+            aria-label={choice.label}
+            aria-pressed={choice.isChosen}
+            onClick={choice.onChoose}
+          >
+            {term}
+          </button>
+        ) : href === undefined ? (
           <span className={styles.name}>{term}</span>
         ) : href.startsWith("#") ? (
           <a href={href} className={styles.link}>

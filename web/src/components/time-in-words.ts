@@ -28,6 +28,16 @@ export function timeSpan(ms: number): string {
   return `${countText(Math.ceil(ms / length))} ${unit}`;
 }
 
+/** A stretch of time in its two largest units: "6 d 4 h". */
+export function longSpan(ms: number): string {
+  const at = spanUnits.findIndex(([, each]) => ms >= each);
+  const [unit, length] = spanUnits[at] ?? ["ms", 1];
+  const [lesser, part] = spanUnits[at + 1] ?? ["", 0];
+  const rest = part === 0 || unit === "s" ? 0 : Math.trunc((ms % length) / part);
+  const whole = `${countText(Math.trunc(ms / length))} ${unit}`;
+  return rest === 0 ? whole : `${whole} ${rest} ${lesser}`;
+}
+
 /** Date and time with seconds. */
 export function dateTimeText(at: number | string): string {
   return dateFormat({ dateStyle: "medium", timeStyle: "medium" }).format(new Date(at));
@@ -46,4 +56,12 @@ export function dayTimeText(at: number | string): string {
 /** Date without a time. */
 export function dateText(at: number | string): string {
   return dateFormat({ dateStyle: "short" }).format(new Date(at));
+}
+
+/** The time of a day that is today, else the date: for the edge of a list. */
+export function shortTimeText(at: number | string, now: number): string {
+  const then = new Date(at);
+  return then.toDateString() === new Date(now).toDateString()
+    ? dateFormat({ timeStyle: "short" }).format(then)
+    : dateFormat({ day: "numeric", month: "short" }).format(then);
 }

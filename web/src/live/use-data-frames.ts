@@ -10,6 +10,8 @@ interface DataFrameOptions {
   /** Id of the only device; empty for all. */
   readonly device: string;
   readonly enabled: boolean;
+  /** Begins with the frames of the last hour, but for records. */
+  readonly history?: boolean | undefined;
   /** Called with batches of all frames, `data` included. */
   readonly onFrames: (frames: readonly Notification[]) => void;
   /** Records may be missing: `GET /data?after=` has them. */
@@ -20,7 +22,13 @@ interface DataFrameOptions {
  * Follows a separate stream with the records that devices publish: only views that show records pay for them. Returns
  * its state.
  */
-export function useDataFrames({ device, enabled, onFrames, onMissed }: DataFrameOptions): StreamState {
+export function useDataFrames({
+  device,
+  enabled,
+  history,
+  onFrames,
+  onMissed,
+}: DataFrameOptions): StreamState {
   const api = useApi();
   const [state, setState] = useState<StreamState>("connecting");
   const deliver = useEffectEvent(onFrames);
@@ -32,6 +40,7 @@ export function useDataFrames({ device, enabled, onFrames, onMissed }: DataFrame
       api,
       device,
       data: true,
+      ...(history && { after: 0 }),
       onFrame: gatherFrames((frames) => deliver(frames), ending.signal),
       onState(changed) {
         setState(changed);
@@ -43,6 +52,6 @@ export function useDataFrames({ device, enabled, onFrames, onMissed }: DataFrame
       signal: ending.signal,
     });
     return () => ending.abort();
-  }, [api, device, enabled]);
+  }, [api, device, enabled, history]);
   return state;
 }

@@ -1,3 +1,4 @@
+import type { Notification } from "@devmesh/contracts/model/notification";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
@@ -19,6 +20,8 @@ interface ChartedRange {
   readonly mostRecords: number;
   /** New records are added. */
   readonly live: boolean;
+  /** Called with all frames of the stream, which then begins with those of the last hour. */
+  readonly onFrames?: (frames: readonly Notification[]) => void;
 }
 
 /** Numbers read so far, and the state of reading. */
@@ -35,7 +38,8 @@ interface UsedNumbers {
 }
 
 /** Reads the numbers of a range backwards from the newest, then follows them live. */
-export function useChartedNumbers({ selection, lastMs, mostRecords, live }: ChartedRange): UsedNumbers {
+export function useChartedNumbers(range: ChartedRange): UsedNumbers {
+  const { selection, lastMs, mostRecords, live, onFrames } = range;
   const api = useApi();
   const queries = useQueryClient();
   const [now, setNow] = useState(Date.now);
@@ -82,7 +86,11 @@ export function useChartedNumbers({ selection, lastMs, mostRecords, live }: Char
   const stream = useDataFrames({
     device: selection.device,
     enabled: live,
-    onFrames: (frames) => current.current?.take(recordsIn(frames)),
+    history: onFrames !== undefined,
+    onFrames(frames) {
+      current.current?.take(recordsIn(frames));
+      onFrames?.(frames);
+    },
     onMissed: () => later.mutate(),
   });
 

@@ -25,7 +25,7 @@ export function FirstMessage({ id }: { readonly id: string }) {
     <Stack gap="xs">
       <Alert
         role="group"
-        color={record === null ? "tide" : "teal"}
+        color={record === null ? "blue" : "teal"}
         icon={record === null ? <Loader size={16} /> : <Check size={16} />}
         title={<span role="status">{record === null ? waiting : "The device sends messages."}</span>}
       >

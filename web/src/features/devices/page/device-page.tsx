@@ -1,23 +1,30 @@
 import type { Device } from "@devmesh/contracts/model/device";
-import { Anchor, Text } from "@mantine/core";
+import { Anchor, Text, VisuallyHidden } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { Box } from "lucide-react";
+import { Box, Network } from "lucide-react";
 import { type ComponentType, type ReactNode, useState } from "react";
 import { Link, useParams } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { ApiProblem } from "../../../api/api-problem.ts";
 import { queryKeys } from "../../../api/query-keys.ts";
+import { serverNow } from "../../../api/server-clock.ts";
 import { CopyButton } from "../../../components/copy-button.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { Page } from "../../../components/page.tsx";
-import { StateBadge, Tag } from "../../../components/state.tsx";
+import { StateBadge, StateDot } from "../../../components/state.tsx";
 import { TabLinks } from "../../../components/tab-links.tsx";
+import { longSpan } from "../../../components/time-in-words.ts";
 import { Waiting } from "../../../components/waiting.tsx";
 import { useOutage } from "../../../live/live-updates.tsx";
 import { firmwareHint, rowOf } from "../shared/device-row.ts";
+import { useDiagnostics } from "../shared/use-diagnostics.ts";
 import { AccessSection } from "./access-section.tsx";
 import { CredentialsSection } from "./credentials-section.tsx";
 import { DataSection } from "./data-section.tsx";
+import { DeviceLabels } from "./device-labels.tsx";
+import { DeviceMenu } from "./device-menu.tsx";
+import { DeviceNameEditor } from "./device-name.tsx";
 import { LogSection } from "./log-section.tsx";
 import { OverviewSection } from "./overview-section.tsx";
 import { RpcSection } from "./rpc-section.tsx";
@@ -41,7 +48,7 @@ interface PageSection {
 const sections: readonly [PageSection, ...PageSection[]] = [
   { path: "", label: "Overview", View: OverviewSection },
   { path: "shadow", label: "Shadow", keeps: true, drafts: "the desired state", View: ShadowSection },
-  { path: "rpc", label: "RPC", keeps: true, View: RpcSection },
+  { path: "rpc", label: "Calls", keeps: true, View: RpcSection },
   { path: "data", label: "Data", View: DataSection },
   { path: "log", label: "Log", View: LogSection },
   { path: "access", label: "Access", keeps: true, drafts: "the ACL", View: AccessSection },
@@ -64,6 +71,7 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
   const section = sections.find((each) => each.path === path) ?? sections[0];
   const [visited, setVisited] = useState<ReadonlySet<string>>(new Set());
   if (!visited.has(section.path)) setVisited(new Set(visited).add(section.path));
+  const [renaming, rename] = useDisclosure(false);
   const gone = error instanceof ApiProblem && error.status === 404;
   const name = data?.name ?? null;
   return (
@@ -95,7 +103,11 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
         )
       }
       part={section.path === "" ? undefined : section.label}
-      state={data !== undefined && !gone && <Presence online={data.online} />}
+      state={data !== undefined && !gone && <Presence device={data} />}
+      editor={
+        data !== undefined && renaming ? <DeviceNameEditor device={data} onClose={rename.close} /> : undefined
+      }
+      actions={data !== undefined && !gone && <DeviceMenu device={data} onRename={rename.open} />}
     >
       {gone ? (
         <Text role="alert">
@@ -129,35 +141,56 @@ function addressOf(id: string, { path }: PageSection): string {
   return path === "" ? `/devices/${id}` : `/devices/${id}/${path}`;
 }
 
-/** A mark beside the name of a section: edits that are not saved. */
-function extraOf({ id }: Device, { path, drafts }: PageSection, shown: PageSection): ReactNode {
-  return path !== shown.path && drafts !== undefined && hasDraft(id, drafts) ? <Tag>unsaved</Tag> : undefined;
+/** A mark beside the name of a section: edits that are not saved, or a shadow that differs. */
+function extraOf({ id, shadow }: Device, { path, drafts }: PageSection, shown: PageSection): ReactNode {
+  if (path !== shown.path && drafts !== undefined && hasDraft(id, drafts))
+    return (
+      <>
+        <StateDot look="info" /> <VisuallyHidden>unsaved</VisuallyHidden>
+      </>
+    );
+  if (path !== "shadow" || shadow.state.delta === undefined) return undefined;
+  return (
+    <>
+      <StateDot look="warn" /> <VisuallyHidden>differs</VisuallyHidden>
+    </>
+  );
 }
 
-/** Firmware and labels. */
+/** Firmware, address and labels. */
 function Facts({ device }: SectionProps) {
-  const { firmware, labels } = rowOf(device);
+  const { firmware } = rowOf(device);
+  const { data: diagnostics } = useDiagnostics(device.id);
+  const address = device.online ? diagnostics?.find(({ name }) => name === "connected")?.address : null;
   return (
     <>
       {firmware !== null && (
-        <Text span size="xs" c="var(--text-2)" title={firmwareHint}>
+        <Text span size="xs" ff="monospace" c="var(--text-2)" title={firmwareHint}>
           <Box size={14} aria-hidden="true" /> {firmware}
         </Text>
       )}
-      {labels.map((label) => (
-        <Tag key={label}>{label}</Tag>
-      ))}
+      {address != null && address !== "" && (
+        <Text span size="xs" ff="monospace" c="var(--text-2)" title="Address of the connection">
+          <Network size={14} aria-hidden="true" /> {address}
+        </Text>
+      )}
+      <DeviceLabels device={device} />
     </>
   );
 }
 
 /** Whether the device is online, or was before the server went away. */
-function Presence({ online }: { readonly online: boolean }) {
+function Presence({ device: { id, online } }: SectionProps) {
   const isKnown = useOutage() === null;
+  const { data: diagnostics } = useDiagnostics(id);
+  const since = diagnostics?.find(({ name }) => name === (online ? "connected" : "disconnected"))?.last_at;
+  const span = since === undefined ? 0 : serverNow() - Date.parse(since);
   const word = online ? "online" : "offline";
+  if (!isKnown) return <StateBadge look="idle">{`last known: ${word}`}</StateBadge>;
   return (
-    <StateBadge look={online && isKnown ? "good" : "idle"}>
-      {isKnown ? word : `last known: ${word}`}
+    <StateBadge look={online ? "good" : "idle"}>
+      {word}
+      {span >= 60_000 && ` for ${longSpan(span - (span % 60_000))}`}
     </StateBadge>
   );
 }

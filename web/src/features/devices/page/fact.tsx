@@ -1,16 +1,17 @@
-import { Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
+import styles from "./fact.module.css";
 
-/** A property of a device with its value, in a description list. */
+/** Properties of a device, a line each. */
+export function Facts({ children }: { readonly children: ReactNode }) {
+  return <dl className={styles.facts}>{children}</dl>;
+}
+
+/** A property of a device with its value, in {@link Facts}. */
 export function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }) {
   return (
-    <Stack gap={0}>
-      <Text component="dt" size="xs" c="dimmed">
-        {term}
-      </Text>
-      <Text component="dd" size="sm" m={0}>
-        {children}
-      </Text>
-    </Stack>
+    <div className={styles.fact}>
+      <dt>{term}</dt>
+      <dd>{children}</dd>
+    </div>
   );
 }

@@ -1,55 +1,20 @@
 import { Alert, Button, Group, Paper, Stack, Text, Title } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
-import { z } from "zod";
-import type { ApiClient } from "../../../api/api-client.ts";
-import { useApi } from "../../../api/api-context.tsx";
-import { queryKeys } from "../../../api/query-keys.ts";
 import { CodeBlock } from "../../../components/code-block.tsx";
 import { CopyButton } from "../../../components/copy-button.tsx";
 import { durationText } from "../../../components/number-text.ts";
 import { StateBadge } from "../../../components/state.tsx";
 import { clockText } from "../../../components/time-in-words.ts";
-import { useStreamed } from "../../../live/use-streamed.ts";
-import { CallFields, paramsIn, type TypedCall, useCallForm } from "../shared/call-form.tsx";
-import { type DeviceAnswer, failedCall } from "./call-outcome.ts";
+import { CallFields, useCallForm } from "../shared/call-form.tsx";
+import { type PastCall, useDeviceCalls } from "./device-calls.ts";
 import type { SectionProps } from "./section.ts";
-
-/** A call in this session. */
-interface PastCall extends TypedCall {
-  /** Unix ms. */
-  readonly startedAt: number;
-  /** Time from the click to the response, in milliseconds. */
-  readonly tookMs: number;
-  readonly outcome: DeviceAnswer;
-}
-
-/** Maximum of calls that are kept of a device. */
-const maxPastCalls = 50;
-
-const noCalls: readonly PastCall[] = [];
 
 /** Calls functions of the device and keeps the results until the session ends. */
 export function RpcSection({ device }: SectionProps) {
-  const { id, online } = device;
-  const api = useApi();
   const { form, ready } = useCallForm();
-  const [calls, updateCalls] = useStreamed(queryKeys.calls(id), noCalls, Number.POSITIVE_INFINITY);
-  const functions = useQuery({
-    queryKey: [...queryKeys.device(id), "functions"],
-    queryFn: ({ signal }) => listFunctions(api, id, signal),
-    enabled: online,
-    retry: false,
-    // It asks the device: a gap of the stream is no reason to.
-    staleTime: "static",
-  });
-  const calling = useMutation({
-    mutationFn: (call: TypedCall) => callDevice(api, id, call),
-    onSuccess: (call) => updateCalls((before) => [call, ...before].slice(0, maxPastCalls)),
-  });
-
+  const { calls, functions, calling, clear } = useDeviceCalls(device, true);
   return (
     <Stack>
-      {!online && <Alert color="yellow">The device is offline: calls fail at once.</Alert>}
+      {!device.online && <Alert color="yellow">The device is offline: calls fail at once.</Alert>}
       <form
         onSubmit={form.onSubmit((call) => {
           if (ready && !calling.isPending) calling.mutate(call);
@@ -58,7 +23,7 @@ export function RpcSection({ device }: SectionProps) {
         <Stack>
           <CallFields
             form={form}
-            description={describeFunctions(online, functions.data, functions.isFetching)}
+            description={describeFunctions(device.online, functions.data, functions.isFetching)}
             functions={functions.data}
           >
             <Button type="submit" loading={calling.isPending} disabled={!ready}>
@@ -70,7 +35,7 @@ export function RpcSection({ device }: SectionProps) {
       <Group justify="space-between">
         <Title order={2}>Calls of this session</Title>
         {calls.length > 0 && (
-          <Button size="xs" variant="default" onClick={() => updateCalls(() => noCalls)}>
+          <Button size="xs" variant="default" onClick={clear}>
             Clear
           </Button>
         )}
@@ -145,32 +110,4 @@ function describeFunctions(
   return reading
     ? "Reading the list of functions from the device."
     : "The device does not list its functions: it does not answer RPC.List.";
-}
-
-async function listFunctions(api: ApiClient, id: string, signal: AbortSignal): Promise<string[]> {
-  const answer = await api.call("callFunctionWithoutParams", {
-    params: { id, func: "RPC.List" },
-    query: { timeout: 5_000 },
-    signal,
-  });
-  return z.array(z.string()).parse(answer).sort();
-}
-
-/** Calls a function; a failure is an outcome, too. */
-async function callDevice(
-  api: ApiClient,
-  id: string,
-  { func, params, timeout }: TypedCall,
-): Promise<PastCall> {
-  const startedAt = Date.now();
-  const begun = performance.now();
-  let outcome: DeviceAnswer;
-  try {
-    const body = paramsIn(params).value;
-    const result = await api.call("callFunction", { params: { id, func }, query: { timeout }, body });
-    outcome = { kind: "answered", result };
-  } catch (error) {
-    outcome = failedCall(error);
-  }
-  return { func, params, timeout, startedAt, tookMs: performance.now() - begun, outcome };
 }

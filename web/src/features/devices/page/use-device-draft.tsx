@@ -31,6 +31,8 @@ interface DeviceDraft<T, V extends Record<string, unknown>> {
   /** Null if the form has no valid value. */
   readonly value: T | null;
   readonly isDirty: boolean;
+  /** Null while there is nothing to save, or it is not valid. */
+  readonly save: (() => void) | null;
   /** Saves or discards the edits. */
   readonly buttons: ReactNode;
   /** Conflicts and errors, to be shown above the form. */
@@ -89,21 +91,19 @@ export function useDeviceDraft<T, V extends Record<string, unknown>>(
     },
   });
   const saveOver = (from: T) => value !== null && saving.mutate({ from, to: value });
+  const canSave = isDirty && value !== null && !isOutdated;
   return {
     form,
     value,
     isDirty,
+    save: canSave && !saving.isPending ? () => saveOver(base) : null,
     buttons: (
       <>
-        <Button
-          disabled={!isDirty || value === null || isOutdated}
-          loading={saving.isPending}
-          onClick={() => saveOver(base)}
-        >
-          Save
-        </Button>
         <Button variant="default" disabled={!isDirty} onClick={() => begin(current)}>
           Discard
+        </Button>
+        <Button disabled={!canSave} loading={saving.isPending} onClick={() => saveOver(base)}>
+          Save
         </Button>
       </>
     ),

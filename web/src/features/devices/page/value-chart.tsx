@@ -1,0 +1,95 @@
+import { SegmentedControl } from "@mantine/core";
+import { Suspense, useMemo } from "react";
+import { Card } from "../../../components/card.tsx";
+import { lazyView } from "../../../components/lazy-view.ts";
+import { countText, valueText } from "../../../components/number-text.ts";
+import { Waiting } from "../../../components/waiting.tsx";
+import { chartFormat } from "../../data/chart-format.ts";
+import type { ChartView } from "../../data/chart-view.ts";
+import type { ChartedNumbers } from "../../data/charted-records.ts";
+import { summaryOf } from "../../data/topic-numbers.ts";
+import type { DeviceValue } from "./device-values.ts";
+import { isLastRange, type LastRange, lastRanges } from "./time-range.ts";
+import styles from "./value-chart.module.css";
+
+const Plot = lazyView(async () => (await import("../../data/plot.tsx")).Plot);
+
+/** Properties of {@link ValueChart}. */
+interface ValueChartProps {
+  readonly value: DeviceValue;
+  /** Null before they are read. */
+  readonly numbers: ChartedNumbers | null;
+  /** The stretch of time, Unix ms. */
+  readonly from: number;
+  readonly to: number;
+  readonly range: LastRange;
+  readonly onRange: (range: LastRange) => void;
+  readonly view: ChartView;
+  readonly onZoom: (zoom: ChartView["zoom"]) => void;
+}
+
+/** One value of a device over time, with its figures in the header. */
+export function ValueChart({ value, numbers, from, to, range, onRange, view, onZoom }: ValueChartProps) {
+  const topic = numbers?.topics.get(value.topic);
+  const place = topic?.series.findIndex(({ name }) => name === value.series) ?? -1;
+  const series = topic?.series[place];
+  const shown = view.zoom ?? { from, to };
+  const summary = series === undefined ? null : summaryOf(series, shown.from, shown.to);
+  const unit = value.unit === undefined ? "" : ` ${value.unit}`;
+  const format = useMemo(() => chartFormat(view.zone), [view.zone]);
+  const placed = useMemo(() => (series === undefined ? [] : [{ series, place: 0 }]), [series]);
+  return (
+    <Card
+      title={value.name}
+      mark={
+        typeof value.value === "number" && (
+          <strong className={styles.now}>
+            {valueText(value.value)}
+            {unit}
+          </strong>
+        )
+      }
+      actions={
+        <SegmentedControl
+          aria-label="Time that is shown"
+          value={range}
+          onChange={(chosen) => isLastRange(chosen) && onRange(chosen)}
+          data={Object.entries(lastRanges).map(([name, { label }]) => ({ value: name, label }))}
+        />
+      }
+    >
+      <dl className={styles.summary}>
+        {summary !== null &&
+          (
+            [
+              ["min", valueText(summary.least)],
+              ["mean", valueText(summary.mean)],
+              ["max", valueText(summary.most)],
+              ["values", countText(summary.count)],
+            ] as const
+          ).map(([term, text]) => (
+            <div key={term}>
+              <dt>{term}</dt> <dd>{text}</dd>
+            </div>
+          ))}
+      </dl>
+      {numbers === null ? (
+        <Waiting rows={5} />
+      ) : series === undefined || topic === undefined ? (
+        <p className={styles.none}>No number of it in this time.</p>
+      ) : (
+        <Suspense fallback={<Waiting rows={5} />}>
+          <Plot
+            times={topic.times}
+            series={placed}
+            from={shown.from}
+            to={shown.to}
+            zone={view.zone}
+            format={format}
+            onZoom={onZoom}
+          />
+        </Suspense>
+      )}
+    </Card>
+  );
+}
