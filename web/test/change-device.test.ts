@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { createApiClient } from "../src/api/api-client.ts";
-import { equalJson } from "../src/features/devices/page/json-changes.ts";
+import { equalJson } from "../src/features/devices/shared/json-changes.ts";
 import { patchDevice } from "../src/features/devices/shared/patch-device.ts";
 import { deviceOf } from "./devices.ts";
 import { bodyOf, sendJson, startHttpServer } from "./http-server.ts";

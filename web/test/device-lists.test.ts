@@ -1,14 +1,18 @@
+import type { DeviceCondition } from "@devmesh/contracts/model/device-condition";
 import { describe, expect, test } from "@jest/globals";
 import { inOrder } from "../src/features/devices/list/device-order.ts";
+import { meets } from "../src/features/devices/shared/device-conditions.ts";
 import {
   applyChanges,
   type DeviceChange,
   type DevicePages,
+  type DeviceSelection,
 } from "../src/features/devices/shared/device-lists.ts";
 import { type DeviceTableRow, rowOf } from "../src/features/devices/shared/device-row.ts";
 import { deviceOf } from "./devices.ts";
 
-const all = { filter: "", online: null, newestFirst: false } as const;
+const all: DeviceSelection = { condition: {}, pointers: [], newestFirst: false };
+const under = (condition: DeviceCondition): DeviceSelection => ({ ...all, condition });
 const row = (id: string, changes: Partial<DeviceTableRow> = {}): DeviceTableRow => ({
   ...rowOf(deviceOf(id)),
   ...changes,
@@ -46,7 +50,11 @@ describe("a list of devices that is kept up to date", () => {
     };
     const changed = [labelled("a", "roof"), labelled("b", ["roof"]), labelled("c", "cellar")];
     const changes = changed.map((row): DeviceChange => ({ kind: "row", row }));
-    const { pages } = applyChanges(pagesOf([changed.slice(0, 2)]), { ...all, filter: "roof" }, changes);
+    const { pages } = applyChanges(
+      pagesOf([changed.slice(0, 2)]),
+      under({ text: { all: ["roof"] } }),
+      changes,
+    );
     expect(pages.pages.flatMap(({ rows }) => rows.map(({ labels }) => labels))).toEqual([["roof"], ["roof"]]);
   });
 
@@ -66,7 +74,7 @@ describe("a list of devices that is kept up to date", () => {
   test("leaves new devices to the pages that are still to come", () => {
     const { pages, unknown } = applyChanges(
       pagesOf([[row("a", { online: true })]], "more"),
-      { ...all, online: true },
+      under({ online: true }),
       [
         { kind: "row", row: row("z", { online: true }) },
         { kind: "presence", id: "y", online: true, at },
@@ -90,7 +98,7 @@ describe("a list of devices that is kept up to date", () => {
   });
 
   test("holds only what is selected", () => {
-    const selection = { ...all, filter: "pump", online: true };
+    const selection = under({ text: { all: ["pump"] }, online: true });
     const listed = pagesOf([[row("pump-1", { online: true }), row("pump-2", { online: true })]]);
     const { pages, unknown } = applyChanges(listed, selection, [
       { kind: "presence", id: "pump-1", online: false, at },
@@ -101,6 +109,32 @@ describe("a list of devices that is kept up to date", () => {
     expect(idsOf(pages)).toEqual([["pump-2", "x"]]);
     expect(unknown).toEqual(["who"]);
   });
+});
+
+test("a list by what only the server can say keeps its devices, and takes up none by itself", () => {
+  const { pages } = applyChanges(
+    pagesOf([[row("a", { problems: ["topic"] })]]),
+    under({ problem: { in: ["any"] } }),
+    [
+      { kind: "row", row: row("a", { name: "A" }) },
+      { kind: "row", row: row("b") },
+    ],
+  );
+  expect(pages.pages[0]?.rows).toMatchObject([{ id: "a", name: "A", problems: ["topic"] }]);
+});
+
+test.each<[DeviceCondition, boolean | null]>([
+  [{}, true],
+  [{ labels: { all: ["pump"], none: ["spare"] }, version: { in: ["1.2", null] } }, true],
+  [{ labels: { none: ["pump"] } }, false],
+  [{ version: { not_in: ["1.2"] } }, false],
+  [{ online: false }, false],
+  [{ silent_for: "PT24H" }, false],
+  [{ seen_within: "PT24H" }, null],
+  [{ shadow: [{ pointer: "/state/reported/a", is: 1 }] }, null],
+  [{ online: false, problem: { in: ["any"] } }, false],
+])("a row meets %j: %s", (condition, expected) => {
+  expect(meets(row("a", { online: true, labels: ["pump"], firmware: "1.2" }), condition)).toBe(expected);
 });
 
 describe("the order of devices", () => {
@@ -135,6 +169,11 @@ test("a row tells labels and the version as devices report it", () => {
   const reported = { ota: { fw_version: "1.2.3" }, version: "0" };
   const device = deviceOf("a", {
     shadow: { ...shadow, tags: { labels: ["x", 1, "y"] }, state: { desired: {}, reported } },
+  });
+  expect(rowOf(device, ["/ota/fw_version", "/ota", "/none/a"]).values).toEqual({
+    "/ota/fw_version": "1.2.3",
+    "/ota": '{"fw_version":"1.2.3"}',
+    "/none/a": "",
   });
   expect(rowOf(device)).toMatchObject({ labels: ["x", "y"], firmware: "1.2.3", shadowVersion: 1 });
 });

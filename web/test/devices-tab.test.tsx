@@ -53,17 +53,83 @@ test("a click with Shift selects all devices from the one before", async () => {
   expect(screen.getByLabelText("Select a")).toHaveProperty("checked", false);
 });
 
-test("a click anywhere in a row opens the device, and one on its box does not", async () => {
-  await using page = await showPage(<DevicesTab />, { [`GET ${devices}`]: () => [200, listOf("a", "b")] });
+test("a click in a row opens the device beside the list, with Ctrl its page, and one on its box neither", async () => {
+  await using page = await showPage(<DevicesTab />, {
+    [`GET ${devices}`]: () => [200, listOf("a", "b")],
+    [`GET ${devices}/b`]: () => [200, deviceOf("b", { name: "Boiler" })],
+  });
   await page.user.click(await screen.findByLabelText("Select b"));
-  expect(window.location.pathname).toBe("/devices");
+  expect(window.location.search).toBe("");
   const link = screen.getByRole("link", { name: "b" });
   const lastCell = link.closest("tr")?.lastElementChild as Element;
   const clicked = jest.fn((event: MouseEvent) => event.ctrlKey);
   link.addEventListener("click", clicked);
   fireEvent.click(lastCell, { ctrlKey: true });
   expect(clicked).toHaveReturnedWith(true);
-  expect(window.location.pathname).toBe("/devices");
+  expect(window.location.search).toBe("");
   fireEvent.click(lastCell);
-  await waitFor(() => expect(window.location.pathname).toBe("/devices/b"));
+  await waitFor(() => expect(window.location.search).toBe("?peek=b"));
+  await screen.findByRole("heading", { name: "Boiler" });
+  await page.user.click(screen.getByRole("button", { name: "Close the panel" }));
+  await waitFor(() => expect(window.location.search).toBe(""));
+});
+
+test("the keys walk through the rows, select, and open beside the list; each row is one stop", async () => {
+  await using page = await showPage(<DevicesTab />, {
+    [`GET ${devices}`]: () => [200, listOf("a", "b", "c")],
+  });
+  await screen.findByRole("link", { name: "a" });
+  await page.user.keyboard("j");
+  expect(document.activeElement?.textContent).toBe("a");
+  await page.user.keyboard("jjk");
+  expect(document.activeElement?.textContent).toBe("b");
+  await page.user.keyboard("x");
+  await screen.findByText("1 selected");
+  await page.user.tab();
+  expect(document.activeElement?.textContent).toBe("c");
+  await page.user.keyboard(" ");
+  await waitFor(() => expect(window.location.search).toBe("?peek=c"));
+  await page.user.keyboard("{Escape}/");
+  expect(document.activeElement?.getAttribute("aria-label")).toBe("Filter devices");
+});
+
+test("what is typed narrows the list, and Enter makes chips of it, which can be taken away", async () => {
+  await using page = await showPage(<DevicesTab />, {
+    [`GET ${devices}`]: () => [200, listOf("a")],
+    "GET /api/v2/device_facets": () => [
+      200,
+      { total: 1, facets: { label: [{ value: "roof", count: 1 }], version: [] }, others: {} },
+    ],
+  });
+  const field = screen.getByRole("combobox", { name: "Filter devices" });
+  await page.user.type(field, "label:ro");
+  await page.user.click(await screen.findByRole("option", { name: "label:roof" }));
+  await waitFor(() => expect(window.location.search).toBe("?filter=label%3Aroof"));
+  await page.user.type(field, "{Enter}");
+  await waitFor(() => expect(window.location.search).toBe("?where=label%3Aroof"));
+  const asked = () =>
+    new URL(page.requests.at(-1)?.slice(4) ?? "", "http://localhost").searchParams.get("where");
+  await waitFor(() => expect(asked()).toBe('{"labels":{"all":["roof"]}}'));
+  await page.user.type(field, "silent:soon{Enter}");
+  await screen.findByText(/^At character 8: must be a duration/);
+  await page.user.clear(field);
+  await page.user.click(screen.getByRole("button", { name: "Remove the filter Label roof" }));
+  await waitFor(() => expect(window.location.search).toBe(""));
+});
+
+test("any reported value can be a column", async () => {
+  window.history.replaceState(null, "", "/devices?columns=name,/app/mode");
+  const { shadow } = deviceOf("a");
+  const reported = { app: { mode: "eco", level: 3 } };
+  const device = deviceOf("a", { shadow: { ...shadow, state: { desired: {}, reported } } });
+  await using page = await showPage(<DevicesTab />, {
+    [`GET ${devices}`]: () => [200, [device]],
+    [`GET ${devices}/a`]: () => [200, device],
+  });
+  await screen.findByText("eco");
+  await page.user.click(screen.getByRole("button", { name: "Columns" }));
+  await page.user.click(await screen.findByRole("combobox", { name: "A reported value" }));
+  await page.user.click(await screen.findByRole("option", { name: "/app/level" }));
+  await screen.findByRole("columnheader", { name: "app.level" });
+  await screen.findByText("3");
 });

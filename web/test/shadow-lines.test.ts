@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { leafChanges, mergePatchBetween } from "../src/features/devices/page/json-changes.ts";
 import { countDifferences, desiredText, shadowLines } from "../src/features/devices/page/shadow-lines.ts";
+import { leafChanges, mergePatchBetween } from "../src/features/devices/shared/json-changes.ts";
 
 describe("what is reported beside what is desired", () => {
   test("is in lines that belong together, marked leaf by leaf", () => {

@@ -537,7 +537,7 @@ export function newUser(browser: () => Browser, shared: () => TestMesh, mailServ
     test("opens the same view by its address, after a reload, and by back and forward", async () => {
       await visit.open("/devices?filter=site-7&online=true");
       await row("boiler").waitFor();
-      expect(await page.getByLabel("Filter devices").inputValue()).toBe("site-7");
+      expect(await page.getByRole("combobox", { name: "Filter devices" }).inputValue()).toBe("site-7");
       await page.getByRole("link", { name: "boiler", exact: true }).click();
       await section("Shadow").click();
       await page.getByLabel("Desired").waitFor();

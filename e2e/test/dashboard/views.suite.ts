@@ -201,7 +201,8 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
       const heading = page.getByRole("heading", { level: 1, name: "Weather, roof east" });
       await heading.waitFor();
       await eventually(() => isFocused(heading));
-      await tabTo(page, page.getByRole("link", { name: "Shadow", exact: true }));
+      const shadow = page.getByRole("navigation", { name: "Sections of the device" });
+      await tabTo(page, shadow.getByRole("link", { name: "Shadow" }));
       await page.keyboard.press("Enter");
       await page.getByLabel("Desired").waitFor();
     });

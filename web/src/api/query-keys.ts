@@ -42,6 +42,12 @@ export const queryKeys = {
   numbers: ["numbers"],
   /** Frames of a device since its log is shown. */
   log: (id: string) => ["log", id],
+  /** Below it: what a search for devices found. */
+  foundDevices: ["found-devices"],
+  /** Counts of the devices that meet a condition. */
+  deviceFacets: ["devices-facets"],
+  /** Devices that are to be selected in the list. */
+  wantedSelection: ["wanted-selection"],
   /** Work on many devices in this session. */
   deviceWork: ["device-work"],
   /** Calls of functions of a device in this session. */

@@ -39,7 +39,7 @@ export function applyFrames(queries: QueryClient, frames: readonly Notification[
       case "updated": {
         const device = Device.safeParse(data);
         if (!device.success) break;
-        changes.push({ kind: "row", row: rowOf(device.data) });
+        changes.push({ kind: "row", row: rowOf(device.data), device: device.data });
         // The response to a write may arrive before the frames of earlier writes, which must not undo it.
         // A device that is created again starts with a lower version.
         queries.setQueryData<Device>(queryKeys.device(id), (held) =>
@@ -79,7 +79,7 @@ async function readDevices(
   const changes: DeviceChange[] = [];
   const read = async (id: string) => {
     const device = await api.call("readDevice", { params: { id }, signal });
-    changes.push({ kind: "row", row: rowOf(device) });
+    changes.push({ kind: "row", row: rowOf(device), device });
   };
   await Promise.allSettled([...ids].map(read));
   if (!signal.aborted) applyToLists(queries, changes);

@@ -1,6 +1,6 @@
-import { Drawer, Tooltip } from "@mantine/core";
+import { Drawer, Kbd, Tooltip } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
-import { CodeXml, type LucideIcon, Menu as MenuIcon } from "lucide-react";
+import { CodeXml, type LucideIcon, Menu as MenuIcon, Search } from "lucide-react";
 import { type ReactNode, useEffect } from "react";
 import { Link, useLocation } from "wouter";
 import { phoneQuery } from "../components/phone.ts";
@@ -11,22 +11,36 @@ import { type Tab, tabGroups, tabs } from "./tabs.ts";
 /** Windows with room for icons alone. */
 const narrowQuery = "(max-width: 68.75em)";
 
+const isApple = /Mac|iP/.test(navigator.userAgent);
+
 /** Number of tabs that the bar of a phone has beside its menu. */
 const barTabs = 3;
 
-/** The ways to all views: at the side, or on a phone at the bottom. */
-export function Navigation() {
-  const isPhone = useMediaQuery(phoneQuery, false, { getInitialValueInEffect: false });
-  return isPhone ? <PhoneBar /> : <SideNavigation />;
+interface NavigationProps {
+  /** Opens the search. */
+  readonly onSearch: () => void;
 }
 
-function SideNavigation() {
+/** The ways to all views: at the side, or on a phone at the bottom. */
+export function Navigation({ onSearch }: NavigationProps) {
+  const isPhone = useMediaQuery(phoneQuery, false, { getInitialValueInEffect: false });
+  return isPhone ? <PhoneBar onSearch={onSearch} /> : <SideNavigation onSearch={onSearch} />;
+}
+
+function SideNavigation({ onSearch }: NavigationProps) {
   return (
     <div className={styles.nav}>
       <Link href="/home" className={styles.brand} aria-label="Devmesh, to the home page">
         <img src="/icon.svg" alt="" />
         <span>Devmesh</span>
       </Link>
+      <button type="button" className={styles.search} onClick={onSearch} aria-label="Search">
+        <Search size={16} aria-hidden="true" />
+        <span className={styles.label}>Search</span>
+        <Kbd size="xs" className={styles.more ?? ""} aria-hidden="true">
+          {isApple ? "⌘K" : "Ctrl K"}
+        </Kbd>
+      </button>
       <nav className={styles.groups} aria-label="Views">
         <Groups />
       </nav>
@@ -92,7 +106,7 @@ function ItemContent({ Icon, label }: { readonly Icon: LucideIcon; readonly labe
   );
 }
 
-function PhoneBar() {
+function PhoneBar({ onSearch }: NavigationProps) {
   const [opened, menu] = useDisclosure(false);
   const [location] = useLocation();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes at each navigation
@@ -112,6 +126,10 @@ function PhoneBar() {
             {tab.label}
           </Link>
         ))}
+        <button type="button" className={styles.barItem} onClick={onSearch}>
+          <Search size={22} aria-hidden="true" />
+          Search
+        </button>
         <button
           type="button"
           className={styles.barItem}

@@ -13,6 +13,7 @@ import { useOutage, useStreamState } from "../live/live-updates.tsx";
 import { Navigation } from "./navigation.tsx";
 import styles from "./shell.module.css";
 import { innerViews, tabs } from "./tabs.ts";
+import { useShortcuts } from "./use-shortcuts.tsx";
 import { ViewBoundary } from "./view-boundary.tsx";
 
 const WorkPanel = lazyView(async () => (await import("../features/devices/bulk/work-panel.tsx")).WorkPanel);
@@ -22,6 +23,7 @@ export function Shell() {
   const [location] = useLocation();
   const outage = useOutage();
   const locale = useChosenLocale();
+  const { search, dialog } = useShortcuts();
 
   return (
     <>
@@ -30,7 +32,7 @@ export function Shell() {
       </a>
       {/* Texts of another locale are made by a new start of all views. */}
       <div key={locale} className={styles.shell} data-outage={outage !== null || undefined}>
-        <Navigation />
+        <Navigation onSearch={search} />
         <main id="content" tabIndex={-1} className={styles.main}>
           <OutageBar since={outage} />
           <ViewBoundary location={location}>
@@ -60,6 +62,7 @@ export function Shell() {
       </div>
       <WorkInProgress />
       <Toasts />
+      {dialog}
     </>
   );
 }

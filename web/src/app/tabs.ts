@@ -14,6 +14,8 @@ export interface Tab extends TabView {
   readonly label: string;
   readonly Icon: LucideIcon;
   readonly group: TabGroup;
+  /** Letter that leads to it after G. */
+  readonly key: string;
 }
 
 /** Groups of the navigation, in their order, by their headings; one without tabs is left out. */
@@ -26,6 +28,7 @@ export const tabs: readonly Tab[] = [
     label: "Home",
     Icon: House,
     group: "",
+    key: "h",
     path: "/home",
     View: lazyView(async () => (await import("../features/home/home-tab.tsx")).HomeTab),
   },
@@ -33,6 +36,7 @@ export const tabs: readonly Tab[] = [
     label: "Devices",
     Icon: Cpu,
     group: "",
+    key: "d",
     path: "/devices",
     View: lazyView(async () => (await import("../features/devices/list/devices-tab.tsx")).DevicesTab),
   },
@@ -40,6 +44,7 @@ export const tabs: readonly Tab[] = [
     label: "Data",
     Icon: ChartLine,
     group: "",
+    key: "r",
     path: "/data",
     View: lazyView(async () => (await import("../features/data/data-tab.tsx")).DataTab),
   },
@@ -47,6 +52,7 @@ export const tabs: readonly Tab[] = [
     label: "Keys",
     Icon: KeyRound,
     group: "Administration",
+    key: "k",
     path: "/keys",
     View: lazyView(async () => (await import("../features/keys/keys-tab.tsx")).KeysTab),
   },
@@ -54,6 +60,7 @@ export const tabs: readonly Tab[] = [
     label: "Customers",
     Icon: Users,
     group: "Administration",
+    key: "c",
     path: "/customers",
     View: lazyView(async () => (await import("../features/customers/customers-tab.tsx")).CustomersTab),
   },
@@ -61,6 +68,7 @@ export const tabs: readonly Tab[] = [
     label: "Services",
     Icon: Server,
     group: "Administration",
+    key: "s",
     path: "/services",
     View: lazyView(async () => (await import("../features/mesh/mesh-tab.tsx")).MeshTab),
   },

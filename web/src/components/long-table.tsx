@@ -18,6 +18,8 @@ interface LongTableProps {
   readonly frameLabel: string;
   /** Sets `--columns`, the grid of a row. */
   readonly className: string | undefined;
+  /** Of the table. */
+  readonly style?: CSSProperties;
   /** In pixels, of each row. */
   readonly rowHeight: number;
   /** Number of rows so far. */
@@ -37,7 +39,7 @@ interface LongTableProps {
 
 /** A table that scrolls in a window and draws only its visible rows. */
 export function LongTable(props: LongTableProps) {
-  const { label, frameLabel, className, rowHeight, count, hasMore, onNearEnd, head, rowAt } = props;
+  const { label, frameLabel, className, style, rowHeight, count, hasMore, onNearEnd, head, rowAt } = props;
   const frame = useRef<HTMLDivElement>(null);
   const virtualizer = useVirtualizer({
     count,
@@ -54,7 +56,7 @@ export function LongTable(props: LongTableProps) {
   useEffect(() => {
     if (hasMore && lastShown >= count - readAhead) onNearEnd();
   }, [hasMore, lastShown, count, onNearEnd]);
-  const rowStyle = { "--row-height": `${rowHeight}px` } as CSSProperties;
+  const rowStyle = { "--row-height": `${rowHeight}px`, ...style } as CSSProperties;
 
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it

@@ -16,6 +16,8 @@ export interface DeviceJob {
 
 /** A job that was started, and its progress. */
 export interface DeviceWork extends Pick<DeviceJob, "name" | "ids" | "done"> {
+  /** The job itself, to be repeated. */
+  readonly job: DeviceJob;
   /** Unique in the session. */
   readonly key: string;
   readonly state: "waiting" | "running" | "finished" | "cancelled";

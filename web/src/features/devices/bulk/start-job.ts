@@ -18,7 +18,8 @@ let lastEnd: Promise<void> = Promise.resolve();
 /** Returns a function that starts a job. */
 export function useStartJob(): (job: DeviceJob) => void {
   const queries = useQueryClient();
-  return ({ name, ids, done, act, onEnd }) => {
+  return (job) => {
+    const { name, ids, done, act, onEnd } = job;
     const key = crypto.randomUUID();
     const ending = new AbortController();
     const gathered: DeviceOutcome[] = [];
@@ -29,7 +30,7 @@ export function useStartJob(): (job: DeviceJob) => void {
         works.map((work) => (work.key === key ? { ...work, state, outcomes: [...gathered] } : work)),
       );
     const cancel = () => ending.abort();
-    update((works) => [...works, { key, name, ids, done, state: "waiting", outcomes: [], cancel }]);
+    update((works) => [...works, { key, job, name, ids, done, state: "waiting", outcomes: [], cancel }]);
     const run = async () => {
       show("running");
       const showing = setInterval(() => show("running"), gatherMs);

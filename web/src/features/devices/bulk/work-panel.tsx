@@ -3,10 +3,14 @@ import { useDisclosure } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { X } from "lucide-react";
 import { useEffect, useMemo, useRef } from "react";
+import { useLocation } from "wouter";
 import { ApiProblem } from "../../../api/api-problem.ts";
+import { saveCsv } from "../../../components/csv.ts";
 import { IconButton } from "../../../components/icon-button.tsx";
+import { useWantedSelection } from "../shared/wanted-selection.ts";
 import { type DeviceWork, useDeviceWork } from "./device-work.ts";
 import type { DeviceOutcome } from "./for-each-device.ts";
+import { useStartJob } from "./start-job.ts";
 
 const rowHeight = 30;
 
@@ -60,9 +64,12 @@ interface WorkCardProps {
 }
 
 function WorkCard({ work, onClose }: WorkCardProps) {
-  const { name, ids, done, state, outcomes, cancel } = work;
+  const { job, name, ids, done, state, outcomes, cancel } = work;
+  const startJob = useStartJob();
+  const [, setWanted] = useWantedSelection();
+  const [, navigate] = useLocation();
   const [opened, { toggle }] = useDisclosure(true);
-  const failed = outcomes.filter(({ kind }) => kind === "failed").length;
+  const failed = outcomes.filter(({ kind }) => kind === "failed").map(({ id }) => id);
   const hasEnded = state === "finished" || state === "cancelled";
   return (
     <Paper withBorder shadow="md" p="sm" flex="none">
@@ -83,20 +90,57 @@ function WorkCard({ work, onClose }: WorkCardProps) {
         </Group>
         <Progress
           value={(outcomes.length / ids.length) * 100}
-          color={failed > 0 ? "orange" : "green"}
+          color={failed.length > 0 ? "orange" : "green"}
           aria-label="Progress"
         />
         <Group justify="space-between" gap="xs">
           <Text size="sm" role="status">
             {state === "waiting"
               ? "Waits for the work before it"
-              : `${outcomes.length - failed} of ${ids.length} ${done}${failed > 0 ? `, ${failed} failed` : ""}`}
+              : `${outcomes.length - failed.length} of ${ids.length} ${done}${failed.length > 0 ? `, ${failed.length} failed` : ""}`}
             {state === "cancelled" && `. Cancelled; ${ids.length - outcomes.length} were left as they are`}
           </Text>
           <Button size="compact-xs" variant="subtle" aria-expanded={opened} onClick={toggle}>
             {opened ? "Hide the results" : "Show the results"}
           </Button>
         </Group>
+        {hasEnded && outcomes.length > 0 && (
+          <Group gap="xs">
+            {failed.length > 0 && (
+              <>
+                <Button
+                  size="compact-xs"
+                  variant="default"
+                  onClick={() => {
+                    onClose();
+                    startJob({ ...job, ids: failed });
+                  }}
+                >
+                  Retry the failed
+                </Button>
+                <Button
+                  size="compact-xs"
+                  variant="default"
+                  onClick={() => {
+                    setWanted(() => new Set(failed));
+                    navigate("/devices");
+                  }}
+                >
+                  Select the failed
+                </Button>
+              </>
+            )}
+            <Button
+              size="compact-xs"
+              variant="default"
+              onClick={() =>
+                saveCsv(`${name}.csv`, [["device", "outcome", "answer"], ...outcomes.map(csvRow)])
+              }
+            >
+              Save as CSV
+            </Button>
+          </Group>
+        )}
         {opened && outcomes.length > 0 && <Results outcomes={outcomes} done={done} />}
       </Stack>
     </Paper>
@@ -143,6 +187,17 @@ function Results({ outcomes, done }: ResultsProps) {
   );
 }
 
+/** The line of an outcome in a file. */
+function csvRow(outcome: DeviceOutcome): readonly string[] {
+  if (outcome.kind === "failed") return [outcome.id, "failed", textOf(outcome.error)];
+  return [outcome.id, "done", outcome.result === undefined ? "" : JSON.stringify(outcome.result)];
+}
+
+function textOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof ApiProblem ? `${message} (${error.reason})` : message;
+}
+
 function Result({ outcome, done }: { readonly outcome: DeviceOutcome; readonly done: string }) {
   if (outcome.kind === "done")
     return (
@@ -150,9 +205,7 @@ function Result({ outcome, done }: { readonly outcome: DeviceOutcome; readonly d
         {outcome.result === undefined ? done : JSON.stringify(outcome.result)}
       </Text>
     );
-  const { error } = outcome;
-  const message = error instanceof Error ? error.message : String(error);
-  const text = error instanceof ApiProblem ? `${message} (${error.reason})` : message;
+  const text = textOf(outcome.error);
   // A line is cut at the edge of the panel.
   return (
     <Text span inherit c="var(--mantine-color-error)" title={text}>

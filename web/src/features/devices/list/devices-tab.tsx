@@ -1,15 +1,23 @@
-import { Button, Code, Group, SegmentedControl, Text } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { Cpu, Plus } from "lucide-react";
+import { printConditionText } from "@devmesh/contracts/model/condition-text";
+import { Button, Code, Group, Text } from "@mantine/core";
+import { useDisclosure, useHotkeys, useMediaQuery } from "@mantine/hooks";
+import { Cpu, Download, Plus } from "lucide-react";
 import { Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { saveCsv } from "../../../components/csv.ts";
 import { EmptyState } from "../../../components/empty-state.tsx";
-import { FilterInput } from "../../../components/filter-input.tsx";
+import { IconButton } from "../../../components/icon-button.tsx";
 import { lazyView } from "../../../components/lazy-view.ts";
 import { ListTab } from "../../../components/list-tab.tsx";
-import { MoreFilters } from "../../../components/more-filters.tsx";
 import { countText } from "../../../components/number-text.ts";
+import { peekWidth } from "../../../components/peek-width.ts";
+import { phoneQuery } from "../../../components/phone.ts";
 import { useAddress } from "../../../components/use-address.ts";
 import type { DeviceConditions } from "../shared/device-lists.ts";
+import { useWantedSelection } from "../shared/wanted-selection.ts";
+import { ColumnMenu } from "./column-menu.tsx";
+import { conditionOf } from "./condition-terms.ts";
+import { columnsIn, pointersOf, usualColumns } from "./device-columns.ts";
+import { DeviceFilter } from "./device-filter.tsx";
 import { type DeviceOrder, sortableColumns, usualOrder } from "./device-order.ts";
 import { DeviceTable, type SelectDevice } from "./device-table.tsx";
 import { allSelected, idsBetween, noneSelected, selectedIn, withDevices } from "./selected-devices.ts";
@@ -17,25 +25,47 @@ import { SelectionActions } from "./selection-actions.tsx";
 import { type DeviceList, useDeviceList } from "./use-device-list.ts";
 
 const CreateDevice = lazyView(async () => (await import("./create-device.tsx")).CreateDevice);
+const DevicePeek = lazyView(async () => (await import("./device-peek.tsx")).DevicePeek);
 
-const defaults = { filter: "", online: "", sort: "created", direction: "" };
+const defaults = {
+  where: "",
+  filter: "",
+  online: "",
+  sort: "created",
+  direction: "",
+  columns: usualColumns,
+  peek: "",
+};
 
-/** All devices: filtered, sorted, created, and changed many at a time. */
+/** All devices: found by a condition, sorted, opened beside the list, and changed many at a time. */
 export function DevicesTab() {
-  const [{ filter, online, sort, direction }, change] = useAddress(defaults);
+  const [address, change] = useAddress(defaults);
+  const { where, filter, online, sort, direction, columns: columnNames, peek } = address;
+  // `online` comes from links of earlier releases.
+  const chips = useMemo(() => conditionOf(where, online === "" ? "" : `online:${online}`), [where, online]);
+  const columns = useMemo(() => columnsIn(columnNames), [columnNames]);
   const selection = useMemo<DeviceConditions>(
-    () => ({ filter, online: online === "true" ? true : online === "false" ? false : null }),
-    [filter, online],
+    () => ({
+      condition: conditionOf(printConditionText(chips), filter),
+      pointers: pointersOf(columns),
+    }),
+    [chips, filter, columns],
   );
+  const isFiltered = printConditionText(selection.condition) !== "";
   const order = useMemo<DeviceOrder>(() => {
     const usual = usualOrder(sortableColumns.find((name) => name === sort) ?? "created");
     return direction === "" ? usual : { ...usual, descending: direction === "descending" };
   }, [sort, direction]);
   const [creating, create] = useDisclosure(false);
   const [chosen, setChosen] = useState(noneSelected);
-  const list = useDeviceList(selection, order, chosen.kind === "all");
+  const [wanted, setWanted] = useWantedSelection();
+  const [gathersAll, setGathersAll] = useState(false);
+  const list = useDeviceList(selection, order, chosen.kind === "all" || gathersAll);
   const { rows, hasMore, readMore } = list;
   const selected = useMemo(() => selectedIn(chosen, rows), [chosen, rows]);
+  // The panel beside the list needs room of both.
+  const isWide = useMediaQuery("(min-width: 62em)", true, { getInitialValueInEffect: false });
+  const isPhone = useMediaQuery(phoneQuery, false, { getInitialValueInEffect: false });
 
   const shown = useRef(rows);
   useEffect(() => {
@@ -47,16 +77,31 @@ export function DevicesTab() {
     lastSelected.current = id;
     setChosen((before) => withDevices(before, ids, isSelected));
   }, []);
+  const onOpen = useCallback((id: string) => change({ peek: id }), [change]);
   const selectRead = (all: boolean) =>
     setChosen(all ? { kind: "some", ids: new Set(rows.map(({ id }) => id)) } : noneSelected);
 
+  const whereText = printConditionText(selection.condition);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another list has no selected devices
-  useEffect(() => setChosen(noneSelected), [selection]);
+  useEffect(() => setChosen(noneSelected), [whereText]);
+  useEffect(() => {
+    if (wanted === null) return;
+    setWanted(() => null);
+    setChosen({ kind: "some", ids: wanted });
+    // They may be on pages that are not read yet.
+    setGathersAll(true);
+  }, [wanted, setWanted]);
+  useHotkeys([
+    ["j", () => focusFirstRow()],
+    ["k", () => focusFirstRow()],
+  ]);
 
+  const place = peek === "" ? -1 : rows.findIndex(({ id }) => id === peek);
   return (
-    <>
+    <div style={{ paddingInlineEnd: peek !== "" && isWide ? peekWidth : 0 }}>
       <ListTab
         title="Devices"
+        count={list.total === null || isFiltered ? undefined : countText(list.total)}
         fills
         actions={
           <Button leftSection={<Plus size={16} />} onClick={create.open}>
@@ -65,36 +110,41 @@ export function DevicesTab() {
         }
         filters={
           <>
-            <Group gap="sm" align="end">
-              <FilterInput
-                aria-label="Filter devices"
-                placeholder="ID, name or label"
-                filter={filter}
-                onFilter={(changed) => change({ filter: changed })}
-                w={{ base: "auto", xs: 260 }}
-                flex={{ base: "1 1 10rem", xs: "none" }}
+            <Group gap={8}>
+              <DeviceFilter
+                condition={chips}
+                typed={filter}
+                onChange={(changes) =>
+                  change({ ...changes, ...(changes.where !== undefined && { online: "" }) })
+                }
               />
-              <MoreFilters active={selection.online === null ? 0 : 1}>
-                <SegmentedControl
-                  aria-label="Show devices that are"
-                  size="xs"
-                  value={selection.online === null ? "all" : online}
-                  onChange={(value) => change({ online: value === "all" ? "" : value })}
-                  data={[
-                    { value: "all", label: "All" },
-                    { value: "true", label: "Online" },
-                    { value: "false", label: "Offline" },
-                  ]}
+              <Group gap={4} ml="auto" wrap="nowrap">
+                <Text size="sm" c="dimmed" role="status">
+                  {countOf(list)}
+                </Text>
+                <IconButton
+                  label="Save the listed devices as CSV"
+                  disabled={rows.length === 0}
+                  onClick={() =>
+                    saveCsv("devices.csv", [
+                      ["id", ...columns.map(({ name }) => name)],
+                      ...rows.map((row) => [row.id, ...columns.map(({ text }) => text(row))]),
+                    ])
+                  }
+                >
+                  <Download size={16} />
+                </IconButton>
+                <ColumnMenu
+                  columns={columns}
+                  example={rows[0]?.id ?? null}
+                  onChange={(names) => change({ columns: names.join(",") || "name" })}
                 />
-              </MoreFilters>
-              <Text size="sm" c="dimmed" role="status" ml="auto">
-                {countOf(list)}
-              </Text>
+              </Group>
             </Group>
             <SelectionActions
               ids={selected}
               more={hasMore}
-              gathering={hasMore && chosen.kind === "all"}
+              gathering={hasMore && (chosen.kind === "all" || gathersAll)}
               onSelectMatching={() => setChosen(allSelected)}
               onClear={() => setChosen(noneSelected)}
             />
@@ -105,11 +155,11 @@ export function DevicesTab() {
         onRetry={list.readAgain}
         isPending={list.isPending}
         empty={
-          rows.length > 0 ? null : filter !== "" || selection.online !== null ? (
+          rows.length > 0 ? null : isFiltered ? (
             <EmptyState
               title="No device matches."
               next="Show all devices"
-              onNext={() => change({ filter: "", online: "" })}
+              onNext={() => change({ where: "", filter: "", online: "" })}
             />
           ) : (
             <EmptyState
@@ -125,6 +175,8 @@ export function DevicesTab() {
       >
         <DeviceTable
           rows={rows}
+          columns={columns}
+          isPhone={isPhone}
           hasMore={hasMore}
           onNearEnd={readMore}
           order={order}
@@ -135,15 +187,37 @@ export function DevicesTab() {
           selected={selected}
           onSelect={onSelect}
           onSelectAll={selectRead}
+          opened={peek}
+          onOpen={onOpen}
         />
       </ListTab>
+      {peek !== "" && (
+        <Suspense>
+          <DevicePeek
+            id={peek}
+            place={place}
+            count={list.total ?? rows.length}
+            onMove={(by) => {
+              const beside = rows[place + by];
+              if (beside !== undefined) change({ peek: beside.id });
+            }}
+            onClose={() => change({ peek: "" })}
+          />
+        </Suspense>
+      )}
       {creating && (
         <Suspense>
           <CreateDevice onClose={create.close} />
         </Suspense>
       )}
-    </>
+    </div>
   );
+}
+
+/** Begins to walk through the rows by keys, unless that is under way. */
+function focusFirstRow(): void {
+  if (document.activeElement?.closest("tbody") !== null) return;
+  document.querySelector<HTMLElement>("tbody a")?.focus();
 }
 
 function countOf({ rows, hasMore, total, isReading, isPending, error }: DeviceList): string {

@@ -1,3 +1,4 @@
+import { printConditionText } from "@devmesh/contracts/model/condition-text";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef } from "react";
 import type { ApiClient } from "../../../api/api-client.ts";
@@ -79,22 +80,26 @@ export function useDeviceList(conditions: DeviceConditions, order: DeviceOrder, 
 
 async function readPage(
   api: ApiClient,
-  { filter, online, newestFirst }: DeviceSelection,
+  { condition, pointers, newestFirst }: DeviceSelection,
   after: string | null,
   signal: AbortSignal,
 ): Promise<DevicePage> {
+  const where = printConditionText(condition);
   const { body, headers } = await api.exchange("listDevices", {
     query: {
       limit: after === null ? firstPageSize : pageSize,
       ...(after !== null && { after }),
       ...(newestFirst && { order: "desc" as const }),
-      ...(filter !== "" && { filter }),
-      ...(online !== null && { online }),
+      ...(where !== "" && { where: condition }),
     },
     signal,
   });
   const total = headers.get("Total-Count");
-  return { rows: body.map(rowOf), next: nextCursor(headers), total: total === null ? null : Number(total) };
+  return {
+    rows: body.map((device) => rowOf(device, pointers)),
+    next: nextCursor(headers),
+    total: total === null ? null : Number(total),
+  };
 }
 
 /** The cursor of the next page, from the `Link` header; null at the end of the list. */

@@ -3,8 +3,8 @@ import type { Diagnosis } from "@devmesh/contracts/model/diagnostics";
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { durationText } from "../../../components/number-text.ts";
 import { diagnosisDetail, diagnosisName, isProblem } from "../shared/diagnosis-words.ts";
+import { leafChanges } from "../shared/json-changes.ts";
 import type { PastCall } from "./device-calls.ts";
-import { leafChanges } from "./json-changes.ts";
 
 /** What kind of thing happened; each has its icon. */
 export type ActivityKind = "connected" | "disconnected" | "problem" | "call" | "event" | "change";

@@ -1,6 +1,6 @@
 import { Alert, Button, Group, Stack, type TableTdProps, Text } from "@mantine/core";
 import { type Column, DataTable } from "../../../components/data-table.tsx";
-import type { LeafChange } from "./json-changes.ts";
+import type { LeafChange } from "../shared/json-changes.ts";
 
 const style: TableTdProps = { ff: "monospace", fz: "xs" };
 

@@ -2,9 +2,9 @@ import { useMemo } from "react";
 import { Card } from "../../../components/card.tsx";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { StateBadge } from "../../../components/state.tsx";
+import { shadowValues } from "../shared/shadow-values.ts";
 import type { SectionProps } from "./section.ts";
 import styles from "./shadow-card.module.css";
-import { shadowValues } from "./shadow-values.ts";
 
 /** Rows of the table; more are on the shadow's own section. */
 const mostRows = 6;

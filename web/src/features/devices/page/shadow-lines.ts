@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
-import { equalJson } from "./json-changes.ts";
+import { equalJson } from "../shared/json-changes.ts";
 
 /**
  * Comparison of a desired and a reported line: `unasked` is only reported, `missing` only desired, `differs` has two

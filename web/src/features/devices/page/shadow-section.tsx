@@ -4,7 +4,7 @@ import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react"
 import { describeFault, parseJson } from "../../../components/parse-json.ts";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { StateBadge } from "../../../components/state.tsx";
-import { leafChanges, mergePatchBetween } from "./json-changes.ts";
+import { leafChanges, mergePatchBetween } from "../shared/json-changes.ts";
 import type { SectionProps } from "./section.ts";
 import {
   countDifferences,

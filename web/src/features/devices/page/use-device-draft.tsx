@@ -7,9 +7,9 @@ import { type ReactNode, useEffect, useState } from "react";
 import { useApi } from "../../../api/api-context.tsx";
 import { queryKeys } from "../../../api/query-keys.ts";
 import { Failure } from "../../../components/failure.tsx";
+import { equalJson, leafChanges } from "../shared/json-changes.ts";
 import { patchDevice } from "../shared/patch-device.ts";
 import { ChangeConflict } from "./change-conflict.tsx";
-import { equalJson, leafChanges } from "./json-changes.ts";
 
 /** Options of {@link useDeviceDraft}: the value T of a device, edited as the values V of a form. */
 interface DraftOptions<T, V extends Record<string, unknown>> {

@@ -1,13 +1,15 @@
+import type { DeviceListItem } from "@devmesh/contracts/model/device";
+import type { DeviceCondition } from "@devmesh/contracts/model/device-condition";
 import type { InfiniteData, QueryClient } from "@tanstack/react-query";
 import { queryKeys } from "../../../api/query-keys.ts";
-import { type DeviceTableRow, matchesFilter } from "./device-row.ts";
+import { asksPresence, meets } from "./device-conditions.ts";
+import { type DeviceTableRow, rowOf } from "./device-row.ts";
 
 /** Which devices a list holds. */
 export interface DeviceConditions {
-  /** Substring of id, name or a label; empty for all. */
-  readonly filter: string;
-  /** Null for both. */
-  readonly online: boolean | null;
+  readonly condition: DeviceCondition;
+  /** Pointers of reported values that its rows have. */
+  readonly pointers: readonly string[];
 }
 
 /** Which devices a list holds, and its order. */
@@ -29,7 +31,12 @@ export type DevicePages = InfiniteData<DevicePage, string | null>;
 
 /** A change of a device. */
 export type DeviceChange =
-  | { readonly kind: "row"; readonly row: DeviceTableRow }
+  | {
+      readonly kind: "row";
+      readonly row: DeviceTableRow;
+      /** For the values of a list's own columns. */
+      readonly device?: DeviceListItem;
+    }
   | { readonly kind: "presence"; readonly id: string; readonly online: boolean; readonly at: string }
   | { readonly kind: "deleted"; readonly id: string };
 
@@ -59,14 +66,14 @@ export function applyChanges(
     if (change.kind === "presence") {
       if (known !== undefined) {
         latest.set(id, { kind: "row", row: { ...known, online: change.online, lastSeen: change.at } });
-      } else if (selection.online !== null) unknown.add(id);
+      } else if (asksPresence(selection.condition)) unknown.add(id);
     } else {
       latest.set(id, change);
       unknown.delete(id);
     }
   }
   for (const [id, change] of latest) {
-    if (change.kind === "row" && !rowsById.has(id) && belongs(change.row, selection))
+    if (change.kind === "row" && !rowsById.has(id) && meets(change.row, selection.condition) === true)
       additions.set(id, change.row);
   }
 
@@ -75,7 +82,8 @@ export function applyChanges(
     const rows = page.rows.flatMap((row) => {
       const change = latest.get(row.id);
       if (change === undefined) return [row];
-      return change.kind === "row" && belongs(change.row, selection) ? [change.row] : [];
+      if (change.kind !== "row" || meets(change.row, selection.condition) === false) return [];
+      return [{ ...change.row, problems: change.row.problems ?? row.problems }];
     });
     return { ...page, rows };
   });
@@ -105,19 +113,25 @@ function rowsOf({ pages }: DevicePages, ids: ReadonlySet<string>): Map<string, D
   return found;
 }
 
-function belongs(row: DeviceTableRow, { filter, online }: DeviceConditions): boolean {
-  return (online === null || row.online === online) && (filter === "" || matchesFilter(row, filter));
-}
-
 /** Applies changes to all lists in the cache. Returns the ids of devices to be read. */
 export function applyToLists(queries: QueryClient, changes: readonly DeviceChange[]): ReadonlySet<string> {
   const unknown = new Set<string>();
   for (const [queryKey, pages] of queries.getQueriesData<DevicePages>({ queryKey: queryKeys.deviceLists })) {
     if (pages === undefined) continue;
     const selection = queryKey[1] as DeviceSelection;
-    const changed = applyChanges(pages, selection, changes);
+    const changed = applyChanges(
+      pages,
+      selection,
+      changes.map((change) => withValues(change, selection)),
+    );
     queries.setQueryData(queryKey, changed.pages);
     for (const id of changed.unknown) unknown.add(id);
   }
   return unknown;
+}
+
+/** The change with the values of a list's own columns. */
+function withValues(change: DeviceChange, { pointers }: DeviceSelection): DeviceChange {
+  if (change.kind !== "row" || change.device === undefined || pointers.length === 0) return change;
+  return { ...change, row: rowOf(change.device, pointers) };
 }

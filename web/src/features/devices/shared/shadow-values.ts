@@ -1,9 +1,11 @@
 import { isJsonObject, type Json, type JsonObject } from "@devmesh/contracts/model/json";
+import { pointerToken } from "@devmesh/contracts/model/json-pointer";
 import { equalJson } from "./json-changes.ts";
 
 /** A leaf of a shadow: its path, and its values as compact JSON, null for none. */
 export interface ShadowLeaf {
   readonly path: string;
+  readonly pointer: string;
   readonly desired: string | null;
   readonly reported: string | null;
   /** It is desired, and not reported so. */
@@ -31,6 +33,7 @@ function collect(
   }
   into.push({
     path: path.join("."),
+    pointer: path.map(pointerToken).join(""),
     desired: desired === undefined ? null : JSON.stringify(desired),
     reported: reported === undefined ? null : JSON.stringify(reported),
     differs: desired !== undefined && (reported === undefined || !equalJson(desired, reported)),

@@ -1,0 +1,2 @@
+/** Width of a panel beside a list, in pixels. */
+export const peekWidth = 392;

@@ -1,0 +1,12 @@
+import { expect, test } from "@jest/globals";
+import { csvOf } from "../src/components/csv.ts";
+
+test("a file has quotes where it must, and no formula of a device, but its numbers", () => {
+  expect(
+    csvOf([
+      ["id", "a,b"],
+      ['say "x"', "=1+1"],
+      ["-5.2", "@cmd"],
+    ]),
+  ).toBe('id,"a,b"\r\n"say ""x""",\'=1+1\r\n-5.2,\'@cmd\r\n');
+});
