@@ -137,6 +137,24 @@ describe("work on several devices", () => {
     expect(patch).toHaveBeenCalledWith({ shadow: { state: { desired: { on: true } } } });
   });
 
+  test("is repeated for those that failed, and selects them in the list", async () => {
+    const tried: string[] = [];
+    const act = async (id: string) => {
+      tried.push(id);
+      if (id === "lamp") throw new Error("it is dark");
+    };
+    const job = { ids, done: "lit", action: "Go", ready: true, act, children: null, onClose: () => {} };
+    await using page = await showPage(<WorkDialog {...job} title="Light" name="Light 2 devices" />, {});
+    await page.user.click(screen.getByRole("button", { name: "Go" }));
+    page.show(<WorkPanel />);
+    await screen.findByText("1 of 2 lit, 1 failed");
+    await page.user.click(screen.getByRole("button", { name: "Retry the failed" }));
+    await screen.findByText("0 of 1 lit, 1 failed");
+    expect(tried).toEqual(["pump", "lamp", "lamp"]);
+    await page.user.click(screen.getByRole("button", { name: "Select the failed" }));
+    await waitFor(() => expect(window.location.pathname).toBe("/devices"));
+  });
+
   test("goes on while other views are shown, one job after the other, until it is cancelled", async () => {
     const answered = Promise.withResolvers<void>();
     const act = () => answered.promise;

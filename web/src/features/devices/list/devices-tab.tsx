@@ -2,7 +2,8 @@ import { printConditionText } from "@devmesh/contracts/model/condition-text";
 import { Button, Code, Group, Text } from "@mantine/core";
 import { useDisclosure, useHotkeys, useMediaQuery } from "@mantine/hooks";
 import { Cpu, Download, Plus } from "lucide-react";
-import { Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type CSSProperties, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useLocation } from "wouter";
 import { saveCsv } from "../../../components/csv.ts";
 import { EmptyState } from "../../../components/empty-state.tsx";
 import { IconButton } from "../../../components/icon-button.tsx";
@@ -37,6 +38,9 @@ const defaults = {
   peek: "",
 };
 
+/** Columns that give room to the panel beside the list. */
+const hiddenBeside: ReadonlySet<string> = new Set(["labels", "shadow"]);
+
 /** All devices: found by a condition, sorted, opened beside the list, and changed many at a time. */
 export function DevicesTab() {
   const [address, change] = useAddress(defaults);
@@ -65,7 +69,6 @@ export function DevicesTab() {
   const selected = useMemo(() => selectedIn(chosen, rows), [chosen, rows]);
   // The panel beside the list needs room of both.
   const isWide = useMediaQuery("(min-width: 62em)", true, { getInitialValueInEffect: false });
-  const isPhone = useMediaQuery(phoneQuery, false, { getInitialValueInEffect: false });
 
   const shown = useRef(rows);
   useEffect(() => {
@@ -77,7 +80,12 @@ export function DevicesTab() {
     lastSelected.current = id;
     setChosen((before) => withDevices(before, ids, isSelected));
   }, []);
-  const onOpen = useCallback((id: string) => change({ peek: id }), [change]);
+  const isPhone = useMediaQuery(phoneQuery, false, { getInitialValueInEffect: false });
+  const [, navigate] = useLocation();
+  const onOpen = useCallback(
+    (id: string) => (isPhone ? navigate(`/devices/${id}`) : change({ peek: id })),
+    [isPhone, navigate, change],
+  );
   const selectRead = (all: boolean) =>
     setChosen(all ? { kind: "some", ids: new Set(rows.map(({ id }) => id)) } : noneSelected);
 
@@ -97,8 +105,9 @@ export function DevicesTab() {
   ]);
 
   const place = peek === "" ? -1 : rows.findIndex(({ id }) => id === peek);
+  const besideWidth = peek !== "" && isWide ? peekWidth : 0;
   return (
-    <div style={{ paddingInlineEnd: peek !== "" && isWide ? peekWidth : 0 }}>
+    <div style={{ paddingInlineEnd: besideWidth, "--peek": `${besideWidth}px` } as CSSProperties}>
       <ListTab
         title="Devices"
         count={list.total === null || isFiltered ? undefined : countText(list.total)}
@@ -175,7 +184,7 @@ export function DevicesTab() {
       >
         <DeviceTable
           rows={rows}
-          columns={columns}
+          columns={besideWidth === 0 ? columns : columns.filter(({ name }) => !hiddenBeside.has(name))}
           isPhone={isPhone}
           hasMore={hasMore}
           onNearEnd={readMore}

@@ -10,7 +10,7 @@ import type { PastCall } from "./device-calls.ts";
 export type ActivityKind = "connected" | "disconnected" | "problem" | "call" | "event" | "change";
 
 /** Something that happened to a device. */
-export interface Activity {
+export interface DeviceActivity {
   readonly key: string;
   readonly kind: ActivityKind;
   /** RFC 3339. */
@@ -33,13 +33,13 @@ interface ActivitySources {
 }
 
 /** All that happened in one list, newest first. */
-export function activityOf({ diagnostics, frames, calls }: ActivitySources): readonly Activity[] {
+export function activityOf({ diagnostics, frames, calls }: ActivitySources): readonly DeviceActivity[] {
   return [...diagnostics.map(ofDiagnosis), ...ofFrames(frames, calls), ...calls.map(ofCall)].sort(
     (one, other) => (one.at < other.at ? 1 : -1),
   );
 }
 
-function ofDiagnosis(entry: Diagnosis): Activity {
+function ofDiagnosis(entry: Diagnosis): DeviceActivity {
   const { name, last_at, first_at, reason, topic, client_id } = entry;
   const title = diagnosisName(entry);
   return {
@@ -51,7 +51,7 @@ function ofDiagnosis(entry: Diagnosis): Activity {
   };
 }
 
-function ofCall({ func, startedAt, tookMs, outcome }: PastCall): Activity {
+function ofCall({ func, startedAt, tookMs, outcome }: PastCall): DeviceActivity {
   const answer = outcome.kind === "answered" ? JSON.stringify(outcome.result) : outcome.title;
   return {
     key: `call ${startedAt} ${func}`,
@@ -62,10 +62,10 @@ function ofCall({ func, startedAt, tookMs, outcome }: PastCall): Activity {
   };
 }
 
-function ofFrames(frames: readonly Notification[], calls: readonly PastCall[]): Activity[] {
+function ofFrames(frames: readonly Notification[], calls: readonly PastCall[]): DeviceActivity[] {
   let before: Device | undefined;
-  return frames.flatMap(({ seq, name, data, timestamp: at }): Activity[] => {
-    const line = (kind: ActivityKind, title: string, detail = ""): Activity[] => [
+  return frames.flatMap(({ seq, name, data, timestamp: at }): DeviceActivity[] => {
+    const line = (kind: ActivityKind, title: string, detail = ""): DeviceActivity[] => [
       { key: `frame ${seq} ${name}`, kind, at, title, detail },
     ];
     if (name.startsWith("rpc.in.")) {
@@ -90,7 +90,7 @@ function ofFrames(frames: readonly Notification[], calls: readonly PastCall[]): 
 }
 
 /** What an update changed, as far as the one before it is known. */
-function changeBetween(before: Device | undefined, after: Device): Pick<Activity, "title" | "detail"> {
+function changeBetween(before: Device | undefined, after: Device): Pick<DeviceActivity, "title" | "detail"> {
   const version = `shadow version ${after.shadow.version}`;
   if (before === undefined) return { title: "Changed", detail: version };
   if (before.name !== after.name) return { title: "Name changed", detail: after.name ?? "none" };
