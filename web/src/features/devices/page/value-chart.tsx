@@ -37,7 +37,11 @@ export function ValueChart({ value, numbers, from, to, range, onRange, view, onZ
   const summary = series === undefined ? null : summaryOf(series, shown.from, shown.to);
   const unit = value.unit === undefined ? "" : ` ${value.unit}`;
   const format = useMemo(() => chartFormat(view.zone), [view.zone]);
-  const placed = useMemo(() => (series === undefined ? [] : [{ series, place: 0 }]), [series]);
+  const { name, unit: measure } = value;
+  const placed = useMemo(
+    () => (series === undefined ? [] : [{ series, place: 0, label: name, unit: measure }]),
+    [series, name, measure],
+  );
   return (
     <Card
       title={value.name}
@@ -75,12 +79,11 @@ export function ValueChart({ value, numbers, from, to, range, onRange, view, onZ
       </dl>
       {numbers === null ? (
         <Waiting rows={5} />
-      ) : series === undefined || topic === undefined ? (
+      ) : series === undefined ? (
         <p className={styles.none}>No number of it in this time.</p>
       ) : (
         <Suspense fallback={<Waiting rows={5} />}>
           <Plot
-            times={topic.times}
             series={placed}
             from={shown.from}
             to={shown.to}
