@@ -28,7 +28,7 @@ import { createLoginThrottle } from "./mqtt-login/login-throttle.ts";
 import { createMqttLogin } from "./mqtt-login/mqtt-login.ts";
 import { openSqliteKeyStore } from "./store/key-store.sqlite.ts";
 import type { KeyStore } from "./store/key-store.ts";
-import { createIdSource } from "./store/sortable-id.ts";
+import { createIdSource } from "@devmesh/service-kit/sortable-id";
 
 /** How long a login waits until the broker stores what devices publish. */
 const deviceStoreTimeoutMs = 5_000;

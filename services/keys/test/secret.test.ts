@@ -5,7 +5,7 @@ import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { createEncryption } from "../src/credentials/encryption.ts";
 import { createSecret } from "../src/credentials/secret.ts";
-import { createIdSource, isSortableId } from "../src/store/sortable-id.ts";
+import { createIdSource, isSortableId } from "@devmesh/service-kit/sortable-id";
 
 describe("a secret", () => {
   test("has the prefix of its kind and 32 base62 characters", () => {

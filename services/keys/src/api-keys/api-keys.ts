@@ -8,7 +8,7 @@ import type { Encryption } from "../credentials/encryption.ts";
 import { createSecret, digestSecret } from "../credentials/secret.ts";
 import type { StoredApiKey } from "../store/api-key-store.ts";
 import type { KeyStore } from "../store/key-store.ts";
-import { isSortableId } from "../store/sortable-id.ts";
+import { isSortableId } from "@devmesh/service-kit/sortable-id";
 import type { KeyUses } from "./key-uses.ts";
 import { endSessionsOf } from "./sessions.ts";
 

@@ -12,7 +12,7 @@ import type { Encryption } from "../credentials/encryption.ts";
 import { createSecret, digestSecret } from "../credentials/secret.ts";
 import type { StoredCustomer } from "../store/customer-store.ts";
 import type { KeyStore } from "../store/key-store.ts";
-import { isSortableId } from "../store/sortable-id.ts";
+import { isSortableId } from "@devmesh/service-kit/sortable-id";
 import { readCustomerUpdate } from "./customer-update.ts";
 import {
   confirmationOf,

@@ -1,6 +1,6 @@
-import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { expect, test } from "@jest/globals";
-import { createIdSource, isSortableId } from "../src/store/sortable-id.ts";
+import { createIdSource, isSortableId } from "../src/sortable-id.ts";
+import { ManualClock } from "../src/testing/manual-clock.ts";
 
 test("ids of one source ascend within a millisecond, and those of two sources are different ones", () => {
   const clock = new ManualClock();
