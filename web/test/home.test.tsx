@@ -245,6 +245,27 @@ describe("the home page", () => {
     expect(link.getAttribute("href")).toBe("/devices?where=problem%3Awrong_password");
   });
 
+  test("leads a new installation through three steps, and shows refused logins while it waits", async () => {
+    let devices: unknown[] = [];
+    const created = { ...deviceOf("pump"), created_at: new Date().toISOString() };
+    await using page = await showPage(<HomeTab />, {
+      ...routes,
+      "GET /api/v2/devices": () => [200, devices],
+      "GET /api/v2/devices/pump/diagnostics": () => [200, [diagnosisOf(minute(1).at)]],
+      "POST /api/v2/devices/pump/rpc/sum": () => [200, 5],
+    });
+    await screen.findByRole("button", { name: "Add the first device" });
+    devices = [created];
+    await screen.findByText("Waiting for pump to connect.");
+    await screen.findByText(/^pump was refused: wrong password/);
+    screen.getByText(/^pmup-1 was refused: unknown device/);
+    devices = [{ ...created, online: true }];
+    await page.user.click(await screen.findByRole("button", { name: "Call sum" }));
+    await page.user.click(await screen.findByRole("button", { name: "Done" }));
+    expect(screen.queryByText("Connect your first device")).toBeNull();
+    localStorage.clear();
+  });
+
   test("says that nothing needs attention", async () => {
     await using _page = await showPage(<HomeTab />, {
       ...routes,

@@ -34,6 +34,8 @@ export const queryKeys = {
   unknownDevices: ["unknown-devices"],
   /** What went wrong with devices in the last day. */
   problems: ["problems"],
+  /** The first two devices, which show whether an installation is new. */
+  firstDevices: ["first-devices"],
   /** The devices that have been silent. */
   silentDevices: ["silent-devices"],
   /** Below it: one list for each selection of records. */

@@ -15,6 +15,7 @@ import { useMesh } from "../mesh/mesh-stream.ts";
 import { figuresTogether, type MeshObservation } from "../mesh/observation.ts";
 import { AttentionCard } from "./attention-card.tsx";
 import { Course, courseOf } from "./course.tsx";
+import { FirstRun, useFirstRun } from "./first-run.tsx";
 import styles from "./home.module.css";
 import { LastChanges } from "./last-changes.tsx";
 import { ServicesLine } from "./services-line.tsx";
@@ -31,6 +32,7 @@ export function HomeTab() {
   const { observation } = useMesh();
   const [creating, create] = useDisclosure(false);
   const fleet = observation?.fleet ?? null;
+  const firstRun = useFirstRun();
   return (
     <Page
       title="Home"
@@ -41,6 +43,9 @@ export function HomeTab() {
       }
     >
       <ServicesLine observation={observation} />
+      {firstRun.device !== undefined && (
+        <FirstRun device={firstRun.device} onAdd={create.open} onEnd={firstRun.end} />
+      )}
       <Now observation={observation} />
       <AttentionCard />
       <div className={styles.three}>
