@@ -5,7 +5,7 @@ import { createDiagnosisReporter } from "@devmesh/device-broker/diagnosis-report
 import { deviceBacklog } from "@devmesh/device-broker/mqtt-stream";
 import { subscribe } from "@devmesh/service-kit/events/subscription";
 import { sumOf } from "@devmesh/service-kit/metrics";
-import type { StartService } from "@devmesh/service-kit/process/run-service";
+import type { ServiceParts, StartOptions } from "@devmesh/service-kit/process/run-service";
 import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
 import { createData } from "./data.ts";
 import { createDataMetrics } from "./data-metrics.ts";
@@ -18,12 +18,25 @@ import { createRetention } from "./retention/retention.ts";
 import { openSqliteDataStore, segmentBytesFor } from "./store/data-store.sqlite.ts";
 import type { DataStore } from "./store/data-store.ts";
 
-/** Opens the store, resumes purges and starts ingestion. Ready once the broker has this service's consumer. */
-export const startData: StartService<typeof mesh.data, DataEnv> = async (parts) => {
-  const { env, bus, publisher, log, clock, metrics: registered, ready, signal } = parts;
+type DataDeclaration = typeof mesh.data;
+
+/** Options of `startData`. A test reads and fills the store beside the service. */
+export interface StartDataOptions
+  extends Omit<StartOptions<DataDeclaration, DataEnv>, "clients" | "onLauncherMessage"> {
+  /** Opened as `STORE_URL` says unless given. */
+  readonly store?: DataStore;
+}
+
+/** The started service; ready once the broker has its consumer. */
+export type StartedData = Required<Omit<ServiceParts<DataDeclaration["serves"]>, "elsewhere">>;
+
+/** Opens the store, resumes purges and starts ingestion. */
+export async function startData(options: StartDataOptions): Promise<StartedData> {
+  const { env, bus, publisher, log, clock, metrics: registered, ready, signal } = options;
   const { DATA_RETENTION_DAYS: days, DATA_MAX_BYTES: maxBytes } = env;
-  const devicesBus = await connectDevicesBus(parts);
-  const store = traceStore(bus.tracer, await openDataStore(env.STORE_URL, maxBytes, signal), {
+  const devicesBus = await connectDevicesBus(options);
+  const opened = options.store ?? (await openDataStore(env.STORE_URL, maxBytes, signal));
+  const store = traceStore(bus.tracer, opened, {
     system: env.STORE_URL.kind,
     collection: "records",
   });
@@ -77,7 +90,7 @@ export const startData: StartService<typeof mesh.data, DataEnv> = async (parts) 
     },
     close: () => store.close(),
   };
-};
+}
 
 async function openDataStore(
   url: DataEnv["STORE_URL"],

@@ -11,6 +11,8 @@ export interface DeviceBroker extends AsyncDisposable {
   readonly serviceEnvironment: Readonly<Record<string, string>>;
   /** A connection of a service in account MESH. */
   connectService(name: string): Promise<Bus>;
+  /** A connection of a service as another user of the broker. */
+  connectAs(name: string, user: string): Promise<Bus>;
   /** Connects `pump`, `ab` or `abc`. */
   connectDevice(id: string): Promise<MqttDevice>;
   /** In account DEVICES, with all rights. */
@@ -56,6 +58,7 @@ export async function startDeviceBroker(): Promise<DeviceBroker> {
       NATS_DEVICES_PASSWORD: password,
     },
     connectService: (name) => connectAs(name, meshUser(name)),
+    connectAs,
     connectDevice,
     async [Symbol.asyncDispose]() {
       await Promise.all(devices.map((device) => device[Symbol.asyncDispose]()));

@@ -1,44 +1,37 @@
 import { join } from "node:path";
-import { data } from "@devmesh/contracts/data";
+import { data, dataEvents } from "@devmesh/contracts/data";
 import type { Principal } from "@devmesh/contracts/principal";
-import type { Bus } from "@devmesh/service-kit/bus";
 import { systemClock } from "@devmesh/service-kit/clock";
-import { createLogger } from "@devmesh/service-kit/logger";
-import { createMetrics } from "@devmesh/service-kit/metrics";
-import { type Served, serve } from "@devmesh/service-kit/rpc/serve";
+import { natsConnection } from "@devmesh/service-kit/connection/nats-connection";
+import { createPublisher } from "@devmesh/service-kit/events/publisher";
+import { serve } from "@devmesh/service-kit/rpc/serve";
+import { eventually } from "@devmesh/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { createData } from "../src/data.ts";
-import { createDataMetrics } from "../src/data-metrics.ts";
-import { createPurges } from "../src/retention/purge.ts";
+import { DataEnv } from "../src/env.ts";
+import { startData } from "../src/start-data.ts";
 import type { DataMessage } from "../src/store/data-store.ts";
 import { type CallOptions, type DataCaller, dataCaller } from "./data-caller.ts";
 import { type DeviceBroker, startDeviceBroker } from "./device-broker.ts";
 import { type TempStore, tempStore } from "./temp-store.ts";
 
-const log = createLogger({ service: "data", level: "silent" });
 const start = Date.parse("2026-01-01T00:00:00.000Z");
 
+const running = new AsyncDisposableStack();
 let broker: DeviceBroker;
 let temp: TempStore;
-let bus: Bus;
-let served: Served;
-let backlog = async (): Promise<number> => 3;
+/** What devices publish is stored once it has resolved. */
+let storing = Promise.resolve();
 let callers: readonly [DataCaller, DataCaller];
 
 beforeAll(async () => {
-  broker = await startDeviceBroker();
-  temp = await tempStore();
-  bus = await broker.connectService("data");
-  const { store } = temp;
-  const metrics = createDataMetrics(createMetrics().registry, store, async () => 0);
-  const purges = createPurges({ store, metrics, log, signal: new AbortController().signal });
-  served = serve(bus, data, createData({ store, purges, clock: systemClock, backlog: () => backlog() }));
+  broker = running.use(await startDeviceBroker());
+  temp = running.use(await tempStore());
+  await startService();
   callers = [
     dataCaller(await broker.connectService("gateway")),
     dataCaller(await broker.connectService("gateway")),
   ];
-  await bus.flush();
-  await store.append(
+  await temp.store.append(
     ["ab", "abc"].flatMap((deviceId) =>
       ["temp", "temp/in", "state"].map(
         (name, at): DataMessage => ({
@@ -53,11 +46,40 @@ beforeAll(async () => {
     ),
   );
 });
-afterAll(async () => {
-  await served.drain(1_000);
-  await broker[Symbol.asyncDispose]();
-  await temp[Symbol.asyncDispose]();
-});
+afterAll(async () => await running.disposeAsync());
+
+/** Starts the service over the store of the test, which writes beside it. */
+async function startService(): Promise<void> {
+  const bus = await broker.connectService("data");
+  const stopping = new AbortController();
+  const started = await startData({
+    env: DataEnv.parse({ ...broker.serviceEnvironment, STORE_URL: `sqlite:${temp.path}` }),
+    bus,
+    connectAs: (_check, user) => broker.connectAs("data", user),
+    publisher: await createPublisher(bus, dataEvents),
+    log: bus.log,
+    clock: systemClock,
+    metrics: bus.metrics,
+    signal: stopping.signal,
+    ready: () => undefined,
+    store: {
+      ...temp.store,
+      async append(messages) {
+        await storing;
+        return await temp.store.append(messages);
+      },
+      close: async () => undefined,
+    },
+  });
+  const served = serve(bus, data, started.implementation);
+  await bus.flush();
+  running.defer(async () => {
+    stopping.abort();
+    await served.drain(1_000);
+    await started.stop();
+    await started.close();
+  });
+}
 
 async function messages(query: CallOptions): Promise<string[]> {
   return (await callers[0].allRecords(query)).map((record) => record.message);
@@ -170,14 +192,16 @@ describe("queries over the wire", () => {
     });
   });
 
-  test("the backlog is what the broker keeps, or said to be unknown", async () => {
+  test("the backlog is what the broker keeps", async () => {
     const [{ client, call }] = callers;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    storing = promise;
+    const pump = await broker.connectDevice("pump");
+    for (const n of [1, 2, 3]) await pump.publish("db/pump/n", String(n), 1);
     expect(await client.readBacklog({}, call())).toEqual({ waiting: 3 });
-    backlog = () => Promise.reject(new Error("no broker"));
-    await expect(client.readBacklog({}, call())).rejects.toMatchObject({
-      code: "unavailable",
-      reason: "backlog_unknown",
-    });
+    resolve();
+    await eventually(async () => (await client.readBacklog({}, call())).waiting === 0);
+    expect(await messages({ device_id: "pump" })).toEqual(["1", "2", "3"]);
   });
 
   test("two callers walk the same records at once", async () => {
@@ -240,5 +264,14 @@ describe("queries over the wire", () => {
     await client.admitDevice({ device_id: "busy" }, call());
     await client.admitDevice({ device_id: "busy" }, call());
     expect(await messages({ device_id: "ab" })).toHaveLength(3);
+  });
+});
+
+test("the backlog of a broker without the stream is said to be unknown", async () => {
+  const [{ client, call }] = callers;
+  await broker.devicesBus[natsConnection].request("$JS.API.STREAM.DELETE.$MQTT_msgs");
+  await expect(client.readBacklog({}, call())).rejects.toMatchObject({
+    code: "unavailable",
+    reason: "backlog_unknown",
   });
 });
