@@ -10,6 +10,7 @@ import { rpc } from "./one-mesh/rpc.suite.ts";
 import { shadow } from "./one-mesh/shadow.suite.ts";
 import { specTables } from "./one-mesh/spec-tables.suite.ts";
 import { topicIsolation } from "./one-mesh/topic-isolation.suite.ts";
+import { waitingCalls } from "./one-mesh/waiting-calls.suite.ts";
 
 /*
  * Suites that make their devices share a mesh, whose start takes seconds. They run one after the
@@ -30,6 +31,7 @@ const suites = [
   topicIsolation,
   diagnostics,
   rpc,
+  waitingCalls,
   deletion,
   shadow,
   presence,

@@ -119,7 +119,7 @@ describe("a new service with a store, added by the recipe of CONTRIBUTING.md", (
     const target = join(folder.path, "backup");
     const options = { cwd: copy, env };
     await promisify(execFile)(process.execPath, ["tools/launcher/run.mjs", "backup", target], options);
-    expect(readdirSync(target).sort()).toEqual(["auditor.db", "data.db", "devices.db", "keys.db"]);
+    expect(readdirSync(target).sort()).toEqual(["auditor.db", "data.db", "devices.db", "jobs.db", "keys.db"]);
     const stored = new DatabaseSync(join(target, "auditor.db"), { readOnly: true });
     expect(stored.prepare("SELECT count(*) AS n FROM created").get()).toEqual({ n: 0 });
     stored.close();

@@ -51,7 +51,7 @@ const customerOf = (id: string): ListedCustomer => ({
 const meshState = (mail_delivery: "smtp" | "files") => ({
   timestamp: at,
   services: [],
-  queues: { data: 0, rpc_bridge: 0, mail: 0, dead_mail: 0 },
+  queues: { data: 0, rpc_bridge: 0, jobs: 0, mail: 0, dead_mail: 0 },
   mail_delivery,
 });
 

@@ -128,7 +128,7 @@ describe("the home page", () => {
         ],
       },
     ],
-    queues: { data: 0, rpc_bridge: 0, mail: 0, dead_mail: 0 },
+    queues: { data: 0, rpc_bridge: 0, jobs: 0, mail: 0, dead_mail: 0 },
     fleet: {
       devices: 50_000,
       firmware: [{ version: "1.4.2", devices: 49_000 }],

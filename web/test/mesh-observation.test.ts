@@ -34,7 +34,7 @@ function reading(seconds: number, services: Readonly<Record<string, readonly Rep
   return {
     timestamp: time(seconds),
     services: Object.entries(services).map(([name, replicas]) => ({ name, replicas: [...replicas] })),
-    queues: { data: 0, rpc_bridge: 0, mail: 0, dead_mail: null },
+    queues: { data: 0, rpc_bridge: 0, jobs: 0, mail: 0, dead_mail: null },
   };
 }
 

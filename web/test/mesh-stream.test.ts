@@ -13,7 +13,7 @@ const key = `mk_${"a".repeat(32)}`;
 const state = (dead_mail: number): MeshState => ({
   timestamp: "2026-01-31T12:00:00.000Z",
   services: [{ name: "gateway", replicas: [] }],
-  queues: { data: 0, rpc_bridge: 0, mail: 0, dead_mail },
+  queues: { data: 0, rpc_bridge: 0, jobs: 0, mail: 0, dead_mail },
 });
 
 const event = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;

@@ -68,6 +68,14 @@ export function keyMatrix(shared: () => TestMesh): void {
       return answer.json.id;
     }
 
+    /** Stores a call of a device, and returns the id of its execution. */
+    async function waitingCall(client: RestClient, device: string): Promise<string> {
+      const answer = await client.post(`${device}/rpc/ping?wait=PT1M`, {});
+      expect(answer.status).toBe(202);
+      return answer.json.id;
+    }
+    const sleepingDevice = async () => `devices/${await created("devices", {})}`;
+
     const app = { shadow: { state: { desired: { app: { on: true } } } } };
 
     /** A request that succeeds for a key that may make it; what it destroys is made for it. */
@@ -80,6 +88,9 @@ export function keyMatrix(shared: () => TestMesh): void {
       patchOwnDevice: () => ({ path: "m/device", body: app }),
       runNamedQuery: () => ({ path: "m/device/data/all" }),
       callOwnFunction: () => ({ path: "m/device/rpc/ping", body: {} }),
+      readOwnExecution: async () => ({
+        path: `m/device/executions/${await waitingCall(clients.public_key, "m/device")}`,
+      }),
       listDevices: () => ({ path: "devices" }),
       createDevice: () => ({ path: "devices", body: { id: `new-${++counter}` } }),
       readDevice: () => ({ path: "devices/pump-1" }),
@@ -94,6 +105,14 @@ export function keyMatrix(shared: () => TestMesh): void {
       rotatePublicKey: async () => ({ path: `devices/${await created("devices", {})}/public_key` }),
       callFunction: () => ({ path: "devices/pump-1/rpc/ping", body: {} }),
       callFunctionWithoutParams: () => ({ path: "devices/pump-1/rpc/ping" }),
+      listExecutions: () => ({ path: "devices/pump-1/executions" }),
+      readExecution: async () => ({
+        path: `executions/${await waitingCall(clients.master, "devices/pump-1")}`,
+      }),
+      cancelExecution: async () => ({
+        path: `executions/${await waitingCall(clients.master, await sleepingDevice())}`,
+        body: { state: "cancelled" },
+      }),
       listKeys: () => ({ path: "keys" }),
       createKey: () => ({ path: "keys", body: { device_id: "pump-1" } }),
       deleteKey: async () => ({ path: `keys/${await created("keys", { device_id: "pump-1" })}` }),

@@ -2,6 +2,7 @@ import { brokerLogEvents } from "./broker-log.ts";
 import { data, dataEvents } from "./data.ts";
 import { deviceEvents, devices } from "./devices.ts";
 import { gatewayEvents } from "./gateway.ts";
+import { jobEvents, jobs } from "./jobs.ts";
 import { keyEvents, keys } from "./keys.ts";
 import { mailer, mailQueue } from "./mailer.ts";
 import { api } from "./rest/api.ts";
@@ -22,6 +23,7 @@ export const mesh = {
       calls(data, ["readBacklog"]),
       calls(rpcBridge, ["readBacklog"]),
       calls(mailer, ["readQueue"]),
+      calls(jobs, ["readBacklog"]),
     ]),
     publishes: gatewayEvents,
     subscribes: [subscribesTo(keyEvents, ["revoked"]), subscribesTo(dataEvents, ["stored"])],
@@ -37,6 +39,7 @@ export const mesh = {
       ]),
       subscribesTo(rpcEvents, ["rpc_in", "rpc_out"]),
       subscribesTo(keyEvents, ["key_changed", "customer_changed"]),
+      subscribesTo(jobEvents, ["execution_changed"]),
     ],
     rights: ["discovery", "history"],
     httpPort: 8080,
@@ -54,6 +57,7 @@ export const mesh = {
       ]),
       calls(data, ["purgeDevice", "admitDevice"]),
       calls(rpcBridge, ["endSessions", "wipeDevice"]),
+      calls(jobs, ["dropDevice"]),
     ],
     publishes: deviceEvents,
     subscribes: [
@@ -100,6 +104,17 @@ export const mesh = {
     publishes: rpcEvents,
     subscribes: [subscribesTo(deviceEvents, ["online", "offline", "updated", "deleted"])],
     rights: ["device_topics"],
+  }),
+  jobs: defineService({
+    serves: jobs,
+    calls: [
+      calls(devices, ["readPresence", "readPresences", "authorize"]),
+      calls(rpcBridge, ["attemptCall"]),
+    ],
+    publishes: jobEvents,
+    // Each replica wakes the one that sends.
+    subscribes: [subscribesTo(deviceEvents, ["online"]), subscribesTo(jobEvents, ["due"])],
+    store: { volumeGib: 2 },
   }),
   mailer: defineService({
     serves: mailer,

@@ -21,6 +21,42 @@ export const rpcTimeout = { min: 100, max: 60_000, default: 10_000 } as const;
 /** The device's own error. */
 const DeviceError = z.object({ code: z.int(), message: z.string() });
 
+/** What a frame asks of a device. */
+const call = {
+  device_id: DeviceId,
+  method: FunctionName,
+  /** Passed on as they are; absent means none. */
+  params: JsonValue.optional(),
+  timeout_ms: z.int().min(rpcTimeout.min).max(rpcTimeout.max),
+};
+
+const sent = z.literal(true);
+const unsent = z.literal(false);
+
+/** What became of one attempt. Where `sent` is false, no client of the device has received anything (ADR 32). */
+export const CallAttempt = z.discriminatedUnion("outcome", [
+  /** `result` is null where the device answered none. */
+  z.object({ outcome: z.literal("result"), sent, result: JsonValue }),
+  z.object({ outcome: z.literal("error"), sent, error: DeviceError }),
+  z.object({ outcome: z.literal("no_such_function"), sent }),
+  z.object({ outcome: z.literal("unreadable"), sent }),
+  /** No answer in time. */
+  z.object({ outcome: z.literal("timeout"), sent }),
+  /** The device disconnected, or was deleted, before it answered. */
+  z.object({ outcome: z.literal("gone"), sent }),
+  /** The bridge was stopped before the device answered. */
+  z.object({ outcome: z.literal("restarting"), sent }),
+  /** No client of the device subscribes to its calls. */
+  z.object({ outcome: z.literal("nobody_listens"), sent: unsent }),
+  /** As many calls wait for devices as the bridge holds, or it stops. */
+  z.object({ outcome: z.literal("busy"), sent: unsent }),
+  /** The frame would exceed its size. */
+  z.object({ outcome: z.literal("too_large"), sent: unsent }),
+  /** The bridge has no connection to the broker now. */
+  z.object({ outcome: z.literal("no_broker"), sent: unsent }),
+]);
+export type CallAttempt = z.infer<typeof CallAttempt>;
+
 /** Device calls and everything else that touches device topics. */
 export const rpcBridge = defineContract({
   service: "rpc-bridge",
@@ -29,13 +65,7 @@ export const rpcBridge = defineContract({
     call: {
       ...notIdempotent,
       deadlineMs: rpcTimeout.max + 5_000,
-      in: z.object({
-        device_id: DeviceId,
-        method: FunctionName,
-        /** Passed on as they are; absent means none. */
-        params: JsonValue.optional(),
-        timeout_ms: z.int().min(rpcTimeout.min).max(rpcTimeout.max),
-      }),
+      in: z.object(call),
       /** The device's `result`; null where it answered none. */
       out: z.object({ result: JsonValue }),
       errors: {
@@ -59,6 +89,13 @@ export const rpcBridge = defineContract({
         },
         bridge_restarting: { code: "unavailable", when: "The bridge that held the call was stopped; retry." },
       },
+    },
+    /** Sends one frame at most once, whether or not the device is known to be online; waits for nothing before. */
+    attemptCall: {
+      ...notIdempotent,
+      deadlineMs: rpcTimeout.max + 5_000,
+      in: z.object(call),
+      out: CallAttempt,
     },
     /** Closes the connections of a device under these client ids and drops their sessions; no will is published. */
     endSessions: {

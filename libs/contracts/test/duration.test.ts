@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { Duration, startOf } from "../src/model/duration.ts";
+import { Duration, durationBetween, lengthOf, startOf } from "../src/model/duration.ts";
 
 const accepts = (text: string) => Duration.safeParse(text).success;
 const now = new Date("2026-03-01T00:00:00.000Z");
@@ -33,4 +33,11 @@ test.each([
 test("a month back from a day that the earlier month lacks begins at that month's last day", () => {
   expect(startOf("P1M", new Date("2026-03-31T12:00:00.000Z"))).toBe("2026-02-28T12:00:00.000Z");
   expect(startOf("P1Y", new Date("2024-02-29T12:00:00.000Z"))).toBe("2023-02-28T12:00:00.000Z");
+});
+
+test("a duration has a length, and is between two others or refused", () => {
+  expect(lengthOf("P1DT1H", now)).toBe(25 * 3_600_000);
+  const bounded = durationBetween("PT1S", "P90D");
+  const fits = (text: string) => bounded.safeParse(text).success;
+  expect(["PT1S", "P90D", "PT0.5S", "P91D", "1h"].map(fits)).toEqual([true, true, false, false, false]);
 });

@@ -34,7 +34,8 @@ export interface PendingRotation extends Lease {
 /** The idempotent steps of a deletion, each with the next one. */
 export const nextStep = {
   revoke: "close_again",
-  close_again: "wipe",
+  close_again: "drop_work",
+  drop_work: "wipe",
   wipe: "admit",
   admit: "forget",
   forget: "remove",

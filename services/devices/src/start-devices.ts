@@ -93,6 +93,7 @@ export async function startDevices(options: StartDevicesOptions): Promise<Starte
     keys: clients.keys,
     data: clients.data,
     rpcBridge: clients["rpc-bridge"],
+    jobs: clients.jobs,
     connections,
     presence,
     events,

@@ -95,6 +95,7 @@ describe("deleting a device", () => {
     expect(mesh.calls).toEqual([
       "keys.revokeDevice pump",
       "keys.revokeDevice pump",
+      "jobs.dropDevice pump",
       "data.purgeDevice pump",
       "rpc-bridge.wipeDevice pump [pump,pump:1,pump:late]",
       "data.admitDevice pump",
@@ -173,6 +174,7 @@ describe("deleting a device", () => {
 
   const steps = [
     "keys.revokeDevice pump",
+    "jobs.dropDevice pump",
     "data.purgeDevice pump",
     "rpc-bridge.wipeDevice pump [pump:1]",
     "data.admitDevice pump",

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { data } from "@devmesh/contracts/data";
 import { deviceEvents, devices } from "@devmesh/contracts/devices";
+import { jobs } from "@devmesh/contracts/jobs";
 import { keys } from "@devmesh/contracts/keys";
 import { mesh as declaration } from "@devmesh/contracts/mesh";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
@@ -117,7 +118,7 @@ export async function startDevicesFixture(
       const storeUrl = options.storeUrl ?? `sqlite:${join(folder.path, "devices.db")}`;
       const store = await openDeviceStore(storeUrl, stopping.signal);
       const connections = broker.forOneLife();
-      const [toKeys, toData, toRpcBridge] = declaration.devices.calls;
+      const [toKeys, toData, toRpcBridge, toJobs] = declaration.devices.calls;
       let tell: ServiceLife["tell"] = () => undefined;
       const started = await startDevices({
         env: {
@@ -131,6 +132,7 @@ export async function startDevicesFixture(
           keys: createClient(bus, toKeys),
           data: createClient(bus, toData),
           "rpc-bridge": createClient(bus, toRpcBridge),
+          jobs: createClient(bus, toJobs),
         },
         log,
         clock,
@@ -247,6 +249,13 @@ export async function startDevicesFixture(
     fakeContract(data, {
       purgeDevice: ({ device_id }) => fake(`data.purgeDevice ${device_id}`, () => ({})),
       admitDevice: ({ device_id }) => fake(`data.admitDevice ${device_id}`, () => ({})),
+    }),
+  );
+  serve(
+    peers,
+    jobs,
+    fakeContract(jobs, {
+      dropDevice: ({ device_id }) => fake(`jobs.dropDevice ${device_id}`, () => ({})),
     }),
   );
   serve(

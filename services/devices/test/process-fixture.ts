@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { data } from "@devmesh/contracts/data";
 import { devices } from "@devmesh/contracts/devices";
+import { jobs } from "@devmesh/contracts/jobs";
 import { keys } from "@devmesh/contracts/keys";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import { calls } from "@devmesh/contracts/topology";
@@ -108,6 +109,7 @@ export async function startProcessFixture(): Promise<ProcessFixture> {
     data,
     fakeContract(data, { purgeDevice: async () => ({}), admitDevice: async () => ({}) }),
   );
+  serve(await connect("jobs"), jobs, fakeContract(jobs, { dropDevice: async () => ({}) }));
   serve(
     await connect("rpc-bridge"),
     rpcBridge,

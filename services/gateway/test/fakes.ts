@@ -1,9 +1,11 @@
 import { data } from "@devmesh/contracts/data";
 import { devices } from "@devmesh/contracts/devices";
+import { jobs } from "@devmesh/contracts/jobs";
 import { keys } from "@devmesh/contracts/keys";
 import { mailer } from "@devmesh/contracts/mailer";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
+import type { Execution } from "@devmesh/contracts/model/execution";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
@@ -78,6 +80,7 @@ export interface Fakes {
   readonly devices: Fake<typeof devices>;
   readonly data: Fake<typeof data>;
   readonly bridge: Fake<typeof rpcBridge>;
+  readonly jobs: Fake<typeof jobs>;
   readonly mailer: Fake<typeof mailer>;
   /** Back to what they did first. */
   reset(): void;
@@ -94,6 +97,24 @@ export const diagnosis = {
   first_at: at,
   last_at: at,
 } as const;
+
+/** A call that waits for the device `pump`. */
+const execution: Execution = {
+  id: "e1",
+  device_id: "pump",
+  action: { kind: "rpc", func: "Allowed", timeout: 10_000 },
+  state: "queued",
+  reason: null,
+  attempts: 0,
+  max_attempts: 1,
+  result: null,
+  error: null,
+  created_at: at,
+  created_by: { kind: "public_key", key_id: "id-public_key" },
+  sent_at: null,
+  ended_at: null,
+  expires_at: "2999-01-01T00:00:00.000Z",
+};
 
 function firstImplementations() {
   const keyImplementation: Fake<typeof keys> = fakeContract(keys, {
@@ -197,6 +218,14 @@ function firstImplementations() {
     call: async ({ params }) => ({ result: params ?? null }),
     readBacklog: async () => ({ waiting: 2 }),
   });
+  const jobImplementation: Fake<typeof jobs> = fakeContract(jobs, {
+    createCall: async ({ device_id }, context) =>
+      device_id === "pump" ? execution : context.fail("device_not_found"),
+    readExecution: async () => execution,
+    listExecutions: async () => ({ next: null, items: [execution] }),
+    cancelExecution: async () => ({ ...execution, state: "cancelled", reason: "by_request" }),
+    readBacklog: async () => ({ waiting: 3 }),
+  });
   const mailerImplementation: Fake<typeof mailer> = fakeContract(mailer, {
     listDeadMail: async () => ({ next: null, items: [] }),
     retryDeadMail: async () => ({}),
@@ -207,6 +236,7 @@ function firstImplementations() {
     devices: deviceImplementation,
     data: dataImplementation,
     bridge: bridgeImplementation,
+    jobs: jobImplementation,
     mailer: mailerImplementation,
   };
 }
@@ -219,6 +249,7 @@ export function serveFakes(bus: Bus): Fakes {
     serve(bus, devices, late(fakes.devices)),
     serve(bus, data, late(fakes.data)),
     serve(bus, rpcBridge, late(fakes.bridge)),
+    serve(bus, jobs, late(fakes.jobs)),
     serve(bus, mailer, late(fakes.mailer)),
   ];
   announce(bus, { description: "All but the gateway.", served });

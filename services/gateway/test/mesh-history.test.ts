@@ -33,7 +33,7 @@ function stateOf(
       },
     ],
     hanging: [],
-    queues: { data: 3, rpc_bridge: 4, mail: null, dead_mail: null },
+    queues: { data: 3, rpc_bridge: 4, jobs: 0, mail: null, dead_mail: null },
   };
 }
 

@@ -14,7 +14,10 @@ afterEach(() => mesh.fakes.reset());
 afterAll(async () => mesh[Symbol.asyncDispose]());
 
 const values: Readonly<Record<string, string>> = { id: "pump", func: "Allowed", name: "known" };
-const bodies: Readonly<Record<string, unknown>> = { updateCustomer: { meta: {} } };
+const bodies: Readonly<Record<string, unknown>> = {
+  updateCustomer: { meta: {} },
+  cancelExecution: { state: "cancelled" },
+};
 const queries: Readonly<Record<string, string>> = {
   registerCustomer: "?email=ann@example.com",
   confirmCustomer: "?token=good",

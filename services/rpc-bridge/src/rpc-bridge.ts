@@ -1,9 +1,10 @@
+import type { Json } from "@devmesh/contracts/model/json";
 import { callSource } from "@devmesh/contracts/mqtt";
-import type { rpcBridge, rpcEvents } from "@devmesh/contracts/rpc-bridge";
+import type { CallAttempt, rpcBridge, rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import type { CallLine, DeviceLink, DeviceLinkOptions } from "@devmesh/device-broker/device-link";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Publisher } from "@devmesh/service-kit/events/publisher";
-import type { Context } from "@devmesh/service-kit/rpc/context";
+import type { CallContext, Context } from "@devmesh/service-kit/rpc/context";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { recordSpan, type SpanDescription, type Tracer } from "@devmesh/service-kit/tracing/tracer";
 import type { EndSessions, WipeDevice } from "./broker-housekeeping/wipe-device.ts";
@@ -62,6 +63,11 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
 
   const delivery = createCallDelivery(options);
 
+  function publishCall(sent: { id: string; func: string; params?: Json }, call: CallContext): void {
+    const timestamp = clock.now().toISOString();
+    if (publisher.rpc_in({ ...sent, timestamp }, { call }) !== "ok") metrics.callEventsDropped.inc();
+  }
+
   return {
     async call({ device_id, method, params, timeout_ms }, context) {
       const call = calls.open(device_id, timeout_ms) ?? context.fail("too_many_calls");
@@ -81,12 +87,7 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
             await link.awaitConnection(context.signal);
             line = link.openCall(device_id, call.id);
             const undelivered = line.send(frame) ?? context.fail("broker_unreachable");
-            const timestamp = clock.now().toISOString();
-            const published = publisher.rpc_in(
-              { id: device_id, timestamp, func: method, ...given },
-              { call: context },
-            );
-            if (published !== "ok") metrics.callEventsDropped.inc();
+            publishCall({ id: device_id, func: method, ...given }, context);
             const outcome =
               (await Promise.race([call.outcome, undelivered])) ??
               (await delivery.sendAgain(device_id, line.send, frame, call.outcome, context));
@@ -96,6 +97,28 @@ export function createRpcBridge(options: RpcBridgeOptions): Bridge {
       } finally {
         call.abandon();
         line?.[Symbol.dispose]();
+      }
+    },
+    async attemptCall({ device_id, method, params, timeout_ms }, context) {
+      const call = calls.open(device_id, timeout_ms);
+      if (call === null) return { sent: false, outcome: "busy" };
+      context.signal.addEventListener("abort", call.abandon, { once: true });
+      using line = link.openCall(device_id, call.id);
+      try {
+        const given = params === undefined ? {} : { params };
+        const request = { id: call.id, src: callSource(device_id, replica), method, ...given };
+        const frame = encodeRequest(request, maxFrameBytes);
+        if (frame === null) return { sent: false, outcome: "too_large" };
+        const span = deviceCallSpan(device_id, method);
+        return await recordSpan(options.tracer, span, context.trace, async () => {
+          const undelivered = line.send(frame);
+          if (undelivered === null) return { sent: false, outcome: "no_broker" };
+          publishCall({ id: device_id, func: method, ...given }, context);
+          const outcome = await Promise.race([call.outcome, undelivered]);
+          return outcome === null ? { sent: false, outcome: "nobody_listens" } : attemptOf(outcome);
+        });
+      } finally {
+        call.abandon();
       }
     },
     async endSessions({ device_id, client_ids }, context) {
@@ -221,6 +244,24 @@ function resultOf(outcome: CallOutcome, context: CallMethod) {
       return context.fail("device_not_found");
     case "restarting":
       return context.fail("bridge_restarting");
+  }
+}
+
+/** What an attempt whose frame has left answers. */
+function attemptOf(outcome: CallOutcome): CallAttempt {
+  switch (outcome.kind) {
+    case "result":
+      return { sent: true, outcome: "result", result: outcome.result };
+    case "error":
+      return { sent: true, outcome: "error", error: { code: outcome.code, message: outcome.message } };
+    case "offline":
+    case "deleted":
+      return { sent: true, outcome: "gone" };
+    case "no_such_function":
+    case "unreadable":
+    case "timeout":
+    case "restarting":
+      return { sent: true, outcome: outcome.kind };
   }
 }
 

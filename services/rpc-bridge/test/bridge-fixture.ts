@@ -1,6 +1,6 @@
 import { mesh } from "@devmesh/contracts/mesh";
 import type { DiagnosisReport } from "@devmesh/contracts/model/diagnostics";
-import { rpcBridge, rpcEvents } from "@devmesh/contracts/rpc-bridge";
+import { type CallAttempt, rpcBridge, rpcEvents } from "@devmesh/contracts/rpc-bridge";
 import { calls, defineService, subscribesTo } from "@devmesh/contracts/topology";
 import { answerAuthCallout, type DeviceGrant } from "@devmesh/device-broker/auth-callout";
 import { brokerConfig, brokerUsers } from "@devmesh/device-broker/broker-config";
@@ -39,9 +39,16 @@ export interface BridgeFixture extends AsyncDisposable {
   readonly diagnosed: readonly DiagnosisReport[];
   /** A connection that may subscribe to the bridge's events. */
   readonly tester: Bus;
-  readonly bridge: Pick<Client<typeof rpcBridge>, "call" | "endSessions" | "wipeDevice" | "readBacklog">;
+  readonly bridge: Pick<
+    Client<typeof rpcBridge>,
+    "call" | "attemptCall" | "endSessions" | "wipeDevice" | "readBacklog"
+  >;
   /** Calls with a time; `timeout_ms` is 30,000 unless given. */
   call(input: Partial<CallInput<typeof rpcBridge, "call">> & { device_id: string }): Promise<unknown>;
+  /** One attempt at a call; `timeout_ms` is 30,000 unless given. */
+  attempt(
+    input: Partial<CallInput<typeof rpcBridge, "attemptCall">> & { device_id: string },
+  ): Promise<CallAttempt>;
   /** How the bridge logs in to the MQTT listener. */
   readonly brokerLogin: BrokerLogin;
   /** A connection to account DEVICES with the rights of the bridge. */
@@ -54,7 +61,7 @@ export interface BridgeFixture extends AsyncDisposable {
 const testedMesh = {
   ...mesh,
   tester: defineService({
-    calls: [calls(rpcBridge, ["call", "endSessions", "wipeDevice", "readBacklog"])],
+    calls: [calls(rpcBridge, ["call", "attemptCall", "endSessions", "wipeDevice", "readBacklog"])],
     subscribes: [subscribesTo(rpcEvents, ["rpc_in", "rpc_out", "hoarding", "diagnostics"])],
   }),
 };
@@ -103,6 +110,10 @@ export async function startBridgeFixture(): Promise<BridgeFixture> {
       using call = createCallContext({ timeoutMs: timeout_ms + 1_000 });
       const input = { device_id, method, timeout_ms, ...(params === undefined ? {} : { params }) };
       return (await bridge.call(input, call)).result;
+    },
+    async attempt({ method = "Sys.GetInfo", timeout_ms = 30_000, ...input }) {
+      using call = createCallContext({ timeoutMs: timeout_ms + 1_000 });
+      return await bridge.attemptCall({ method, timeout_ms, ...input }, call);
     },
     brokerLogin: { urls: [broker.mqttUrl], user: devicesUser("rpc-bridge"), password },
     connectDevicesBus: (name = "rpc-bridge") => connectBus({ ...login(name), user: devicesUser(name) }),

@@ -29,3 +29,18 @@ function monthsBefore(now: Date, months: number): number {
   const lastDay = new Date(Date.UTC(year, monthOfYear + 1, 0)).getUTCDate();
   return new Date(now).setUTCFullYear(year, monthOfYear, Math.min(now.getUTCDate(), lastDay));
 }
+
+/** Milliseconds of an ISO 8601 duration; years and months as they end now. */
+export function lengthOf(duration: string, now = new Date()): number {
+  return now.getTime() - Date.parse(startOf(duration, now));
+}
+
+/** A {@link Duration} between two others. */
+export function durationBetween(shortest: string, longest: string) {
+  return Duration.refine((text) => {
+    // zod goes on after the form was refused.
+    if (!duration.test(text)) return true;
+    const ms = lengthOf(text);
+    return ms >= lengthOf(shortest) && ms <= lengthOf(longest);
+  }, `must be from ${shortest} to ${longest}`);
+}

@@ -60,6 +60,7 @@ const Queues = z
   .object({
     data: waiting("messages of devices that are not stored yet"),
     rpc_bridge: waiting("shadow requests and events of devices that are not handled yet"),
+    jobs: waiting("executions that have not ended"),
     mail: waiting("mails that are not sent yet"),
     dead_mail: waiting("mails that were given up"),
   })
@@ -109,7 +110,7 @@ export const MeshState = z
         },
       ],
       hanging: ["data"],
-      queues: { data: null, rpc_bridge: 0, mail: 1, dead_mail: null },
+      queues: { data: null, rpc_bridge: 0, jobs: 0, mail: 1, dead_mail: null },
     },
   });
 export type MeshState = z.infer<typeof MeshState>;

@@ -1,15 +1,17 @@
 import { z } from "zod";
 import { data } from "../data.ts";
 import { devices } from "../devices.ts";
+import { jobs } from "../jobs.ts";
 import { FunctionName, QueryName } from "../model/acl.ts";
 import { DataRecord, maxRecordLimit, maxSkip } from "../model/data-record.ts";
 import { DeviceId } from "../model/device-id.ts";
 import { Duration } from "../model/duration.ts";
+import { Execution } from "../model/execution.ts";
 import { JsonObject } from "../model/json.ts";
 import { TimestampInput } from "../model/time.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
 import { defineRoutes, get, post, queryInteger } from "./route.ts";
-import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
+import { RpcAnswer, RpcParams, WaitingAnswer, waitingRpcQuery } from "./rpc.ts";
 import { recordPaging } from "./stored-data.ts";
 
 const tag = "Device access";
@@ -94,12 +96,24 @@ export const deviceAccess = defineRoutes({
     summary: "Call a function that the ACL lists",
     auth: ["public_key"],
     params: z.object({ func: FunctionName }),
-    query: RpcQuery,
+    query: waitingRpcQuery("P1D"),
     body: { schema: RpcParams, optional: true },
-    answers: { 200: RpcAnswer },
+    answers: { 200: RpcAnswer, 202: WaitingAnswer },
     calls: [
       { contract: devices, methods: ["authorize"] },
       { contract: rpcBridge, methods: ["call"] },
+      { contract: jobs, methods: ["createCall"] },
     ],
+  },
+  readOwnExecution: {
+    ...get("/m/device/executions/:id"),
+    tag,
+    summary: "Read a waiting call of the device",
+    description: "Only calls that a public key of the device made.",
+    auth: ["public_key"],
+    params: z.object({ id: z.string().min(1).max(128).describe("Id of the execution.") }),
+    absent: { id: "execution_not_found" },
+    answers: { 200: { description: "The execution.", json: Execution } },
+    calls: [{ contract: jobs, methods: ["readExecution"] }],
   },
 });

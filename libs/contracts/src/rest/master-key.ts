@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { devices } from "../devices.ts";
+import { jobs } from "../jobs.ts";
 import { keys } from "../keys.ts";
 import { DeadMail, mailer } from "../mailer.ts";
 import { FunctionName } from "../model/acl.ts";
@@ -21,6 +22,7 @@ import { DeviceFacets, type FacetName, facetNames } from "../model/device-facets
 import { DeviceId } from "../model/device-id.ts";
 import { DeviceDiagnosis, Diagnosis, DiagnosisWord, UnknownDevice } from "../model/diagnostics.ts";
 import { Duration } from "../model/duration.ts";
+import { Execution, ExecutionPatch, ExecutionState } from "../model/execution.ts";
 import { MeshChanges } from "../model/mesh-change.ts";
 import { MeshHistory } from "../model/mesh-history.ts";
 import { MeshState } from "../model/mesh-state.ts";
@@ -30,7 +32,7 @@ import { checkShadowOf } from "../model/shadow-structure.ts";
 import { TimestampInput } from "../model/time.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
 import { countedPaging, defineRoutes, get, paging, post, QueryBoolean, remove } from "./route.ts";
-import { RpcAnswer, RpcParams, RpcQuery } from "./rpc.ts";
+import { RpcAnswer, RpcParams, RpcQuery, WaitingAnswer, waitingRpcQuery } from "./rpc.ts";
 
 const tagged = (tag: string) => ({ tag, auth: ["master", "session"] }) as const;
 /** A route with a secret in its answer, which no session gets. */
@@ -42,6 +44,7 @@ const ofFunction = {
 } as const;
 const identified = (what: string) =>
   z.object({ id: z.string().min(1).max(128).describe(`Id of the ${what}.`) });
+const ofExecution = { params: identified("execution"), absent: { id: "execution_not_found" } } as const;
 const nothing = { description: "Done." } as const;
 const where = ConditionInput.optional().meta({
   type: "string",
@@ -230,10 +233,13 @@ An entry that happens again meanwhile is at the beginning again.`,
     ...tagged("RPC"),
     summary: "Call a function of a device with parameters",
     ...ofFunction,
-    query: RpcQuery,
+    query: waitingRpcQuery("P90D"),
     body: { schema: RpcParams, optional: true },
-    answers: { 200: RpcAnswer },
-    calls: [{ contract: rpcBridge, methods: ["call"] }],
+    answers: { 200: RpcAnswer, 202: WaitingAnswer },
+    calls: [
+      { contract: rpcBridge, methods: ["call"] },
+      { contract: jobs, methods: ["createCall"] },
+    ],
   },
   callFunctionWithoutParams: {
     ...get("/devices/:id/rpc/:func"),
@@ -243,6 +249,37 @@ An entry that happens again meanwhile is at the beginning again.`,
     query: RpcQuery,
     answers: { 200: RpcAnswer },
     calls: [{ contract: rpcBridge, methods: ["call"] }],
+  },
+  listExecutions: {
+    ...get("/devices/:id/executions"),
+    ...tagged("Work"),
+    summary: "List the executions of a device, newest first",
+    ...ofDevice,
+    query: z.object({
+      ...paging.query,
+      state: ExecutionState.optional().describe("Only those in this state."),
+    }),
+    answers: { 200: { description: "The executions.", json: z.array(Execution), headers: paging.headers } },
+    calls: [{ contract: jobs, methods: ["listExecutions"] }],
+  },
+  readExecution: {
+    ...get("/executions/:id"),
+    ...tagged("Work"),
+    summary: "Read an execution",
+    ...ofExecution,
+    answers: { 200: { description: "The execution.", json: Execution } },
+    calls: [{ contract: jobs, methods: ["readExecution"] }],
+  },
+  cancelExecution: {
+    ...post("/executions/:id", null),
+    ...tagged("Work"),
+    summary: "Cancel an execution",
+    description:
+      "What was sent waits for the device's answer and is not cancelled, unless `force` ends it here: the device may still do it.",
+    ...ofExecution,
+    body: { schema: ExecutionPatch, optional: false },
+    answers: { 200: { description: "The execution.", json: Execution } },
+    calls: [{ contract: jobs, methods: ["cancelExecution"] }],
   },
   listKeys: {
     ...get("/keys"),

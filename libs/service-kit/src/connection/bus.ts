@@ -154,12 +154,17 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
   });
 }
 
-/** Throws `unavailable` without a connection. */
+/** There is no connection to the broker; nothing was sent. */
+export class NotConnected extends Error {
+  override readonly name = "NotConnected";
+}
+
+/** Throws `unavailable` without a connection, with {@link NotConnected} as its cause. */
 export function assertConnected(bus: Bus): void {
   if (!bus.connected)
     throw ServiceError.of("unavailable", {
       service: "nats-server",
-      cause: new Error("not connected to the broker"),
+      cause: new NotConnected("not connected to the broker"),
     });
 }
 

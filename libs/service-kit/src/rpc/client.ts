@@ -1,7 +1,7 @@
 import type { MethodDeclaration } from "@devmesh/contracts/contract";
 import type { Dependency } from "@devmesh/contracts/topology";
 import { errors, type Msg } from "@nats-io/nats-core";
-import { assertConnected, type Bus } from "../connection/bus.ts";
+import { assertConnected, type Bus, NotConnected } from "../connection/bus.ts";
 import { natsConnection } from "../connection/nats-connection.ts";
 import { decodeError, errorCodeHeader, ServiceError, violationsOf } from "../errors.ts";
 import { methodSubject, pingOf } from "../subjects.ts";
@@ -251,6 +251,12 @@ function nobodyThere(service: string, cause: unknown): ServiceError {
 
 function isNobodyThere(error: unknown): error is ServiceError {
   return error instanceof ServiceError && unseen.has(error);
+}
+
+/** Whether a call was received by no replica: none subscribed, or there was no connection to the broker. */
+export function isUndelivered(error: unknown): boolean {
+  if (!(error instanceof ServiceError) || error.reason !== "unavailable") return false;
+  return error.cause instanceof errors.NoRespondersError || error.cause instanceof NotConnected;
 }
 
 function asServiceError(service: string, error: unknown): ServiceError {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { data } from "@devmesh/contracts/data";
+import type { jobs } from "@devmesh/contracts/jobs";
 import type { keys } from "@devmesh/contracts/keys";
 import type { rpcBridge } from "@devmesh/contracts/rpc-bridge";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
@@ -24,6 +25,7 @@ export interface DeviceDeletionOptions extends ClosingOptions {
   readonly keys: Pick<Client<typeof keys>, "revokeDevice" | "forgetDevice">;
   readonly data: Pick<Client<typeof data>, "purgeDevice" | "admitDevice">;
   readonly rpcBridge: Pick<Client<typeof rpcBridge>, "endSessions" | "wipeDevice">;
+  readonly jobs: Pick<Client<typeof jobs>, "dropDevice">;
   readonly events: Pick<DeviceEventPublisher, "deleted">;
   readonly background: Background;
 }
@@ -51,7 +53,7 @@ type Step = (
  * a crash between any two (ADR 14).
  */
 export function createDeviceDeletion(options: DeviceDeletionOptions): DeviceDeletion {
-  const { store, keys, data, rpcBridge, events, background, clock } = options;
+  const { store, keys, data, rpcBridge, jobs, events, background, clock } = options;
 
   const steps: Record<DeletionStep, Step> = {
     async revoke(device_id, { event_id }, call) {
@@ -65,6 +67,11 @@ export function createDeviceDeletion(options: DeviceDeletionOptions): DeviceDele
       const { client_ids } = await keys.revokeDevice({ device_id }, call);
       await closeConnections(options, device_id, call);
       return client_ids;
+    },
+    // No login is under way any more: nothing that waits can reach the old device, and must not reach a new one.
+    async drop_work(device_id, _operation, call) {
+      await jobs.dropDevice({ device_id }, call);
+      return undefined;
     },
     // Records first: wiping may take long, and `data` refuses new ones until it admits the device.
     async wipe(device_id, { client_ids }, call) {

@@ -39,7 +39,7 @@ export interface ReadStateOptions {
   /** The owners of queues and of devices. */
   readonly clients: Pick<
     Clients<(typeof mesh)["gateway"]["calls"]>,
-    "data" | "devices" | "rpc-bridge" | "mailer"
+    "data" | "devices" | "rpc-bridge" | "jobs" | "mailer"
   >;
   readonly clock: Clock;
 }
@@ -63,11 +63,12 @@ export function createStateReading({ bus, clients, clock }: ReadStateOptions): (
         ask({}, call).catch(() => null),
         hanging.then((names) => (names.includes(service) ? null : new Promise<never>(() => undefined))),
       ]);
-    const [found, hangingNames, ofData, ofBridge, mail, fleet] = await Promise.all([
+    const [found, hangingNames, ofData, ofBridge, ofJobs, mail, fleet] = await Promise.all([
       replicas,
       hanging,
       known("data", clients.data.readBacklog),
       known("rpc-bridge", clients["rpc-bridge"].readBacklog),
+      known("jobs", clients.jobs.readBacklog),
       known("mailer", clients.mailer.readQueue),
       known("devices", clients.devices.summarizeFleet),
     ]);
@@ -78,6 +79,7 @@ export function createStateReading({ bus, clients, clock }: ReadStateOptions): (
       queues: {
         data: ofData?.waiting ?? null,
         rpc_bridge: ofBridge?.waiting ?? null,
+        jobs: ofJobs?.waiting ?? null,
         mail: mail?.waiting ?? null,
         dead_mail: mail?.dead ?? null,
       },

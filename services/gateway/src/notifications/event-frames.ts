@@ -1,5 +1,6 @@
 import type { EventsDeclaration } from "@devmesh/contracts/contract";
 import { deviceEvents } from "@devmesh/contracts/devices";
+import { jobEvents } from "@devmesh/contracts/jobs";
 import { keyEvents } from "@devmesh/contracts/keys";
 import { redactSecrets } from "@devmesh/contracts/model/api-key";
 import type { Json } from "@devmesh/contracts/model/json";
@@ -33,6 +34,11 @@ const readers: ReadonlyMap<string, ReadEvent> = new Map([
       rpc_in: ({ func, params = null }) => [`rpc.in.${func}`, params],
       rpc_out: ({ name, payload }) => [`rpc.out.${name}`, payload],
     },
+    redactSecrets,
+  ),
+  ...readersOf(
+    jobEvents,
+    { execution_changed: ({ execution }) => ["execution", execution as Json] },
     redactSecrets,
   ),
   ...readersOf(keyEvents, {

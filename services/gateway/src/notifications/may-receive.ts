@@ -1,4 +1,5 @@
 import type { Acl } from "@devmesh/contracts/model/acl";
+import { Execution } from "@devmesh/contracts/model/execution";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { cutToPointers, pointerTree } from "@devmesh/contracts/model/pointer-tree";
@@ -21,6 +22,10 @@ export function mayReceive(
     return cutToPointers(presence, pointerTree(read)) !== undefined;
   }
   if (name.startsWith("rpc.in.")) return rpc.includes(name.slice("rpc.in.".length));
+  if (name === "execution") {
+    const execution = Execution.safeParse(data);
+    return execution.success && execution.data.created_by.kind === "public_key";
+  }
   if (id === null || name !== "data" || !isJsonObject(data) || typeof data.topic !== "string") return false;
   const { topic } = data;
   return Object.values(queries).some((query) => topicMatcher(deviceTopics.record(id, query.topic))(topic));

@@ -27,7 +27,7 @@ interface OwnDevice {
  * its answers about queries are cached in `permissions`.
  */
 export function deviceHandlers(
-  { devices, data }: GatewayClients,
+  { devices, data, jobs }: GatewayClients,
   permissions: PermissionCache,
   clock: Clock,
 ): Handlers<Exclude<keyof typeof deviceAccess, RpcOperation> | keyof typeof deviceKey> {
@@ -65,6 +65,9 @@ export function deviceHandlers(
     patchAppDevice: patchOwn,
     readOwnDevice: readOwn,
     patchOwnDevice: patchOwn,
+
+    readOwnExecution: async ({ params, principal, call }) =>
+      json(await jobs.bytes.readExecution({ id: params.id, principal }, call)),
 
     async runNamedQuery({ params: { name }, query: narrowing, principal, keyId: caller, call, within }) {
       const id = principal.device_id;

@@ -20,7 +20,7 @@ const defaultDiagnostics = 1_000;
 
 /** The master key API (api.md), except the state of the mesh and calls of devices. */
 export function masterKeyHandlers(
-  { devices, keys, mailer }: GatewayClients,
+  { devices, jobs, keys, mailer }: GatewayClients,
   permissions: PermissionCache,
   mqttPublicUrl: string | undefined,
   clock: Clock,
@@ -108,6 +108,28 @@ export function masterKeyHandlers(
 
     rotatePublicKey: async ({ params, call }) =>
       json(await devices.bytes.rotatePublicKey({ id: params.id }, call)),
+
+    listExecutions: (request) =>
+      answerList(
+        async (page, call) => {
+          const { state } = request.query;
+          const input = { device_id: request.params.id, ...(state && { state }), ...page };
+          return shownTo(request.keyKind)(await jobs.bytes.listExecutions(input, call));
+        },
+        masterKey.listExecutions.path.replace(":id", request.params.id),
+        request,
+        null,
+      ),
+
+    readExecution: async ({ params, principal, keyKind, call }) =>
+      json(shownTo(keyKind)(await jobs.bytes.readExecution({ id: params.id, principal }, call))),
+
+    cancelExecution: async ({ params, body, keyKind, call }) =>
+      json(
+        shownTo(keyKind)(
+          await jobs.bytes.cancelExecution({ id: params.id, force: body.force ?? false }, call),
+        ),
+      ),
 
     listKeys: (request) =>
       answerList(

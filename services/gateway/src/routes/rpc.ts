@@ -1,11 +1,16 @@
 import { redactSecrets } from "@devmesh/contracts/model/api-key";
+import { lengthOf } from "@devmesh/contracts/model/duration";
+import type { Creator } from "@devmesh/contracts/model/execution";
 import type { Json } from "@devmesh/contracts/model/json";
 import type { KeyKind } from "@devmesh/contracts/principal";
+import { deviceAccess } from "@devmesh/contracts/rest/device-access";
+import { masterKey } from "@devmesh/contracts/rest/master-key";
 import { rpcBridge, rpcTimeout } from "@devmesh/contracts/rpc-bridge";
 import { ServiceError } from "@devmesh/service-kit/errors";
+import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { PermissionCache } from "../auth/permission-cache.ts";
 import { json, type Reply, type Within } from "../http/exchange.ts";
-import { onlyMember } from "../http/json-bytes.ts";
+import { leadingString, onlyMember } from "../http/json-bytes.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
 
 /** Time that the bridge has beyond the device's timeout, in milliseconds. */
@@ -49,22 +54,43 @@ async function callDevice(
   });
 }
 
+/** Stores a call that waits for its device (api.md, Work for devices). */
+async function storeCall(
+  jobs: GatewayClients["jobs"],
+  { device_id, method, params, timeout = rpcTimeout.default }: DeviceCall,
+  { wait, attempts }: { readonly wait: string; readonly attempts: number | undefined },
+  { kind, key_id, path, call }: Creator & { readonly path: string; readonly call: CallContext },
+): Promise<Reply> {
+  const input = {
+    device_id,
+    func: method,
+    ...(params === undefined ? {} : { params }),
+    wait_ms: lengthOf(wait),
+    attempts: attempts ?? 1,
+    timeout_ms: timeout,
+    created_by: { kind, key_id },
+  };
+  const bytes = await jobs.bytes.createCall(input, call);
+  const headers = { Location: path.replace(":id", leadingString(bytes, "id")) };
+  return json(bytes, { status: 202, headers });
+}
+
 /** Operations that call a device. */
 export type RpcOperation = "callFunction" | "callFunctionWithoutParams" | "callOwnFunction";
 
 /** Calls of a device's functions: any of them with a master key, those of its ACL with its public key (api.md, RPC). */
 export function rpcHandlers(
-  { devices, "rpc-bridge": bridge }: GatewayClients,
+  { devices, jobs, "rpc-bridge": bridge }: GatewayClients,
   permissions: PermissionCache,
 ): Handlers<RpcOperation> {
   return {
-    callFunction: ({ params, query, body, keyKind, within }) =>
-      callDevice(
-        bridge,
-        { device_id: params.id, method: params.func, params: body, timeout: query.timeout },
-        within,
-        shownTo(keyKind),
-      ),
+    async callFunction({ params, query, body, keyKind, keyId = "", call, within }) {
+      const { timeout, wait, attempts } = query;
+      const asked = { device_id: params.id, method: params.func, params: body, timeout };
+      if (wait === undefined) return callDevice(bridge, asked, within, shownTo(keyKind));
+      const by = { kind: "master", key_id: keyId, path: masterKey.readExecution.path, call } as const;
+      return storeCall(jobs, asked, { wait, attempts }, by);
+    },
 
     callFunctionWithoutParams: ({ params, query, keyKind, within }) =>
       callDevice(
@@ -74,16 +100,21 @@ export function rpcHandlers(
         shownTo(keyKind),
       ),
 
-    async callOwnFunction({ params: { func }, query, body, principal, call, within }) {
+    async callOwnFunction({ params: { func }, query, body, principal, keyId = "", call, within }) {
       const id = principal.device_id;
       await permissions.get(id, `rpc ${func}`, () =>
         devices.authorize({ id, action: { kind: "rpc", func } }, call),
       );
-      return callDevice(
-        bridge,
-        { device_id: id, method: func, params: body, timeout: query.timeout },
-        within,
-      );
+      const { timeout, wait, attempts } = query;
+      const asked = { device_id: id, method: func, params: body, timeout };
+      if (wait === undefined) return callDevice(bridge, asked, within);
+      const by = {
+        kind: "public_key",
+        key_id: keyId,
+        path: deviceAccess.readOwnExecution.path,
+        call,
+      } as const;
+      return storeCall(jobs, asked, { wait, attempts }, by);
     },
   };
 }

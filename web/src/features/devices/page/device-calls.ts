@@ -1,4 +1,5 @@
 import type { Device } from "@devmesh/contracts/model/device";
+import { JsonValue } from "@devmesh/contracts/model/json";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { z } from "zod";
 import type { ApiClient } from "../../../api/api-client.ts";
@@ -65,7 +66,8 @@ async function callDevice(
   try {
     const body = paramsIn(params).value;
     const result = await api.call("callFunction", { params: { id, func }, query: { timeout }, body });
-    outcome = { kind: "answered", result };
+    // An execution answers a call with `wait` alone.
+    outcome = { kind: "answered", result: JsonValue.parse(result) };
   } catch (error) {
     outcome = failedCall(error);
   }

@@ -1,0 +1,119 @@
+import { z } from "zod";
+import {
+  defineContract,
+  defineEvent,
+  defineEvents,
+  defineLiveEvent,
+  done,
+  idempotent,
+  notIdempotent,
+  pageOf,
+} from "./contract.ts";
+import { FunctionName } from "./model/acl.ts";
+import { DeviceId } from "./model/device-id.ts";
+import { Creator, Execution, ExecutionState } from "./model/execution.ts";
+import { JsonValue } from "./model/json.ts";
+import { Timestamp } from "./model/time.ts";
+import { Principal } from "./principal.ts";
+import { rpcBridge, rpcTimeout } from "./rpc-bridge.ts";
+
+/** Bounds of a waiting call (api.md, Work for devices). */
+export const waitingCalls = {
+  /** Of one device, and of those with its public key. */
+  ofDevice: 100,
+  ofPublicKey: 20,
+  /** Bytes of its parameters as compact JSON; the bridge bounds the whole frame further. */
+  paramsBytes: 16_384,
+  attempts: 100,
+} as const;
+
+const device_not_found = { code: "not_found", when: "There is no device of that id." } as const;
+const execution_not_found = { code: "not_found", when: "There is no execution of that id." } as const;
+
+/** Work for devices that may be away: it waits in a store until a device listens. */
+export const jobs = defineContract({
+  service: "jobs",
+  version: 1,
+  methods: {
+    /** Stores a call that waits for its device. The caller has checked what a public key may call. */
+    createCall: {
+      ...notIdempotent,
+      in: z.object({
+        device_id: DeviceId,
+        func: FunctionName,
+        params: JsonValue.optional(),
+        /** Milliseconds until it expires. */
+        wait_ms: z.int().min(1_000),
+        attempts: z.int().min(1).max(waitingCalls.attempts),
+        timeout_ms: z.int().min(rpcTimeout.min).max(rpcTimeout.max),
+        created_by: Creator,
+      }),
+      out: Execution,
+      errors: {
+        device_not_found,
+        frame_too_large: rpcBridge.methods.call.errors.frame_too_large,
+        too_much_waiting: {
+          code: "resource_exhausted",
+          when: "As many calls wait for the device as may; some must end first.",
+        },
+      },
+    },
+    /** One execution, as far as the principal may read it. */
+    readExecution: {
+      ...idempotent,
+      in: z.object({ id: z.string(), principal: Principal }),
+      out: Execution,
+      errors: { execution_not_found },
+    },
+    /** The executions of a device, newest first. `limit` is the most that the caller still wants. */
+    listExecutions: {
+      ...idempotent,
+      in: z.object({
+        device_id: DeviceId,
+        state: ExecutionState.optional(),
+        limit: z.int().min(1).optional(),
+        after: z.string().optional(),
+      }),
+      out: pageOf(Execution),
+      errors: {
+        device_not_found,
+        cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." },
+      },
+    },
+    /** Ends what was not sent; with `force` also what was, which the device may still do. */
+    cancelExecution: {
+      ...notIdempotent,
+      in: z.object({ id: z.string(), force: z.boolean() }),
+      out: Execution,
+      errors: {
+        execution_not_found,
+        execution_ended: { code: "conflict", when: "The execution has ended." },
+        execution_sent: {
+          code: "conflict",
+          when: "The execution was sent and waits for the device's answer; `force` ends it all the same.",
+        },
+      },
+    },
+    /** Ends all that waits for a deleted device, so that it reaches no later device of that id (ADR 14). */
+    dropDevice: { ...idempotent, deadlineMs: 25_000, in: z.object({ device_id: DeviceId }), out: done },
+    /** How many executions are queued or sent. */
+    readBacklog: { ...idempotent, in: z.object({}), out: z.object({ waiting: z.int().min(0) }) },
+  },
+});
+
+/** Best effort: a crash between store and publish can lose the event, never the state. */
+export const jobEvents = defineEvents({
+  service: "jobs",
+  events: {
+    /** An execution was created, sent or ended; at most 50 a second are published. `id` is that of its device. */
+    execution_changed: {
+      ...defineEvent(
+        z.object({ id: DeviceId, timestamp: Timestamp, execution: Execution }),
+        (event) => event.id,
+      ),
+      unacknowledged: true,
+    },
+    /** Something new may be sent to these devices now. */
+    due: defineLiveEvent(z.object({ device_ids: z.array(DeviceId).max(1_000) }), () => "all"),
+  },
+});

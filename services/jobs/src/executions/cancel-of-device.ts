@@ -1,0 +1,32 @@
+import type { ExecutionReason } from "@devmesh/contracts/model/execution";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { ExecutionStore, StoredExecution } from "../store/execution-store.ts";
+import type { ExecutionEvents } from "./execution-events.ts";
+import { nextExecution } from "./execution-states.ts";
+
+interface CancelOptions {
+  readonly store: Pick<ExecutionStore, "listOpen" | "change">;
+  readonly events: Pick<ExecutionEvents, "changed">;
+  readonly clock: Clock;
+}
+
+/** Executions of one commit. */
+const batchSize = 200;
+
+/** Cancels the queued and sent executions of a device that are meant, until none is left. */
+export async function cancelOfDevice(
+  { store, events, clock }: CancelOptions,
+  deviceId: string,
+  reason: ExecutionReason,
+  signal: AbortSignal,
+  isMeant: (execution: StoredExecution) => boolean = () => true,
+): Promise<void> {
+  for (;;) {
+    const open = (await store.listOpen(deviceId, batchSize, signal)).filter(isMeant);
+    if (open.length === 0) return;
+    const at = clock.now().getTime();
+    const next = open.flatMap((one) => nextExecution(one, { kind: "cancelled", at, reason }) ?? []);
+    const cancelled = await store.change(next, signal);
+    for (const one of next) if (cancelled.has(one.id)) events.changed(one);
+  }
+}

@@ -1,0 +1,98 @@
+import type { ExecutionReason } from "@devmesh/contracts/model/execution";
+import type { CallAttempt } from "@devmesh/contracts/rpc-bridge";
+import type { StoredExecution } from "../store/execution-store.ts";
+
+/** Bytes of a result that is kept, as compact JSON. */
+const maxResultBytes = 64 * 1024;
+
+/** How long after an unanswered attempt the next one begins, in milliseconds. */
+const retryAfterMs = 60_000;
+
+/** What a device answers to an attempt. */
+type AnsweredAttempt = Extract<
+  CallAttempt,
+  { readonly outcome: "result" | "error" | "no_such_function" | "unreadable" }
+>;
+
+/** What happens to an execution; `at` is Unix milliseconds. */
+export type ExecutionEvent =
+  /** An attempt begins; it counts as unanswered at `dueAt`. */
+  | { readonly kind: "claimed"; readonly at: number; readonly dueAt: number }
+  /** Nothing of the attempt left the mesh: it never was. */
+  | { readonly kind: "put_back" }
+  | { readonly kind: "answered"; readonly at: number; readonly answer: AnsweredAttempt }
+  /** What was sent got no answer, and nobody knows whether it ran. */
+  | { readonly kind: "unanswered"; readonly at: number }
+  /** It cannot be sent. */
+  | { readonly kind: "refused"; readonly at: number; readonly reason: ExecutionReason }
+  /** Its time is over. */
+  | { readonly kind: "expired"; readonly at: number }
+  | { readonly kind: "cancelled"; readonly at: number; readonly reason: ExecutionReason };
+
+/** The execution after an event, one revision later; null where its state does not allow the event. */
+export function nextExecution(execution: StoredExecution, event: ExecutionEvent): StoredExecution | null {
+  const { state, attempts } = execution;
+  switch (event.kind) {
+    case "claimed":
+      if (state !== "queued") return null;
+      return changed(execution, {
+        state: "sent",
+        attempts: attempts + 1,
+        sent_at: event.at,
+        due_at: event.dueAt,
+      });
+    case "put_back":
+      if (state !== "sent") return null;
+      return changed(execution, {
+        state: "queued",
+        attempts: attempts - 1,
+        sent_at: attempts === 1 ? null : execution.sent_at,
+        due_at: null,
+      });
+    case "answered":
+      return state === "sent" ? ended(execution, event.at, answered(event.answer)) : null;
+    case "unanswered": {
+      if (state !== "sent") return null;
+      const again = event.at + retryAfterMs;
+      if (attempts >= execution.max_attempts || again >= execution.expires_at)
+        return ended(execution, event.at, { state: "timed_out", reason: "no_answer" });
+      return changed(execution, { state: "queued", due_at: null, not_before: again });
+    }
+    case "refused":
+      if (state !== "queued" && state !== "sent") return null;
+      return ended(execution, event.at, { state: "failed", reason: event.reason });
+    case "expired":
+      if (state !== "queued") return null;
+      if (attempts > 0) return ended(execution, event.at, { state: "timed_out", reason: "no_answer" });
+      return ended(execution, event.at, { state: "expired" });
+    case "cancelled":
+      if (state !== "queued" && state !== "sent") return null;
+      return ended(execution, event.at, { state: "cancelled", reason: event.reason });
+  }
+}
+
+type Change = Partial<Omit<StoredExecution, "id" | "device_id" | "revision">>;
+
+function changed(execution: StoredExecution, change: Change): StoredExecution {
+  return { ...execution, ...change, revision: execution.revision + 1 };
+}
+
+function ended(execution: StoredExecution, at: number, change: Change): StoredExecution {
+  return changed(execution, { due_at: null, ended_at: at, ...change });
+}
+
+function answered(answer: AnsweredAttempt): Change {
+  switch (answer.outcome) {
+    case "result": {
+      const { result } = answer;
+      const isKept = Buffer.byteLength(JSON.stringify(result)) <= maxResultBytes;
+      return { state: "succeeded", ...(isKept ? { result } : { result_dropped: true }) };
+    }
+    case "error":
+      return { state: "failed", reason: "device_error", error: answer.error };
+    case "no_such_function":
+      return { state: "failed", reason: "function_not_found" };
+    case "unreadable":
+      return { state: "failed", reason: "bad_device_reply" };
+  }
+}

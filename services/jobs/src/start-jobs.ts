@@ -1,0 +1,138 @@
+import { randomUUID } from "node:crypto";
+import { deviceEvents } from "@devmesh/contracts/devices";
+import { jobEvents } from "@devmesh/contracts/jobs";
+import type { mesh } from "@devmesh/contracts/mesh";
+import { subscribe } from "@devmesh/service-kit/events/subscription";
+import type { StartService } from "@devmesh/service-kit/process/run-service";
+import { repeat } from "@devmesh/service-kit/retry";
+import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
+import { createIdSource } from "@devmesh/service-kit/sortable-id";
+import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
+import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
+import { parseStoreUrl } from "@devmesh/store/store-url";
+import type { JobsEnv } from "./env.ts";
+import { cancelOfDevice } from "./executions/cancel-of-device.ts";
+import { createExecutionEvents } from "./executions/execution-events.ts";
+import { createJobs } from "./jobs.ts";
+import { createJobsMetrics } from "./metrics.ts";
+import { createLeadership } from "./sending/leadership.ts";
+import { createCallSender } from "./sending/sender.ts";
+import { createSweeps } from "./sending/sweeps.ts";
+import { openSqliteExecutionStore } from "./store/execution-store.sqlite.ts";
+import type { ExecutionStore } from "./store/execution-store.ts";
+
+/** How often what is queued, overdue and old is looked at, in milliseconds. */
+const sweepEveryMs = 25_000;
+const overdueEveryMs = 1_000;
+const removeEveryMs = 60_000;
+
+const readinessTimeoutMs = 1_000;
+
+/** How long before the end of a drain what is under way is given up, in milliseconds. */
+const drainMarginMs = 1_000;
+
+/** Opens the store, and sends when it is this replica's turn. */
+export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) => {
+  const { env, bus, publisher, clients, log, clock, metrics: kit, signal: stopping } = parts;
+  const { devices } = clients;
+  const system = parseStoreUrl(env.STORE_URL).kind;
+  const opened = await openExecutionStore(env.STORE_URL, stopping);
+  const store = traceStore(bus.tracer, opened, { system, collection: "executions" });
+  const life = new AbortController();
+  const common = { store, devices, clock, log, signal: life.signal };
+  const events = createExecutionEvents(publisher, clock);
+  if (env.JOBS_HOLD) await cancelWaiting();
+
+  const leadership = createLeadership({
+    ...common,
+    holder: `${bus.replicaId}-${randomUUID()}`,
+    onLead: () => void sweeps.wakeAll().catch(onFailure),
+  });
+  const leads = () => leadership.leads;
+  const metrics = createJobsMetrics(kit.registry, {
+    leads,
+    inFlight: () => sender.inFlight,
+    countOpen: () => store.countOpen(life.signal),
+  });
+  const sender = createCallSender({
+    ...common,
+    bridge: clients["rpc-bridge"],
+    events,
+    mayBegin: () => leads() && bus.connected,
+    maxInFlight: env.JOBS_IN_FLIGHT,
+    metrics,
+  });
+  const sweeps = createSweeps({ ...common, sender, leads, retentionDays: env.JOBS_RETENTION_DAYS });
+  const onFailure = (err: unknown) => {
+    if (!life.signal.aborted) log.warn({ err }, "a sweep failed and is tried again");
+  };
+
+  const connecting = subscribe(
+    bus,
+    { events: deviceEvents, names: ["online"] },
+    {
+      online({ id }) {
+        if (leads()) sender.connected(id);
+      },
+    },
+    { mode: "each" },
+  );
+  const due = subscribe(
+    bus,
+    { events: jobEvents, names: ["due"] },
+    {
+      async due({ device_ids }) {
+        if (leads()) await sweeps.wakeOnline(device_ids);
+      },
+    },
+    { mode: "each" },
+  );
+  const whileRunning = { onFailure, clock, signal: AbortSignal.any([life.signal, stopping]) };
+  const repeated = Promise.all([
+    repeat(sweeps.wakeAll, { everyMs: sweepEveryMs, ...whileRunning }),
+    repeat(sweeps.endOverdue, { everyMs: overdueEveryMs, ...whileRunning }),
+    repeat(sweeps.removeEnded, { everyMs: removeEveryMs, ...whileRunning }),
+  ]);
+
+  async function cancelWaiting(): Promise<void> {
+    for (;;) {
+      const waiting = new Set(await store.listWaiting("", 1_000, stopping));
+      if (waiting.size === 0) return;
+      for (const id of waiting)
+        await cancelOfDevice(
+          { store, events, clock },
+          id,
+          "by_request",
+          stopping,
+          ({ state }) => state === "queued",
+        );
+    }
+  }
+
+  return {
+    implementation: mapStoreErrors(
+      createJobs({ store, devices, events, newId: createIdSource(clock), clock }),
+      isStoreUnavailable,
+    ),
+    ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
+    async stop() {
+      await Promise.all([connecting.stop(), due.stop(), repeated]);
+      // What was begun is settled before another replica leads.
+      const settled = sender.stop();
+      await Promise.race([settled, clock.sleep(Math.max(0, env.DRAIN_MS - drainMarginMs))]);
+      life.abort(new Error("the service stops"));
+      await settled;
+      await leadership.stop();
+    },
+    close: () => store.close(),
+  };
+};
+
+/** The store that `STORE_URL` names. Rejects with one clear sentence when it cannot be opened. */
+async function openExecutionStore(storeUrl: string, signal: AbortSignal): Promise<ExecutionStore> {
+  const url = parseStoreUrl(storeUrl);
+  if (url.kind !== "mongodb") return openSqliteExecutionStore(url.path);
+  // The driver is large, and most installations do not use it.
+  const { openMongoExecutionStore } = await import("./store/execution-store.mongodb.ts");
+  return await openMongoExecutionStore(url, signal);
+}

@@ -1,0 +1,111 @@
+import { executionStates } from "@devmesh/contracts/model/execution";
+import { describe, expect, test } from "@jest/globals";
+import { array, assert, constantFrom, integer, property, record } from "fast-check";
+import { type ExecutionEvent, nextExecution } from "../src/executions/execution-states.ts";
+import type { StoredExecution } from "../src/store/execution-store.ts";
+import { claimed, newExecution } from "./execution-store.suite.ts";
+
+const at = 3_000;
+const events: Readonly<Record<string, ExecutionEvent>> = {
+  claimed: { kind: "claimed", at, dueAt: 9_000 },
+  "put back": { kind: "put_back" },
+  "a result": { kind: "answered", at, answer: { sent: true, outcome: "result", result: 5 } },
+  "an error": {
+    kind: "answered",
+    at,
+    answer: { sent: true, outcome: "error", error: { code: 500, message: "hot" } },
+  },
+  "no such function": { kind: "answered", at, answer: { sent: true, outcome: "no_such_function" } },
+  unreadable: { kind: "answered", at, answer: { sent: true, outcome: "unreadable" } },
+  unanswered: { kind: "unanswered", at },
+  refused: { kind: "refused", at, reason: "frame_too_large" },
+  expired: { kind: "expired", at },
+  cancelled: { kind: "cancelled", at, reason: "by_request" },
+};
+
+/** The states that each event leads to, from the two that are not final. */
+const arrows: Readonly<Record<string, readonly [fromQueued: string | null, fromSent: string | null]>> = {
+  claimed: ["sent", null],
+  "put back": [null, "queued"],
+  "a result": [null, "succeeded"],
+  "an error": [null, "failed"],
+  "no such function": [null, "failed"],
+  unreadable: [null, "failed"],
+  unanswered: [null, "timed_out"],
+  refused: ["failed", "failed"],
+  expired: ["expired", null],
+  cancelled: ["cancelled", "cancelled"],
+};
+
+describe("states of an execution", () => {
+  test.each(Object.keys(events))("%s leads where it may, and from no final state", (name) => {
+    const event = events[name] as ExecutionEvent;
+    const queued = newExecution("pump");
+    const to = (from: StoredExecution) => nextExecution(from, event)?.state ?? null;
+    expect([to(queued), to(claimed(queued))]).toEqual(arrows[name]);
+    for (const state of executionStates.slice(2)) expect(to({ ...queued, state, ended_at: 1 })).toBeNull();
+  });
+
+  test("whatever happens, a final state stays, and only its number of attempts was sent", () => {
+    const step = record({
+      event: constantFrom(...Object.values(events)),
+      later: integer({ min: 0, max: 90_000 }),
+    });
+    const happen = property(
+      integer({ min: 1, max: 4 }),
+      array(step, { maxLength: 60 }),
+      (max_attempts, steps) => {
+        let execution = newExecution("pump", { max_attempts });
+        let now = 1_000;
+        let sent = 0;
+        for (const { event, later } of steps) {
+          now += later;
+          const next = nextExecution(execution, event.kind === "put_back" ? event : { ...event, at: now });
+          if (next === null) continue;
+          expect(next.revision).toBe(execution.revision + 1);
+          expect(execution.ended_at).toBeNull();
+          if (event.kind === "claimed") sent++;
+          if (event.kind === "put_back") sent--;
+          execution = next;
+          expect(execution.attempts).toBe(sent);
+          expect(execution.attempts <= max_attempts).toBe(true);
+          expect(execution.ended_at !== null).toBe(!["queued", "sent"].includes(execution.state));
+          expect(execution.due_at !== null).toBe(execution.state === "sent");
+          if (execution.state === "expired") expect(sent).toBe(0);
+        }
+      },
+    );
+    void assert(happen, { numRuns: 500 });
+  });
+
+  test("an unanswered attempt is followed by another where one is left and there is time", () => {
+    const first = claimed(newExecution("pump", { max_attempts: 2 }));
+    const again = nextExecution(first, { kind: "unanswered", at });
+    expect(again).toMatchObject({ state: "queued", attempts: 1, not_before: at + 60_000, due_at: null });
+    const late = nextExecution(first, { kind: "unanswered", at: 99_000 });
+    expect(late).toMatchObject({ state: "timed_out", reason: "no_answer" });
+    const expired = again && nextExecution(again, { kind: "expired", at: 100_000 });
+    expect(expired).toMatchObject({ state: "timed_out", reason: "no_answer", attempts: 1 });
+  });
+
+  test("an attempt that never was is taken back with its time", () => {
+    const queued = newExecution("pump");
+    const back = nextExecution(claimed(queued), { kind: "put_back" });
+    expect(back).toEqual({ ...queued, revision: 3 });
+  });
+
+  test("a result of more than 64 KB is dropped", () => {
+    const result = (text: string) =>
+      nextExecution(claimed(newExecution("pump")), {
+        kind: "answered",
+        at,
+        answer: { sent: true, outcome: "result", result: text },
+      });
+    expect(result("x".repeat(65_534))).toMatchObject({ state: "succeeded", result: expect.any(String) });
+    expect(result("x".repeat(65_535))).toMatchObject({
+      state: "succeeded",
+      result: null,
+      result_dropped: true,
+    });
+  });
+});

@@ -1,0 +1,75 @@
+import { openMongo } from "@devmesh/store/mongodb";
+import { type MongoUrl, parseStoreUrl } from "@devmesh/store/store-url";
+import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
+import { readQueryPlan } from "@devmesh/testkit/query-plan";
+import { expect, test } from "@jest/globals";
+import {
+  executionCollection,
+  executionFilters,
+  openMongoExecutionStore,
+} from "../src/store/execution-store.mongodb.ts";
+import { describeExecutionStore } from "./execution-store.suite.ts";
+
+const { signal } = new AbortController();
+
+describeOverMongodb("executions in MongoDB", (mongodb) => {
+  describeExecutionStore("MongoDB", async () => {
+    const database = mongodb().newDatabase();
+    const url = parseStoreUrl(database.storeUrl) as MongoUrl;
+    return {
+      open: () => openMongoExecutionStore(url, signal),
+      async remove() {
+        await database[Symbol.asyncDispose]();
+      },
+    };
+  });
+
+  test("one of two replicas holds the lease, until it has ended", async () => {
+    await using database = mongodb().newDatabase();
+    const url = parseStoreUrl(database.storeUrl) as MongoUrl;
+    const [one, other] = [
+      await openMongoExecutionStore(url, signal),
+      await openMongoExecutionStore(url, signal),
+    ];
+    const both = await Promise.all([one.lease("one", 60_000, signal), other.lease("other", 60_000, signal)]);
+    expect(both.filter(Boolean)).toHaveLength(1);
+    const [holder, free] = both[0] ? ["one", "other"] : ["other", "one"];
+    expect(await one.lease(free, 60_000, signal)).toBe(false);
+    expect(await one.lease(holder, 0, signal)).toBe(true);
+    expect(await other.lease(free, 60_000, signal)).toBe(true);
+    await one.close();
+    await other.close();
+  });
+
+  test("every query finds its documents by an index", async () => {
+    await using database = mongodb().newDatabase();
+    const url = parseStoreUrl(database.storeUrl) as MongoUrl;
+    const { db, close } = await openMongo(url, [executionCollection], signal);
+    const executions = db.collection<{ _id: string }>(executionCollection.name);
+    await executions.insertMany(
+      Array.from({ length: 2_000 }, (_, at) => ({
+        _id: `e${at}`,
+        device_id: `d${at}`,
+        listed: true,
+        state: at % 2 === 0 ? "queued" : "succeeded",
+        not_before: 0,
+        expires_at: at,
+        ...(at % 50 === 1 && { lane: `d${at}`, due_at: at }),
+        ...(at % 2 === 1 && { ended_at: at }),
+      })),
+    );
+    const filters = {
+      of_device: executionFilters.ofDevice("d5", "~"),
+      waiting: executionFilters.queuedOf("d4"),
+      one_of_lane: executionFilters.sentOf("d1"),
+      due: executionFilters.overdue(60),
+      expiring: executionFilters.expired(20),
+      ended: executionFilters.endedBefore(20),
+    };
+    for (const [index, filter] of Object.entries(filters)) {
+      const plan = readQueryPlan(await executions.find(filter).explain());
+      expect([index, plan.indexes, plan.scansCollection]).toEqual([index, [index], false]);
+    }
+    await close();
+  });
+});
