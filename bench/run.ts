@@ -22,6 +22,7 @@ const byName: Readonly<Record<string, string>> = {
   dashboard: "",
   attack: "6",
   "frame-delivery": "1",
+  jobs: "",
   strangers: "30",
 };
 
