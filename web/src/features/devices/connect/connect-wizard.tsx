@@ -5,6 +5,9 @@ import { clients } from "./clients.ts";
 import { FirstMessage } from "./first-message.tsx";
 import { useBroker } from "./use-broker.ts";
 
+/** Height above which the steps of a client scroll: what happens below them stays in sight at 800 px. */
+const panelHeight = "max(10rem, 100dvh - 38rem)";
+
 /** Explains how a device connects, by the client that it uses, and shows whether it does. */
 export function ConnectWizard({ id, token }: { readonly id: string; readonly token: string }) {
   const broker = useBroker();
@@ -22,7 +25,7 @@ export function ConnectWizard({ id, token }: { readonly id: string; readonly tok
           ))}
         </Tabs.List>
         {clients.map(({ name, onBoard, steps }, nth) => (
-          <Tabs.Panel key={name} value={String(nth)} pt="sm">
+          <Tabs.Panel key={name} value={String(nth)} mt="sm" mah={panelHeight} style={{ overflow: "auto" }}>
             <Stack>
               {onBoard && isLocal && (
                 <Text size="sm">

@@ -68,11 +68,9 @@ function useNewestRecord(id: string): DataRecord | null {
   return data;
 }
 
-/** The newest problem, if the device has neither connected nor published since. */
+/** The newest problem, if the device has published nothing since; a connection alone does not end it. */
 function problemAfter(history: readonly Diagnosis[], record: DataRecord | null): Diagnosis | undefined {
-  const connected = history.findIndex(({ name }) => name === "connected");
-  const since = connected < 0 ? history : history.slice(0, connected);
-  return since.find((entry) => isProblem(entry) && (record === null || entry.last_at > record.timestamp));
+  return history.find((entry) => isProblem(entry) && (record === null || entry.last_at > record.timestamp));
 }
 
 function capitalised(words: string): string {
