@@ -74,8 +74,11 @@ test("a condition finds its devices by an index, or reads narrow rows in the ord
   expect(planOf(list({ versions: ["1"] }, false))).toMatch(/devices_version \(firmware=\? AND rowid>\?\)$/);
   expect(planOf(list({ ids: ["a"] }, false))).toContain("(id=? AND rowid>?)");
   expect(planOf(count({ online: true, silentSince: 1 }))).toContain("COVERING INDEX devices_fleet");
+  expect(planOf(count({ words: ["x"] }))).toMatch(/^SCAN devices;/);
+  expect(planOf(count({ noIds: ["a"] }))).toMatch(/^SCAN devices;/);
   expect(planOf(countBy("version", {}))).toContain("COVERING INDEX");
   expect(planOf(countBy("label", {}))).toMatch(/SCAN device_labels/);
+  expect(planOf(countBy("label", { silentSince: 1 }))).toMatch(/SCAN device_labels; LIST .*; SCAN devices;/);
   db.close();
 });
 

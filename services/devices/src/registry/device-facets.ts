@@ -1,4 +1,5 @@
 import type { devices } from "@devmesh/contracts/devices";
+import type { DeviceCondition } from "@devmesh/contracts/model/device-condition";
 import { type DeviceFacets, type FacetName, facetNames } from "@devmesh/contracts/model/device-facets";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { wordOf } from "../diagnostics/diagnosis-history.ts";
@@ -47,8 +48,23 @@ export function createFacetDevices(
       return { total, facets };
     }
 
-    const { counted } = selectBy(where, options);
-    if (counted === null) return described(await tally(asked));
+    async function idsWith(problem: DeviceCondition["problem"]): Promise<string[]> {
+      const ids: string[] = [];
+      for await (const portion of walk.devices(selectBy({ problem }, options), {}, ctx))
+        ids.push(...portion.map(({ id }) => id));
+      return ids;
+    }
+
+    const { problem, ...others } = where;
+    const beside = selectBy(others, options).counted;
+    if (beside === null) return described(await tally(asked));
+    // Few devices have a problem: the store counts all others without a walk.
+    const without = problem?.not_in === undefined ? [] : await idsWith({ in: problem.not_in });
+    const counted = {
+      ...beside,
+      ...(problem?.in && { ids: await idsWith({ in: problem.in }) }),
+      ...(without.length > 0 && { noIds: without }),
+    };
     const total = await store.count(counted, ctx.signal);
     const facets = await Promise.all(
       asked.map(async (name) => {

@@ -81,7 +81,7 @@ export const deviceQueries = {
 /** A condition as a filter. */
 function conditionFilter(condition: StoredCondition): object {
   const { words = [], noWords = [], labels = [], noLabels = [], contained = [] } = condition;
-  const { versions, noVersions = [], online, silentSince, seenSince, ids } = condition;
+  const { versions, noVersions = [], online, silentSince, seenSince, ids, noIds = [] } = condition;
   const withWord = (word: string) => {
     const substring = { $regex: literally(word) };
     return { $or: [{ _id: substring }, { name: substring }, { labels: substring }] };
@@ -103,6 +103,7 @@ function conditionFilter(condition: StoredCondition): object {
   if (silentSince !== undefined) terms.push(silent(silentSince));
   if (seenSince !== undefined) nor.push(silent(seenSince));
   if (ids !== undefined) terms.push({ _id: { $in: ids } });
+  if (noIds.length > 0) terms.push({ _id: { $nin: noIds } });
   return { ...(terms.length > 0 && { $and: terms }), ...(nor.length > 0 && { $nor: nor }) };
 }
 

@@ -51,6 +51,7 @@ export interface StoredCondition {
   /** The opposite of `silentSince`. */
   readonly seenSince?: number;
   readonly ids?: readonly string[];
+  readonly noIds?: readonly string[];
   /** Each is a part of its shadow as compact JSON. */
   readonly contained?: readonly string[];
 }
