@@ -27,5 +27,6 @@ export default {
   testMatch: ["<rootDir>/**/*.test.{ts,tsx}"],
   // Above what a test waits for one thing, which says more when it fails (tools/testkit/src/eventually.ts).
   testTimeout: 90_000,
+  testSequencer: resolve(import.meta.dirname, "tools/testkit/src/longest-first.mjs"),
   globalTeardown: resolve(import.meta.dirname, "tools/testkit/src/drop-test-databases.ts"),
 };
