@@ -17,9 +17,18 @@ const DryRun = z.object({
 export const endToEnd = "@devmesh/e2e";
 
 /** The packages that take longest beside it, the longest first: started late, one would run alone at the end. */
-const longest = ["launcher", "rpc-bridge", "supervisor", "gateway", "keys", "data", "device-broker"].map(
-  (name) => `@devmesh/${name}`,
-);
+const longest = [
+  "launcher",
+  "rpc-bridge",
+  "k8s",
+  "gateway",
+  "device-broker",
+  "data",
+  "service-kit",
+  "keys",
+  "devices",
+  "supervisor",
+].map((name) => `@devmesh/${name}`);
 
 /** A package with suites. */
 interface Package {
@@ -41,11 +50,15 @@ export interface EndToEndRun {
 
 /**
  * Runs the suites of all packages and reports each package as it ends. Suites wait more than they compute: four jest
- * workers run on two cores, two for `e2e`, and two packages with one each. Returns null if `e2e` was not among them.
+ * workers run on two cores, two for `e2e`, and two packages with one each; until `checks`, which compute, has resolved,
+ * one package. Returns null if `e2e` was not among them.
  */
-export async function runPackageSuites(run: TestRun): Promise<EndToEndRun | null> {
+export async function runPackageSuites(run: TestRun, checks: Promise<void>): Promise<EndToEndRun | null> {
   const packages = await packagesWithTests(run);
-  if (packages === null) return null;
+  if (packages === null) {
+    await checks;
+    return null;
+  }
   run.print(`        running the tests of ${packages.length} package${packages.length === 1 ? "" : "s"}`);
   if (!run.all) run.print(`        without --all these files are left out: ${slow.join(", ")}`);
   const leftOut = run.all ? [] : slow;
@@ -53,15 +66,18 @@ export async function runPackageSuites(run: TestRun): Promise<EndToEndRun | null
   const rank = ({ name }: Package) => longest.indexOf(name) + 1 || longest.length + 1;
   const queue = packages.filter((one) => one !== long).sort((one, other) => rank(one) - rank(other));
   const work = async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift())
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      // The check of a client makes the types that its suites make, too.
+      if (next.directory.startsWith("clients/")) await checks;
       await runSuites(run, next, { workers: 1, leftOut });
+    }
   };
   const first = async () => {
     const ran = long === undefined ? null : await runSuites(run, long, { workers: 2, leftOut });
     await Promise.all([work(), work()]);
     return ran;
   };
-  const [ran] = await Promise.all([first(), work(), work()]);
+  const [ran] = await Promise.all([first(), checks.then(work), work()]);
   return long === undefined || ran === null ? null : { directory: long.directory, ran };
 }
 

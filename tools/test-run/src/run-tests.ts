@@ -43,8 +43,7 @@ if (await provideNatsServer(run)) {
   await findBrowser(run);
   const mongodb = await provideMongodb(run);
   await buildOnce(run);
-  await runStaticChecks(run);
-  const endToEnd = await runPackageSuites(run);
+  const endToEnd = await runPackageSuites(run, runStaticChecks(run));
   // Alone: three servers and MongoDB beside other suites leave calls no time within their deadlines.
   if (run.all && endToEnd !== null) await runClusterSuites(run, endToEnd);
   await mongodb?.stop();
