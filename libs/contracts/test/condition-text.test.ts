@@ -57,6 +57,10 @@ test.each<[text: string, condition: DeviceCondition]>([
   expect(conditionOf(printConditionText(condition))).toEqual(condition);
 });
 
+test("a text is printed so that it is none that begins like JSON", () => {
+  expect(printConditionText({ text: { all: ["{b"] }, labels: { all: ["a"] } })).toBe('"{b" label:a');
+});
+
 describe("errors name the place and what is allowed there", () => {
   test.each([
     ["label:", 6, 0, "value"],

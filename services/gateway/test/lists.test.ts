@@ -118,6 +118,16 @@ describe("the list of devices", () => {
     expect(await totalOf("?limit=5")).toBeNull();
   });
 
+  test.each([
+    ["that is longer as text", JSON.stringify({ labels: { none: Array(50).fill("x".repeat(77)) } })],
+    ["with a word that begins like JSON", "label:a {b"],
+  ])("leads on with a condition %s", async (_, where) => {
+    mesh.fakes.devices.listDevices = listOf(3, 10, (at) => fakeDevice(`d${at}`)).page;
+    const first = await mesh.fetch(`${devices}?limit=1&where=${encodeURIComponent(where)}`);
+    const next = await mesh.fetch(/<(.*)>/.exec(first.headers.get("link") ?? "")?.[1] ?? "");
+    expect(ids(await next.json())).toEqual(["d1"]);
+  });
+
   test("takes a condition as text or as JSON, repeats it in its link, and says what is wrong in it", async () => {
     const list = listOf(3, 10, (at) => fakeDevice(`d${at}`));
     mesh.fakes.devices.listDevices = list.page;

@@ -289,8 +289,9 @@ export function printConditionText(condition: DeviceCondition): string {
   ].join(" ");
 }
 
+/** A text that begins with `{` would be JSON. */
 function printWord(word: string): string {
-  return quoted(word, word.startsWith("-") || word.includes(":"));
+  return quoted(word, /^[-{]/.test(word) || word.includes(":"));
 }
 
 function printKey(pointer: string): string {

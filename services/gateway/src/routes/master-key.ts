@@ -1,4 +1,4 @@
-import { printConditionText } from "@devmesh/contracts/model/condition-text";
+import { maxConditionLength, printConditionText } from "@devmesh/contracts/model/condition-text";
 import { type DeviceCondition, withOlderParameters } from "@devmesh/contracts/model/device-condition";
 import { startOf } from "@devmesh/contracts/model/duration";
 import { isJsonObject } from "@devmesh/contracts/model/json";
@@ -190,7 +190,10 @@ export function masterKeyHandlers(
 
 /** A query as a `Link` repeats it. */
 function linked<Q extends { readonly where?: DeviceCondition | undefined }>({ where, ...query }: Q) {
-  return { ...query, ...(where !== undefined && { where: printConditionText(where) }) };
+  if (where === undefined) return query;
+  const text = printConditionText(where);
+  // It can be longer than the JSON that it was read from, and then be refused.
+  return { ...query, where: text.length > maxConditionLength ? JSON.stringify(where) : text };
 }
 
 /** A device with the tag that a conditional write sends back. */
