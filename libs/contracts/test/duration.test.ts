@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { Duration, durationBetween, lengthOf, startOf } from "../src/model/duration.ts";
+import { Duration, durationBetween, lengthOf, Since, startOf } from "../src/model/duration.ts";
 
 const accepts = (text: string) => Duration.safeParse(text).success;
 const now = new Date("2026-03-01T00:00:00.000Z");
@@ -29,6 +29,11 @@ test.each([
   ["P999999999999Y", "1970-01-01T00:00:00.000Z"],
   ["2026-01-01T00:00:00+01:00", "2025-12-31T23:00:00.000Z"],
 ])("since %s begins at %s", (since, start) => expect(startOf(since, now)).toBe(start));
+
+test("what is no time and no duration is refused with what both are", () => {
+  const { error } = Since.safeParse("yesterday");
+  expect(error?.issues.map(({ message }) => message)).toEqual([expect.stringMatching(/RFC 3339.*ISO 8601/)]);
+});
 
 test("a month back from a day that the earlier month lacks begins at that month's last day", () => {
   expect(startOf("P1M", new Date("2026-03-31T12:00:00.000Z"))).toBe("2026-02-28T12:00:00.000Z");

@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { Duration } from "./duration.ts";
+import { Since } from "./duration.ts";
 import { isJsonObject } from "./json.ts";
-import { TimestampInput } from "./time.ts";
 
 /** A JSON pointer (RFC 6901) into the shadow; it covers what is below it. */
 export const ShadowPointer = z
@@ -48,10 +47,7 @@ export const NamedQuery = z
       .enum(["asc", "desc"])
       .optional()
       .describe("By time of storing; `asc`, oldest first, by default."),
-    since: z
-      .union([Duration, TimestampInput])
-      .optional()
-      .describe("Inclusive; a time, or an ISO 8601 duration back from now."),
+    since: Since.optional().describe("Inclusive; a time, or an ISO 8601 duration back from now."),
   })
   .meta({
     id: "NewNamedQuery",

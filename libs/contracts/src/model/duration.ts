@@ -1,9 +1,19 @@
 import { z } from "zod";
+import { TimestampInput } from "./time.ts";
 
 const duration = /^P(?=\d|T\d)(\d+Y)?(\d+M)?(\d+W)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?$/;
 
 /** An ISO 8601 duration, counted back from now in UTC; only seconds take a fraction. */
-export const Duration = z.string().regex(duration, "must be an ISO 8601 duration such as PT24H").max(64);
+export const Duration = z
+  .string()
+  // A union reports the error of the one member that goes on.
+  .regex(duration, { error: "must be an ISO 8601 duration such as PT24H", abort: true })
+  .max(64);
+
+/** Since when, as a caller may write it. {@link startOf} says when that was. */
+export const Since = z.union([Duration, TimestampInput], {
+  error: "must be an RFC 3339 time, or an ISO 8601 duration back from now such as PT24H",
+});
 
 /** The {@link Timestamp} that `since` means: an RFC 3339 time itself, an ISO 8601 duration back from `now`. */
 export function startOf(since: string, now: Date): string {

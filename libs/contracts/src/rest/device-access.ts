@@ -5,7 +5,7 @@ import { jobs } from "../jobs.ts";
 import { FunctionName, QueryName } from "../model/acl.ts";
 import { DataRecord, maxRecordLimit, maxSkip } from "../model/data-record.ts";
 import { DeviceId } from "../model/device-id.ts";
-import { Duration } from "../model/duration.ts";
+import { Since } from "../model/duration.ts";
 import { Execution } from "../model/execution.ts";
 import { JsonObject } from "../model/json.ts";
 import { TimestampInput } from "../model/time.ts";
@@ -75,10 +75,9 @@ export const deviceAccess = defineRoutes({
         max: Number.MAX_SAFE_INTEGER,
         description: `Clamped to the query's own; at most ${maxRecordLimit} where it has none.`,
       }),
-      since: z
-        .union([Duration, TimestampInput])
-        .optional()
-        .meta({ description: "Inclusive; a time, or an ISO 8601 duration back from now." }),
+      since: Since.optional().meta({
+        description: "Inclusive; a time, or an ISO 8601 duration back from now.",
+      }),
       until: TimestampInput.optional().meta({ description: "Exclusive." }),
       after: recordPaging.after,
     }),

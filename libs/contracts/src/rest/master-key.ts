@@ -21,7 +21,7 @@ import type { DeviceCondition } from "../model/device-condition.ts";
 import { DeviceFacets, type FacetName, facetNames } from "../model/device-facets.ts";
 import { DeviceId } from "../model/device-id.ts";
 import { DeviceDiagnosis, Diagnosis, DiagnosisWord, UnknownDevice } from "../model/diagnostics.ts";
-import { Duration } from "../model/duration.ts";
+import { Since } from "../model/duration.ts";
 import { Execution, ExecutionPatch, ExecutionState } from "../model/execution.ts";
 import { MeshChanges } from "../model/mesh-change.ts";
 import { MeshHistory } from "../model/mesh-history.ts";
@@ -29,7 +29,6 @@ import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
 import { CreatedSession, maxSessions, NewSession, Session } from "../model/session.ts";
 import { checkShadowOf } from "../model/shadow-structure.ts";
-import { TimestampInput } from "../model/time.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
 import { countedPaging, defineRoutes, get, paging, post, QueryBoolean, remove } from "./route.ts";
 import { RpcAnswer, RpcParams, RpcQuery, WaitingAnswer, waitingRpcQuery } from "./rpc.ts";
@@ -183,10 +182,9 @@ An entry that happens again meanwhile is at the beginning again.`,
         "Only entries of this name or reason; without it, all that are a problem.",
       ),
       where,
-      since: z
-        .union([Duration, TimestampInput])
-        .optional()
-        .meta({ description: "Inclusive; a time, or an ISO 8601 duration back from now." }),
+      since: Since.optional().meta({
+        description: "Inclusive; a time, or an ISO 8601 duration back from now.",
+      }),
     }),
     cost: { tokens: 19, of: "Diagnostics with a `where` on shadow values", applies: readsShadows },
     answers: {
