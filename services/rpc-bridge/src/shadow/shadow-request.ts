@@ -46,7 +46,8 @@ export function rejectionOf(error: unknown): Pick<ShadowUpdateRejected, "code" |
     return { code: 413, message: firstViolations(error.details, error.message) };
   if (isReason(error, "version_conflict"))
     return { code: 409, message: conflict(error.details, error.message) };
-  if (isReason(error, "not_writable")) return { code: 403, message: error.message };
+  if (isReason(error, "not_writable"))
+    return { code: 403, message: firstPointers(error.details, error.message) };
   if (isReason(error, "device_not_found")) return { code: 404, message: error.message };
   if (isReason(error, "unavailable", "deadline_exceeded")) return { code: 503, message: "try again later" };
   return { code: 500, message: "the update could not be applied" };
@@ -78,6 +79,12 @@ function firstViolations(details: unknown, otherwise: string): string {
     .slice(0, 3)
     .map(({ pointer, detail }) => `${pointer} ${detail}`.trim())
     .join("; ");
+}
+
+function firstPointers(details: unknown, otherwise: string): string {
+  const refused = z.object({ pointers: z.array(z.string()).min(1) }).safeParse(details);
+  if (!refused.success) return otherwise;
+  return `${refused.data.pointers.slice(0, 3).join(", ")} may not be written; nothing was applied`;
 }
 
 function conflict(details: unknown, otherwise: string): string {
