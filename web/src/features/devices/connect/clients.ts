@@ -198,7 +198,7 @@ client.on("message", (topic, payload) => {
       method === "sum"
         ? { result: params.reduce((total, one) => total + one, 0) }
         : { error: { code: 404, message: "no such function" } };
-    client.publish(\`\${src}/rpc\`, JSON.stringify({ id, ...answer }));
+    client.publish(src + "/rpc", JSON.stringify({ id, ...answer }));
   } else if (Object.keys(state).length > 0) {
     // Empty: nothing differs any more.
     client.publish("${deviceTopics.shadowUpdate(id)}", JSON.stringify({ state: { reported: state } }), { qos: 1 });
@@ -298,7 +298,7 @@ void loop() {
 }`;
 }
 
-/** The examples' component joins a Wi-Fi network that `menuconfig` names; ESP-IDF 6 has MQTT and cJSON as components, too. */
+/** A component of the examples joins the Wi-Fi network of `menuconfig`; in ESP-IDF 6 MQTT and cJSON are components. */
 const espIdfProject = `idf.py create-project device && cd device
 cat > main/idf_component.yml <<'END'
 dependencies:
