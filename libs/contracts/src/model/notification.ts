@@ -23,7 +23,7 @@ export const customerChanges = ["invited", "confirmed", "updated", "deleted"] as
  * | `created`, `updated` | device | the device, as the caller's GET gives it |
  * | `rpc.in.<function>` | device | the parameters of a call that was sent to the device; null for none |
  * | `rpc.out.<name>` | device | what the device published on `ID/event/<name>` |
- * | `execution` | device | an `Execution` that was created, sent or ended |
+ * | `execution` | device | an `Execution` that was created or has ended |
  * | `data` | device | a record as `GET /data` gives it; only with `data=1` |
  * | `keys` | key or session | `{change}`, one of {@link keyChanges}; only with `account=1` |
  * | `customers` | customer | `{change}`, one of {@link customerChanges}; only with `account=1` |
