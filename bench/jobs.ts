@@ -108,7 +108,11 @@ for (const killSender of [false, true]) {
   const figure = (name: string, value: number) => ({ name: `${title}${name}`, ours: calls("mesh", [value]) });
   reportFigures([
     { ...figure("calls stored/s", sleepers.length / storingS), digits: 0 },
-    { ...figure("s from the first connection to the last answer", endedS), digits: 1, goal: { value: killSender ? 45 : 20 } },
+    {
+      ...figure("s from the first connection to the last answer", endedS),
+      digits: 1,
+      goal: { value: killSender ? 45 : 20 },
+    },
     { ...figure("calls lost", lost), goal: { value: 0 } },
     { ...figure("calls doubled", times.filter((n) => n > 1).length), goal: { value: 0 } },
     {
