@@ -96,7 +96,11 @@ const queues: readonly {
     term: "Device messages to handle",
     about: "shadow requests and events that rpc-bridge has not handled yet",
   },
-  { name: "jobs", term: "Work for devices", about: "calls that wait until their device listens, or for its answer" },
+  {
+    name: "jobs",
+    term: "Work for devices",
+    about: "calls that wait until their device listens, or for its answer",
+  },
   { name: "mail", term: "Mail to send", about: "first tries and those that wait for another" },
   { name: "dead_mail", term: "Undelivered mail", about: "listed below, where you can retry it" },
 ];
