@@ -17,6 +17,7 @@ import { connectMqttDevice, type MqttDevice } from "@devmesh/testkit/mqtt-device
 import { startNatsServer, type TestNatsServer } from "@devmesh/testkit/nats-server";
 import { allowingStoreRetained } from "@devmesh/testkit/retained-messages";
 import { type StartedService, startService } from "@devmesh/testkit/service-process";
+import { afterAll, beforeAll } from "@jest/globals";
 import type { IClientOptions } from "mqtt";
 import type { BrokerLogin } from "../src/mqtt-link.ts";
 import { type FakeRegistry, startFakeRegistry } from "./fake-registry.ts";
@@ -163,4 +164,24 @@ export async function startBridge(
     LOG_LEVEL: "debug",
     ...env,
   });
+}
+
+/** A broker and a bridge for the tests of a file; a test that ends the bridge puts another one in its place. */
+export interface SharedBridge {
+  readonly mesh: BridgeFixture;
+  bridge: StartedService;
+}
+
+/** Starts both before the tests of a file and ends them after. */
+export function shareBridge(env: Record<string, string> = {}): SharedBridge {
+  const shared = {} as { mesh: BridgeFixture; bridge: StartedService };
+  beforeAll(async () => {
+    shared.mesh = await startBridgeFixture();
+    shared.bridge = await startBridge(shared.mesh, env);
+  });
+  afterAll(async () => {
+    await shared.bridge?.[Symbol.asyncDispose]();
+    await shared.mesh?.[Symbol.asyncDispose]();
+  });
+  return shared;
 }

@@ -1,25 +1,13 @@
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
 import { eventually } from "@devmesh/testkit/eventually";
 import type { MqttDevice } from "@devmesh/testkit/mqtt-device";
-import type { StartedService } from "@devmesh/testkit/service-process";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { type BridgeFixture, startBridge, startBridgeFixture } from "./bridge-fixture.ts";
+import { expect, test } from "@jest/globals";
+import { shareBridge } from "./bridge-fixture.ts";
 
-let mesh: BridgeFixture;
-let bridge: StartedService;
-
-beforeAll(async () => {
-  mesh = await startBridgeFixture();
-  bridge = await startBridge(mesh);
-});
-
-afterAll(async () => {
-  await bridge?.[Symbol.asyncDispose]();
-  await mesh?.[Symbol.asyncDispose]();
-});
+const shared = shareBridge();
 
 async function answeringDevice(): Promise<MqttDevice> {
-  const device = await mesh.connect("pump");
+  const device = await shared.mesh.connect("pump");
   await device.answerRpc(() => ({ result: "here" }));
   await device.subscribe("pump/shadow/update/accepted", 1);
   return device;
@@ -27,35 +15,35 @@ async function answeringDevice(): Promise<MqttDevice> {
 
 test("after a restart of the broker the bridge calls devices and gets their answers as before", async () => {
   const before = await answeringDevice();
-  expect(await mesh.call({ device_id: "pump" })).toBe("here");
+  expect(await shared.mesh.call({ device_id: "pump" })).toBe("here");
   await before.publish("pump/shadow/update", { state: { reported: { n: 1 } } }, 1);
   await before.awaitMessage("pump/shadow/update/accepted");
-  await mesh.broker.kill("SIGKILL");
+  await shared.mesh.broker.kill("SIGKILL");
   await eventually(() => !before.client.connected);
-  await mesh.broker.restart();
+  await shared.mesh.broker.restart();
   await using device = await eventually(answeringDevice, { everyMs: 250 });
-  await eventually(() => mesh.call({ device_id: "pump", timeout_ms: 2_000 }), { everyMs: 250 });
+  await eventually(() => shared.mesh.call({ device_id: "pump", timeout_ms: 2_000 }), { everyMs: 250 });
   await device.publish("pump/shadow/update", { state: { reported: { n: 2 } }, clientToken: "second" }, 1);
   await device.awaitMessage(
     ({ topic, payload }) => topic === "pump/shadow/update/accepted" && payload.includes("second"),
   );
-  expect(mesh.registry.known.get("pump")?.reported).toEqual({ n: 2 });
+  expect(shared.mesh.registry.known.get("pump")?.reported).toEqual({ n: 2 });
   await eventually(async () => {
     using call = createCallContext({ timeoutMs: 5_000 });
-    return await mesh.bridge.readBacklog({}, call);
+    return await shared.mesh.bridge.readBacklog({}, call);
   });
 });
 
 test("a session that a device keeps brings it what it subscribed to after a kill of the broker, without subscribing again", async () => {
   const session = { clean: false, clientId: "valve" };
-  const before = await mesh.connect("valve", session);
+  const before = await shared.mesh.connect("valve", session);
   expect(await before.subscribe("valve/shadow/delta", 1)).toBe(1);
   await before.leave();
-  await mesh.broker.kill("SIGKILL");
-  await mesh.broker.restart();
-  await using after = await eventually(() => mesh.connect("valve", session), { everyMs: 250 });
-  mesh.registry.add("valve", { desired: { on: true } });
-  await mesh.registry.publishUpdated("valve");
+  await shared.mesh.broker.kill("SIGKILL");
+  await shared.mesh.broker.restart();
+  await using after = await eventually(() => shared.mesh.connect("valve", session), { everyMs: 250 });
+  shared.mesh.registry.add("valve", { desired: { on: true } });
+  await shared.mesh.registry.publishUpdated("valve");
   await after.awaitMessage(
     ({ topic, payload }) => topic === "valve/shadow/delta" && payload.includes('"on"'),
   );

@@ -1,29 +1,17 @@
 import type { CallFrame } from "@devmesh/contracts/mqtt";
 import { eventually } from "@devmesh/testkit/eventually";
-import type { StartedService } from "@devmesh/testkit/service-process";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { type BridgeFixture, startBridge, startBridgeFixture } from "./bridge-fixture.ts";
+import { describe, expect, test } from "@jest/globals";
+import { shareBridge } from "./bridge-fixture.ts";
 
-let mesh: BridgeFixture;
-let bridge: StartedService;
-
-beforeAll(async () => {
-  mesh = await startBridgeFixture();
-  bridge = await startBridge(mesh, { RPC_MAX_IN_FLIGHT: "2", RPC_MAX_FRAME_BYTES: "256" });
-});
-
-afterAll(async () => {
-  await bridge?.[Symbol.asyncDispose]();
-  await mesh?.[Symbol.asyncDispose]();
-});
+const shared = shareBridge({ RPC_MAX_IN_FLIGHT: "2", RPC_MAX_FRAME_BYTES: "256" });
 
 describe("the bridge's limits", () => {
   test("one call more than may wait is too_many_calls, and there is room again when one has ended", async () => {
-    await using device = await mesh.connect("pump");
+    await using device = await shared.mesh.connect("pump");
     await device.subscribe("pump/rpc");
-    const waiting = [mesh.call({ device_id: "pump" }), mesh.call({ device_id: "pump" })];
+    const waiting = [shared.mesh.call({ device_id: "pump" }), shared.mesh.call({ device_id: "pump" })];
     await eventually(() => device.messages.length === 2);
-    await expect(mesh.call({ device_id: "pump" })).rejects.toMatchObject({
+    await expect(shared.mesh.call({ device_id: "pump" })).rejects.toMatchObject({
       code: "resource_exhausted",
       reason: "too_many_calls",
     });
@@ -33,36 +21,36 @@ describe("the bridge's limits", () => {
     }
     await Promise.all(waiting);
     await device.answerRpc(() => ({ result: "room" }));
-    expect(await mesh.call({ device_id: "pump" })).toBe("room");
+    expect(await shared.mesh.call({ device_id: "pump" })).toBe("room");
   });
 
   test("the size of a frame is a setting", async () => {
-    await using _device = await mesh.connect("pump");
-    await expect(mesh.call({ device_id: "pump", params: "x".repeat(256) })).rejects.toMatchObject({
+    await using _device = await shared.mesh.connect("pump");
+    await expect(shared.mesh.call({ device_id: "pump", params: "x".repeat(256) })).rejects.toMatchObject({
       reason: "frame_too_large",
     });
   });
 
   test("a flood at QoS 0 while the registry is away is cut, one at QoS 1 is not, and another device loses nothing", async () => {
-    await using flooding = await mesh.connect("flood");
-    await using calm = await mesh.connect("calm");
-    await using quiet = await mesh.connect("quiet");
-    await mesh.registry.stopServing();
+    await using flooding = await shared.mesh.connect("flood");
+    await using calm = await shared.mesh.connect("calm");
+    await using quiet = await shared.mesh.connect("quiet");
+    await shared.mesh.registry.stopServing();
     for (let n = 0; n < 1_500; n++)
       void flooding.publish("flood/shadow/update", { state: { reported: { n } } });
-    const dropped = () => bridge.metric('devmesh_device_messages_dropped_total{why="overload"}');
-    const givenUp = () => bridge.metric('devmesh_device_messages_dropped_total{why="failed"}');
+    const dropped = () => shared.bridge.metric('devmesh_device_messages_dropped_total{why="overload"}');
+    const givenUp = () => shared.bridge.metric('devmesh_device_messages_dropped_total{why="failed"}');
     await eventually(async () => (await dropped()) > 0);
     for (let n = 0; n < 20; n++) {
       await calm.publish("calm/shadow/update", { state: { reported: { n } } }, 1);
       await quiet.publish("quiet/shadow/update", { state: { reported: { n } } });
     }
-    mesh.registry.serveAgain();
+    shared.mesh.registry.serveAgain();
     for (const id of ["calm", "quiet"]) {
-      await eventually(() => mesh.registry.known.get(id)?.version === 21);
-      expect(mesh.registry.known.get(id)?.reported).toEqual({ n: 19 });
+      await eventually(() => shared.mesh.registry.known.get(id)?.version === 21);
+      expect(shared.mesh.registry.known.get(id)?.reported).toEqual({ n: 19 });
     }
-    const applied = () => (mesh.registry.known.get("flood")?.version ?? 0) - 1;
+    const applied = () => (shared.mesh.registry.known.get("flood")?.version ?? 0) - 1;
     // On a slow machine some have waited for their ten seconds before all had come: each leaves room for another.
     await eventually(async () => applied() + (await givenUp()) >= 200);
     expect(applied() + (await dropped()) + (await givenUp())).toBeLessThanOrEqual(1_500);
