@@ -84,7 +84,7 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
       "devmesh_bus_reconnects_total",
       "Connections to the broker that replaced a lost one.",
     ),
-    /** By `outcome`: `ok`, `failed`, and without an acknowledgement `too_large`, `disconnected`, `congested`. */
+    /** By `outcome`: that of a publication (`PublicationOutcome`). */
     eventsPublished: counter("devmesh_events_published_total", "Events published.", "name", "outcome"),
     /** By `outcome`: `ok`, `unreadable`, `failed`. */
     eventsHandled: counter("devmesh_events_handled_total", "Events received.", "name", "outcome"),

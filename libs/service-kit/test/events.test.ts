@@ -15,7 +15,7 @@ const visits = defineEvents({
   service: "greeter",
   events: {
     arrived: defineEvent(z.object({ id: z.string(), at: z.int() }), ({ id }) => id),
-    left: defineEvent(z.object({ id: z.string() }), ({ id }) => id),
+    left: defineEvent(z.object({ id: z.string(), note: z.string().optional() }), ({ id }) => id),
     passed: { ...defineEvent(z.object({ id: z.string() }), ({ id }) => id), unacknowledged: true },
   },
 });
@@ -116,8 +116,12 @@ describe("events", () => {
   });
 
   test("whose key is no subject token are refused, never published elsewhere", async () => {
-    expect(await publisher.arrived({ id: "a.>", at: 1 })).toBe("failed");
-    expect(publisher.passed({ id: "*" })).toBe("failed");
+    expect(await publisher.arrived({ id: "a.>", at: 1 })).toBe("invalid");
+    expect(publisher.passed({ id: "*" })).toBe("invalid");
+  });
+
+  test("larger than a message of the broker are refused, since they never fit", async () => {
+    expect(await publisher.left({ id: "x", note: "n".repeat(1_100_000) })).toBe("too_large");
   });
 
   test("are lost without a broker, which their outcome says and a metric counts", async () => {

@@ -3,7 +3,6 @@ import type { z } from "zod";
 import type { Bus } from "../connection/bus.ts";
 import { natsConnection } from "../connection/nats-connection.ts";
 import { ensureEventsStream, storeMessage } from "../connection/streams.ts";
-import { ServiceError } from "../errors.ts";
 import type { CallContext } from "../rpc/context.ts";
 import { eventSubject } from "../subjects.ts";
 import { traceFields, traceHeaders } from "../tracing/trace.ts";
@@ -15,13 +14,16 @@ export interface PublishOptions {
   readonly dedupeId?: string;
   /** The call that led to the event: its trace is passed on and its deadline bounds the wait. */
   readonly call?: CallContext;
+  /** The caller publishes again what `failed`, and logs the end itself. */
+  readonly isRetried?: true;
 }
 
 /**
  * What became of an event: `ok` when its stream has stored it, or the connection has taken one without an
- * acknowledgement. All others are lost, counted, and logged unless the connection could not take them.
+ * acknowledgement. All others are lost, counted, and logged unless the connection could not take them. Only `failed`,
+ * `disconnected` and `congested` may end better the next time.
  */
-export type PublicationOutcome = "ok" | "too_large" | "disconnected" | "congested" | "failed";
+export type PublicationOutcome = "ok" | "invalid" | "too_large" | "disconnected" | "congested" | "failed";
 
 type Unacknowledged = { readonly live: true } | { readonly unacknowledged: true };
 
@@ -63,10 +65,12 @@ function publication(
 
   async function store(
     payload: unknown,
-    { dedupeId, call }: PublishOptions = {},
+    { dedupeId, call, isRetried }: PublishOptions = {},
   ): Promise<PublicationOutcome> {
+    const encoded = encode(payload, call);
+    if (typeof encoded === "string") return encoded;
+    const { subject, body } = encoded;
     try {
-      const { subject, body } = encodeEvent(service, name, declaration, payload);
       await recordSpan(bus.tracer, span, call?.trace, (trace) =>
         storeMessage(bus, subject, body, {
           headers: traceHeaders(trace),
@@ -76,29 +80,39 @@ function publication(
       );
       return ended("ok");
     } catch (error) {
-      return failed(error, call);
+      return isRetried ? ended("failed") : lost("failed", error, call);
     }
   }
 
   function send(payload: unknown, { call }: PublishOptions = {}): PublicationOutcome {
     if (!bus.connected) return ended("disconnected");
     if (congestion.isCongested()) return ended("congested");
+    const encoded = encode(payload, call);
+    if (typeof encoded === "string") return encoded;
+    const { subject, body } = encoded;
     try {
-      const { subject, body } = encodeEvent(service, name, declaration, payload);
-      const bytes = Buffer.from(body);
-      if (bytes.length > (bus[natsConnection].info?.max_payload ?? 0)) return ended("too_large");
       const sending = call === undefined ? undefined : bus.tracer?.startSpan(span, call.trace);
       const trace = sending?.trace ?? call?.trace;
-      bus[natsConnection].publish(
-        subject,
-        bytes,
-        trace === undefined ? {} : { headers: traceHeaders(trace) },
-      );
+      bus[natsConnection].publish(subject, body, trace === undefined ? {} : { headers: traceHeaders(trace) });
       sending?.end();
-      congestion.add(bytes.length);
+      congestion.add(body.length);
       return ended("ok");
     } catch (error) {
-      return failed(error, call);
+      return lost("failed", error, call);
+    }
+  }
+
+  /** The event as a message; `invalid` or `too_large` if it can be none. */
+  function encode(payload: unknown, call: CallContext | undefined) {
+    try {
+      const checked = declaration.schema.parse(payload);
+      const subject = eventSubject(service, name, declaration.key(checked as never), declaration);
+      const body = Buffer.from(JSON.stringify(checked));
+      return body.length > (bus[natsConnection].info?.max_payload ?? Number.POSITIVE_INFINITY)
+        ? ended("too_large")
+        : { subject, body };
+    } catch (error) {
+      return lost("invalid", error, call);
     }
   }
 
@@ -107,9 +121,9 @@ function publication(
     return outcome;
   }
 
-  function failed(error: unknown, call: CallContext | undefined): PublicationOutcome {
+  function lost(outcome: PublicationOutcome, error: unknown, call: CallContext | undefined) {
     bus.log.warn({ err: error, event: name, ...(call && traceFields(call.trace)) }, "an event was lost");
-    return ended("failed");
+    return ended(outcome);
   }
 
   return declaration.live || declaration.unacknowledged ? send : store;
@@ -154,17 +168,4 @@ function createCongestionGauge(bus: Bus): CongestionGauge {
         });
     },
   };
-}
-
-/** An event that its own schema or key refuses is a mistake of the publisher: `internal`. */
-function encodeEvent(service: string, name: string, declaration: EventDeclaration, payload: unknown) {
-  try {
-    const checked = declaration.schema.parse(payload);
-    return {
-      subject: eventSubject(service, name, declaration.key(checked as never), declaration),
-      body: JSON.stringify(checked),
-    };
-  } catch (cause) {
-    throw ServiceError.of("internal", { cause });
-  }
 }

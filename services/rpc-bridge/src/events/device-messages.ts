@@ -152,9 +152,12 @@ export function createDeviceMessages(options: DeviceMessagesOptions): DeviceMess
             };
             const dedupe = message.deliveryId === undefined ? {} : { dedupeId: message.deliveryId };
             const store = async () => {
-              if ((await publisher.rpc_out(event, dedupe)) !== "ok") throw ServiceError.of("unavailable");
+              const outcome = await publisher.rpc_out(event, { ...dedupe, isRetried: true });
+              if (outcome === "failed") throw ServiceError.of("unavailable");
+              return outcome;
             };
-            await withRetries(store, clock, bounded);
+            const outcome = await withRetries(store, clock, bounded);
+            if (outcome !== "ok") giveUp(new Error(`the event cannot be published: ${outcome}`));
           }),
         );
       default:
