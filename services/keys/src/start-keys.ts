@@ -11,6 +11,7 @@ import { sumOf } from "@devmesh/service-kit/metrics";
 import type { ServiceParts, StartOptions } from "@devmesh/service-kit/process/run-service";
 import { createProducer } from "@devmesh/service-kit/queue/producer";
 import { mapStoreErrors } from "@devmesh/service-kit/rpc/map-store-errors";
+import { createIdSource } from "@devmesh/service-kit/sortable-id";
 import { traceStore } from "@devmesh/service-kit/tracing/trace-store";
 import type { Tracer } from "@devmesh/service-kit/tracing/tracer";
 import { isStoreUnavailable } from "@devmesh/store/store-unavailable";
@@ -28,7 +29,6 @@ import { createLoginThrottle } from "./mqtt-login/login-throttle.ts";
 import { createMqttLogin } from "./mqtt-login/mqtt-login.ts";
 import { openSqliteKeyStore } from "./store/key-store.sqlite.ts";
 import type { KeyStore } from "./store/key-store.ts";
-import { createIdSource } from "@devmesh/service-kit/sortable-id";
 
 /** How long a login waits until the broker stores what devices publish. */
 const deviceStoreTimeoutMs = 5_000;

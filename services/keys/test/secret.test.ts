@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { secretPattern } from "@devmesh/contracts/model/api-key";
+import { createIdSource, isSortableId } from "@devmesh/service-kit/sortable-id";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { createEncryption } from "../src/credentials/encryption.ts";
 import { createSecret } from "../src/credentials/secret.ts";
-import { createIdSource, isSortableId } from "@devmesh/service-kit/sortable-id";
 
 describe("a secret", () => {
   test("has the prefix of its kind and 32 base62 characters", () => {

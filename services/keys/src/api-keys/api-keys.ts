@@ -3,12 +3,12 @@ import type { ApiKey } from "@devmesh/contracts/model/api-key";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { cutPage } from "@devmesh/service-kit/rpc/page";
+import { isSortableId } from "@devmesh/service-kit/sortable-id";
 import type { AccountEvents } from "../account-events.ts";
 import type { Encryption } from "../credentials/encryption.ts";
 import { createSecret, digestSecret } from "../credentials/secret.ts";
 import type { StoredApiKey } from "../store/api-key-store.ts";
 import type { KeyStore } from "../store/key-store.ts";
-import { isSortableId } from "@devmesh/service-kit/sortable-id";
 import type { KeyUses } from "./key-uses.ts";
 import { endSessionsOf } from "./sessions.ts";
 

@@ -7,12 +7,12 @@ import type { Producer } from "@devmesh/service-kit/queue/producer";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
 import { cutPage } from "@devmesh/service-kit/rpc/page";
+import { isSortableId } from "@devmesh/service-kit/sortable-id";
 import type { AccountEvents } from "../account-events.ts";
 import type { Encryption } from "../credentials/encryption.ts";
 import { createSecret, digestSecret } from "../credentials/secret.ts";
 import type { StoredCustomer } from "../store/customer-store.ts";
 import type { KeyStore } from "../store/key-store.ts";
-import { isSortableId } from "@devmesh/service-kit/sortable-id";
 import { readCustomerUpdate } from "./customer-update.ts";
 import {
   confirmationOf,
