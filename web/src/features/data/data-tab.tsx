@@ -59,6 +59,7 @@ export function DataTab() {
                 placeholder="Part of topic or payload"
                 maxLength={4096}
                 w="auto"
+                flex={{ base: "1 1 60%", sm: "none" }}
                 filter={filter}
                 onFilter={(text) => change({ filter: text })}
               />

@@ -65,7 +65,7 @@ export function SessionList({ keys }: { readonly keys: readonly ApiKey[] }) {
       <Failure error={error} title="The sessions could not be read" onRetry={() => void refetch()} />
       {data !== undefined && data.length > 0 && (
         <Card flush>
-          <DataTable label="Sessions" minWidth={640} columns={columns} rows={data} keyOf={({ id }) => id} />
+          <DataTable label="Sessions" minWidth={760} columns={columns} rows={data} keyOf={({ id }) => id} />
         </Card>
       )}
       {ended !== null && (

@@ -2,6 +2,7 @@ import { Stack } from "@mantine/core";
 import type { FormEvent, ReactNode } from "react";
 import { Dialog } from "../../../components/dialog.tsx";
 import { SubmitOrCancel } from "../../../components/form-dialog.tsx";
+import { countText } from "../../../components/number-text.ts";
 import type { DeviceJob } from "./device-work.ts";
 import { useStartJob } from "./start-job.ts";
 
@@ -49,5 +50,5 @@ export function WorkDialog(props: WorkDialogProps) {
 
 /** The devices in the title of a dialog. */
 export function inWords(ids: readonly string[]): string {
-  return ids.length === 1 ? `${ids[0]}` : `${ids.length} devices`;
+  return ids.length === 1 ? `${ids[0]}` : `${countText(ids.length)} devices`;
 }

@@ -7,6 +7,7 @@ import { useLocation } from "wouter";
 import { ApiProblem } from "../../../api/api-problem.ts";
 import { saveCsv } from "../../../components/csv.ts";
 import { IconButton } from "../../../components/icon-button.tsx";
+import { countText } from "../../../components/number-text.ts";
 import { useWantedSelection } from "../shared/wanted-selection.ts";
 import { type DeviceWork, useDeviceWork } from "./device-work.ts";
 import type { DeviceOutcome } from "./for-each-device.ts";
@@ -97,8 +98,9 @@ function WorkCard({ work, onClose }: WorkCardProps) {
           <Text size="sm" role="status">
             {state === "waiting"
               ? "Waits for the work before it"
-              : `${outcomes.length - failed.length} of ${ids.length} ${done}${failed.length > 0 ? `, ${failed.length} failed` : ""}`}
-            {state === "cancelled" && `. Cancelled; ${ids.length - outcomes.length} were left as they are`}
+              : `${countText(outcomes.length - failed.length)} of ${countText(ids.length)} ${done}${failed.length > 0 ? `, ${countText(failed.length)} failed` : ""}`}
+            {state === "cancelled" &&
+              `. Cancelled; ${countText(ids.length - outcomes.length)} were left as they are`}
           </Text>
           <Button size="compact-xs" variant="subtle" aria-expanded={opened} onClick={toggle}>
             {opened ? "Hide the results" : "Show the results"}

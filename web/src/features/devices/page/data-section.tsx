@@ -4,6 +4,7 @@ import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import { Snippet } from "../../../components/code-block.tsx";
 import { Failure } from "../../../components/failure.tsx";
+import { countText } from "../../../components/number-text.ts";
 import { TimeInputs } from "../../../components/time-inputs.tsx";
 import { useAddress } from "../../../components/use-address.ts";
 import { Waiting } from "../../../components/waiting.tsx";
@@ -97,7 +98,7 @@ export function DataSection({ device: { id } }: SectionProps) {
       ))}
       {topics.length > fewCharts && !all && (
         <Button variant="default" onClick={() => setAll(true)}>
-          Show all {topics.length} topics
+          Show all {countText(topics.length)} topics
         </Button>
       )}
     </Stack>

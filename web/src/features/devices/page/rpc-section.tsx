@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Paper, Stack, Text, Title } from "@mantine/core";
 import { CodeBlock } from "../../../components/code-block.tsx";
 import { CopyButton } from "../../../components/copy-button.tsx";
-import { durationText } from "../../../components/number-text.ts";
+import { countText, durationText } from "../../../components/number-text.ts";
 import { StateBadge } from "../../../components/state.tsx";
 import { clockText } from "../../../components/time-in-words.ts";
 import { CallFields, useCallForm } from "../shared/call-form.tsx";
@@ -105,7 +105,8 @@ function describeFunctions(
   functions: readonly string[] | undefined,
   reading: boolean,
 ): string {
-  if (functions !== undefined) return `The device has ${functions.length} functions, as listed by RPC.List.`;
+  if (functions !== undefined)
+    return `The device has ${countText(functions.length)} functions, as listed by RPC.List.`;
   if (!online) return "Its functions are listed once the device is online.";
   return reading
     ? "Reading the list of functions from the device."

@@ -1,5 +1,6 @@
 import { useMemo } from "react";
 import { Card } from "../../../components/card.tsx";
+import { countText } from "../../../components/number-text.ts";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { StateBadge } from "../../../components/state.tsx";
 import { shadowValues } from "../shared/shadow-values.ts";
@@ -26,7 +27,7 @@ export function ShadowCard({ device }: SectionProps) {
       mark={
         differing.length > 0 && (
           <StateBadge look="warn">
-            {differing.length === 1 ? "1 value not taken" : `${differing.length} values not taken`}
+            {differing.length === 1 ? "1 value not taken" : `${countText(differing.length)} values not taken`}
           </StateBadge>
         )
       }
@@ -52,7 +53,7 @@ export function ShadowCard({ device }: SectionProps) {
         </table>
       )}
       <p className={styles.note}>
-        {differing.length > mostRows && `${differing.length - mostRows} more differ. `}
+        {differing.length > mostRows && `${countText(differing.length - mostRows)} more differ. `}
         {differing.length === 0 &&
           (shown.length === 0 ? "Nothing is asked of it. " : "It has what is asked of it. ")}
         Version {version}, changed <RelativeTime at={new Date(timestamp).toISOString()} />

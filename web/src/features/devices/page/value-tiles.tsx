@@ -1,6 +1,6 @@
 import { UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { valueText } from "../../../components/number-text.ts";
+import { countText, valueText } from "../../../components/number-text.ts";
 import { RelativeTime } from "../../../components/relative-time.tsx";
 import { Sparkline } from "../../../components/sparkline.tsx";
 import { Stat, StatStrip } from "../../../components/stat-strip.tsx";
@@ -66,7 +66,7 @@ export function ValueTiles(props: ValueTilesProps) {
       </StatStrip>
       {values.length > fewTiles && (
         <UnstyledButton className={styles.more} onClick={toggle} aria-expanded={whole}>
-          {whole ? "Show fewer values" : `Show all ${values.length} values`}
+          {whole ? "Show fewer values" : `Show all ${countText(values.length)} values`}
         </UnstyledButton>
       )}
     </div>

@@ -1,4 +1,5 @@
 import type { Diagnosis } from "@devmesh/contracts/model/diagnostics";
+import { countText } from "../../../components/number-text.ts";
 
 const names: Readonly<Record<Diagnosis["name"], string>> = {
   login_refused: "login refused",
@@ -72,7 +73,7 @@ export function diagnosisDetail({ name, reason, topic, address, client_id, count
     topic === null ? null : `topic ${topic}`,
     address === null || address === "" ? null : `from ${address}`,
     isOwnClientId || client_id === null ? null : `client id ${client_id}`,
-    count > 1 ? `${count} times` : null,
+    count > 1 ? `${countText(count)} times` : null,
   ];
   return parts.filter((part) => part !== null).join(", ");
 }
