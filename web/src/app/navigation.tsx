@@ -34,7 +34,7 @@ function SideNavigation({ onSearch }: NavigationProps) {
         <img src="/icon.svg" alt="" />
         <span>Devmesh</span>
       </Link>
-      <button type="button" className={styles.search} onClick={onSearch} aria-label="Search">
+      <button type="button" className={styles.search} onClick={onSearch}>
         <Search size={16} aria-hidden="true" />
         <span className={styles.label}>Search</span>
         <Kbd size="xs" className={styles.more ?? ""} aria-hidden="true">

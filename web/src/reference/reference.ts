@@ -49,6 +49,8 @@ async function show(): Promise<void> {
   const explorer = document.createElement("openapi-explorer") as OpenApiExplorer;
   for (const [name, value] of Object.entries(attributes)) explorer.setAttribute(name, value);
   explorer.append(...introduction.children);
+  // The explorer adds the first place to the history unless it is in the address: "back" would stay on this page.
+  if (location.hash === "") history.replaceState(null, "", "#?route=overview");
   introduction.replaceWith(explorer);
   await explorer.loadSpec(forReading(await answer.json(), location.origin));
 }
