@@ -39,6 +39,22 @@ describe("the history of a device", () => {
     expect(history.ofDevice("pump", start).map(({ name }) => name)).toEqual(["connected", "login_refused"]);
   });
 
+  test("an earlier equal report that arrives later changes when an entry began, not when it ended", () => {
+    const history = new DiagnosisHistory();
+    history.add(refusal("pump", 20, { detail: "newer" }));
+    history.add(refusal("pump", 15, { name: "publication_refused" }));
+    expect(history.add(refusal("pump", 10, { detail: "older" }))).toMatchObject({
+      count: 2,
+      detail: "newer",
+      first_at: time(10),
+      last_at: time(20),
+    });
+    expect(history.ofDevice("pump", start).map(({ name }) => name)).toEqual([
+      "login_refused",
+      "publication_refused",
+    ]);
+  });
+
   test("has the last 50 entries of a device, and nothing of an earlier one of its id", () => {
     const history = new DiagnosisHistory();
     for (let n = 0; n < 200; n++) history.add(refusal("pump", n, { address: `10.0.0.${n}` }));
@@ -66,10 +82,10 @@ describe("logins under unknown ids", () => {
   test("are the last 50 different ones, with a count each, and none of them is a device's", () => {
     const history = new DiagnosisHistory();
     for (let n = 0; n < 200; n++) history.add(refusal(`ghost-${n}`, n, unknown));
-    for (let n = 0; n < 9; n++) history.add(refusal("ghost-180", 1_000 * n, unknown));
+    for (let n = 1; n <= 9; n++) history.add(refusal("ghost-180", 1_000 * n, unknown));
     const tried = history.ofUnknown();
     expect(tried).toHaveLength(50);
-    expect(tried[0]).toMatchObject({ id: "ghost-180", count: 10, first_at: time(180), last_at: time(8_000) });
+    expect(tried[0]).toMatchObject({ id: "ghost-180", count: 10, first_at: time(180), last_at: time(9_000) });
     expect(history.ofDevice("ghost-180", start)).toEqual([]);
     expect(history.total).toBe(0);
   });

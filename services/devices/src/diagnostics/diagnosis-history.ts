@@ -267,11 +267,20 @@ function withEntry<T extends Entry<Diagnosis | UnknownDevice>>(
 ): readonly T[] {
   const equal = entries.find(isEqual);
   const others = entries.filter((other) => other !== equal);
-  const combined =
-    equal === undefined ? entry : { ...entry, count: equal.count + entry.count, firstMs: equal.firstMs };
   // Reports of different services may arrive in another order.
-  const newer = others.filter(({ lastMs }) => lastMs > entry.lastMs);
+  const combined = equal === undefined ? entry : combine(equal, entry);
+  const newer = others.filter(({ lastMs }) => lastMs > combined.lastMs);
   return [...newer, combined, ...others.slice(newer.length)].slice(0, maxEntries);
+}
+
+/** Two equal entries as one, with the details of the newer one. */
+function combine<T extends Entry<Diagnosis | UnknownDevice>>(one: T, other: T): T {
+  return {
+    ...(other.lastMs < one.lastMs ? one : other),
+    count: one.count + other.count,
+    firstMs: Math.min(one.firstMs, other.firstMs),
+    lastMs: Math.max(one.lastMs, other.lastMs),
+  };
 }
 
 function described<T extends Entry<Diagnosis | UnknownDevice>>({ firstMs, lastMs, ...entry }: T) {
