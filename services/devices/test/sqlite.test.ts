@@ -64,7 +64,7 @@ test("a condition finds its devices by an index, or reads narrow rows in the ord
       .all()
       .map((row) => String(row.detail))
       .join("; ");
-  const { list, count, countBy } = conditionalQueries;
+  const { list, containing, count, countBy } = conditionalQueries;
   expect(planOf(list({}, false))).toMatch(/^SEARCH devices USING .*\(rowid>\?\)$/);
   expect(planOf(list({}, true))).toMatch(/^SEARCH devices USING .*\(rowid<\?\)$/);
   expect(planOf(list({ words: ["x"] }, false))).toMatch(/^SEARCH devices USING .*\(rowid>\?\)/);
@@ -73,6 +73,7 @@ test("a condition finds its devices by an index, or reads narrow rows in the ord
   );
   expect(planOf(list({ versions: ["1"] }, false))).toMatch(/devices_version \(firmware=\? AND rowid>\?\)$/);
   expect(planOf(list({ ids: ["a"] }, false))).toContain("(id=? AND rowid>?)");
+  expect(planOf(containing(["a", "b"]))).toMatch(/^SEARCH documents USING INTEGER PRIMARY KEY \(rowid=\?\)/);
   expect(planOf(count({ online: true, silentSince: 1 }))).toContain("COVERING INDEX devices_fleet");
   expect(planOf(count({ words: ["x"] }))).toMatch(/^SCAN devices;/);
   expect(planOf(count({ noIds: ["a"] }))).toMatch(/^SCAN devices;/);
@@ -92,5 +93,35 @@ test("a list of 50,000 devices is walked page by page without missing or repeati
   expect(await walkDevices(store, true)).toEqual(ids.toReversed());
   const found = await store.list({ condition: { words: ["ldevice-49999"] }, limit: 10 }, signal);
   expect(found?.map(({ id }) => id)).toEqual(["device-49999"]);
+  await store.close();
+});
+
+test("other work gets its turn while a list reads the documents of 2,500 devices", async () => {
+  const store = createSqliteDeviceStore(":memory:");
+  const ids = Array.from({ length: 2_500 }, (_, at) => `device-${at}`);
+  const wanted = ["device-0", "device-999", "device-1000", "device-2499"];
+  const device = (id: string) => newDevice(id, { tags: { kind: wanted.includes(id) ? 'a "b"' : "c" } });
+  await Promise.all(ids.map((id) => store.insert(device(id), null, signal)));
+  const condition = { contained: ['"kind":"a \\"b\\""', '"kind"'], words: ["device"] };
+  const idsOf = async (listing: { newestFirst?: boolean; after?: string; limit: number }) =>
+    (await store.list({ condition, ...listing }, signal))?.map(({ id }) => id);
+
+  let turns = 0;
+  let isListing = true;
+  const turn = () => {
+    turns += 1;
+    if (isListing) setImmediate(turn);
+  };
+  setImmediate(turn);
+  expect(await idsOf({ limit: 10 })).toEqual(wanted);
+  isListing = false;
+  expect(turns).toBeGreaterThan(20);
+  expect(await idsOf({ limit: 3, newestFirst: true })).toEqual(wanted.toReversed().slice(0, 3));
+  expect(await idsOf({ limit: 10, after: "1000" })).toEqual(wanted.slice(2));
+
+  const stopping = new AbortController();
+  const stopped = store.list({ condition, limit: 10 }, stopping.signal);
+  stopping.abort(new Error("stopped"));
+  await expect(stopped).rejects.toThrow("stopped");
   await store.close();
 });

@@ -6,7 +6,7 @@ import type { Clock } from "@devmesh/service-kit/clock";
 import { isProblemOf } from "../diagnostics/diagnosis-history.ts";
 import type { Diagnostics } from "../diagnostics/diagnostics.ts";
 import type { Presence } from "../presence.ts";
-import type { ListedDevice, StoredCondition } from "../store/device-store.ts";
+import type { CountedCondition, ListedDevice, StoredCondition } from "../store/device-store.ts";
 import { matches } from "./matches.ts";
 
 /** What conditions are about besides the store. */
@@ -21,7 +21,7 @@ export interface DividedCondition {
   /** What the store decides for a list. */
   readonly stored: StoredCondition;
   /** What the store decides for a count, by recorded presence; null where only a walk over the devices can count. */
-  readonly counted: StoredCondition | null;
+  readonly counted: CountedCondition | null;
   /** Whether what is in memory lets a device meet the condition. */
   readonly isCandidate: (listed: ListedDevice) => boolean;
   /** Whether a candidate meets the whole condition; null where each one does. */

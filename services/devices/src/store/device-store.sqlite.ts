@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { maxFacetValues } from "@devmesh/contracts/model/device-facets";
 import { firmwareVersion, silentHours } from "@devmesh/contracts/model/fleet";
 import { labelsOf } from "@devmesh/contracts/model/labels";
@@ -6,10 +7,10 @@ import { GroupCommit } from "@devmesh/store/group-commit";
 import { type Migration, openSqlite, unlessAborted } from "@devmesh/store/sqlite";
 import type { PendingOperation } from "../pending-operation.ts";
 import type {
+  CountedCondition,
   DeviceDocument,
   DeviceStore,
   ListedDevice,
-  StoredCondition,
   StoredDevice,
 } from "./device-store.ts";
 
@@ -110,8 +111,8 @@ interface ConditionSql {
  * The condition of visible devices that meet `condition`, as terms over the columns of `devices`. `byRow`: rows are
  * read in their order, not in that of an index of visible devices, unless an index selects few.
  */
-function conditionSql(condition: StoredCondition, { byRow = false } = {}): ConditionSql {
-  const { words = [], noWords = [], labels = [], noLabels = [], contained = [] } = condition;
+function conditionSql(condition: CountedCondition, { byRow = false } = {}): ConditionSql {
+  const { words = [], noWords = [], labels = [], noLabels = [] } = condition;
   const parameters: Record<string, SQLInputValue> = {};
   const given = (value: SQLInputValue): string => {
     const name = `:given_${Object.keys(parameters).length}`;
@@ -155,20 +156,17 @@ function conditionSql(condition: StoredCondition, { byRow = false } = {}): Condi
   if (seenSince !== undefined) terms.push(`NOT ${silent(seenSince)}`);
   if (ids !== undefined) terms.push(`id ${among(ids)}`);
   if (noIds.length > 0) terms.push(`id NOT ${among(noIds)}`);
-  for (const text of contained)
-    terms.push(`EXISTS (SELECT 1 FROM documents
-      WHERE documents.position = devices.position AND instr(shadow, ${given(text)}))`);
   return { where: terms.join(" AND "), parameters };
 }
 
 /** Whether rows are read for each device: then an index only makes them come in a slower order. */
-function readsRows({ words, noWords, contained, noIds }: StoredCondition): boolean {
-  return [words, noWords, contained, noIds].some((given = []) => given.length > 0);
+function readsRows({ words, noWords, noIds }: CountedCondition): boolean {
+  return [words, noWords, noIds].some((given = []) => given.length > 0);
 }
 
 /** Statements that depend on a condition, by purpose; exported so that a test can ask SQLite for their plans. */
 export const conditionalQueries = {
-  list: (condition: StoredCondition, newestFirst: boolean) => {
+  list: (condition: CountedCondition, newestFirst: boolean) => {
     const { where, parameters } = conditionSql(condition);
     const [beyond, order] = newestFirst ? ["<", "DESC"] : [">", "ASC"];
     return {
@@ -177,11 +175,17 @@ export const conditionalQueries = {
       parameters,
     };
   },
-  count: (condition: StoredCondition) => {
+  /** Which of `:positions` have documents that contain all of `texts`. */
+  containing: (texts: readonly string[]) => ({
+    sql: `SELECT position FROM documents WHERE position IN (SELECT value FROM json_each(:positions))
+      ${texts.map((_, nth) => `AND instr(shadow, :text_${nth})`).join(" ")}`,
+    parameters: Object.fromEntries(texts.map((text, nth) => [`:text_${nth}`, text])),
+  }),
+  count: (condition: CountedCondition) => {
     const { where, parameters } = conditionSql(condition, { byRow: readsRows(condition) });
     return { sql: `SELECT count(*) AS count FROM devices WHERE ${where}`, parameters };
   },
-  countBy: (facet: "version" | "label", condition: StoredCondition) => {
+  countBy: (facet: "version" | "label", condition: CountedCondition) => {
     // A set of positions is built fastest in their order.
     const byRow = facet === "label" || readsRows(condition);
     const { where, parameters } = conditionSql(condition, { byRow });
@@ -197,6 +201,11 @@ export const conditionalQueries = {
     return { sql: counted("label", `device_labels WHERE position ${among}`), parameters };
   },
 } as const;
+
+/** Rows of one statement of a list that reads documents. */
+const scannedRows = 1_000;
+/** Documents that are read in one turn of the event loop. */
+const documentsPerTurn = 50;
 
 type Queries = { readonly [Q in keyof typeof deviceQueries]: StatementSync };
 
@@ -257,16 +266,36 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
       }, signal);
     },
 
-    list: unlessAborted(({ newestFirst = false, after, condition = {}, limit }) => {
+    async list({ newestFirst = false, after, condition = {}, limit }, signal) {
+      signal.throwIfAborted();
       if (after !== undefined && !/^\d{1,15}$/.test(after)) return null;
-      const range = {
-        ":after": Number(after ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0)),
-        ":limit": limit,
-      };
-      const { sql, parameters } = conditionalQueries.list(condition, newestFirst);
-      const rows = db.prepare(sql).all({ ...parameters, ...range });
-      return rows.map(listedDevice);
-    }),
+      const { contained = [], ...counted } = condition;
+      const { sql, parameters } = conditionalQueries.list(counted, newestFirst);
+      const statement = db.prepare(sql);
+      const rowsAfter = (position: number, most: number) =>
+        statement.all({ ...parameters, ":after": position, ":limit": most }).map(listedDevice);
+      const start = Number(after ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0));
+      if (contained.length === 0) return rowsAfter(start, limit);
+
+      const containing = conditionalQueries.containing(contained);
+      const scan = db.prepare(containing.sql);
+      const found: ListedDevice[] = [];
+      for (let rows = rowsAfter(start, scannedRows); ; ) {
+        for (let from = 0; from < rows.length; from += documentsPerTurn) {
+          const portion = rows.slice(from, from + documentsPerTurn);
+          const positions = JSON.stringify(portion.map(({ position }) => Number(position)));
+          const met = scan.all({ ...containing.parameters, ":positions": positions });
+          const among = new Set(met.map((row) => String(row.position)));
+          found.push(...portion.filter(({ position }) => among.has(position)));
+          if (found.length >= limit) return found.slice(0, limit);
+          await nextTurn();
+          signal.throwIfAborted();
+        }
+        const last = rows.at(-1);
+        if (last === undefined || rows.length < scannedRows) return found;
+        rows = rowsAfter(Number(last.position), scannedRows);
+      }
+    },
 
     count: unlessAborted((condition) => {
       if (Object.keys(condition).length === 0) return queries.count.get()?.visible as number;

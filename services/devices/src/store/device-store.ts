@@ -52,9 +52,12 @@ export interface StoredCondition {
   readonly seenSince?: number;
   readonly ids?: readonly string[];
   readonly noIds?: readonly string[];
-  /** Each is a part of its shadow as compact JSON. */
+  /** Each is a part of its shadow as compact JSON: the store reads documents. */
   readonly contained?: readonly string[];
 }
+
+/** A condition that a store decides without documents. */
+export type CountedCondition = Omit<StoredCondition, "contained">;
 
 /** What is being listed. */
 interface DeviceListing {
@@ -112,12 +115,15 @@ export interface DeviceStore {
   has(id: string, signal: AbortSignal): Promise<boolean>;
   /** Replaces the document of a visible device at this revision; false when there is none. */
   replace(device: DeviceDocument, revision: number, signal: AbortSignal): Promise<boolean>;
-  /** Visible devices in the order of their creation; null when `after` is not a position. */
+  /**
+   * Visible devices in the order of their creation; null when `after` is not a position. Other calls get their turn
+   * while it reads documents.
+   */
   list(listing: DeviceListing, signal: AbortSignal): Promise<ListedDevice[] | null>;
   /** How many visible devices meet a condition. */
-  count(condition: StoredCondition, signal: AbortSignal): Promise<number>;
+  count(condition: CountedCondition, signal: AbortSignal): Promise<number>;
   /** Counts the visible devices that meet a condition by their version or label. */
-  countBy(facet: "version" | "label", condition: StoredCondition, signal: AbortSignal): Promise<FacetCount>;
+  countBy(facet: "version" | "label", condition: CountedCondition, signal: AbortSignal): Promise<FacetCount>;
   /** Visible devices by firmware, in any order; `times`, Unix ms, as many as `silentHours`. */
   countByFirmware(times: readonly number[], signal: AbortSignal): Promise<FirmwareCount[]>;
   /** The visible devices of these ids, in any order. */
