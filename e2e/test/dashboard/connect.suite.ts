@@ -120,7 +120,7 @@ export function connectDevice(browser: () => Browser, shared: () => TestMesh): v
       });
     }
 
-    test("says why a login is refused, until the device connects after all", async () => {
+    test("says why a login is refused, until the first message arrives after all", async () => {
       await addDevice("by-hand", "Mongoose OS");
       const token = /mqtt\.pass=(\S+)/.exec(await codeOf("Configure"))?.[1] ?? "";
       const login = { url: mesh.mqttUrl, id: "by-hand" };
@@ -131,9 +131,11 @@ export function connectDevice(browser: () => Browser, shared: () => TestMesh): v
       await refusal.waitFor();
       await waiting().waitFor();
       await using device = await connectMqttDevice({ ...login, token });
-      await refusal.waitFor({ state: "detached" });
+      await wizard().getByText("The device is connected.").waitFor();
+      expect(await refusal.isVisible()).toBe(true);
       await device.publish("db/by-hand/temperature", "21.5", 1);
       await arrived().waitFor();
+      await refusal.waitFor({ state: "detached" });
     });
 
     test("is on the page of a device, too, which links to it until the device has been there", async () => {
