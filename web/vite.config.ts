@@ -13,9 +13,9 @@ export default defineConfig({
     firstLoadBudget({
       views: ["src/features/devices/list/devices-tab.tsx"],
       bytes: 300_000,
-      fontBytes: 115_000,
+      fontBytes: 90_000,
     }),
-    preloadFont("inter-latin-opsz"),
+    preloadFont("inter-latin-wght"),
     precompress(),
   ],
   build: {
