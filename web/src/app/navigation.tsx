@@ -1,12 +1,16 @@
-import { Drawer, Kbd, Tooltip } from "@mantine/core";
+import { Kbd, Tooltip } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import { CodeXml, type LucideIcon, Menu as MenuIcon, Search } from "lucide-react";
-import { type ReactNode, useEffect } from "react";
+import { type ReactNode, Suspense, useEffect } from "react";
 import { Link, useLocation } from "wouter";
+import { lazyView } from "../components/lazy-view.ts";
 import { phoneQuery } from "../components/phone.ts";
-import { Account, AccountItems, ConnectionState } from "./account.tsx";
+import { Account } from "./account.tsx";
+import { ConnectionState } from "./connection-state.tsx";
 import styles from "./shell.module.css";
 import { type Tab, tabGroups, tabs } from "./tabs.ts";
+
+const PhoneMenu = lazyView(async () => (await import("./phone-menu.tsx")).PhoneMenu);
 
 /** Windows with room for icons alone. */
 const narrowQuery = "(max-width: 68.75em)";
@@ -141,24 +145,13 @@ function PhoneBar({ onSearch }: NavigationProps) {
           More
         </button>
       </nav>
-      <Drawer
-        opened={opened}
-        onClose={menu.close}
-        position="bottom"
-        size="auto"
-        title="Devmesh"
-        closeButtonProps={{ "aria-label": "Close the navigation" }}
-        attributes={{ header: { role: "none" } }}
-        styles={{ content: { height: "auto" } }}
-      >
-        <nav aria-label="Views">
-          <Groups />
-        </nav>
-        <div className={styles.foot} style={{ paddingInline: 0 }}>
-          <ConnectionState />
-          <AccountItems />
-        </div>
-      </Drawer>
+      <Suspense>
+        {opened && (
+          <PhoneMenu onClose={menu.close}>
+            <Groups />
+          </PhoneMenu>
+        )}
+      </Suspense>
     </>
   );
 }
