@@ -66,7 +66,7 @@ export function session(browser: () => Browser, shared: () => TestMesh): void {
       await typed.goto("/docs");
       await signOutOf(opened);
       for (const tab of [page, opened]) await signInField(tab).waitFor();
-      await typed.goBack();
+      await typed.goto("/keys");
       for (const tab of [page, opened, typed]) {
         await signInField(tab).waitFor();
         expect(await tab.evaluate(() => sessionStorage.length)).toBe(0);
@@ -120,8 +120,12 @@ export function session(browser: () => Browser, shared: () => TestMesh): void {
       await using visit = await visitDashboard(browser(), mesh);
       const { page, context } = visit;
       await signedIn(visit, true);
+      // A page that is open for a while has loaded its menu.
+      await page.getByRole("button", { name: /: menu$/ }).click();
+      const item = page.getByRole("menuitem", { name: "Sign out" });
+      await item.waitFor();
       await context.setOffline(true);
-      await signOut(visit);
+      await item.click();
       await page.getByText("the session is still valid there").waitFor();
       expect(await sessions()).toHaveLength(1);
       await context.setOffline(false);

@@ -1,17 +1,25 @@
 import { useQuery } from "@tanstack/react-query";
 import { ChevronsUpDown, KeyRound } from "lucide-react";
-import { Suspense, useState } from "react";
+import { Suspense, useEffect, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
 import { lazyView } from "../components/lazy-view.ts";
 import styles from "./shell.module.css";
 
-const AccountMenu = lazyView(async () => (await import("./account-menu.tsx")).AccountMenu);
+const loadMenu = async () => (await import("./account-menu.tsx")).AccountMenu;
+const AccountMenu = lazyView(loadMenu);
+
+/** Time after which the menu is loaded anyway, in milliseconds: a sign-out must not need the server. */
+const menuDelayMs = 10_000;
 
 /** The key of the session; its menu is loaded when it is first opened. */
 export function Account() {
   const [wanted, setWanted] = useState(false);
   const name = useKeyName();
+  useEffect(() => {
+    const timer = setTimeout(() => void loadMenu().catch(() => {}), menuDelayMs);
+    return () => clearTimeout(timer);
+  }, []);
   const button = (
     <button
       type="button"

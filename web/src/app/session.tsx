@@ -104,15 +104,6 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
       clearTimeout(timer);
     };
   }, []);
-  // A page that the browser kept while another one was shown has got no message of a sign-out.
-  const onReturn = useEffectEvent(({ persisted }: PageTransitionEvent) => {
-    if (persisted && state.session !== null && sessionOfTab() === null) end(null);
-  });
-  useEffect(() => {
-    const listener = (event: PageTransitionEvent) => onReturn(event);
-    window.addEventListener("pageshow", listener);
-    return () => window.removeEventListener("pageshow", listener);
-  }, []);
   useEffect(() => {
     void repeatSignOuts().then((notice) => {
       if (notice !== null) say(notice);
