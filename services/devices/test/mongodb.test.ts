@@ -92,6 +92,25 @@ describeOverMongodb("devices in MongoDB", (mongodb) => {
     expect(found?.map(({ id }) => id)).toEqual(["device-49999"]);
   });
 
+  test("values beyond those that are read one by one are counted, too", async () => {
+    const { db, close } = await openMongo(urlOf(database), [], signal);
+    const rows = Array.from({ length: 10_100 }, (_, at) => ({
+      _id: `device-${at}` as never,
+      position: at + 1,
+      labels: [`l${at}`, "all"],
+      firmware: `v${at}`,
+      hidden: false,
+    }));
+    await db.collection(deviceCollection.name).insertMany(rows);
+    await close();
+    const store = await openStore();
+    const labels = await store.countBy("label", {}, signal);
+    expect([labels.values[0], labels.values.length]).toEqual([{ value: "all", count: 10_100 }, 100]);
+    expect(labels.others).toBe(10_100 - 99);
+    expect((await store.countBy("version", {}, signal)).others).toBe(10_100 - 100);
+    expect((await store.countBy("version", { labels: ["l7"] }, signal)).others).toBe(0);
+  });
+
   test("of insertions of one id by two replicas one succeeds, and positions are unique and ascending", async () => {
     const replicas = [await openStore(), await openStore()];
     for (let round = 0; round < 10; round++) {

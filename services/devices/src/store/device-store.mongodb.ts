@@ -119,7 +119,7 @@ interface PlaceListing {
 
 /** Reports of presence that are written together. */
 const reportBatchSize = 200;
-/** Values of a facet that are read; of more, the rarest are not counted. */
+/** Values of a facet that are read; of more, the rarest are counted together. */
 const maxCountedValues = 10_000;
 /** Positions in the first portion of a filtered list. */
 const filterBatchSize = 5_000;
@@ -263,16 +263,19 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
 
     async countBy(facet, condition, signal) {
       const shown = { $match: { ...deviceQueries.shown(), ...deviceQueries.meeting(condition) } };
-      const values = [
-        ...(facet === "label" ? [{ $project: { labels: 1 } }, { $unwind: "$labels" }] : []),
-        { $group: { _id: facet === "label" ? "$labels" : "$firmware", count: { $sum: 1 } } },
-      ];
-      const rows = await run(signal, () =>
-        devices
-          .aggregate([shown, ...values, { $sort: { count: -1 } }, { $limit: maxCountedValues }], { signal })
-          .toArray(),
-      );
-      return cutFacet(rows.map(({ _id, count }) => ({ value: _id ?? null, count })));
+      const labels = facet === "label" ? [{ $project: { labels: 1 } }, { $unwind: "$labels" }] : [];
+      const countPer = async (_id: string | null) => {
+        const group = { $group: { _id, count: { $sum: 1 } } };
+        const frequent = [{ $sort: { count: -1, _id: 1 } }, { $limit: maxCountedValues }];
+        const rows = await run(signal, () =>
+          devices.aggregate([shown, ...labels, group, ...frequent], { signal }).toArray(),
+        );
+        return rows.map(({ _id, count }) => ({ value: _id ?? null, count }));
+      };
+      const values = await countPer(facet === "label" ? "$labels" : "$firmware");
+      if (values.length < maxCountedValues) return cutFacet(values);
+      const [all] = await countPer(null);
+      return cutFacet(values, all?.count);
     },
 
     async countByFirmware(times, signal) {

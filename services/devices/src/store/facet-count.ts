@@ -8,11 +8,15 @@ export interface FacetCount {
   readonly others: number;
 }
 
-/** Lists the most frequent of all values and adds the others up. */
-export function cutFacet(counted: readonly FacetValue[]): FacetCount {
-  const sorted = counted.toSorted(
-    (one, other) => other.count - one.count || ((one.value ?? "") < (other.value ?? "") ? -1 : 1),
-  );
-  const others = sorted.slice(maxFacetValues).reduce((sum, { count }) => sum + count, 0);
-  return { values: sorted.slice(0, maxFacetValues), others };
+/** Lists the most frequent of all values and adds the others up. `total`: the sum where not all are in `counted`. */
+export function cutFacet(counted: readonly FacetValue[], total = sumOf(counted)): FacetCount {
+  const values = counted
+    .toSorted((one, other) => other.count - one.count || ((one.value ?? "") < (other.value ?? "") ? -1 : 1))
+    .slice(0, maxFacetValues);
+  // Devices may have changed since the total was counted.
+  return { values, others: Math.max(0, total - sumOf(values)) };
+}
+
+function sumOf(values: readonly FacetValue[]): number {
+  return values.reduce((sum, { count }) => sum + count, 0);
 }
