@@ -180,6 +180,14 @@ export function allViews(browser: () => Browser, shared: () => TestMesh): void {
       expect(found).toEqual({});
     }, 180_000);
 
+    test("have a bar for selected rows without a serious violation, in the light theme and in the dark one", async () => {
+      const visit = await signedIn();
+      await show(visit, "/devices");
+      await visit.page.getByRole("checkbox", { name: "Select roof-east" }).check();
+      await visit.page.getByRole("region", { name: "Selected rows" }).waitFor();
+      expect(await violationsInBothThemes(visit.page)).toEqual([]);
+    }, 60_000);
+
     test("can be walked through by the keyboard alone, from the sign-in to a device", async () => {
       const visit = await visitDashboard(browser(), mesh);
       visits.push(visit);
