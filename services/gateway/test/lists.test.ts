@@ -118,6 +118,20 @@ describe("the list of devices", () => {
     expect(await totalOf("?limit=5")).toBeNull();
   });
 
+  test("a filter beside as many words as a condition may have is refused", async () => {
+    mesh.fakes.devices.listDevices = async () => ({ next: null, items: [] });
+    mesh.fakes.devices.facetDevices = async () => ({ total: 0, facets: {}, others: {} });
+    const beside = async (words: number) => {
+      const where = JSON.stringify({ text: { all: Array(words).fill("a") } });
+      return mesh.fetch(`${devices}?limit=5&filter=d&where=${encodeURIComponent(where)}`);
+    };
+    const counted = await beside(49);
+    expect([counted.status, counted.headers.get("total-count")]).toEqual([200, "0"]);
+    const refused = await beside(50);
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ errors: [{ pointer: "/query/filter" }] });
+  });
+
   test.each([
     ["that is longer as text", JSON.stringify({ labels: { none: Array(50).fill("x".repeat(77)) } })],
     ["with a word that begins like JSON", "label:a {b"],
@@ -320,6 +334,21 @@ describe("stored data", () => {
       { principal: { kind: "master" }, caller: "id-master", skip: 0, limit: 100, order: "asc" },
       { principal: { kind: "master" }, caller: "id-master", skip: 0, limit: 50, order: "asc", after: "50" },
     ]);
+  });
+
+  test("a topic as records show it is refused, and one relative to the device is not", async () => {
+    mesh.fakes.data.queryRecords = async () => ({ next: null, items: [] });
+    const path = (topic: string) => `/api/v2/data?topic=${encodeURIComponent(topic)}`;
+    for (const topic of ["db/pump", "db/pump/#", "db/pump/temp"]) {
+      const ofKey = await mesh.fetch(path(topic), { key: "device_key" });
+      for (const answer of [ofKey, await mesh.fetch(`${path(topic)}&device_id=pump`)]) {
+        expect(answer.status).toBe(400);
+        const detail = "is relative to `db/pump/`: leave that out";
+        expect(await answer.json()).toMatchObject({ errors: [{ pointer: "/query/topic", detail }] });
+      }
+    }
+    for (const topic of ["temp", "db/#", "db/pump-2/temp", "db/pumps", "+/pump/temp"])
+      expect((await mesh.fetch(`${path(topic)}&device_id=pump`)).status).toBe(200);
   });
 
   test("skips on the first page only, and a negative skip bounds the answer", async () => {

@@ -82,7 +82,8 @@ export const storedData = defineRoutes({
       until: TimestampInput.optional().meta({ description: "Exclusive." }),
       device_id: DeviceId.optional().meta({ description: "Only records of this device." }),
       topic: TopicFilter.optional().meta({
-        description: "Topic filter of MQTT below `db/<device id>/`; with `device_id` or a device key.",
+        description:
+          "Topic filter of MQTT relative to `db/<device id>/`, which it must not begin with; with `device_id` or a device key.",
       }),
       after: recordPaging.after,
     }),

@@ -1,12 +1,12 @@
 import { maxConditionLength, printConditionText } from "@devmesh/contracts/model/condition-text";
-import { type DeviceCondition, withOlderParameters } from "@devmesh/contracts/model/device-condition";
+import { DeviceCondition, withOlderParameters } from "@devmesh/contracts/model/device-condition";
 import { startOf } from "@devmesh/contracts/model/duration";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import { masterKey } from "@devmesh/contracts/rest/master-key";
 import type { Clock } from "@devmesh/service-kit/clock";
 import type { PermissionCache } from "../auth/permission-cache.ts";
 import { json, noContent, type Reply } from "../http/exchange.ts";
-import { RequestRefused } from "../http/gateway-errors.ts";
+import { invalidRequest, RequestRefused } from "../http/gateway-errors.ts";
 import { leadingString, openEnvelope } from "../http/json-bytes.ts";
 import { answerList } from "../http/paged-list.ts";
 import { condition } from "./device.ts";
@@ -29,7 +29,7 @@ export function masterKeyHandlers(
   return {
     readMqttAddress: async () => json(mqttAddress),
 
-    listDevices({ query, call, within }) {
+    async listDevices({ query, call, within }) {
       const { order, online, filter, where } = query;
       const selection = {
         ...(online !== undefined && { online }),
@@ -38,6 +38,8 @@ export function masterKeyHandlers(
       };
       const ordered = { ...selection, ...(order !== undefined && { order }) };
       const asked = withOlderParameters(where ?? {}, { online, filter });
+      if (asked !== null && !DeviceCondition.safeParse(asked).success)
+        throw invalidRequest([{ pointer: "/query/filter", detail: "is one word too many beside `where`" }]);
       const count = async () => {
         if (Object.keys(selection).length === 0) return (await devices.countDevices({}, call)).count;
         return asked === null ? 0 : (await devices.facetDevices({ where: asked, facets: [] }, call)).total;

@@ -1,6 +1,8 @@
 import { defaultLatestLimit, defaultRecordLimit } from "@devmesh/contracts/model/data-record";
+import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { storedData } from "@devmesh/contracts/rest/stored-data";
 import { type Reply, stream, type Within } from "../http/exchange.ts";
+import { invalidRequest } from "../http/gateway-errors.ts";
 import { answerList } from "../http/paged-list.ts";
 import type { GatewayClients, Handlers } from "./handlers.ts";
 import { asCsv, asNdjson } from "./record-export.ts";
@@ -28,6 +30,7 @@ export function storedDataHandlers({ data, devices }: GatewayClients): Handlers<
 
   return {
     async queryRecords({ query, principal, keyId: caller, preferred, within }) {
+      assertRelative(query.topic, "device_id" in principal ? principal.device_id : query.device_id);
       const type = preferred(["application/json", "application/x-ndjson", "text/csv"]);
       const records = { ...query, principal, caller };
       if (type === "application/json") {
@@ -63,3 +66,11 @@ export function storedDataHandlers({ data, devices }: GatewayClients): Handlers<
 
 /** Timeout for counting, in milliseconds. */
 const countMs = 5_000;
+
+/** Throws `invalid_request` for a topic as records show it, which would select nothing. */
+function assertRelative(topic: string | undefined, deviceId: string | undefined): void {
+  if (topic === undefined || deviceId === undefined) return;
+  const root = deviceTopics.record(deviceId, "");
+  if (!`${topic}/`.startsWith(root)) return;
+  throw invalidRequest([{ pointer: "/query/topic", detail: `is relative to \`${root}\`: leave that out` }]);
+}
