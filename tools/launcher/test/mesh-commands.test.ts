@@ -116,7 +116,7 @@ describe("beside a mesh that runs without its mailer", () => {
       "Main meter 1, Malmö",
       {
         labels: ["meter", "malmo"],
-        units: expect.objectContaining({ "meter/power": "W" }),
+        units: expect.objectContaining({ "meter#/power": "W" }),
         fleet: "yard",
       },
       { fw_version: "1.12.0" },
