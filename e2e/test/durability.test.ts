@@ -142,7 +142,7 @@ describe("a mesh that was stopped and started again", () => {
   );
 
   test("a mesh whose services are killed one after the other comes back by itself", async () => {
-    const lamp = await enrolDevice(mesh, "lamp");
+    const bell = await enrolDevice(mesh, "bell");
     // A queue whose broker was just killed takes jobs again when a leader is elected.
     await eventually(
       async () => (await asAnyone(mesh).get("/newcustomer?email=bob@example.com")).status === 202,
@@ -153,10 +153,10 @@ describe("a mesh that was stopped and started again", () => {
       await mesh.kill(service, "SIGKILL");
       await eventually(
         async () => {
-          const device = await lamp.connect();
+          const device = await bell.connect();
           try {
             await device.answerRpc(() => ({ result: service }));
-            const { json } = await asMaster(mesh).get("devices/lamp/rpc/who?timeout=2000");
+            const { json } = await asMaster(mesh).get("devices/bell/rpc/who?timeout=2000");
             return json === service && (await asMaster(mesh).get("data")).status === 200;
           } finally {
             await device.leave();

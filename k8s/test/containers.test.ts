@@ -108,6 +108,7 @@ withContainers("the image of", () => {
         /^(package\.json|sbom\.cdx\.json|licenses\.txt)$/,
         /^[\w.-]+\.js$/,
         ...(service === "keys" ? [/^bootstrap\/main\.js$/] : []),
+        ...(service === "devices" ? [/^broker-log\/main\.js$/] : []),
         ...(service === "gateway" ? [/^web\/dist\/[\w./-]+\.(html|js|css|svg|woff2)(\.br|\.gz)?$/] : []),
       ];
       expect(files.filter((path) => !expected.some((pattern) => pattern.test(path)))).toEqual([]);

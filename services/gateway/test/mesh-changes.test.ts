@@ -207,5 +207,11 @@ test("only requests that write are listed, and calls of devices and sessions are
   const unlisted = Object.entries<RouteDeclaration>(api)
     .filter(([, { method, change }]) => method !== "get" && change === null)
     .map(([operation]) => operation);
-  expect(unlisted.sort()).toEqual(["callFunction", "callOwnFunction", "createSession", "endSession"]);
+  expect(unlisted.sort()).toEqual([
+    "callFunction",
+    "callOwnFunction",
+    "cancelExecution",
+    "createSession",
+    "endSession",
+  ]);
 });

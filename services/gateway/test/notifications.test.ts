@@ -71,7 +71,7 @@ describe("the notification stream of a master key", () => {
       { id: "pump", name, timestamp: at, data },
       { id: "pmup", name, data: { ...data, reason: "unknown_device" } },
     ]);
-    expect(live.frames[0]?.data).toEqual(data);
+    expect(live.frames[0]?.data).toEqual({ detail: null, ...data });
     live.leave();
   });
 
