@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import type { ContractDeclaration } from "../src/contract.ts";
 import { codes } from "../src/contract.ts";
-import { mesh } from "../src/mesh.ts";
+import { brokerClients, mesh } from "../src/mesh.ts";
 import { api } from "../src/rest/api.ts";
 import type { RouteDeclaration } from "../src/rest/route.ts";
 import type { ServiceDeclaration } from "../src/topology.ts";
@@ -29,9 +29,10 @@ test("every method has a caller, and every call goes to a contract that is serve
 });
 
 test("every event that is heard is published by its service, every queue has one consumer", () => {
+  const publishers = Object.entries<ServiceDeclaration>(brokerClients);
   for (const [, { subscribes }] of services) {
     for (const { events, names } of subscribes) {
-      const publisher = services.find(([name]) => name === events.service)?.[1];
+      const publisher = publishers.find(([name]) => name === events.service)?.[1];
       expect(Object.keys(publisher?.publishes?.events ?? {})).toEqual(expect.arrayContaining([...names]));
     }
   }
