@@ -55,7 +55,7 @@ describe("against the services of now", () => {
   async function listen(): Promise<void> {
     for (const [listener, { subscribes }] of Object.entries<ServiceDeclaration>(services)) {
       for (const { events, names } of subscribes) {
-        // A sidecar has no contract of its own: it is released with a service's image.
+        // A sidecar has no contract: it is released with a service's image.
         if (Object.hasOwn(sidecars, events.service)) continue;
         const surface = known.find(({ service }) => service === events.service)?.surface;
         for (const name of names) {

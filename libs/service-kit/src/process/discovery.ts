@@ -42,7 +42,7 @@ export interface Announcement {
   readonly served: readonly Served[];
   /** What it answers in other ways than over NATS, such as HTTP: `STATS` counts it, `INFO` does not offer it. */
   readonly elsewhere?: readonly EndpointStats[];
-  /** What it counts besides requests; one that fails or takes longer than `figuresMs` is left out of an answer. */
+  /** What it counts in addition to requests; one that fails or takes longer than `figuresMs` is left out. */
   readonly figures?: FigureReaders;
 }
 

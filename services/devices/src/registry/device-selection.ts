@@ -9,7 +9,7 @@ import type { Presence } from "../presence.ts";
 import type { CountedCondition, ListedDevice, StoredCondition } from "../store/device-store.ts";
 import { matches } from "./matches.ts";
 
-/** What conditions are about besides the store. */
+/** Facts of conditions that are not in the store. */
 export interface DeviceSelectionOptions {
   readonly presence: Presence;
   readonly diagnostics: Pick<Diagnostics, "problemsOf" | "devicesWithProblem">;

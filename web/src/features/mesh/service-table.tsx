@@ -118,7 +118,7 @@ function ReplicaRow({ replica }: { readonly replica: ObservedReplica }) {
   );
 }
 
-/** What services do besides requests, by the figure that counts it. */
+/** Work of services that is no request, by the figure that counts it. */
 const works: Readonly<Partial<Record<keyof ReplicaFigures, string>>> = {
   records_stored: "records",
   messages_handled: "messages",
@@ -126,7 +126,7 @@ const works: Readonly<Partial<Record<keyof ReplicaFigures, string>>> = {
   logins: "logins",
 };
 
-/** The cell with what replicas do besides requests, such as records that they store. */
+/** The cell with work of replicas that is no request, such as records that they store. */
 function WorkCell({ replicas }: Pick<ObservedService, "replicas">) {
   const done = Object.entries(works).flatMap(([figure, noun]) => {
     const rates = replicas.flatMap(({ growth }) => growth[figure as keyof ReplicaFigures] ?? []);
