@@ -18,8 +18,8 @@ import { createJobsMetrics } from "./metrics.ts";
 import { createLeadership } from "./sending/leadership.ts";
 import { createCallSender } from "./sending/sender.ts";
 import { createSweeps } from "./sending/sweeps.ts";
-import { openSqliteExecutionStore } from "./store/execution-store.sqlite.ts";
-import type { ExecutionStore } from "./store/execution-store.ts";
+import { openSqliteJobsStore } from "./store/jobs-store.sqlite.ts";
+import type { JobsStore } from "./store/jobs-store.ts";
 
 /** How often what is queued, overdue and old is looked at, in milliseconds. */
 const sweepEveryMs = 25_000;
@@ -36,8 +36,8 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
   const { env, bus, publisher, clients, log, clock, metrics: kit, signal: stopping } = parts;
   const { devices } = clients;
   const system = parseStoreUrl(env.STORE_URL).kind;
-  const opened = await openExecutionStore(env.STORE_URL, stopping);
-  const store = traceStore(bus.tracer, opened, { system, collection: "executions" });
+  const opened = await openJobsStore(env.STORE_URL, stopping);
+  const store = traceStore(bus.tracer, opened.executions, { system, collection: "executions" });
   const life = new AbortController();
   const common = { store, devices, clock, log, signal: life.signal };
   const events = createExecutionEvents(publisher, clock);
@@ -114,7 +114,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
       createJobs({ store, devices, events, newId: createIdSource(clock), clock }),
       isStoreUnavailable,
     ),
-    ready: () => store.ping(AbortSignal.timeout(readinessTimeoutMs)),
+    ready: () => opened.ping(AbortSignal.timeout(readinessTimeoutMs)),
     async stop() {
       await Promise.all([connecting.stop(), due.stop(), repeated]);
       // What was begun is settled before another replica leads.
@@ -124,15 +124,15 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
       await settled;
       await leadership.stop();
     },
-    close: () => store.close(),
+    close: () => opened.close(),
   };
 };
 
 /** The store that `STORE_URL` names. Rejects with one clear sentence when it cannot be opened. */
-async function openExecutionStore(storeUrl: string, signal: AbortSignal): Promise<ExecutionStore> {
+async function openJobsStore(storeUrl: string, signal: AbortSignal): Promise<JobsStore> {
   const url = parseStoreUrl(storeUrl);
-  if (url.kind !== "mongodb") return openSqliteExecutionStore(url.path);
+  if (url.kind !== "mongodb") return openSqliteJobsStore(url.path);
   // The driver is large, and most installations do not use it.
-  const { openMongoExecutionStore } = await import("./store/execution-store.mongodb.ts");
-  return await openMongoExecutionStore(url, signal);
+  const { openMongoJobsStore } = await import("./store/jobs-store.mongodb.ts");
+  return await openMongoJobsStore(url, signal);
 }

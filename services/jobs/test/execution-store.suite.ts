@@ -2,12 +2,8 @@ import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { nextExecution } from "../src/executions/execution-states.ts";
 import type { ExecutionStore, StoredExecution } from "../src/store/execution-store.ts";
-
-/** A store that was just made, empty, and how to open the same one again after closing it. */
-export interface StoreUnderTest {
-  open(): Promise<ExecutionStore>;
-  remove(): Promise<void>;
-}
+import type { JobsStore } from "../src/store/jobs-store.ts";
+import type { StoreUnderTest } from "./store-under-test.ts";
 
 const { signal } = new AbortController();
 
@@ -50,13 +46,18 @@ const bounds = { most: 1_000, mostOfKind: 1_000 };
 export function describeExecutionStore(adapter: string, create: () => Promise<StoreUnderTest>): void {
   describe(`executions in ${adapter}`, () => {
     let place: StoreUnderTest;
+    let opened: JobsStore;
     let store: ExecutionStore;
+    const open = async () => {
+      opened = await place.open();
+      store = opened.executions;
+    };
     beforeEach(async () => {
       place = await create();
-      store = await place.open();
+      await open();
     });
     afterEach(async () => {
-      await store.close();
+      await opened.close();
       await place.remove();
     });
 
@@ -70,8 +71,8 @@ export function describeExecutionStore(adapter: string, create: () => Promise<St
     test("an execution is found as it was stored, also after a reopening", async () => {
       const execution = newExecution("pump");
       await insert(execution);
-      await store.close();
-      store = await place.open();
+      await opened.close();
+      await open();
       expect(await store.find(execution.id, signal)).toEqual({ execution, listed: true });
       expect(await store.find("none", signal)).toBeNull();
     });

@@ -3,11 +3,8 @@ import { type MongoUrl, parseStoreUrl } from "@devmesh/store/store-url";
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
 import { readQueryPlan } from "@devmesh/testkit/query-plan";
 import { expect, test } from "@jest/globals";
-import {
-  executionCollection,
-  executionFilters,
-  openMongoExecutionStore,
-} from "../src/store/execution-store.mongodb.ts";
+import { executionCollection, executionFilters } from "../src/store/execution-store.mongodb.ts";
+import { openMongoJobsStore } from "../src/store/jobs-store.mongodb.ts";
 import { describeExecutionStore } from "./execution-store.suite.ts";
 
 const { signal } = new AbortController();
@@ -17,7 +14,7 @@ describeOverMongodb("executions in MongoDB", (mongodb) => {
     const database = mongodb().newDatabase();
     const url = parseStoreUrl(database.storeUrl) as MongoUrl;
     return {
-      open: () => openMongoExecutionStore(url, signal),
+      open: () => openMongoJobsStore(url, signal),
       async remove() {
         await database[Symbol.asyncDispose]();
       },
@@ -27,16 +24,16 @@ describeOverMongodb("executions in MongoDB", (mongodb) => {
   test("one of two replicas holds the lease, until it has ended", async () => {
     await using database = mongodb().newDatabase();
     const url = parseStoreUrl(database.storeUrl) as MongoUrl;
-    const [one, other] = [
-      await openMongoExecutionStore(url, signal),
-      await openMongoExecutionStore(url, signal),
-    ];
-    const both = await Promise.all([one.lease("one", 60_000, signal), other.lease("other", 60_000, signal)]);
+    const [one, other] = [await openMongoJobsStore(url, signal), await openMongoJobsStore(url, signal)];
+    const both = await Promise.all([
+      one.executions.lease("one", 60_000, signal),
+      other.executions.lease("other", 60_000, signal),
+    ]);
     expect(both.filter(Boolean)).toHaveLength(1);
     const [holder, free] = both[0] ? ["one", "other"] : ["other", "one"];
-    expect(await one.lease(free, 60_000, signal)).toBe(false);
-    expect(await one.lease(holder, 0, signal)).toBe(true);
-    expect(await other.lease(free, 60_000, signal)).toBe(true);
+    expect(await one.executions.lease(free, 60_000, signal)).toBe(false);
+    expect(await one.executions.lease(holder, 0, signal)).toBe(true);
+    expect(await other.executions.lease(free, 60_000, signal)).toBe(true);
     await one.close();
     await other.close();
   });

@@ -3,19 +3,20 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { expect, test } from "@jest/globals";
-import { executionQueries, openSqliteExecutionStore } from "../src/store/execution-store.sqlite.ts";
+import { executionQueries } from "../src/store/execution-store.sqlite.ts";
+import { openSqliteJobsStore } from "../src/store/jobs-store.sqlite.ts";
 import { describeExecutionStore } from "./execution-store.suite.ts";
 
 describeExecutionStore("SQLite", async () => {
   const folder = await tempFolder();
   const path = join(folder.path, `${randomUUID()}.db`);
-  return { open: async () => openSqliteExecutionStore(path), remove: () => folder.remove() };
+  return { open: async () => openSqliteJobsStore(path), remove: () => folder.remove() };
 });
 
 test("every query finds its rows by an index, in the order of the index", async () => {
   await using folder = await tempFolder();
   const path = join(folder.path, "jobs.db");
-  await openSqliteExecutionStore(path).close();
+  await openSqliteJobsStore(path).close();
   const db = new DatabaseSync(path);
   const planOf = (sql: string) =>
     db

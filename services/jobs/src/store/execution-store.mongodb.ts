@@ -2,10 +2,9 @@ import { randomUUID } from "node:crypto";
 import {
   type CollectionDeclaration,
   isDuplicateKey,
-  openMongo,
+  type MongoStore,
   unlessDuplicate,
 } from "@devmesh/store/mongodb";
-import type { MongoUrl } from "@devmesh/store/store-url";
 import { type ExecutionStore, laneOf, type StoredExecution } from "./execution-store.ts";
 
 /** `document` is the JSON of the execution: a result's member names could be taken for operators. */
@@ -69,9 +68,8 @@ export const executionFilters = {
   endedBefore: (before: number) => ({ ended_at: { $lt: before } }),
 } as const;
 
-/** Executions in a MongoDB database, which all replicas share. @throws StoreUnavailable when no server answers */
-export async function openMongoExecutionStore(url: MongoUrl, opening: AbortSignal): Promise<ExecutionStore> {
-  const { db, run, ping, close } = await openMongo(url, [executionCollection], opening);
+/** Executions in a MongoDB database, which all replicas share. */
+export function createMongoExecutionStore({ db, run }: MongoStore): ExecutionStore {
   const executions = db.collection<ExecutionRow>(executionCollection.name);
   const leases = db.collection<SenderLease>("leases");
 
@@ -207,9 +205,6 @@ export async function openMongoExecutionStore(url: MongoUrl, opening: AbortSigna
     async release(holder, signal) {
       await run(signal, () => leases.deleteOne({ _id: "sender", holder }));
     },
-
-    ping,
-    close,
   };
 }
 

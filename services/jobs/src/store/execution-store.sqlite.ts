@@ -1,32 +1,31 @@
-import { GroupCommit } from "@devmesh/store/group-commit";
-import { type Migration, openSqlite, unlessAborted } from "@devmesh/store/sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import type { GroupCommit } from "@devmesh/store/group-commit";
+import { unlessAborted } from "@devmesh/store/sqlite";
 import { type ExecutionStore, laneOf, type StoredExecution } from "./execution-store.ts";
 
 /** `document` is the JSON of the execution; the other columns repeat what is looked for. */
-const migrations: readonly Migration[] = [
-  `
-  CREATE TABLE execution (
-    id TEXT PRIMARY KEY,
-    device_id TEXT NOT NULL,
-    revision INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    -- The device while it is sent: no second one of the same.
-    lane TEXT UNIQUE,
-    due_at INTEGER,
-    not_before INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL,
-    ended_at INTEGER,
-    -- 0 once the device is deleted.
-    listed INTEGER NOT NULL,
-    document TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX execution_of_device ON execution (device_id, id) WHERE listed = 1;
-  CREATE INDEX execution_waiting ON execution (device_id, id) WHERE state = 'queued';
-  CREATE INDEX execution_due ON execution (due_at) WHERE state = 'sent';
-  CREATE INDEX execution_expiring ON execution (expires_at) WHERE state = 'queued';
-  CREATE INDEX execution_ended ON execution (ended_at) WHERE ended_at IS NOT NULL;
-  `,
-];
+export const executionTables = `
+CREATE TABLE execution (
+  id TEXT PRIMARY KEY,
+  device_id TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  -- The device while it is sent: no second one of the same.
+  lane TEXT UNIQUE,
+  due_at INTEGER,
+  not_before INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  -- 0 once the device is deleted.
+  listed INTEGER NOT NULL,
+  document TEXT NOT NULL
+) STRICT;
+CREATE INDEX execution_of_device ON execution (device_id, id) WHERE listed = 1;
+CREATE INDEX execution_waiting ON execution (device_id, id) WHERE state = 'queued';
+CREATE INDEX execution_due ON execution (due_at) WHERE state = 'sent';
+CREATE INDEX execution_expiring ON execution (expires_at) WHERE state = 'queued';
+CREATE INDEX execution_ended ON execution (ended_at) WHERE ended_at IS NOT NULL;
+`;
 
 /** Statements by purpose; exported so that a test can ask the database for the plans. */
 export const executionQueries = {
@@ -55,10 +54,8 @@ export const executionQueries = {
     (SELECT id FROM execution WHERE ended_at IS NOT NULL AND ended_at < ? LIMIT ?)`,
 } as const;
 
-/** Executions in a SQLite file. @throws Error with one clear sentence when another process holds it */
-export function openSqliteExecutionStore(path: string): ExecutionStore {
-  const { db, close } = openSqlite(path, { migrations });
-  const commits = new GroupCommit(db);
+/** Executions in the SQLite file of the service. */
+export function createSqliteExecutionStore(db: DatabaseSync, commits: GroupCommit): ExecutionStore {
   const prepared = Object.entries(executionQueries).map(([purpose, sql]) => [purpose, db.prepare(sql)]);
   const queries = Object.fromEntries(prepared) as Record<
     keyof typeof executionQueries,
@@ -125,13 +122,6 @@ export function openSqliteExecutionStore(path: string): ExecutionStore {
     // The file is open in this process alone.
     lease: async () => true,
     release: async () => undefined,
-
-    ping: unlessAborted(() => void queries.find.get("")),
-
-    async close() {
-      commits.flush();
-      close();
-    },
   };
 }
 

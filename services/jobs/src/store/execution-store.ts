@@ -80,9 +80,6 @@ export interface ExecutionStore {
   lease(holder: string, forMs: number, signal: AbortSignal): Promise<boolean>;
   /** Gives the lease up, if `holder` has it. */
   release(holder: string, signal: AbortSignal): Promise<void>;
-  /** Resolves when the store can be read now. */
-  ping(signal: AbortSignal): Promise<void>;
-  close(): Promise<void>;
 }
 
 /** The device that an execution keeps busy; null for one that waits or has ended. */

@@ -1,0 +1,22 @@
+import { GroupCommit } from "@devmesh/store/group-commit";
+import { openSqlite, unlessAborted } from "@devmesh/store/sqlite";
+import { createSqliteExecutionStore, executionTables } from "./execution-store.sqlite.ts";
+import type { JobsStore } from "./jobs-store.ts";
+
+/** In the order in which they were added. */
+const migrations = [executionTables];
+
+/** Opens the file of the service. @throws Error with one clear sentence when another process holds it */
+export function openSqliteJobsStore(path: string): JobsStore {
+  const { db, close } = openSqlite(path, { migrations });
+  const commits = new GroupCommit(db);
+  const ping = db.prepare("SELECT 1");
+  return {
+    executions: createSqliteExecutionStore(db, commits),
+    ping: unlessAborted(() => void ping.get()),
+    async close() {
+      commits.flush();
+      close();
+    },
+  };
+}
