@@ -122,6 +122,7 @@ function backupSuite(name: string, procedure: Procedure, isPossible: boolean): v
         keys: (await read("keys")).map((key: object) => ({ ...key, last_used: null })),
         records: await read("data?filter=db/meter/"),
         customers: await read("customers"),
+        views: await read("views"),
       };
     };
     const isOnline = async (of: TestMesh) => (await asMaster(of).get("devices/meter")).json.online === true;
@@ -134,6 +135,7 @@ function backupSuite(name: string, procedure: Procedure, isPossible: boolean): v
         name: "Meter",
         shadow: { state: { desired: { rate: 5 } }, tags: { site: "roof" } },
       });
+      await asMaster(first).post("views", { name: "Roof", query: "where=tags%2Fsite%3Aroof" });
       const customer = await registerCustomer(first, "ann@example.com");
       // Stays, so that it is online in the backup and back at once after its restoration.
       const device = await meter.connect();

@@ -76,6 +76,8 @@ export function keyMatrix(shared: () => TestMesh): void {
     }
     const sleepingDevice = async () => `devices/${await created("devices", {})}`;
 
+    const savedView = () => created("views", { name: `view ${++counter}`, query: "where=a" });
+
     const app = { shadow: { state: { desired: { app: { on: true } } } } };
 
     /** A request that succeeds for a key that may make it; what it destroys is made for it. */
@@ -100,6 +102,10 @@ export function keyMatrix(shared: () => TestMesh): void {
       facetDevices: () => ({ path: "device_facets?where=label:x&facets=version,label,problem" }),
       listDiagnostics: () => ({ path: "diagnostics?name=login_refused&where=problem:any&since=PT1H" }),
       listUnknownDevices: () => ({ path: "unknown_devices" }),
+      listViews: () => ({ path: "views" }),
+      createView: () => ({ path: "views", body: { name: `view ${++counter}`, query: "where=a" } }),
+      patchView: async () => ({ path: `views/${await savedView()}`, body: { query: "where=b" } }),
+      deleteView: async () => ({ path: `views/${await savedView()}` }),
       readCredentials: () => ({ path: "devices/pump-1/credentials" }),
       rotateToken: async () => ({ path: `devices/${await created("devices", {})}/token` }),
       rotatePublicKey: async () => ({ path: `devices/${await created("devices", {})}/public_key` }),

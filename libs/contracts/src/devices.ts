@@ -24,6 +24,7 @@ import {
 import { FleetSummary } from "./model/fleet.ts";
 import { JsonObject } from "./model/json.ts";
 import { Throttling } from "./model/notification.ts";
+import { maxViews, NewView, SavedView, ViewPatch } from "./model/saved-view.ts";
 import { ShadowDelta } from "./model/shadow.ts";
 import { Timestamp } from "./model/time.ts";
 import { Violation } from "./model/violation.ts";
@@ -53,6 +54,9 @@ const too_many_scans = {
   code: "resource_exhausted",
   when: "Too many conditions on shadow values are being checked; retry later.",
 } as const;
+
+const view_not_found = { code: "not_found", when: "There is no saved view of that id." } as const;
+const view_name_taken = { code: "conflict", when: "Another saved view has that name." } as const;
 
 /** A device as the caller may see it, and its ETag. `etag` comes first, so that `device` can be passed on unparsed. */
 const TaggedDevice = z.object({
@@ -265,6 +269,32 @@ export const devices = defineContract({
         },
         query_not_found: { code: "not_found", when: "The device's ACL names no such query." },
       },
+    },
+    /** The saved views of the list of devices, the oldest first. */
+    listViews: { ...idempotent, in: z.object({}), out: z.array(SavedView).max(maxViews) },
+    createView: {
+      ...notIdempotent,
+      in: NewView,
+      out: SavedView,
+      errors: {
+        view_name_taken,
+        too_many_views: {
+          code: "conflict",
+          when: `There are ${maxViews} saved views, as many as there may be; one must be deleted first.`,
+        },
+      },
+    },
+    patchView: {
+      ...idempotent,
+      in: z.object({ id: z.string(), ...ViewPatch.shape }),
+      out: SavedView,
+      errors: { view_not_found, view_name_taken },
+    },
+    deleteView: {
+      ...idempotent,
+      in: z.object({ id: z.string() }),
+      out: done,
+      errors: { view_not_found: doneIfRepeated(view_not_found) },
     },
   },
 });

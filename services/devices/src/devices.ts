@@ -19,6 +19,7 @@ import { etagOf } from "./registry/etag.ts";
 import { createSummarizeFleet, type FleetSummaryOptions } from "./registry/fleet-summary.ts";
 import { describeDelta } from "./shadow/describe-shadow.ts";
 import type { DeviceStore } from "./store/device-store.ts";
+import { createSavedViews, type SavedViewsOptions } from "./views/saved-views.ts";
 
 /** What the use cases in other files need, and those here. */
 type DevicesOptions = DeviceCreationOptions &
@@ -28,6 +29,7 @@ type DevicesOptions = DeviceCreationOptions &
   Omit<DiagnosisListOptions, "walk"> &
   DevicePatchOptions &
   FleetSummaryOptions &
+  SavedViewsOptions &
   TokenRotationOptions &
   Omit<RecoveryOptions, "creation" | "deletion" | "rotation"> & {
     readonly store: Pick<DeviceStore, "count" | "find" | "has">;
@@ -88,6 +90,8 @@ export function createDevices(options: DevicesOptions): Implementation<typeof de
       if (!(await store.has(id, ctx.signal))) return ctx.fail("device_not_found");
       return { online: presence.isOnline(id) };
     },
+
+    ...createSavedViews(options),
 
     readPresences: async ({ ids }) => ({ online: ids.filter((id) => presence.isOnline(id)) }),
 

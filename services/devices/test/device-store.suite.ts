@@ -299,6 +299,21 @@ export function describeDeviceStore(adapter: string, create: () => Promise<Store
       expect(await store.find("a", signal)).toMatchObject({ last_seen: 50, revision: 1 });
     });
 
+    test("saved views are replaced only at the revision that was read", async () => {
+      const view = (name: string) => ({ id: `id-${name}`, name, query: "where=label%3Aa" });
+      expect(await store.readViews(signal)).toEqual({ revision: 0, views: [] });
+      const replace = (revision: number, ...names: string[]) =>
+        store.replaceViews({ revision, views: names.map(view) }, signal);
+      const first = await Promise.all(["a", "b", "c"].map((name) => replace(0, name)));
+      expect(first.filter(Boolean)).toHaveLength(1);
+      expect(await replace(0, "late")).toBe(false);
+      expect(await replace(1, "x", "y")).toBe(true);
+      expect(await replace(1, "late")).toBe(false);
+      await store.close();
+      store = await place.open();
+      expect(await store.readViews(signal)).toEqual({ revision: 2, views: [view("x"), view("y")] });
+    });
+
     test("a call that was given up changes nothing", async () => {
       const gone = AbortSignal.abort(new Error("given up"));
       await expect(store.insert(newDevice("a"), null, gone)).rejects.toThrow("given up");

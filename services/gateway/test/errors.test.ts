@@ -32,6 +32,9 @@ describe("the status of an error", () => {
       invalid_device: 400,
       not_writable: 403,
       query_not_found: 404,
+      view_not_found: 404,
+      view_name_taken: 409,
+      too_many_views: 409,
       // api.md, Keys
       last_master_key: 409,
       key_contradictory: 400,
@@ -137,6 +140,23 @@ describe("over HTTP", () => {
     const problem = Problem.parse(await (await mesh.fetch(path)).json());
     expect([problem.reason, problem.errors?.map((error) => error.pointer)]).toEqual([reason, [pointer]]);
     expect(problem.error.message).toContain(`\`${pointer}\``);
+  });
+
+  test("what is wrong with a saved view is listed with pointers into the body", async () => {
+    const pointersOf = async (json: object) => {
+      const problem = Problem.parse(await (await mesh.fetch("/api/v2/views", { json })).json());
+      return [problem.status, problem.reason, problem.errors?.map(({ pointer }) => pointer)];
+    };
+    expect(await pointersOf({ name: " ", query: "a b", colour: 1 })).toEqual([
+      400,
+      "invalid_request",
+      ["/name", "/query", "/colour"],
+    ]);
+    expect(await pointersOf({ name: "Silent", query: "where=a" })).toEqual([
+      409,
+      "view_name_taken",
+      ["/name"],
+    ]);
   });
 
   test("a service that cannot serve is named, also where another one called it", async () => {

@@ -70,6 +70,8 @@ const session = {
   expires_at: "2999-01-01T00:00:00.000Z",
 };
 
+const view = { id: "v1", name: "Silent", query: "where=silent%3A24h" };
+
 type Fake<C extends Parameters<typeof serve>[1]> = {
   -readonly [M in keyof Implementation<C>]: Implementation<C>[M];
 };
@@ -194,6 +196,11 @@ function firstImplementations() {
       const { name: _, topic: __, ...login } = diagnosis;
       return [{ ...login, id: "pmup", reason: "unknown_device" }];
     },
+    listViews: async () => [view],
+    createView: async (made, context) =>
+      made.name === view.name ? context.fail("view_name_taken") : { ...made, id: "v2" },
+    patchView: async ({ id }, context) => (id === "none" ? context.fail("view_not_found") : view),
+    deleteView: async () => ({}),
     readCredentials: async () => ({ token: secrets.device, public_key: secrets.public_key }),
     rotateToken: async () => ({ token: secrets.device }),
     rotatePublicKey: async () => ({ public_key: secrets.public_key }),

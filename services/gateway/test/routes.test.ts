@@ -16,6 +16,7 @@ afterAll(async () => mesh[Symbol.asyncDispose]());
 const values: Readonly<Record<string, string>> = { id: "pump", func: "Allowed", name: "known" };
 const bodies: Readonly<Record<string, unknown>> = {
   updateCustomer: { meta: {} },
+  createView: { name: "Silent pumps", query: "where=silent%3A24h" },
   cancelExecution: { state: "cancelled" },
 };
 const queries: Readonly<Record<string, string>> = {

@@ -27,6 +27,7 @@ import { MeshChanges } from "../model/mesh-change.ts";
 import { MeshHistory } from "../model/mesh-history.ts";
 import { MeshState } from "../model/mesh-state.ts";
 import { MqttAddress } from "../model/mqtt-address.ts";
+import { maxViews, NewView, SavedView, ViewPatch } from "../model/saved-view.ts";
 import { CreatedSession, maxSessions, NewSession, Session } from "../model/session.ts";
 import { checkShadowOf } from "../model/shadow-structure.ts";
 import { rpcBridge } from "../rpc-bridge.ts";
@@ -44,6 +45,7 @@ const ofFunction = {
 const identified = (what: string) =>
   z.object({ id: z.string().min(1).max(128).describe(`Id of the ${what}.`) });
 const ofExecution = { params: identified("execution"), absent: { id: "execution_not_found" } } as const;
+const ofView = { params: identified("view"), absent: { id: "view_not_found" } } as const;
 const nothing = { description: "Done." } as const;
 const where = ConditionInput.optional().meta({
   type: "string",
@@ -200,6 +202,39 @@ An entry that happens again meanwhile is at the beginning again.`,
       "The last 50 refused logins under user names that are no device, newest first; equal ones are one.",
     answers: { 200: { description: "What was tried.", json: z.array(UnknownDevice) } },
     calls: [{ contract: devices, methods: ["listUnknownDevices"] }],
+  },
+  listViews: {
+    ...get("/views"),
+    ...tagged("Devices"),
+    summary: "List the saved views of the list of devices, oldest first",
+    answers: { 200: { description: "The views.", json: z.array(SavedView) } },
+    calls: [{ contract: devices, methods: ["listViews"] }],
+  },
+  createView: {
+    ...post("/views", "view"),
+    ...tagged("Devices"),
+    summary: "Save a view of the list of devices",
+    description: `All master keys and their sessions share the views; there are at most ${maxViews}.`,
+    body: { schema: NewView, optional: false },
+    answers: { 201: { description: "The view.", json: SavedView } },
+    calls: [{ contract: devices, methods: ["createView"] }],
+  },
+  patchView: {
+    ...post("/views/:id", "view"),
+    ...tagged("Devices"),
+    summary: "Change the name or the query of a saved view",
+    ...ofView,
+    body: { schema: ViewPatch, optional: false },
+    answers: { 200: { description: "The view as it is now.", json: SavedView } },
+    calls: [{ contract: devices, methods: ["patchView"] }],
+  },
+  deleteView: {
+    ...remove("/views/:id", "view"),
+    ...tagged("Devices"),
+    summary: "Delete a saved view",
+    ...ofView,
+    answers: { 204: nothing },
+    calls: [{ contract: devices, methods: ["deleteView"] }],
   },
   readCredentials: {
     ...get("/devices/:id/credentials"),
@@ -413,7 +448,7 @@ client leaves, the key ends or the gateway stops; a comment is sent when the sta
     ...get("/mesh/changes"),
     ...tagged("Mesh"),
     summary: "See who changed what last",
-    description: `The last changes that requests made to devices, keys, customers and mail, newest first: at most 35 of master keys and 5
+    description: `The last changes that requests made to devices, saved views, keys, customers and mail, newest first: at most 35 of master keys and 5
 each of device keys, public keys and customers. Calls of devices, invitations and what devices report are not among them. A change is listed about a second after its answer, and lost if the gateway crashes
 before.`,
     answers: { 200: { description: "The changes.", json: MeshChanges } },

@@ -9,7 +9,13 @@ import {
 } from "@devmesh/store/mongodb";
 import type { MongoUrl } from "@devmesh/store/store-url";
 import type { OperationKind, PendingOperation } from "../pending-operation.ts";
-import type { DeviceDocument, DeviceStore, StoredCondition, StoredDevice } from "./device-store.ts";
+import type {
+  DeviceDocument,
+  DeviceStore,
+  SavedViews,
+  StoredCondition,
+  StoredDevice,
+} from "./device-store.ts";
 import { cutFacet } from "./facet-count.ts";
 
 /**
@@ -44,6 +50,11 @@ type ListedRow = Pick<DeviceRow, "_id" | keyof typeof listedMembers>;
 interface Counter {
   readonly _id: "device_position";
   readonly last: number;
+}
+
+/** One document; absent before the first change. */
+interface ViewsRow extends SavedViews {
+  readonly _id: "views";
 }
 
 const oneOfPosition = "one_of_position";
@@ -135,6 +146,7 @@ export async function openMongoDeviceStore(url: MongoUrl, signal: AbortSignal): 
 function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceStore {
   const devices = db.collection<DeviceRow>(deviceCollection.name);
   const counters = db.collection<Counter>("counters");
+  const savedViews = db.collection<ViewsRow>("saved_views");
 
   /** Ascends over all replicas; unused positions are skipped. */
   async function nextPosition(signal: AbortSignal): Promise<number> {
@@ -345,6 +357,21 @@ function createMongoDeviceStore({ db, run, ping, close }: MongoStore): DeviceSto
         devices.find(deviceQueries.marked(), { projection: { mark: 1 }, signal }).toArray(),
       );
       return rows.flatMap(({ _id, mark }) => (mark === undefined ? [] : [{ id: _id, operation: mark }]));
+    },
+
+    async readViews(signal) {
+      const row = await run(signal, () => savedViews.findOne({ _id: "views" }, { signal }));
+      return { revision: row?.revision ?? 0, views: row?.views ?? [] };
+    },
+
+    async replaceViews({ revision, views }, signal) {
+      const changed = { revision: revision + 1, views };
+      if (revision === 0)
+        return await unlessDuplicate(run(signal, () => savedViews.insertOne({ _id: "views", ...changed })));
+      const { matchedCount } = await run(signal, () =>
+        savedViews.updateOne({ _id: "views", revision }, { $set: changed }),
+      );
+      return matchedCount === 1;
     },
 
     ping,

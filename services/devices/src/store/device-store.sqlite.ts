@@ -66,6 +66,14 @@ const migrations: readonly Migration[] = [
       WHERE label IN (SELECT value FROM json_each(old.labels)) AND position = old.position;
   END;
   `,
+  // One row, so that a change compares one revision.
+  `
+  CREATE TABLE saved_views (
+    revision INTEGER NOT NULL,
+    views TEXT NOT NULL
+  ) STRICT;
+  INSERT INTO saved_views VALUES (0, '[]');
+  `,
 ];
 
 /** How many devices are offline since before the time `:before_<nth>`. */
@@ -99,6 +107,8 @@ export const deviceQueries = {
     WHERE id = :id AND mark_token = :token`,
   remove: "DELETE FROM devices WHERE id = ? AND mark_token = ?",
   listOperations: "SELECT id, mark FROM devices WHERE mark IS NOT NULL",
+  readViews: "SELECT revision, views FROM saved_views",
+  replaceViews: "UPDATE saved_views SET views = :views, revision = revision + 1 WHERE revision = :revision",
 } as const;
 
 /** SQL of a condition and its parameters. */
@@ -363,6 +373,16 @@ export function createSqliteDeviceStore(path: string): DeviceStore {
         operation: JSON.parse(row.mark as string) as PendingOperation,
       })),
     ),
+
+    readViews: unlessAborted(() => {
+      const row = queries.readViews.get();
+      return { revision: row?.revision as number, views: JSON.parse(row?.views as string) };
+    }),
+
+    replaceViews({ revision, views }, signal) {
+      const changed = { revision, views: JSON.stringify(views) };
+      return commits.run(() => queries.replaceViews.run(changed).changes === 1, signal);
+    },
 
     ping: unlessAborted(() => void queries.has.get("")),
 

@@ -1,4 +1,5 @@
 import type { Device } from "@devmesh/contracts/model/device";
+import type { SavedView } from "@devmesh/contracts/model/saved-view";
 import type { OperationKind, PendingOperation } from "../pending-operation.ts";
 import type { StoredShadow } from "../shadow/stored-shadow.ts";
 import type { FacetCount } from "./facet-count.ts";
@@ -95,10 +96,17 @@ export interface DeviceOperation {
   readonly operation: PendingOperation;
 }
 
+/** All saved views, which are one document. */
+export interface SavedViews {
+  /** 0 before the first change; each `replaceViews` increments it. */
+  readonly revision: number;
+  readonly views: readonly SavedView[];
+}
+
 /**
- * Devices as documents. The port requires of a database only unique ids and compare-and-set on one document. A pending
- * creation or deletion hides a device from all methods but those about operations. Writes are durable when they
- * resolve, except presence.
+ * Devices as documents, and the saved views of their list. The port requires of a database only unique ids and
+ * compare-and-set on one document. A pending creation or deletion hides a device from all methods but those about
+ * operations. Writes are durable when they resolve, except presence.
  */
 export interface DeviceStore {
   /** Whether this process alone writes: every operation found at its start was then left by a crash. */
@@ -149,6 +157,9 @@ export interface DeviceStore {
   /** Removes the device whose operation holds `token`; false when there is none. */
   remove(id: string, token: string, signal: AbortSignal): Promise<boolean>;
   listOperations(signal: AbortSignal): Promise<DeviceOperation[]>;
+  readViews(signal: AbortSignal): Promise<SavedViews>;
+  /** Replaces all views at this revision; false when they have another. */
+  replaceViews(changed: SavedViews, signal: AbortSignal): Promise<boolean>;
   /** Resolves when the store can be read now. */
   ping(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;

@@ -103,6 +103,21 @@ export function masterKeyHandlers(
 
     listUnknownDevices: async ({ call }) => json(await devices.bytes.listUnknownDevices({}, call)),
 
+    listViews: async ({ call }) => json(await devices.bytes.listViews({}, call)),
+
+    async createView({ body, call }) {
+      const bytes = await devices.bytes.createView(body, call);
+      return { ...json(bytes, { status: 201 }), created: leadingString(bytes, "id") };
+    },
+
+    patchView: async ({ params, body, call }) =>
+      json(await devices.bytes.patchView({ ...body, id: params.id }, call)),
+
+    async deleteView({ params, call }) {
+      await devices.bytes.deleteView({ id: params.id }, call);
+      return noContent;
+    },
+
     readCredentials: async ({ params, call }) =>
       json(await devices.bytes.readCredentials({ id: params.id }, call)),
 
