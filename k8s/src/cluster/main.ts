@@ -20,7 +20,7 @@ requests that failed, with a line on stderr for each. With the name of an overla
 that first, and makes Secrets that are missing.
 
   --context NAME         another context of the kubeconfig
-  --registry HOST/PATH   where the six images are, and
+  --registry HOST/PATH   where the images are, and
   --tag TAG              their tag; without these as the overlay says
   --image NAME=IMAGE:TAG an image of others, such as nats=registry.example.com/nats:2.15.2-alpine; may be repeated
   --mongodb URL          with external-mongodb: that MongoDB, without a database's name

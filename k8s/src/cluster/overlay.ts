@@ -10,7 +10,7 @@ export const appliedOverlays = ["single", "production", "external-mongodb"] as c
 /** An overlay, and how it is changed for a cluster. */
 export interface AppliedOverlay {
   readonly overlay: (typeof appliedOverlays)[number];
-  /** Where the six images are, such as `registry.example.com`; default: as the overlay says. */
+  /** Where the images are, such as `registry.example.com`; default: as the overlay says. */
   readonly registry?: string | undefined;
   /** Their tag; default: as the overlay says. */
   readonly tag?: string | undefined;

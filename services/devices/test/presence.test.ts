@@ -153,10 +153,13 @@ describe("presence as sets of connections", () => {
     expect(sets.isOnline("d")).toBe(false);
   });
 
-  test("devices online before the start are published offline when no server lists them, others are not published again", () => {
-    const sets = new PresenceSets(["gone", "still"]);
-    expect(listAll(sets, [connection(1, "still")], 0).changes).toEqual([]);
-    expect(sets.takeDue(offlineAfterMs)).toEqual([
+  test("devices online before the start are published offline when two listings miss them, others are not published again", () => {
+    const sets = new PresenceSets(["gone", "still", "missed once"]);
+    expect(listAll(sets, [connection(1, "still")], 0)).toEqual({ changes: [], missing: 2 });
+    expect(sets.takeDue(offlineAfterMs)).toEqual([]);
+    const all = [connection(1, "still"), connection(3, "missed once")];
+    expect(listAll(sets, all, offlineAfterMs)).toEqual({ changes: [], missing: 0 });
+    expect(sets.takeDue(2 * offlineAfterMs)).toEqual([
       { kind: "offline", deviceId: "gone", connection: null, seenAt: 0 },
     ]);
     expect(sets.connected(connection(2, "gone"), 9_999)).toHaveLength(1);

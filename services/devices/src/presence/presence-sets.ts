@@ -67,6 +67,7 @@ export class PresenceSets {
   /** Devices without a connection that are still published as online, in the order in which they are due. */
   readonly #pendingOffline = new Map<string, PendingOffline>();
   #opened = 0;
+  #hasListing = false;
 
   /** `publishedOnline`: devices whose last published state, before this process started, is online. */
   constructor(publishedOnline: Iterable<string> = []) {
@@ -121,7 +122,8 @@ export class PresenceSets {
 
   /**
    * Adds listed connections that are unknown, and drops those missing from several listings in a row, since a killed
-   * server sends no events. `missing` counts those not dropped yet. `lastListedAt`: time of the listing before.
+   * server sends no events. `missing` counts those not dropped yet, and after the first listing devices that were
+   * published as online and are in none. `lastListedAt`: time of the listing before.
    */
   reconcile(
     listed: {
@@ -159,8 +161,10 @@ export class PresenceSets {
     }
     for (const deviceId of this.#publishedOnline) {
       if (this.#byDevice.has(deviceId) || this.#pendingOffline.has(deviceId)) continue;
-      this.#pendingOffline.set(deviceId, { dueAt: now + offlineAfterMs, connection: null, seenAt: 0 });
+      if (!this.#hasListing) missing++;
+      else this.#pendingOffline.set(deviceId, { dueAt: now + offlineAfterMs, connection: null, seenAt: 0 });
     }
+    this.#hasListing = true;
     return { changes, missing };
   }
 

@@ -208,19 +208,15 @@ class Watch implements PresenceWatch {
       },
     );
     throttle.listed(listed, askedMs);
-    if (this.#lastListedAt === 0) {
-      // Diagnostics begin with this process: the address of a connected device must not be missing.
-      const wallClock = clock.now().getTime();
-      for (const connection of listed.connections) {
-        const openMs = connection.listedMs - connection.acceptedMs;
-        diagnostics.connected({ ...connection, openMs, at: new Date(wallClock - openMs), reason: null });
-      }
-    }
     const now = this.#now();
     const { changes, missing } = this.#sets.reconcile(listed, begun, now, this.#lastListedAt);
     this.#lastListedAt = now;
-    for (const { deviceId } of listed.connections) {
-      if (!this.#connectedAt.has(deviceId)) this.#connectedAt.set(deviceId, now);
+    const wallClock = clock.now().getTime();
+    const unseen = listed.connections.filter(({ deviceId }) => !this.#connectedAt.has(deviceId));
+    for (const connection of unseen) {
+      this.#connectedAt.set(connection.deviceId, now);
+      const openMs = connection.listedMs - connection.acceptedMs;
+      diagnostics.connected({ ...connection, openMs, at: new Date(wallClock - openMs), reason: null });
     }
     this.#publishAll(changes);
     this.#awaitDue();
