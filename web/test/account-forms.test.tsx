@@ -101,6 +101,20 @@ describe("the sign-in", () => {
     );
     expect(commands.filter((command) => !docs.join().includes(command))).toEqual([]);
   });
+
+  test("names the file of the key where the server does", async () => {
+    const asked = jest
+      .spyOn(window, "fetch")
+      .mockImplementation(async () => Response.json({ file: "/srv/it's/key" }));
+    try {
+      await open();
+      const command = await screen.findByRole("region", { name: "On this machine", hidden: true });
+      expect(command.textContent).toBe("cat '/srv/it'\\''s/key'");
+      expect(screen.queryByText("Kubernetes")).toBeNull();
+    } finally {
+      asked.mockRestore();
+    }
+  });
 });
 
 describe("the creation of a key", () => {

@@ -169,7 +169,11 @@ export function createApp({
     publicUrl: settings.PUBLIC_URL,
     mqttPublicUrl: settings.MQTT_PUBLIC_URL,
   });
-  mountDashboard(app, followDashboard(settings.WEB_DIR, clock), endpoint);
+  mountDashboard(app, {
+    current: followDashboard(settings.WEB_DIR, clock),
+    keyFile: settings.TRUST_PROXY === false ? (settings.MASTER_KEY_FILE ?? null) : null,
+    endpoint,
+  });
   mountDocumentsPage(app, add, { endpoint, crossOrigin });
   mountPublic(add, "/", () => ({ status: 302, headers: { Location: "/docs" } }), {
     endpoint,

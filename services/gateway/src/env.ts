@@ -31,6 +31,7 @@ export const GatewayEnv = ServiceEnv.extend({
   PORT: wholeNumber(8080, 0, 65_535),
   PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   MQTT_PUBLIC_URL: z.url({ protocol: /^mqtts?$/, hostname: /./ }).optional(),
+  MASTER_KEY_FILE: z.string().min(1).optional(),
   WEB_DIR: z.string().min(1).default("web/dist"),
   CORS_ORIGINS: CorsOrigins,
   RATE_MASTER: rate(1000),

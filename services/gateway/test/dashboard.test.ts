@@ -2,14 +2,18 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { json as readJson } from "node:stream/consumers";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { ManualClock } from "@devmesh/service-kit/testing/manual-clock";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { isOfThisMachine } from "../src/dashboard/key-place.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 const page = "<!doctype html><title>Devmesh</title>";
 const reference = "<!doctype html><title>API</title>";
 const script = `console.log(${JSON.stringify("x".repeat(2000))})`;
+
+const keyFile = "/srv/mesh data/master-key";
 
 let folder: string;
 let mesh: Fixture;
@@ -28,7 +32,7 @@ beforeAll(async () => {
     writeFile(join(dist, "assets", "index-abc.js.br"), brotliCompressSync(script)),
     writeFile(join(dist, "assets", "index-abc.js.gz"), gzipSync(script)),
   ]);
-  mesh = await startFixture({ env: { WEB_DIR: dist } });
+  mesh = await startFixture({ env: { WEB_DIR: dist, MASTER_KEY_FILE: keyFile } });
 });
 afterAll(async () => {
   await mesh[Symbol.asyncDispose]();
@@ -52,6 +56,35 @@ describe("the dashboard", () => {
     expect(policy).toContain("connect-src 'self';");
     expect(policy).toContain("frame-ancestors 'none'");
     expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
+  });
+
+  test("names the file of the master key to browsers on this machine, and to none behind a proxy", async () => {
+    expect(await keyPlaceOf(mesh)).toEqual({ file: keyFile });
+    const proxied: Record<string, string>[] = [
+      { "X-Forwarded-For": "203.0.113.7" },
+      { Forwarded: "for=203.0.113.7" },
+      { "X-Real-IP": "203.0.113.7" },
+      { "X-Forwarded-Host": "localhost" },
+      { Via: "1.1 proxy" },
+      { Host: "mesh.example.com" },
+    ];
+    for (const headers of proxied)
+      expect({ headers, place: await keyPlaceOf(mesh, headers) }).toEqual({ headers, place: { file: null } });
+    const local = { headers: {}, hostname: "localhost", httpVersion: "1.1" };
+    const from = (remoteAddress: string, more: object = {}) =>
+      isOfThisMachine({ ...local, ...more, socket: { remoteAddress } } as never);
+    expect(
+      ["::1", "127.0.0.1", "::ffff:127.0.0.1", "10.0.0.7", "::ffff:10.0.0.7"].map((one) => from(one)),
+    ).toEqual([true, true, true, false, false]);
+    expect(from("::1", { httpVersion: "1.0" })).toBe(false);
+  });
+
+  test("names no file where proxies are trusted, or none is set", async () => {
+    const env = { WEB_DIR: join(folder, "dist") };
+    await using proxied = await startFixture({ env: { ...env, MASTER_KEY_FILE: keyFile, TRUST_PROXY: "1" } });
+    expect(await keyPlaceOf(proxied)).toEqual({ file: null });
+    await using other = await startFixture({ env });
+    expect(await keyPlaceOf(other)).toEqual({ file: null });
   });
 
   test("is the page of each view that a browser is led to", async () => {
@@ -231,4 +264,17 @@ function asWritten(path: string): Promise<IncomingMessage> {
       .on("error", reject)
       .end();
   });
+}
+
+/** The answer to where the master key is, asked with headers that `fetch` would not send. */
+async function keyPlaceOf(
+  { url }: Pick<Fixture, "url">,
+  headers: Record<string, string> = {},
+): Promise<unknown> {
+  const { hostname, port } = new URL(url);
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    httpRequest({ hostname, port, path: "/key-place.json", headers }, resolve).on("error", reject).end();
+  });
+  expect(answer.headers["cache-control"]).toBe("no-store");
+  return await readJson(answer);
 }

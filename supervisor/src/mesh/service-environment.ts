@@ -84,6 +84,7 @@ function ownSettings(
         PORT: String(settings.port),
         PUBLIC_URL: settings.publicUrl,
         MQTT_PUBLIC_URL: mqttPublicUrl,
+        MASTER_KEY_FILE: folder.masterKey,
       };
     case "keys":
       return {

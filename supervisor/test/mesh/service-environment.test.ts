@@ -51,6 +51,7 @@ describe("a service's environment", () => {
     ["SMTP_URL", ["mailer"]],
     ["OUTBOX_DIR", ["mailer"]],
     ["MQTT_URL", ["rpc-bridge"]],
+    ["MASTER_KEY_FILE", ["gateway", "keys"]],
     ["PORT", ["gateway"]],
     ["MQTT_PUBLIC_URL", ["gateway"]],
     ["STORE_URL", storeOwners],

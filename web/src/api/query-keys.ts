@@ -21,6 +21,7 @@ export const queryKeys = {
   mqttAddress: ["mqtt-address"],
   /** Whether the server answers, before the sign-in. */
   serverAnswers: ["server-answers"],
+  keyPlace: ["key-place"],
   /** State of the notification stream. */
   stream: ["stream"],
   /** When the notification stream was lost. */
@@ -46,14 +47,14 @@ export const queryKeys = {
   log: (id: string) => ["log", id],
   /** Below it: what a search for devices found. */
   foundDevices: ["found-devices"],
-  /** The saved views of the list of devices. */
-  savedViews: ["saved-views"],
   /** Counts of the devices that meet a condition. */
   deviceFacets: ["devices-facets"],
   /** Devices that are to be selected in the list. */
   wantedSelection: ["wanted-selection"],
   /** Work on many devices in this session. */
   deviceWork: ["device-work"],
+  /** What waits for a device, and what it did. */
+  executions: (id: string) => ["executions", id],
   /** Calls of functions of a device in this session. */
   calls: (id: string) => ["calls", id],
 } as const satisfies Record<string, readonly string[] | ((id: string) => readonly string[])>;

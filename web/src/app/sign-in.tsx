@@ -4,6 +4,7 @@ import { Alert, Anchor, Button, Checkbox, Paper, PasswordInput, Stack, Text } fr
 import { isNotEmpty, useForm } from "@mantine/form";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { z } from "zod";
 import { createApiClient } from "../api/api-client.ts";
 import { queryKeys } from "../api/query-keys.ts";
 import { Snippet } from "../components/code-block.tsx";
@@ -72,18 +73,7 @@ export function SignIn() {
             </Stack>
           </form>
         </Paper>
-        <details>
-          <summary>Where is the key?</summary>
-          <Stack gap="xs" mt="xs">
-            <Text size="xs" c="dimmed">
-              The first start made it and printed it, unless you set MASTER_KEY. To see it again, run in the
-              folder of Devmesh:
-            </Text>
-            {keyPlaces.map(({ installation, command }) => (
-              <Snippet key={installation} label={installation} text={command} />
-            ))}
-          </Stack>
-        </details>
+        <KeyPlaces />
       </div>
       <footer className={styles.foot}>
         <ServerState />
@@ -93,6 +83,40 @@ export function SignIn() {
       </footer>
     </main>
   );
+}
+
+/** Where the first master key is. The server names its file only to a browser on its own machine. */
+function KeyPlaces() {
+  const { data: file = null } = useQuery({
+    queryKey: queryKeys.keyPlace,
+    queryFn: async ({ signal }) => {
+      const answer = await fetch("/key-place.json", { signal });
+      return KeyPlace.parse(await answer.json()).file;
+    },
+    retry: false,
+  });
+  const places =
+    file === null ? keyPlaces : [{ installation: "On this machine", command: `cat ${shellWord(file)}` }];
+  return (
+    <details>
+      <summary>Where is the key?</summary>
+      <Stack gap="xs" mt="xs">
+        <Text size="xs" c="dimmed">
+          The first start made it, unless you set MASTER_KEY. To see it again, run
+          {file === null && " in the folder of Devmesh"}:
+        </Text>
+        {places.map(({ installation, command }) => (
+          <Snippet key={installation} label={installation} text={command} />
+        ))}
+      </Stack>
+    </details>
+  );
+}
+
+const KeyPlace = z.object({ file: z.string().nullable() });
+
+function shellWord(text: string): string {
+  return /^[A-Za-z0-9_./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** How often the server is asked whether it answers, and how long it has, in milliseconds. */
