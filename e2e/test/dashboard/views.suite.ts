@@ -21,7 +21,7 @@ const tabs: Readonly<Record<string, string>> = {
 };
 
 /** Every section of a device, in the order in which they are offered. */
-const sections = ["", "/shadow", "/rpc", "/data", "/log", "/access", "/credentials"].map(
+const sections = ["", "/shadow", "/rpc", "/data", "/work", "/log", "/access", "/credentials"].map(
   (path) => `/devices/roof-east${path}`,
 );
 
@@ -42,7 +42,6 @@ const views: Readonly<Record<string, string>> = {
  */
 const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
   ["/devices", "Add device"],
-  ["/devices?filter=lyon&sort=name&direction=descending", "Save view"],
   ["/devices", "Select roof-east", "Call a function"],
   ["/devices", "Select roof-east", "Set desired"],
   ["/devices", "Select roof-east", "Label"],

@@ -1,15 +1,16 @@
 import type { Device } from "@devmesh/contracts/model/device";
-import { Anchor, Text, VisuallyHidden } from "@mantine/core";
+import { Text, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { Box, Network } from "lucide-react";
+import { Box, Network, Unplug } from "lucide-react";
 import { type ComponentType, type ReactNode, useState } from "react";
-import { Link, useParams } from "wouter";
+import { Link, useLocation, useParams } from "wouter";
 import { useApi } from "../../../api/api-context.tsx";
 import { ApiProblem } from "../../../api/api-problem.ts";
 import { queryKeys } from "../../../api/query-keys.ts";
 import { serverNow } from "../../../api/server-clock.ts";
 import { CopyButton } from "../../../components/copy-button.tsx";
+import { EmptyState } from "../../../components/empty-state.tsx";
 import { Failure } from "../../../components/failure.tsx";
 import { Page } from "../../../components/page.tsx";
 import { StateBadge, StateDot } from "../../../components/state.tsx";
@@ -31,6 +32,7 @@ import { RpcSection } from "./rpc-section.tsx";
 import type { SectionProps } from "./section.ts";
 import { ShadowSection } from "./shadow-section.tsx";
 import { hasDraft } from "./use-device-draft.tsx";
+import { WorkSection } from "./work-section.tsx";
 
 /** One part of a device's page, with its address. */
 interface PageSection {
@@ -50,6 +52,7 @@ const sections: readonly [PageSection, ...PageSection[]] = [
   { path: "shadow", label: "Shadow", keeps: true, drafts: "the desired state", View: ShadowSection },
   { path: "rpc", label: "Calls", keeps: true, View: RpcSection },
   { path: "data", label: "Data", View: DataSection },
+  { path: "work", label: "Work", View: WorkSection },
   { path: "log", label: "Log", View: LogSection },
   { path: "access", label: "Access", keeps: true, drafts: "the ACL", View: AccessSection },
   { path: "credentials", label: "Credentials", View: CredentialsSection },
@@ -72,6 +75,7 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
   const [visited, setVisited] = useState<ReadonlySet<string>>(new Set());
   if (!visited.has(section.path)) setVisited(new Set(visited).add(section.path));
   const [renaming, rename] = useDisclosure(false);
+  const [, navigate] = useLocation();
   const gone = error instanceof ApiProblem && error.status === 404;
   const name = data?.name ?? null;
   return (
@@ -80,13 +84,15 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
       documentTitle={name === null ? id : `${name} (${id})`}
       above={<Link href="/devices">Devices</Link>}
       below={
-        <>
-          <Text span size="xs" ff="monospace">
-            {id}
-          </Text>
-          <CopyButton text={id} what="the ID" />
-          {data !== undefined && <Facts device={data} />}
-        </>
+        !gone && (
+          <>
+            <Text span size="xs" ff="monospace">
+              {id}
+            </Text>
+            <CopyButton text={id} what="the ID" />
+            {data !== undefined && <Facts device={data} />}
+          </>
+        )
       }
       tabs={
         data !== undefined &&
@@ -110,13 +116,16 @@ function DeviceSections({ id, path }: { readonly id: string; readonly path: stri
       actions={data !== undefined && !gone && <DeviceMenu device={data} onRename={rename.open} />}
     >
       {gone ? (
-        <Text role="alert">
-          The device {id} does not exist or was deleted. Go back to the{" "}
-          <Anchor component={Link} href="/devices" underline="always">
-            devices
-          </Anchor>
-          .
-        </Text>
+        <div role="alert">
+          <EmptyState
+            Icon={Unplug}
+            title="There is no such device"
+            next="All devices"
+            onNext={() => navigate("/devices")}
+          >
+            {id} does not exist, or was deleted.
+          </EmptyState>
+        </div>
       ) : (
         error !== null && (
           <Failure error={error} title="The device could not be read" onRetry={() => void refetch()} />

@@ -1,35 +1,64 @@
-import { Alert, Button, Group, Paper, Stack, Text, Title } from "@mantine/core";
+import { Alert, Button, Group, NativeSelect, Paper, Stack, Text, Title } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { useApi } from "../../../api/api-context.tsx";
+import { queryKeys } from "../../../api/query-keys.ts";
 import { CodeBlock } from "../../../components/code-block.tsx";
 import { CopyButton } from "../../../components/copy-button.tsx";
+import { Failure } from "../../../components/failure.tsx";
 import { countText, durationText } from "../../../components/number-text.ts";
 import { StateBadge } from "../../../components/state.tsx";
 import { clockText } from "../../../components/time-in-words.ts";
-import { CallFields, useCallForm } from "../shared/call-form.tsx";
+import { showToast } from "../../../components/toast.tsx";
+import { CallFields, paramsIn, type TypedCall, useCallForm } from "../shared/call-form.tsx";
 import { type PastCall, useDeviceCalls } from "./device-calls.ts";
 import type { SectionProps } from "./section.ts";
+
+/** How long a call may wait for its device, as ISO 8601; none fails at once where the device is offline. */
+const waits = [
+  { value: "", label: "the call fails" },
+  { value: "PT1H", label: "it waits for an hour" },
+  { value: "P1D", label: "it waits for a day" },
+  { value: "P7D", label: "it waits for a week" },
+];
 
 /** Calls functions of the device and keeps the results until the session ends. */
 export function RpcSection({ device }: SectionProps) {
   const { form, ready } = useCallForm();
   const { calls, functions, calling, clear } = useDeviceCalls(device, true);
+  const [wait, setWait] = useState("");
+  const waiting = useWaitingCall(device.id);
+  const isPending = calling.isPending || waiting.isPending;
   return (
     <Stack>
-      {!device.online && <Alert color="yellow">The device is offline: calls fail at once.</Alert>}
+      {!device.online && wait === "" && (
+        <Alert color="yellow">The device is offline: calls fail at once, unless they wait for it.</Alert>
+      )}
       <form
         onSubmit={form.onSubmit((call) => {
-          if (ready && !calling.isPending) calling.mutate(call);
+          if (!ready || isPending) return;
+          if (wait === "") calling.mutate(call);
+          else waiting.mutate({ ...call, wait });
         })}
       >
-        <Stack>
+        <Stack maw={560}>
           <CallFields
             form={form}
             description={describeFunctions(device.online, functions.data, functions.isFetching)}
             functions={functions.data}
           >
-            <Button type="submit" loading={calling.isPending} disabled={!ready}>
+            <NativeSelect
+              label="If it does not listen"
+              data={waits}
+              value={wait}
+              onChange={(event) => setWait(event.currentTarget.value)}
+            />
+            <Button type="submit" loading={isPending} disabled={!ready}>
               Call
             </Button>
           </CallFields>
+          <Failure error={waiting.error} title="The call could not be stored" />
         </Stack>
       </form>
       <Group justify="space-between">
@@ -56,6 +85,29 @@ export function RpcSection({ device }: SectionProps) {
       </Stack>
     </Stack>
   );
+}
+
+/** Stores a call that is sent when the device listens. */
+function useWaitingCall(id: string) {
+  const api = useApi();
+  const queries = useQueryClient();
+  const [, navigate] = useLocation();
+  return useMutation({
+    mutationFn: ({ func, params, timeout, wait }: TypedCall & { readonly wait: string }) =>
+      api.call("callFunction", {
+        params: { id, func },
+        query: { timeout, wait },
+        body: paramsIn(params).value,
+      }),
+    onSuccess: async (_, { func }) => {
+      await queries.invalidateQueries({ queryKey: queryKeys.executions(id) });
+      showToast({
+        title: `${func} is stored`,
+        text: "It is sent as soon as the device listens.",
+        action: { label: "Work", run: () => navigate(`/devices/${id}/work`) },
+      });
+    },
+  });
 }
 
 function Call({ call, onRepeat }: { readonly call: PastCall; readonly onRepeat: () => void }) {

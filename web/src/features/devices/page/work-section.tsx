@@ -1,0 +1,139 @@
+import type { Execution } from "@devmesh/contracts/model/execution";
+import { Button, Text } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Hourglass } from "lucide-react";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { useApi } from "../../../api/api-context.tsx";
+import { queryKeys } from "../../../api/query-keys.ts";
+import { Card } from "../../../components/card.tsx";
+import { Confirmation } from "../../../components/confirmation.tsx";
+import { type Column, DataTable } from "../../../components/data-table.tsx";
+import { EmptyState } from "../../../components/empty-state.tsx";
+import { Failure } from "../../../components/failure.tsx";
+import { RelativeTime } from "../../../components/relative-time.tsx";
+import { StateBadge } from "../../../components/state.tsx";
+import { Waiting } from "../../../components/waiting.tsx";
+import { useFrames } from "../../../live/live-updates.tsx";
+import { executionLook, hasEnded, outcomeText, stateWords } from "../shared/execution-words.ts";
+import type { SectionProps } from "./section.ts";
+
+/** Executions that are shown; more are in the API. */
+const mostShown = 100;
+
+/** What waits for a device, and what it did: calls that wait until it listens. */
+export function WorkSection({ device: { id } }: SectionProps) {
+  const api = useApi();
+  const queries = useQueryClient();
+  const [, navigate] = useLocation();
+  const [sent, setSent] = useState<Execution | null>(null);
+  const queryKey = queryKeys.executions(id);
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey,
+    queryFn: ({ signal }) =>
+      api.call("listExecutions", { params: { id }, query: { limit: mostShown }, signal }),
+    staleTime: 0,
+  });
+  useFrames((frames) => {
+    if (frames.some((frame) => frame.id === id && frame.name === "execution"))
+      void queries.invalidateQueries({ queryKey });
+  });
+  const cancel = async (execution: Execution, force: boolean) => {
+    await api.call("cancelExecution", {
+      params: { id: execution.id },
+      body: { state: "cancelled", ...(force && { force }) },
+    });
+    await refetch();
+  };
+  const cancelling = useMutation({ mutationFn: (execution: Execution) => cancel(execution, false) });
+  return (
+    <>
+      <Failure
+        error={error}
+        title="The work of the device could not be read"
+        onRetry={() => void refetch()}
+      />
+      <Failure error={cancelling.error} title="It could not be cancelled" />
+      {isPending && <Waiting rows={4} />}
+      {data?.length === 0 && (
+        <EmptyState
+          Icon={Hourglass}
+          title="Nothing waits for this device"
+          next="Call a function"
+          onNext={() => navigate(`/devices/${id}/rpc`)}
+        >
+          A call that waits is sent as soon as the device listens, and is listed here with its outcome.
+        </EmptyState>
+      )}
+      {data !== undefined && data.length > 0 && (
+        <Card flush>
+          <DataTable
+            label="Work of the device, newest first"
+            minWidth={720}
+            columns={columnsOf((execution) =>
+              execution.state === "sent" ? setSent(execution) : cancelling.mutate(execution),
+            )}
+            rows={data}
+            keyOf={(execution) => execution.id}
+          />
+        </Card>
+      )}
+      {sent !== null && (
+        <Confirmation
+          title={`Cancel ${sent.action.func}?`}
+          action="End it here"
+          run={() => cancel(sent, true)}
+          onClose={() => setSent(null)}
+        >
+          It was sent, so the device may do it all the same. Its answer is dropped.
+        </Confirmation>
+      )}
+    </>
+  );
+}
+
+function columnsOf(onCancel: (execution: Execution) => void): readonly Column<Execution>[] {
+  return [
+    {
+      heading: "State",
+      cell: ({ state }) => <StateBadge look={executionLook[state]}>{stateWords[state]}</StateBadge>,
+    },
+    {
+      heading: "Call",
+      cell: ({ action: { func, params } }) => (
+        <Text span size="xs" ff="monospace" lineClamp={2}>
+          {func} {params !== undefined && JSON.stringify(params)}
+        </Text>
+      ),
+    },
+    {
+      heading: "Outcome",
+      cell: (execution) => (
+        <Text span size="sm" lineClamp={2} title={outcomeText(execution)}>
+          {outcomeText(execution)}
+        </Text>
+      ),
+    },
+    { heading: "Created", cell: ({ created_at }) => <RelativeTime at={created_at} /> },
+    {
+      heading: "Ends",
+      cell: ({ ended_at, expires_at }) => <RelativeTime at={ended_at ?? expires_at} />,
+    },
+    {
+      heading: "Actions",
+      hidesHeading: true,
+      style: { ta: "end" },
+      cell: (execution) =>
+        !hasEnded(execution) && (
+          <Button
+            size="compact-xs"
+            variant="default"
+            aria-label={`Cancel ${execution.action.func}`}
+            onClick={() => onCancel(execution)}
+          >
+            Cancel
+          </Button>
+        ),
+    },
+  ];
+}
