@@ -13,9 +13,9 @@ export default defineConfig({
     firstLoadBudget({
       views: ["src/features/devices/list/devices-tab.tsx"],
       bytes: 300_000,
-      fontBytes: 90_000,
+      fontBytes: 115_000,
     }),
-    preloadFont("inter-latin-wght"),
+    preloadFont("inter-latin-opsz"),
     precompress(),
   ],
   build: {
@@ -40,7 +40,10 @@ export default defineConfig({
   server: {
     proxy: {
       ...Object.fromEntries(
-        ["/api", "/docs/errors", "/newcustomer"].map((path) => [path, { target: gateway, ws: true }]),
+        ["/api", "/docs/errors", "/newcustomer", "/key-place.json"].map((path) => [
+          path,
+          { target: gateway, ws: true },
+        ]),
       ),
       "/docs": { bypass: () => "/docs.html" },
     },

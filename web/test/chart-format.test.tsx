@@ -24,6 +24,14 @@ describe("the texts of a chart", () => {
     expect(english.axis([at], 3_600_000)[0]).toMatch(/^11:59\sPM\nMar 1$/);
   });
 
+  test("number an axis with the decimals of its step", () => {
+    const { numbers } = chartFormat("UTC", "de-DE");
+    expect(numbers([3211.51, 3211.515, 3211.52], 0.005)).toEqual(["3.211,510", "3.211,515", "3.211,520"]);
+    expect(numbers([209.94, 210], 0.02)).toEqual(["209,94", "210,00"]);
+    expect(numbers([0, 2.5], 2.5)).toEqual(["0,0", "2,5"]);
+    expect(numbers([0, 2_500], 2_500)).toEqual(["0", "2.500"]);
+  });
+
   test("have seconds where the labels are closer, and the date at the first and at each new day", () => {
     const { axis } = chartFormat("UTC", "de-DE");
     expect(axis([at, at + 15_000, at + 30_000], 15_000)).toEqual([

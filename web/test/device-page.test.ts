@@ -3,7 +3,13 @@ import { describe, expect, test } from "@jest/globals";
 import { ApiProblem, Unreachable } from "../src/api/api-problem.ts";
 import { visibleDevice } from "../src/features/devices/page/access-section.tsx";
 import { failedCall } from "../src/features/devices/page/call-outcome.ts";
-import { emptyLog, maxLogEntries, messageOf, withFrames } from "../src/features/devices/page/event-log.ts";
+import {
+  emptyLog,
+  frameWords,
+  maxLogEntries,
+  messageOf,
+  withFrames,
+} from "../src/features/devices/page/event-log.ts";
 import { deviceOf, diagnosisOf } from "./devices.ts";
 
 function frameOf(seq: number, id: string | null, name = "online"): Notification {
@@ -46,6 +52,13 @@ describe("the log of a device", () => {
     ]);
     expect(log.entries.map(({ frame }) => frame.name)).toEqual(["offline", "gap", "online"]);
     expect(withFrames(log, "one", [frameOf(4, "two")])).toBe(log);
+  });
+
+  test("names what happened in words", () => {
+    const wordsOf = (name: string) => frameWords({ name }).words;
+    expect(
+      ["updated", "rpc.in.sum", "rpc.out.hot", "publication_refused", "of_a_later_release"].map(wordsOf),
+    ).toEqual(["changed", "called sum", "event hot", "message dropped", "of_a_later_release"]);
   });
 
   test("shows of a frame its topic and its payload", () => {

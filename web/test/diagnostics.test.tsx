@@ -25,9 +25,9 @@ describe("a device that does not connect", () => {
   test("has in its overview why it was refused last, and how its connection ended", async () => {
     await using _page = await showPage(<ConnectionCard device={deviceOf("pump")} />, answering(entries));
     const refused = (await screen.findByText("Last refused")).parentElement;
-    expect(refused?.textContent).toBe("Last refused2 min ago: wrong password, from 10.0.0.7, 3 times");
+    expect(refused?.textContent).toBe("Last refused2 min ago, wrong password, from 10.0.0.7, 3 times");
     const ended = screen.getByText("Disconnected").parentElement;
-    expect(ended?.textContent).toMatch(/2 min ago: nothing came within the keep-alive.*, client id pump$/);
+    expect(ended?.textContent).toMatch(/2 min ago, nothing came within the keep-alive.*, client id pump$/);
   });
 
   test("has in its log what happened before the page was opened", async () => {

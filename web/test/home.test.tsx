@@ -160,12 +160,13 @@ describe("the home page", () => {
         others: {},
       },
     ],
-    "GET /api/v2/diagnostics": () => [
+    "GET /api/v2/diagnostics?name=topic&since=PT24H&limit=20": () => [
       200,
-      [
-        { ...diagnosisOf(minute(2).at, { name: "publication_refused", reason: "topic" }), id: "fan" },
-        { ...diagnosisOf(minute(1).at), id: "pump" },
-      ],
+      [{ ...diagnosisOf(minute(2).at, { name: "publication_refused", reason: "topic" }), id: "fan" }],
+    ],
+    "GET /api/v2/diagnostics?name=wrong_password&since=PT24H&limit=20": () => [
+      200,
+      [{ ...diagnosisOf(minute(1).at), id: "pump" }],
     ],
     "GET /api/v2/devices/pump": () => [200, deviceOf("pump")],
     "GET /api/v2/mesh/history": () => [200, [minute(0), minute(1)] satisfies MeshHistory],
@@ -180,7 +181,7 @@ describe("the home page", () => {
     await screen.findByText("of 50,000");
     const version = await screen.findByRole("link", { name: "1.4.2" });
     expect(version.getAttribute("href")).toBe("/devices?where=version%3A1.4.2");
-    await page.user.selectOptions(screen.getByLabelText("Not seen for"), "for 3 days");
+    await page.user.selectOptions(screen.getByLabelText("Not seen for"), "3 days");
     await screen.findByText("9,928");
     const silent = screen.getByRole("link", { name: "Silent devices" });
     expect(silent.getAttribute("href")).toBe("/devices?where=silent%3A72h");
@@ -270,7 +271,6 @@ describe("the home page", () => {
     await using _page = await showPage(<HomeTab />, {
       ...routes,
       "GET /api/v2/device_facets": () => [200, { total: 0, facets: {}, others: {} }],
-      "GET /api/v2/diagnostics": () => [200, []],
       "GET /api/v2/unknown_devices": () => [200, []],
     });
     await screen.findByText(/^Nothing: no login was refused/);

@@ -32,7 +32,7 @@ Object.assign(Element.prototype, { scrollIntoView: () => {} });
 /** The response to a request: status, JSON body or text, headers. */
 type TestResponse = readonly [status: number, body?: unknown, headers?: Record<string, string>];
 
-/** Responses by "METHOD /path"; each gets the JSON body of its request. */
+/** Responses by "METHOD /path?query", or by "METHOD /path"; each gets the JSON body of its request. */
 export type TestRoutes = Readonly<Record<string, (body: never) => TestResponse>>;
 
 /** A component on a page whose API is a real HTTP server. */
@@ -52,7 +52,7 @@ export async function showPage(view: ReactNode, routes: TestRoutes): Promise<Sho
     const text = await bodyOf(request);
     if (pathname === "/api/v2/notify") return sendJson(response, 404, {});
     requests.push(`${request.method} ${request.url}`);
-    const route = routes[`${request.method} ${pathname}`];
+    const route = routes[`${request.method} ${request.url}`] ?? routes[`${request.method} ${pathname}`];
     const [status, body, headers] = route?.((text && JSON.parse(text)) as never) ?? [
       404,
       problem("not_found"),

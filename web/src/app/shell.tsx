@@ -1,7 +1,7 @@
-import { Anchor, Text } from "@mantine/core";
-import { Unplug } from "lucide-react";
+import { Compass, Unplug } from "lucide-react";
 import { Suspense } from "react";
-import { Link, Redirect, Route, Switch, useLocation } from "wouter";
+import { Redirect, Route, Switch, useLocation } from "wouter";
+import { EmptyState } from "../components/empty-state.tsx";
 import { lazyView } from "../components/lazy-view.ts";
 import { useChosenLocale } from "../components/locale.ts";
 import { Page } from "../components/page.tsx";
@@ -97,15 +97,15 @@ function OutageBar({ since }: { readonly since: number | null }) {
 
 /** The page for an unknown path. */
 function NotFound() {
+  const [, navigate] = useLocation();
   return (
     <Page title="Page not found">
-      <Text>
-        Go on to the{" "}
-        <Anchor component={Link} href="/devices" underline="always">
-          devices
-        </Anchor>
-        .
-      </Text>
+      <EmptyState
+        Icon={Compass}
+        title="Nothing is at this address"
+        next="Home"
+        onNext={() => navigate("/home")}
+      />
     </Page>
   );
 }

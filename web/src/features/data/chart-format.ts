@@ -8,6 +8,8 @@ export interface ChartFormat {
   /** Labels of an axis of time, Unix ms, that are `stepMs` apart: the first and each new day have the date below. */
   readonly axis: (times: readonly number[], stepMs: number) => string[];
   readonly number: (value: number) => string;
+  /** Labels of an axis of numbers that are `step` apart: all with the decimals that tell them apart. */
+  readonly numbers: (values: readonly number[], step: number) => string[];
   /** Name of the time zone. */
   readonly zone: string;
 }
@@ -32,11 +34,25 @@ export function chartFormat(zone: ChartView["zone"], locales = currentLocale()):
       });
     },
     number: (value) => numbers.format(value),
+    numbers(values, step) {
+      let decimals = 0;
+      while (decimals < mostDecimals && !isWhole(step * 10 ** decimals)) decimals++;
+      const fixed = new Intl.NumberFormat(locales, {
+        minimumFractionDigits: decimals,
+        maximumFractionDigits: decimals,
+      });
+      return values.map((value) => fixed.format(value));
+    },
     zone: full.resolvedOptions().timeZone,
   };
 }
 
 const dayMs = 86_400_000;
+const mostDecimals = 12;
+
+function isWhole(value: number): boolean {
+  return Math.abs(value - Math.round(value)) < 1e-6;
+}
 
 /** Seconds, and parts of them, only where labels would be equal without. */
 function precisionOf(stepMs: number): Intl.DateTimeFormatOptions {

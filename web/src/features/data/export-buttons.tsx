@@ -1,5 +1,6 @@
-import { Button, Text } from "@mantine/core";
+import { Button, Menu, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
+import { Download } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { Failure } from "../../components/failure.tsx";
@@ -33,17 +34,20 @@ export function ExportButtons({ selection }: { readonly selection: RecordChoice 
   });
   return (
     <>
-      {formats.map((format) => (
-        <Button
-          key={format}
-          size="xs"
-          variant="default"
-          disabled={work.isPending}
-          onClick={() => work.mutate(format)}
-        >
-          Export {exportFormats[format].label}
-        </Button>
-      ))}
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button size="xs" variant="default" leftSection={<Download size={14} />} disabled={work.isPending}>
+            Export
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {formats.map((format) => (
+            <Menu.Item key={format} onClick={() => work.mutate(format)}>
+              As {exportFormats[format].label}
+            </Menu.Item>
+          ))}
+        </Menu.Dropdown>
+      </Menu>
       {work.isPending && (
         <Button size="xs" variant="subtle" onClick={() => running.current?.abort()}>
           Cancel the export

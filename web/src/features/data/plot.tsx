@@ -211,7 +211,7 @@ function createDrawing(parent: HTMLElement, look: Look): Drawing {
           gap: 8,
           space: height === heights.alone ? 48 : 32,
           size: (_self, texts) => Math.max(40, ...(texts ?? []).map((text) => widthOf(text) + 14)),
-          values: (_self, splits) => splits.map(format.number),
+          values: (_self, splits, _axis, _space, step) => format.numbers(splits, step),
         },
       ],
       series: [

@@ -1,4 +1,4 @@
-import { diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
+import { type DeviceDiagnosis, DiagnosisWord, diagnosisFrames } from "@devmesh/contracts/model/diagnostics";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
@@ -15,8 +15,10 @@ import styles from "./home.module.css";
 
 /** How often problems are read, in milliseconds: of many a second not each has a frame. */
 const readMs = 15_000;
-/** Entries of the diagnostics that are read for the newest of each problem. */
-const readEntries = 300;
+/** Newest entries of each problem that are read. */
+const readEntries = 20;
+/** Ids that are named of each problem. */
+const namedIds = 4;
 /** Rows of each kind. */
 const shown = 5;
 const frames: ReadonlySet<string> = new Set(diagnosisFrames);
@@ -28,11 +30,23 @@ export function AttentionCard() {
   const problems = useQuery({
     queryKey: queryKeys.problems,
     queryFn: async ({ signal }) => {
-      const [counts, entries] = await Promise.all([
-        api.call("facetDevices", { query: { where: problemCondition("any"), facets: ["problem"] }, signal }),
-        api.call("listDiagnostics", { query: { since: "PT24H", limit: readEntries }, signal }),
-      ]);
-      return { devices: counts.total, groups: groupedProblems(counts, entries) };
+      const query = { where: problemCondition("any"), facets: ["problem" as const] };
+      const counts = await api.call("facetDevices", { query, signal });
+      const groups = groupedProblems(counts).slice(0, shown);
+      // Each by its name: a frequent problem must not crowd out the entries of a rare one.
+      const newest = async ({ problem }: ProblemGroup) => {
+        const { data: name } = DiagnosisWord.safeParse(problem);
+        if (name === undefined) return [];
+        return await api.call("listDiagnostics", {
+          query: { name, since: "PT24H", limit: readEntries },
+          signal,
+        });
+      };
+      const entries = await Promise.all(groups.map(newest));
+      return {
+        devices: counts.total,
+        rows: groups.map((group, nth) => ({ group, entries: entries[nth] ?? [] })),
+      };
     },
     refetchInterval: readMs,
     staleTime: 0,
@@ -68,8 +82,8 @@ export function AttentionCard() {
       )}
       {devices > 0 && (
         <ul className={styles.rows} aria-label="Problems of devices">
-          {problems.data?.groups.slice(0, shown).map((group) => (
-            <Problem key={group.problem} group={group} />
+          {problems.data?.rows.map((row) => (
+            <Problem key={row.group.problem} {...row} />
           ))}
         </ul>
       )}
@@ -99,11 +113,19 @@ function devicesNeedAttention(devices: number): string {
   return devices === 1 ? "1 device needs attention" : `${countText(devices)} devices need attention`;
 }
 
+interface ProblemProps {
+  readonly group: ProblemGroup;
+  /** The newest of them first. */
+  readonly entries: readonly DeviceDiagnosis[];
+}
+
 /** A problem with the devices that have it; the row leads to them. */
-function Problem({ group: { problem, devices, ids, newest } }: { readonly group: ProblemGroup }) {
+function Problem({ group: { problem, devices, isRefusal }, entries }: ProblemProps) {
+  const look = isRefusal ? "bad" : "warn";
+  const ids = [...new Set(entries.map(({ id }) => id))].slice(0, namedIds);
   return (
-    <li data-look={newest?.name === "login_refused" ? "bad" : "warn"}>
-      <span className={styles.what}>
+    <li data-look={look}>
+      <span className={`${styles.what} ${styles.cut}`}>
         <Link href={devicesWhere(problemCondition(problem))} className={styles.rowLink}>
           <b>{problemText(problem)}</b>
         </Link>{" "}
@@ -112,11 +134,9 @@ function Problem({ group: { problem, devices, ids, newest } }: { readonly group:
           {devices > ids.length && ids.length > 0 && "…"}
         </span>
       </span>
-      <StateBadge look={newest?.name === "login_refused" ? "bad" : "warn"}>
-        {devices === 1 ? "1 device" : `${countText(devices)} devices`}
-      </StateBadge>
+      <StateBadge look={look}>{devices === 1 ? "1 device" : `${countText(devices)} devices`}</StateBadge>
       <span className={styles.aside}>
-        <span className={styles.age}>{newest !== undefined && <RelativeTime at={newest.last_at} />}</span>
+        {entries[0] !== undefined && <RelativeTime at={entries[0].last_at} />}
       </span>
     </li>
   );

@@ -70,6 +70,8 @@ interface CourseProps {
   readonly href: string;
   /** A value in words, as in "1,183 online". */
   readonly words: (value: number) => string;
+  /** Nothing is known yet. */
+  readonly isLoading?: boolean;
   /** With labels of both axes. */
   readonly labelled?: boolean;
 }
@@ -80,14 +82,14 @@ const [width, height] = [1_000, 100];
 const headRoom = 0.08;
 
 /** The course of a figure, with what it was where the pointer is. */
-export function Course({ course, href, words, labelled = false }: CourseProps) {
+export function Course({ course, href, words, isLoading = false, labelled = false }: CourseProps) {
   const { lines, spanMs, end, highest } = course;
   const [pointed, setPointed] = useState<CoursePoint | null>(null);
   const drawn = useMemo(() => lines.map((line) => thinned(line, spanMs / drawnPoints)), [lines, spanMs]);
   if (lines.length === 0)
     return (
       <div className={styles.course} data-labelled={labelled || undefined}>
-        <p className={styles.none}>The course begins in a minute.</p>
+        {!isLoading && <p className={styles.none}>The course begins in a minute.</p>}
       </div>
     );
   const begin = end - spanMs;

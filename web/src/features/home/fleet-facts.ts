@@ -1,7 +1,7 @@
 import { printConditionText } from "@devmesh/contracts/model/condition-text";
 import { DeviceCondition } from "@devmesh/contracts/model/device-condition";
 import type { DeviceFacets } from "@devmesh/contracts/model/device-facets";
-import type { DeviceDiagnosis } from "@devmesh/contracts/model/diagnostics";
+import { loginRefusals } from "@devmesh/contracts/model/diagnostics";
 import type { FleetSummary } from "@devmesh/contracts/model/fleet";
 
 /** How many devices run a version of the firmware. */
@@ -36,27 +36,19 @@ export interface ProblemGroup {
   /** Reason of an entry of the diagnostics, or its name where it has none. */
   readonly problem: string;
   readonly devices: number;
-  /** Ids of some of them, those of the newest entries. */
-  readonly ids: readonly string[];
-  /** The newest entry, if it is among those that were read. */
-  readonly newest: DeviceDiagnosis | undefined;
+  /** The device cannot connect. */
+  readonly isRefusal: boolean;
 }
 
-/** Ids that are named of each problem. */
-const namedIds = 4;
+const refusals: ReadonlySet<string> = new Set(["login_refused", ...loginRefusals]);
 
-/** The problems of devices with those that have them, refused logins first, then the most frequent. */
-export function groupedProblems(counts: DeviceFacets, entries: readonly DeviceDiagnosis[]): ProblemGroup[] {
-  const groups = (counts.facets.problem ?? []).map(({ value, count }): ProblemGroup => {
-    const problem = value ?? "";
-    const own = entries.filter(({ name, reason }) => (reason ?? name) === problem);
-    return {
-      problem,
+/** The problems of devices, refused logins first, then the most frequent. */
+export function groupedProblems({ facets }: DeviceFacets): ProblemGroup[] {
+  return (facets.problem ?? [])
+    .map(({ value, count }) => ({
+      problem: value ?? "",
       devices: count,
-      ids: [...new Set(own.map(({ id }) => id))].slice(0, namedIds),
-      newest: own[0],
-    };
-  });
-  const isLogin = ({ newest }: ProblemGroup) => Number(newest?.name === "login_refused");
-  return groups.sort((one, other) => isLogin(other) - isLogin(one) || other.devices - one.devices);
+      isRefusal: refusals.has(value ?? ""),
+    }))
+    .sort((one, other) => Number(other.isRefusal) - Number(one.isRefusal) || other.devices - one.devices);
 }

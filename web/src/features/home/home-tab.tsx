@@ -1,10 +1,7 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { type ReactNode, Suspense, useMemo } from "react";
-import { useApi } from "../../api/api-context.tsx";
-import { queryKeys } from "../../api/query-keys.ts";
 import { lazyView } from "../../components/lazy-view.ts";
 import { countText, rateText } from "../../components/number-text.ts";
 import { Page } from "../../components/page.tsx";
@@ -12,7 +9,8 @@ import { Stat, StatStrip } from "../../components/stat-strip.tsx";
 import { StateDot } from "../../components/state.tsx";
 import { timeSpan } from "../../components/time-in-words.ts";
 import { useMesh } from "../mesh/mesh-stream.ts";
-import { figuresTogether, type MeshObservation } from "../mesh/observation.ts";
+import type { MeshObservation } from "../mesh/observation.ts";
+import { useMeshFigures } from "../mesh/use-mesh-figures.ts";
 import { AttentionCard } from "./attention-card.tsx";
 import { Course, courseOf } from "./course.tsx";
 import { FirstRun, useFirstRun } from "./first-run.tsx";
@@ -23,9 +21,6 @@ import { SilentCard } from "./silent-card.tsx";
 import { VersionsCard } from "./versions-card.tsx";
 
 const CreateDevice = lazyView(async () => (await import("../devices/list/create-device.tsx")).CreateDevice);
-
-/** How often the course of the day is read again, in milliseconds: a minute is added to it each minute. */
-const historyMs = 60_000;
 
 /** What matters now: whether the services run, the fleet and its traffic, and what was changed. */
 export function HomeTab() {
@@ -64,26 +59,21 @@ export function HomeTab() {
 
 /** The fleet and its traffic in figures, with the course of each over the day. */
 function Now({ observation }: { readonly observation: MeshObservation | null }) {
-  const api = useApi();
-  const { data: history = [] } = useQuery({
-    queryKey: queryKeys.meshHistory,
-    queryFn: ({ signal }) => api.call("readMeshHistory", { signal }),
-    refetchInterval: historyMs,
-  });
-  const now = observation === null ? null : figuresTogether(observation);
+  const { figures: now, history } = useMeshFigures(observation);
   const online = now?.devicesOnline ?? null;
   const devices = observation?.fleet?.devices ?? null;
   const offline = online === null || devices === null ? null : Math.max(0, devices - online);
   const refused = now?.refusedPerSecond ?? 0;
-  const courses = useMemo(
-    () => ({
-      online: courseOf(history, "devices_online"),
-      records: courseOf(history, "records"),
-      calls: courseOf(history, "device_calls"),
-      logins: courseOf(history, "logins"),
-    }),
-    [history],
-  );
+  const courses = useMemo(() => {
+    const known = history ?? [];
+    return {
+      online: courseOf(known, "devices_online"),
+      records: courseOf(known, "records"),
+      calls: courseOf(known, "device_calls"),
+      logins: courseOf(known, "logins"),
+    };
+  }, [history]);
+  const isLoading = history === null;
 
   const rate = (
     name: keyof typeof courses,
@@ -95,11 +85,17 @@ function Now({ observation }: { readonly observation: MeshObservation | null }) 
     <Stat
       term={term}
       value={perSecond === null ? "–" : rateText(perSecond)}
+      state={perSecond === null ? "old" : undefined}
       unit="a second"
       href={href}
       aside={aside || span(courses[name])}
     >
-      <Course course={courses[name]} href={href} words={(value) => `${rateText(value)} a second`} />
+      <Course
+        course={courses[name]}
+        href={href}
+        isLoading={isLoading}
+        words={(value) => `${rateText(value)} a second`}
+      />
     </Stat>
   );
   return (
@@ -108,6 +104,7 @@ function Now({ observation }: { readonly observation: MeshObservation | null }) 
         <Stat
           term="Devices online"
           value={online === null ? "–" : countText(online)}
+          state={online === null ? "old" : undefined}
           unit={devices !== null && `of ${countText(devices)}`}
           href="/devices?online=true"
           aside={
@@ -122,6 +119,7 @@ function Now({ observation }: { readonly observation: MeshObservation | null }) 
             course={courses.online}
             href="/devices?online=true"
             words={(value) => `${countText(value)} online`}
+            isLoading={isLoading}
             labelled
           />
         </Stat>

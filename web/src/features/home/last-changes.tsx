@@ -105,7 +105,7 @@ function Change({ change, isThere }: ChangeProps) {
   return (
     <li>
       <Icon size={16} aria-hidden="true" />
-      <span className={styles.what}>
+      <span className={`${styles.what} ${styles.cut}`} title={wordsOf(change)}>
         <b>{deedOf(change)}</b> <ChangedThing change={change} isThere={isThere} />
         {furtherChanges(change)}
       </span>
@@ -117,6 +117,11 @@ function Change({ change, isThere }: ChangeProps) {
       </span>
     </li>
   );
+}
+
+/** The whole line, which may be cut. */
+function wordsOf(change: MeshChange): string {
+  return `${deedOf(change)} ${change.target?.id ?? ""}${furtherChanges(change)}`;
 }
 
 function iconOf({ operation, target }: MeshChange): LucideIcon {

@@ -44,12 +44,12 @@ export function SilentCard({ fleet }: { readonly fleet: FleetSummary | null }) {
         <NativeSelect
           aria-label="Not seen for"
           size="xs"
-          w="6.5rem"
+          w="4.75rem"
           value={String(hours)}
           onChange={(event) => setHours(Number(event.currentTarget.value))}
           data={silentHours.map((each) => ({
             value: String(each),
-            label: each < 48 ? `for ${each} h` : `for ${each / 24} days`,
+            label: each < 48 ? `${each} h` : `${each / 24} days`,
           }))}
         />
       }

@@ -1,5 +1,5 @@
 import type { ApiKey } from "@devmesh/contracts/model/api-key";
-import { Anchor, Button, Stack, Text } from "@mantine/core";
+import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useCallback, useMemo } from "react";
 import { Link } from "wouter";
@@ -110,18 +110,12 @@ function columnsOf(own: string | undefined, isHidden: (key: ApiKey) => boolean):
     {
       heading: "Name",
       cell: (key) => (
-        <>
-          <Text
-            size="sm"
-            miw="7rem"
-            lineClamp={2}
-            title={nameOf(key)}
-            {...(key.name === null && { c: "dimmed" })}
-          >
+        <Group gap={8} wrap="nowrap">
+          <Text size="sm" lineClamp={2} title={nameOf(key)} {...(key.name === null && { c: "dimmed" })}>
             {key.name ?? "unnamed"}
           </Text>
           {key.id === own && <StateBadge look="good">signed in</StateBadge>}
-        </>
+        </Group>
       ),
     },
     {

@@ -9,12 +9,14 @@ import { Waiting } from "../../components/waiting.tsx";
 import type { StreamState } from "../../live/lasting-stream.ts";
 import { DeadMail } from "./dead-mail.tsx";
 import { useMesh } from "./mesh-stream.ts";
-import { figuresTogether, type MeshFigures } from "./observation.ts";
+import type { MeshFigures } from "./observation.ts";
 import { ServiceTable } from "./service-table.tsx";
+import { useMeshFigures } from "./use-mesh-figures.ts";
 
 /** The running mesh: its services and replicas, their load, and the queues. */
 export function MeshTab() {
   const { observation, stream, unread } = useMesh();
+  const { figures } = useMeshFigures(observation);
   const hanging = observation?.services.filter(({ hangs }) => hangs).map(({ name }) => name) ?? [];
   const wrong = describeTrouble(stream, unread);
   return (
@@ -46,7 +48,7 @@ export function MeshTab() {
       {observation === null && wrong === null && <Waiting />}
       {observation !== null && (
         <>
-          <Traffic figures={figuresTogether(observation)} />
+          {figures !== null && <Traffic figures={figures} />}
           <Card title="Services" flush>
             <ServiceTable services={observation.services} />
           </Card>

@@ -37,7 +37,7 @@ export function CallCard({ device }: SectionProps) {
         />
         <TextInput
           aria-label="Parameters as JSON"
-          placeholder="Parameters, JSON"
+          placeholder="Parameters"
           autoComplete="off"
           spellCheck={false}
           {...form.getInputProps("params")}

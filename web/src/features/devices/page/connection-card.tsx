@@ -21,7 +21,7 @@ export function ConnectionCard({ device }: SectionProps) {
             </>
           )}
         </Fact>
-        <ConnectionFacts id={device.id} />
+        <ConnectionFacts device={device} />
         <Fact term="Firmware">
           <span title={firmwareHint}>{firmware ?? "not reported in ota.fw_version"}</span>
         </Fact>

@@ -5,22 +5,24 @@ import { StateBadge } from "../../../components/state.tsx";
 import { diagnosisDetail, diagnosisName, isProblem } from "../shared/diagnosis-words.ts";
 import { useDiagnostics } from "../shared/use-diagnostics.ts";
 import { Fact } from "./fact.tsx";
+import type { SectionProps } from "./section.ts";
 
 /** The last refused login of a device, and its last connection or the end of it; nothing where there was none. */
-export function ConnectionFacts({ id }: { readonly id: string }) {
+export function ConnectionFacts({ device: { id, online } }: SectionProps) {
   const { data = [] } = useDiagnostics(id);
   const refused = data.find(({ name }) => name === "login_refused");
-  const connection = data.find(({ name }) => name === "connected" || name === "disconnected");
+  // A device that was taken over, or is back within a moment, has a later end of another connection.
+  const connection = data.find(({ name }) => name === (online ? "connected" : "disconnected"));
   return (
     <>
       {refused !== undefined && (
         <Fact term="Last refused">
-          <RelativeTime at={refused.last_at} />: {diagnosisDetail(refused)}
+          <RelativeTime at={refused.last_at} />, {diagnosisDetail(refused)}
         </Fact>
       )}
       {connection !== undefined && (
         <Fact term={connection.name === "connected" ? "Connected" : "Disconnected"}>
-          <RelativeTime at={connection.last_at} />: {diagnosisDetail(connection)}
+          <RelativeTime at={connection.last_at} />, {diagnosisDetail(connection)}
         </Fact>
       )}
     </>

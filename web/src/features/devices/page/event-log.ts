@@ -4,7 +4,8 @@ import { Diagnosis, diagnosisFrames } from "@devmesh/contracts/model/diagnostics
 import type { Notification } from "@devmesh/contracts/model/notification";
 import { deviceTopics } from "@devmesh/contracts/mqtt";
 import { z } from "zod";
-import { diagnosisDetail } from "../shared/diagnosis-words.ts";
+import type { StateLook } from "../../../components/state.tsx";
+import { diagnosisDetail, diagnosisName } from "../shared/diagnosis-words.ts";
 
 /** One line of a device's log. */
 export interface LogEntry {
@@ -44,8 +45,37 @@ interface FrameMessage {
   readonly payload: string;
 }
 
+const DiagnosisName = z.enum(diagnosisFrames);
+
 /** An entry of the diagnostics, in any frame that is one. */
-const DiagnosisFrame = Diagnosis.extend({ name: z.enum(diagnosisFrames) });
+const DiagnosisFrame = Diagnosis.extend({ name: DiagnosisName });
+
+/** What happened, in words, and whether it is good or bad news. */
+interface FrameWords {
+  readonly words: string;
+  readonly look: StateLook;
+}
+
+const wordsOfNames: Readonly<Record<string, FrameWords>> = {
+  online: { words: "online", look: "good" },
+  offline: { words: "offline", look: "idle" },
+  created: { words: "created", look: "idle" },
+  updated: { words: "changed", look: "idle" },
+  deleted: { words: "deleted", look: "idle" },
+  throttled: { words: "kept out", look: "bad" },
+  execution: { words: "work", look: "info" },
+  data: { words: "record", look: "idle" },
+  gap: { words: "events missing", look: "warn" },
+};
+
+/** The name of a frame in words; that of another release as it is. */
+export function frameWords({ name }: Pick<Notification, "name">): FrameWords {
+  if (name.startsWith("rpc.in.")) return { words: `called ${name.slice("rpc.in.".length)}`, look: "idle" };
+  if (name.startsWith("rpc.out.")) return { words: `event ${name.slice("rpc.out.".length)}`, look: "info" };
+  const problem = DiagnosisName.safeParse(name).data;
+  if (problem !== undefined) return { words: diagnosisName({ name: problem }), look: "bad" };
+  return wordsOfNames[name] ?? { words: name, look: "idle" };
+}
 
 /** What a line of the log shows of a frame, beside its name. */
 export function messageOf({ id, name, data }: Notification): FrameMessage {

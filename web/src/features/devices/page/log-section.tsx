@@ -3,7 +3,7 @@ import { useState } from "react";
 import { StateBadge } from "../../../components/state.tsx";
 import { clockText, dateTimeText } from "../../../components/time-in-words.ts";
 import { DiagnosisList } from "./diagnostics.tsx";
-import { type LogEntry, maxLogEntries, messageOf } from "./event-log.ts";
+import { frameWords, type LogEntry, maxLogEntries, messageOf } from "./event-log.ts";
 import type { SectionProps } from "./section.ts";
 import { useEventLog } from "./use-event-log.ts";
 
@@ -72,14 +72,19 @@ export function LogSection({ device: { id } }: SectionProps) {
 function Entry({ entry: { frame } }: { readonly entry: LogEntry }) {
   const [opened, setOpened] = useState(false);
   const { topic, payload } = messageOf(frame);
+  const { words, look } = frameWords(frame);
   return (
     <Box component="li" px="sm" py={4} style={{ borderBottom: "1px solid var(--line-soft)" }} fz="sm">
       <details onToggle={(event) => setOpened(event.currentTarget.open)}>
         <Group component="summary" gap="sm" wrap="nowrap" style={{ cursor: "pointer" }}>
-          <time dateTime={frame.timestamp} title={dateTimeText(frame.timestamp)}>
+          <time
+            dateTime={frame.timestamp}
+            title={dateTimeText(frame.timestamp)}
+            style={{ fontVariantNumeric: "tabular-nums" }}
+          >
             {clockText(frame.timestamp)}
           </time>
-          <StateBadge look={frame.name === "online" ? "good" : "idle"}>{frame.name}</StateBadge>
+          <StateBadge look={look}>{words}</StateBadge>
           {topic !== null && (
             <Text span truncate flex="0 1 auto" maw="40%" size="xs" ff="monospace" title={topic}>
               {topic}
