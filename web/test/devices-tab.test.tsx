@@ -3,7 +3,7 @@ import { beforeEach, expect, jest, test } from "@jest/globals";
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { DevicesTab } from "../src/features/devices/list/devices-tab.tsx";
 import { deviceOf } from "./devices.ts";
-import { showPage } from "./show.tsx";
+import { problem, showPage } from "./show.tsx";
 
 // A window in which the list shows its rows, which jsdom does not lay out.
 Object.defineProperty(Element.prototype, "clientHeight", { get: () => 600 });
@@ -23,7 +23,7 @@ test("the list of devices begins with the newest and counts all of them before t
     ],
   });
   await screen.findByText(/^\d+ of 1,500 devices read$/);
-  expect(page.requests[0]).toBe(`GET ${devices}?limit=100&order=desc`);
+  expect(page.requests).toContain(`GET ${devices}?limit=100&order=desc`);
   expect(links().slice(0, 2)).toEqual(["new", "old"]);
   screen.getByTitle(/^Version of the firmware, as the device reports it in ota\.fw_version/);
   const created = screen.getByRole("columnheader", { name: "Created" });
@@ -133,3 +133,56 @@ test("any reported value can be a column", async () => {
   await screen.findByRole("columnheader", { name: "app.level" });
   await screen.findByText("3");
 });
+
+test("a saved view says so, is renamed and deleted, and another list is saved or replaces one", async () => {
+  window.history.replaceState(null, "", "/devices?sort=name&filter=pump&peek=a");
+  let views = [{ id: "v1", name: "Pumps", query: "filter=pump&sort=name" }];
+  const bodies: unknown[] = [];
+  await using page = await showPage(<DevicesTab />, {
+    [`GET ${devices}`]: () => [200, listOf("a")],
+    "GET /api/v2/views": () => [200, views],
+    "POST /api/v2/views/v1": (changes: object) => {
+      bodies.push(changes);
+      views = views.map((view) => ({ ...view, ...changes }));
+      return [200, views[0]];
+    },
+    "POST /api/v2/views": (body: { name: string; query: string }) => {
+      bodies.push(body);
+      if (body.name === "Taken") return [409, problem("view_name_taken", 409)];
+      views = [...views, { id: "v2", ...body }];
+      return [201, views[1]];
+    },
+    "DELETE /api/v2/views/v1": () => {
+      views = views.filter(({ id }) => id !== "v1");
+      return [204];
+    },
+  });
+  await page.user.click(await screen.findByRole("button", { name: "View Pumps" }));
+  await page.user.click(await screen.findByRole("menuitem", { name: "Rename" }));
+  const name = await screen.findByLabelText(/^Name/);
+  await page.user.clear(name);
+  await page.user.type(name, " Our pumps {Enter}");
+  await screen.findByRole("button", { name: "View Our pumps" });
+  expect(bodies.splice(0)).toEqual([{ name: "Our pumps" }]);
+
+  const filter = screen.getByRole("combobox", { name: "Filter devices" });
+  await page.user.clear(filter);
+  await page.user.type(filter, "valve");
+  await page.user.click(await screen.findByRole("button", { name: "Save view" }));
+  await page.user.type(await screen.findByLabelText(/^Name/), "Our pumps");
+  await page.user.click(await screen.findByRole("button", { name: "Replace" }));
+  await screen.findByRole("button", { name: "View Our pumps" });
+  expect(bodies.splice(0)).toEqual([{ query: "filter=valve&sort=name" }]);
+
+  await page.user.click(screen.getByRole("button", { name: "View Our pumps" }));
+  await page.user.click(await screen.findByRole("menuitem", { name: "Delete the view" }));
+  await page.user.click(await screen.findByRole("button", { name: "Delete" }));
+  await page.user.click(await screen.findByRole("button", { name: "Save view" }));
+  await page.user.type(await screen.findByLabelText(/^Name/), "Taken{Enter}");
+  await screen.findByText("The view was not saved");
+  const again = screen.getByLabelText(/^Name/);
+  await page.user.clear(again);
+  await page.user.type(again, "Valves{Enter}");
+  await screen.findByRole("button", { name: "View Valves" });
+  expect(bodies.at(-1)).toEqual({ name: "Valves", query: "filter=valve&sort=name" });
+}, 60_000);

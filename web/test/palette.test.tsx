@@ -27,3 +27,15 @@ test("the search goes to a view by its name", async () => {
   await page.user.type(screen.getByRole("combobox"), "serv{Enter}");
   await waitFor(() => expect(window.location.pathname).toBe("/services"));
 });
+
+test("the search opens a saved view by its name", async () => {
+  await using page = await showPage(<Palette onClose={() => {}} />, {
+    "GET /api/v2/devices": () => [200, []],
+    "GET /api/v2/views": () => [200, [{ id: "v1", name: "Silent pumps", query: "where=silent%3A24h" }]],
+  });
+  await screen.findByRole("option", { name: /^Silent pumps/ });
+  await page.user.type(screen.getByRole("combobox"), "silent{Enter}");
+  await waitFor(() =>
+    expect(window.location.pathname + window.location.search).toBe("/devices?where=silent%3A24h"),
+  );
+});

@@ -42,6 +42,7 @@ const views: Readonly<Record<string, string>> = {
  */
 const dialogs: readonly (readonly [path: string, ...controls: string[]])[] = [
   ["/devices", "Add device"],
+  ["/devices?filter=lyon&sort=name&direction=descending", "Save view"],
   ["/devices", "Select roof-east", "Call a function"],
   ["/devices", "Select roof-east", "Set desired"],
   ["/devices", "Select roof-east", "Label"],

@@ -47,6 +47,8 @@ export const queryKeys = {
   log: (id: string) => ["log", id],
   /** Below it: what a search for devices found. */
   foundDevices: ["found-devices"],
+  /** The saved views of the list of devices. */
+  savedViews: ["saved-views"],
   /** Counts of the devices that meet a condition. */
   deviceFacets: ["devices-facets"],
   /** Devices that are to be selected in the list. */

@@ -1,10 +1,11 @@
 import { Kbd, Tooltip } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import { CodeXml, type LucideIcon, Menu as MenuIcon, Search } from "lucide-react";
-import { type ReactNode, Suspense, useEffect } from "react";
-import { Link, useLocation } from "wouter";
+import { Fragment, type ReactNode, Suspense, useEffect } from "react";
+import { Link, useLocation, useSearch } from "wouter";
 import { lazyView } from "../components/lazy-view.ts";
 import { phoneQuery } from "../components/phone.ts";
+import { addressOf, isView, useSavedViews, useViewQuery } from "../features/devices/shared/saved-views.ts";
 import { Account } from "./account.tsx";
 import { ConnectionState } from "./connection-state.tsx";
 import styles from "./shell.module.css";
@@ -56,12 +57,15 @@ function SideNavigation({ onSearch }: NavigationProps) {
   );
 }
 
-/** All tabs in their groups, and the reference of the API. */
+/** All tabs in their groups, the saved views of devices, and the reference of the API. */
 function Groups() {
   const isNarrow = useMediaQuery(`${narrowQuery} and (min-width: 48.01em)`, false, {
     getInitialValueInEffect: false,
   });
   const [location] = useLocation();
+  const views = useSavedViews();
+  const query = useViewQuery();
+  const shownView = location === "/devices" ? views.find((view) => isView(view, query)) : undefined;
   return tabGroups.map((group) => {
     const members = tabs.filter((tab) => tab.group === group);
     if (members.length === 0) return null;
@@ -69,11 +73,33 @@ function Groups() {
       <div key={group}>
         {group !== "" && <h2 className={styles.heading}>{group}</h2>}
         {members.map((tab) => (
-          <Item key={tab.path} hint={isNarrow ? tab.label : null}>
-            <Link href={tab.path} className={styles.item} aria-current={currentIf(isShown(tab, location))}>
-              <ItemContent Icon={tab.Icon} label={tab.label} />
-            </Link>
-          </Item>
+          <Fragment key={tab.path}>
+            <Item hint={isNarrow ? tab.label : null}>
+              <Link
+                href={tab.path}
+                className={styles.item}
+                aria-current={currentIf(isShown(tab, location) && shownView === undefined)}
+              >
+                <ItemContent Icon={tab.Icon} label={tab.label} />
+              </Link>
+            </Item>
+            {tab.path === "/devices" && !isNarrow && views.length > 0 && (
+              <ul className={styles.views} aria-label="Saved views">
+                {views.map((view) => (
+                  <li key={view.id}>
+                    <Link
+                      href={addressOf(view)}
+                      className={styles.item}
+                      title={view.name}
+                      aria-current={currentIf(view === shownView)}
+                    >
+                      <span className={styles.label}>{view.name}</span>
+                    </Link>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </Fragment>
         ))}
         {group === "Administration" && (
           <Item hint={isNarrow ? "API" : null}>
@@ -113,8 +139,9 @@ function ItemContent({ Icon, label }: { readonly Icon: LucideIcon; readonly labe
 function PhoneBar({ onSearch }: NavigationProps) {
   const [opened, menu] = useDisclosure(false);
   const [location] = useLocation();
+  const search = useSearch();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes at each navigation
-  useEffect(menu.close, [location]);
+  useEffect(menu.close, [location, search]);
   const shown = tabs.slice(0, barTabs);
   return (
     <>

@@ -2,6 +2,7 @@ import { Kbd, Modal } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import {
+  Bookmark,
   ChartLine,
   Copy,
   KeyRound,
@@ -16,11 +17,15 @@ import { useApi } from "../api/api-context.tsx";
 import { queryKeys } from "../api/query-keys.ts";
 import { StateDot } from "../components/state.tsx";
 import { showToast } from "../components/toast.tsx";
+import { addressOf, useSavedViews } from "../features/devices/shared/saved-views.ts";
 import styles from "./palette.module.css";
 import { tabs } from "./tabs.ts";
 
 /** Devices that are offered. */
 const mostDevices = 6;
+
+/** Saved views that are offered. */
+const mostViews = 6;
 
 /** Pause in typing after which devices are searched, in milliseconds. */
 const typingMs = 150;
@@ -154,6 +159,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
 function useGroups(typed: string): readonly PaletteGroup[] {
   const api = useApi();
   const [, navigate] = useLocation();
+  const views = useSavedViews();
   const [searched] = useDebouncedValue(typed, typingMs);
   const { data: devices = [] } = useQuery({
     queryKey: [...queryKeys.foundDevices, searched],
@@ -213,9 +219,16 @@ function useGroups(typed: string): readonly PaletteGroup[] {
     },
     { heading: first === undefined ? "" : `Actions on ${first.id}`, entries: actions },
     {
+      heading: "Saved views",
+      entries: views
+        .filter(({ name }) => matches(name))
+        .slice(0, mostViews)
+        .map((view) => ({ key: view.id, label: view.name, Icon: Bookmark, run: open(addressOf(view)) })),
+    },
+    {
       heading: "Go to",
       entries: tabs
-        .filter(({ label }) => typed === "" || matches(label))
+        .filter(({ label }) => matches(label))
         .map(({ label, path, Icon }) => ({ key: path, label, Icon, run: open(path) })),
     },
   ].filter(({ entries }) => entries.length > 0);

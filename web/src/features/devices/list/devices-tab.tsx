@@ -24,6 +24,7 @@ import { DeviceTable, type SelectDevice } from "./device-table.tsx";
 import { allSelected, idsBetween, noneSelected, selectedIn, withDevices } from "./selected-devices.ts";
 import { SelectionActions } from "./selection-actions.tsx";
 import { type DeviceList, useDeviceList } from "./use-device-list.ts";
+import { ViewMenu } from "./view-menu.tsx";
 
 const CreateDevice = lazyView(async () => (await import("./create-device.tsx")).CreateDevice);
 const DevicePeek = lazyView(async () => (await import("./device-peek.tsx")).DevicePeek);
@@ -127,6 +128,7 @@ export function DevicesTab() {
                   change({ ...changes, ...(changes.where !== undefined && { online: "" }) })
                 }
               />
+              <ViewMenu />
               <Group gap={4} ml="auto" wrap="nowrap">
                 <Text size="sm" c="dimmed" role="status">
                   {countOf(list)}
