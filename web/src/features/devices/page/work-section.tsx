@@ -15,7 +15,7 @@ import { RelativeTime } from "../../../components/relative-time.tsx";
 import { StateBadge } from "../../../components/state.tsx";
 import { Waiting } from "../../../components/waiting.tsx";
 import { useFrames } from "../../../live/live-updates.tsx";
-import { executionLook, hasEnded, outcomeText, stateWords } from "../shared/execution-words.ts";
+import { actionText, executionLook, hasEnded, outcomeText, stateWords } from "../shared/execution-words.ts";
 import type { SectionProps } from "./section.ts";
 
 /** Executions that are shown; more are in the API. */
@@ -80,7 +80,7 @@ export function WorkSection({ device: { id } }: SectionProps) {
       )}
       {sent !== null && (
         <Confirmation
-          title={`Cancel ${sent.action.func}?`}
+          title={`Cancel ${actionText(sent.action)}?`}
           action="End it here"
           run={() => cancel(sent, true)}
           onClose={() => setSent(null)}
@@ -100,9 +100,9 @@ function columnsOf(onCancel: (execution: Execution) => void): readonly Column<Ex
     },
     {
       heading: "Call",
-      cell: ({ action: { func, params } }) => (
+      cell: ({ action }) => (
         <Text span size="xs" ff="monospace" lineClamp={2}>
-          {func} {params !== undefined && JSON.stringify(params)}
+          {actionText(action)}
         </Text>
       ),
     },
@@ -128,7 +128,7 @@ function columnsOf(onCancel: (execution: Execution) => void): readonly Column<Ex
           <Button
             size="compact-xs"
             variant="default"
-            aria-label={`Cancel ${execution.action.func}`}
+            aria-label={`Cancel ${actionText(execution.action)}`}
             onClick={() => onCancel(execution)}
           >
             Cancel

@@ -1,4 +1,4 @@
-import type { Execution, ExecutionReason, ExecutionState } from "@devmesh/contracts/model/execution";
+import type { Execution, ExecutionState } from "@devmesh/contracts/model/execution";
 import type { StateLook } from "../../../components/state.tsx";
 
 export const stateWords: Readonly<Record<ExecutionState, string>> = {
@@ -21,16 +21,22 @@ export const executionLook: Readonly<Record<ExecutionState, StateLook>> = {
   cancelled: "idle",
 };
 
-const reasons: Readonly<Record<ExecutionReason, string>> = {
+/** Reasons whose own words need an explanation; the others are shown with blanks. */
+const reasons: Readonly<Record<string, string>> = {
   device_error: "the device answered with an error",
   function_not_found: "the device has no such function",
   bad_device_reply: "the device sent an invalid answer",
   frame_too_large: "the call is too large for a frame",
   rpc_not_permitted: "the ACL does not permit it any more",
   no_answer: "it was sent, and nobody knows whether the device did it",
-  by_request: "by request",
   device_deleted: "the device was deleted",
 };
+
+/** What the device is asked to do, in short. */
+export function actionText(action: Execution["action"]): string {
+  if (!("func" in action)) return "shadow";
+  return action.params === undefined ? action.func : `${action.func} ${JSON.stringify(action.params)}`;
+}
 
 /** Whether the state is final. */
 export function hasEnded({ state }: Pick<Execution, "state">): boolean {
@@ -45,6 +51,6 @@ export function outcomeText(execution: Execution): string {
   if (state === "expired") return "it was never sent";
   if (state === "succeeded")
     return result_dropped ? "the answer was too large to keep" : JSON.stringify(result);
-  const words = reason === null ? "" : (reasons[reason] ?? reason);
+  const words = reason === null ? "" : (reasons[reason] ?? reason.replaceAll("_", " "));
   return error === null ? words : `${words}: ${error.message} (${error.code})`;
 }
