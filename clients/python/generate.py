@@ -110,12 +110,12 @@ def answer_of(operation):
 
 def method(operation, verb, path, is_async):
     answer = answer_of(operation)
-    if answer is None:
+    body = operation.get("requestBody")
+    if answer is None or (body is not None and "application/json" not in body["content"]):
         return ""
     schema, is_page = answer
     places = {place: [one for one in operation.get("parameters", []) if one["in"] == place] for place in PLACES}
     arguments = ["self", *(f"{snake(one['name'])}: str" for one in places["path"])]
-    body = operation.get("requestBody")
     if body is not None:
         kind = type_of(body["content"]["application/json"]["schema"])
         arguments.append(f"body: {kind}" if body.get("required") else f"body: {kind} | None = None")

@@ -6,6 +6,10 @@ import openapiTypescript, { astToString } from "openapi-typescript";
 
 const text = await readFile(new URL("../../docs/openapi.json", import.meta.url), "utf8");
 const document = JSON.parse(text, (name, value) => (name === "example" ? undefined : value));
+// A body that is no JSON is sent by a method of src/client.ts.
+for (const [path, operations] of Object.entries(document.paths))
+  for (const [method, { requestBody }] of Object.entries(operations))
+    if (requestBody && !requestBody.content["application/json"]) delete document.paths[path][method];
 const types = astToString(await openapiTypescript(document));
 await writeFile(new URL("src/schema.ts", import.meta.url), types);
 

@@ -5,6 +5,7 @@ import { customers } from "./one-mesh/customers.suite.ts";
 import { deletion } from "./one-mesh/deletion.suite.ts";
 import { diagnostics } from "./one-mesh/diagnostics.suite.ts";
 import { discovery } from "./one-mesh/discovery.suite.ts";
+import { firmware } from "./one-mesh/firmware.suite.ts";
 import { presence } from "./one-mesh/presence.suite.ts";
 import { rpc } from "./one-mesh/rpc.suite.ts";
 import { shadow } from "./one-mesh/shadow.suite.ts";
@@ -32,6 +33,7 @@ const suites = [
   diagnostics,
   rpc,
   waitingCalls,
+  firmware,
   deletion,
   shadow,
   presence,

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from .client import Devmesh, query_of
-from .models import Notification, RpcParams
+from .models import Firmware, Notification, RpcParams
 from .operations import AsyncOperations
 
 T = TypeVar("T")
@@ -37,6 +37,10 @@ class AsyncDevmesh(AsyncOperations):
     async def call(self, id: str, function: str, params: RpcParams | None = None, timeout_ms: int | None = None) -> Any:
         """Calls a function of a connected device and gives its result."""
         return await self.call_function(id, function, {} if params is None else params, timeout=timeout_ms)
+
+    async def upload_firmware(self, id: str, content: bytes | IO[bytes]) -> Firmware:
+        """Sends the content of firmware, a file as it is read; returns once it is stored whole."""
+        return await self._in_thread(lambda: self._client.upload_firmware(id, content))
 
     async def notifications(
         self,

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from http.client import HTTPException
 from threading import Event
-from typing import Any, cast
+from typing import IO, Any, cast
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from .models import Notification, Problem, RpcParams
+from .models import Firmware, Notification, Problem, RpcParams
 from .operations import Operations
 
 FIRST_PAUSE = 0.5
@@ -87,6 +87,15 @@ class Devmesh(Operations):
         """Calls a function of a connected device and gives its result."""
         return self.call_function(id, function, {} if params is None else params, timeout=timeout_ms)
 
+    def upload_firmware(self, id: str, content: bytes | IO[bytes]) -> Firmware:
+        """Sends the content of firmware, a file as it is read; returns once it is stored whole."""
+        with self._open("POST", _content_of(id), content) as response:
+            return cast(Firmware, json.load(response))
+
+    def download_firmware(self, id: str, byte_range: str | None = None) -> Any:
+        """The content of firmware as a file to read and close; `byte_range` such as `bytes=0-1023` for a part."""
+        return self._open("GET", _content_of(id), None, {} if byte_range is None else {"Range": byte_range})
+
     def notifications(
         self,
         *,
@@ -147,9 +156,11 @@ class Devmesh(Operations):
     def _open(self, method: str, target: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
         given = {name: value for name, value in (headers or {}).items() if value is not None}
         sent = {"Authorization": f"Bearer {self._key}", **given}
-        if body is not None:
-            sent["Content-Type"] = "application/json"
-        content = None if body is None else json.dumps(body).encode()
+        content = None
+        if isinstance(body, bytes) or hasattr(body, "read"):
+            sent["Content-Type"], content = "application/octet-stream", body
+        elif body is not None:
+            sent["Content-Type"], content = "application/json", json.dumps(body).encode()
         request = Request(self._url + target, data=content, headers=sent, method=method)
         try:
             return _opener.open(request, timeout=self._timeout)
@@ -158,6 +169,10 @@ class Devmesh(Operations):
                 raise DevmeshProblem(error.code, _problem(error)) from None
         except URLError as error:
             raise DevmeshUnreachable(self._url, error.reason) from error
+
+
+def _content_of(id: str) -> str:
+    return f"/api/v2/firmware/{quote(id, safe='')}/content"
 
 
 def _problem(error: HTTPError) -> Problem | None:

@@ -1,14 +1,15 @@
 """Run by python-client.test.ts against a mesh, whose device `pump-1` answers calls."""
 
 import asyncio
+import hashlib
 import os
 import socket
+import tempfile
 import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
-
 from threading import Thread
 
 from devmesh import AsyncDevmesh, Devmesh, DevmeshProblem, DevmeshUnreachable
@@ -69,6 +70,22 @@ class ClientTest(unittest.TestCase):
         with self.assertRaises(DevmeshProblem) as wrong:
             master.request("GET", "/api/v2/devices", query={"limt": 1})
         self.assertEqual([one["pointer"] for one in wrong.exception.problem["errors"]], ["/query/limt"])
+
+    def test_firmware_is_sent_from_a_file_and_read_in_ranges(self) -> None:
+        content = bytes(range(250)) * 2_000
+        sha256 = hashlib.sha256(content).hexdigest()
+        declared = master.create_firmware({"name": "py", "version": "1", "size": len(content), "sha256": sha256})
+        with tempfile.TemporaryFile() as file:
+            file.write(content)
+            file.seek(0)
+            self.assertTrue(master.upload_firmware(declared["id"], file)["ready"])
+        with master.download_firmware(declared["id"]) as whole:
+            self.assertEqual(whole.read(), content)
+        with master.download_firmware(declared["id"], "bytes=10-19") as part:
+            self.assertEqual((part.status, part.read()), (206, content[10:20]))
+        with self.assertRaises(DevmeshProblem) as refused:
+            master.upload_firmware(declared["id"], content)
+        self.assertEqual(refused.exception.reason, "content_exists")
 
     def test_records_are_read_page_after_page(self) -> None:
         texts = [record["message"] for record in master.records(device_id="pump-1", filter="/numbers", limit=3)]

@@ -24,6 +24,13 @@ export interface DevmeshOptions {
 
 type QueryOf<O extends keyof operations> = NonNullable<operations[O]["parameters"]["query"]>;
 
+/** The bytes of a file. */
+type FirmwareContent = Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
+
+interface Cancellable {
+  readonly signal?: AbortSignal;
+}
+
 /**
  * The REST API by `GET`, `POST` and `DELETE` with a path of the OpenAPI document, as openapi-fetch does it. A response
  * that is no success is thrown as a {@link DevmeshProblem}, a connection that fails as a {@link DevmeshUnreachable}.
@@ -35,6 +42,10 @@ export interface DevmeshClient extends Requests {
   devices(query?: QueryOf<"listDevices">): AsyncGenerator<Schemas["Device"], void, undefined>;
   /** All stored records that match, page after page; `limit` is that of a page. */
   records(query?: QueryOf<"queryRecords">): AsyncGenerator<Schemas["DataRecord"], void, undefined>;
+  /** Sends the content of firmware; resolves once it is stored whole. A stream is sent as it is read. */
+  uploadFirmware(id: string, content: FirmwareContent, options?: Cancellable): Promise<Schemas["Firmware"]>;
+  /** The content of firmware; `range`, such as `bytes=0-1023`, for a part of it. Its body can be read as a stream. */
+  downloadFirmware(id: string, options?: Cancellable & { readonly range?: string }): Promise<Response>;
   /** What happens, as it happens: of all devices with a master key. It reconnects by itself. */
   notifications(options?: NotificationOptions): AsyncGenerator<DevmeshNotification, void, undefined>;
   /** Events of one device, with its public key, cut by its ACL. */
@@ -71,6 +82,14 @@ export function createDevmeshClient(options: DevmeshOptions): DevmeshClient {
     return (await request(path, parts)).data;
   };
 
+  const contentOf = (id: string) => `${url}/api/v2/firmware/${encodeURIComponent(id)}/content`;
+  async function askContent(target: string, headers: Record<string, string>, more: RequestInit) {
+    const all = { ...init, ...more, headers: { ...init.headers, ...headers } };
+    const response = await fetch(target, all);
+    if (!response.ok) throw await DevmeshProblem.of(response);
+    return response;
+  }
+
   async function* items<T>(path: string, query: object): AsyncGenerator<T, void, undefined> {
     const given = Object.entries(query).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, String(value)]],
@@ -95,6 +114,14 @@ export function createDevmeshClient(options: DevmeshOptions): DevmeshClient {
       }),
     devices: (query = {}) => items<Schemas["Device"]>("/api/v2/devices", { limit: 1_000, ...query }),
     records: (query = {}) => items<Schemas["DataRecord"]>("/api/v2/data", { limit: 5_000, ...query }),
+    async uploadFirmware(id, body, { signal } = {}) {
+      const streamed = body instanceof ReadableStream ? { duplex: "half" } : {};
+      const sent: RequestInit = { method: "POST", body, ...streamed, ...(signal && { signal }) };
+      const headers = { "Content-Type": "application/octet-stream" };
+      return (await askContent(contentOf(id), headers, sent)).json();
+    },
+    downloadFirmware: (id, { range, signal } = {}) =>
+      askContent(contentOf(id), range === undefined ? {} : { Range: range }, signal ? { signal } : {}),
     notifications: (options = {}) => follow(connection, "/api/v2/notify", options),
     ownNotifications: (options = {}) => follow(connection, "/api/v2/m/device/notify", options),
   };

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -46,6 +47,36 @@ const refusalOf = async (work: Promise<unknown>) => {
   if (!(error instanceof DevmeshProblem)) throw new Error("it was not refused");
   return error;
 };
+
+describe("firmware", () => {
+  const content = Buffer.from(Uint8Array.from({ length: 600_000 }, (_, at) => (at * 3) % 253));
+  const declare = async (version: string) => {
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    const body = { name: "ts", version, size: content.length, sha256 };
+    return (await devmesh.POST("/api/v2/firmware", { body })).data.id;
+  };
+
+  test("is sent from a stream, from bytes and from a blob, and read whole or in part", async () => {
+    const bodies = [new Blob([content]).stream(), new Uint8Array(content), new Blob([content])];
+    for (const [at, body] of bodies.entries()) {
+      const id = await declare(`1.${at}`);
+      expect(await devmesh.uploadFirmware(id, body)).toMatchObject({ id, ready: true });
+      const whole = await devmesh.downloadFirmware(id);
+      expect(Buffer.from(await whole.arrayBuffer()).equals(content)).toBe(true);
+      const part = await devmesh.downloadFirmware(id, { range: "bytes=10-19" });
+      expect([part.status, [...new Uint8Array(await part.arrayBuffer())]]).toEqual([
+        206,
+        [...content.subarray(10, 20)],
+      ]);
+    }
+  });
+
+  test("that is not what was declared is refused with the reason", async () => {
+    const id = await declare("2");
+    const refused = await refusalOf(devmesh.uploadFirmware(id, new Uint8Array(content.length)));
+    expect(refused.reason).toBe("content_mismatch");
+  });
+});
 
 describe("requests", () => {
   test("are typed by path, and answer what the API answers", async () => {

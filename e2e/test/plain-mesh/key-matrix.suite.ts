@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { secretsInText } from "@devmesh/contracts/model/api-key";
 import { keyNames } from "@devmesh/contracts/principal";
 import { api, type Operation } from "@devmesh/contracts/rest/api";
@@ -78,6 +79,16 @@ export function keyMatrix(shared: () => TestMesh): void {
 
     const savedView = () => created("views", { name: `view ${++counter}`, query: "where=a" });
 
+    const bytes = Buffer.from("firmware");
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    const newFirmware = () => ({ name: "pump", version: `1.${++counter}`, size: bytes.length, sha256 });
+    const declared = async () => `firmware/${await created("firmware", newFirmware())}`;
+    const uploaded = async () => {
+      const path = await declared();
+      expect((await clients.master.post(`${path}/content`, bytes)).status).toBe(200);
+      return path;
+    };
+
     const app = { shadow: { state: { desired: { app: { on: true } } } } };
 
     /** A request that succeeds for a key that may make it; what it destroys is made for it. */
@@ -119,6 +130,12 @@ export function keyMatrix(shared: () => TestMesh): void {
         path: `executions/${await waitingCall(clients.master, await sleepingDevice())}`,
         body: { state: "cancelled" },
       }),
+      createFirmware: () => ({ path: "firmware", body: newFirmware() }),
+      listFirmware: () => ({ path: "firmware" }),
+      readFirmware: async () => ({ path: await declared() }),
+      deleteFirmware: async () => ({ path: await uploaded() }),
+      uploadFirmware: async () => ({ path: `${await declared()}/content`, body: bytes }),
+      readFirmwareContent: async () => ({ path: `${await uploaded()}/content` }),
       listKeys: () => ({ path: "keys" }),
       createKey: () => ({ path: "keys", body: { device_id: "pump-1" } }),
       deleteKey: async () => ({ path: `keys/${await created("keys", { device_id: "pump-1" })}` }),

@@ -5,6 +5,7 @@ import {
   defineEvents,
   defineLiveEvent,
   done,
+  doneIfRepeated,
   idempotent,
   notIdempotent,
   pageOf,
@@ -12,6 +13,7 @@ import {
 import { FunctionName } from "./model/acl.ts";
 import { DeviceId } from "./model/device-id.ts";
 import { Creator, Execution, ExecutionState } from "./model/execution.ts";
+import { Firmware, firmwareBounds, NewFirmware } from "./model/firmware.ts";
 import { JsonValue } from "./model/json.ts";
 import { Timestamp } from "./model/time.ts";
 import { Principal } from "./principal.ts";
@@ -29,6 +31,25 @@ export const waitingCalls = {
 
 const device_not_found = { code: "not_found", when: "There is no device of that id." } as const;
 const execution_not_found = { code: "not_found", when: "There is no execution of that id." } as const;
+
+const firmware_not_found = { code: "not_found", when: "There is no firmware of that id." } as const;
+const firmware_store_full = {
+  code: "conflict",
+  when: "The store has as much firmware as it may: `FIRMWARE_MAX_BYTES` with uploads that were cut in the last hour, or 10,000 files.",
+} as const;
+const content_exists = {
+  code: "conflict",
+  when: "The firmware has its content, which never changes.",
+} as const;
+const content_mismatch = {
+  code: "invalid_argument",
+  when: "The content has another size or SHA-256 than was declared, or its upload took more than half an hour.",
+} as const;
+/** One upload of a content, and one piece of it: all have the same size but the last. */
+const ofUpload = { id: z.string(), upload: z.uuid() };
+const pieceNumber = z.int().min(0);
+/** Bytes in base64, which is four characters for three of them. */
+const PieceData = z.string().max(Math.ceil(firmwareBounds.pieceBytes / 3) * 4);
 
 /** Work for devices that may be away: it waits in a store until a device listens. */
 export const jobs = defineContract({
@@ -96,6 +117,67 @@ export const jobs = defineContract({
     },
     /** Ends all that waits for a deleted device, so that it reaches no later device of that id (ADR 14). */
     dropDevice: { ...idempotent, deadlineMs: 25_000, in: z.object({ device_id: DeviceId }), out: done },
+
+    /** Declares a file that devices can run; its content follows. */
+    createFirmware: {
+      ...notIdempotent,
+      in: z.object({ firmware: NewFirmware, created_by: Creator }),
+      out: Firmware,
+      errors: {
+        firmware_exists: { code: "conflict", when: "There is firmware of that name and version." },
+        firmware_store_full,
+        firmware_too_large: { code: "invalid_argument", when: "The file exceeds `FIRMWARE_MAX_FILE`." },
+        signature_invalid: {
+          code: "invalid_argument",
+          when: "The signature is not that of `FIRMWARE_PUBLIC_KEY` over the SHA-256.",
+        },
+      },
+    },
+    /** Newest first. `limit` is the most that the caller still wants. */
+    listFirmware: {
+      ...idempotent,
+      in: z.object({ limit: z.int().min(1).optional(), after: z.string().optional() }),
+      out: pageOf(Firmware),
+      errors: { cursor_invalid: { code: "invalid_argument", when: "`after` is not a cursor of this list." } },
+    },
+    readFirmware: {
+      ...idempotent,
+      in: z.object({ id: z.string() }),
+      out: Firmware,
+      errors: { firmware_not_found },
+    },
+    deleteFirmware: {
+      ...idempotent,
+      in: z.object({ id: z.string() }),
+      out: done,
+      errors: { firmware_not_found: doneIfRepeated(firmware_not_found) },
+    },
+    /** Stores one piece of an upload; the first one, number 0, begins it. The caller makes the id of the upload. */
+    putContent: {
+      ...idempotent,
+      in: z.object({ ...ofUpload, number: pieceNumber, data: PieceData }),
+      out: done,
+      errors: { firmware_not_found, content_exists, content_mismatch, firmware_store_full },
+    },
+    /** Reads an upload back and, if it is what was declared, makes it the content; else removes it. */
+    endContent: {
+      ...idempotent,
+      deadlineMs: 60_000,
+      in: z.object(ofUpload),
+      out: Firmware,
+      errors: { firmware_not_found, content_exists, content_mismatch },
+    },
+    /** One piece of the content. */
+    readContent: {
+      ...idempotent,
+      in: z.object({ id: z.string(), number: pieceNumber }),
+      out: z.object({ data: PieceData }),
+      errors: {
+        firmware_not_found,
+        content_not_found: { code: "not_found", when: "The firmware has no content yet." },
+      },
+    },
+
     /** How many executions are queued or sent. */
     readBacklog: { ...idempotent, in: z.object({}), out: z.object({ waiting: z.int().min(0) }) },
   },

@@ -114,7 +114,7 @@ export const mesh = {
     publishes: jobEvents,
     // Each replica wakes the one that sends.
     subscribes: [subscribesTo(deviceEvents, ["online"]), subscribesTo(jobEvents, ["due"])],
-    store: { volumeGib: 2 },
+    store: { volumeGib: 12 },
   }),
   mailer: defineService({
     serves: mailer,

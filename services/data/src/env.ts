@@ -1,26 +1,7 @@
 import { DevicesAccountEnv } from "@devmesh/device-broker/devices-account";
-import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/process/env";
+import { byteSize, ServiceEnv, wholeNumber } from "@devmesh/service-kit/process/env";
 import { parseStoreUrl } from "@devmesh/store/store-url";
 import { z } from "zod";
-
-const kilobyte = 1024;
-const unitBytes: Readonly<Record<string, number>> = {
-  "": 1,
-  K: kilobyte,
-  M: kilobyte ** 2,
-  G: kilobyte ** 3,
-  T: kilobyte ** 4,
-};
-
-/** Bytes, or a number with K, M, G or T (powers of 1,024). */
-const ByteSize = z
-  .string()
-  .regex(/^\d{1,15}[KMGT]?$/i, "must be a number of bytes, or a number with K, M, G or T, such as 10G")
-  .transform((text) => {
-    const unit = text.replace(/^\d+/, "").toUpperCase();
-    return Number.parseInt(text, 10) * (unitBytes[unit] ?? 1);
-  })
-  .refine((bytes) => bytes >= kilobyte ** 2 && Number.isSafeInteger(bytes), "must be at least 1M");
 
 const StoreUrl = z.string().transform((url, context) => {
   try {
@@ -38,7 +19,7 @@ export const DataEnv = ServiceEnv.extend({
   /** Days that a record is kept. */
   DATA_RETENTION_DAYS: z.coerce.number().positive().max(36_500).default(30),
   /** Bytes of the store, indexes included; beyond it the device that stores most loses its oldest records. */
-  DATA_MAX_BYTES: ByteSize.default(10 * kilobyte ** 3),
+  DATA_MAX_BYTES: byteSize.default(10 * 1024 ** 3),
   /** Messages of one batch; the broker delivers at most 1,000 that are not acknowledged. */
   INGEST_BATCH: wholeNumber(1_000, 1, 1_000),
   /** The longest wait for a batch to fill, in milliseconds. */

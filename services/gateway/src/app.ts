@@ -12,6 +12,7 @@ import { RateLimit } from "./auth/rate-limit.ts";
 import { mountDashboard } from "./dashboard/dashboard.ts";
 import { followDashboard } from "./dashboard/dashboard-build.ts";
 import type { GatewayEnv } from "./env.ts";
+import type { AnswerContent } from "./firmware/firmware-content.ts";
 import { ConcurrencyLimit } from "./http/concurrency-limit.ts";
 import { createCrossOrigin } from "./http/cross-origin.ts";
 import { createEndpoints } from "./http/endpoint.ts";
@@ -40,6 +41,7 @@ import { mountDocumentsPage, mountReference } from "./reference/reference-pages.
 import { presentationOf } from "./routes/confirmation-page.ts";
 import { customerHandlers } from "./routes/customer.ts";
 import { deviceHandlers } from "./routes/device.ts";
+import { firmwareHandlers } from "./routes/firmware.ts";
 import type { GatewayClients, Handlers } from "./routes/handlers.ts";
 import { masterKeyHandlers } from "./routes/master-key.ts";
 import { meshHandlers } from "./routes/mesh.ts";
@@ -51,7 +53,15 @@ import { storedDataHandlers } from "./routes/stored-data.ts";
 const maxBuckets = 50_000;
 
 /** Limits of incomplete bodies: ten of the largest size per key, a hundred in total. */
-const bodyLimits = { maxBytesPerKey: 10 * maxBodyBytes, maxBytes: 100 * maxBodyBytes, stallMs: 10_000 };
+const bodyLimits = {
+  maxBytesPerKey: 10 * maxBodyBytes,
+  maxBytes: 100 * maxBodyBytes,
+  stallMs: 10_000,
+  longestMs: 60_000,
+};
+
+/** Contents of firmware that are received at a time, whoever sends them. */
+const maxUploads = 4;
 
 export interface AppOptions {
   readonly settings: Omit<GatewayEnv, "NATS_URL">;
@@ -65,6 +75,7 @@ export interface AppOptions {
   readonly openStream: OpenStream;
   readonly readMesh: ReadMesh;
   readonly readHistory: MeshHistoryStore["read"];
+  readonly answerContent: AnswerContent;
   readonly changes: Pick<ChangeLog, "add" | "read">;
   /** For `GET /mesh` as a stream. */
   readonly meshListeners: ConcurrencyLimit;
@@ -93,6 +104,7 @@ export function createApp({
   openStream,
   readMesh,
   readHistory,
+  answerContent,
   changes,
   meshListeners,
   stopping,
@@ -135,6 +147,17 @@ export function createApp({
     ...rpcHandlers(clients, permissions),
     ...masterKeyHandlers(clients, permissions, settings.MQTT_PUBLIC_URL, clock),
     ...meshHandlers({ readMesh, readHistory, changes, limit: meshListeners, clock, stopping }),
+    ...firmwareHandlers({
+      jobs: clients.jobs,
+      answerContent,
+      uploads: new ConcurrencyLimit({
+        perMasterKey: maxUploads,
+        perOtherKey: 0,
+        total: maxUploads,
+        refusal: "too_many_uploads",
+      }),
+      clock,
+    }),
     ...storedDataHandlers(clients),
     ...notificationHandlers(openStream),
   };

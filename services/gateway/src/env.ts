@@ -1,4 +1,4 @@
-import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/process/env";
+import { byteSize, ServiceEnv, wholeNumber } from "@devmesh/service-kit/process/env";
 import { z } from "zod";
 
 const rate = (fallback: number) => z.coerce.number().positive().max(1_000_000).default(fallback);
@@ -49,6 +49,7 @@ export const GatewayEnv = ServiceEnv.extend({
   MASTER_LARGE_ANSWERS: wholeNumber(200, 1, 1_000_000),
   KEY_LARGE_ANSWERS: wholeNumber(30, 1, 1_000_000),
   LARGE_ANSWERS: wholeNumber(400, 1, 1_000_000),
+  FIRMWARE_CACHE_BYTES: byteSize.default(64 * 1024 ** 2),
   SOCKET_TIMEOUT: wholeNumber(120_000, 70_000, 3_600_000),
 });
 export type GatewayEnv = z.infer<typeof GatewayEnv>;

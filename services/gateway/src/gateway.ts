@@ -7,6 +7,7 @@ import { createApp } from "./app.ts";
 import { KeyCache } from "./auth/key-cache.ts";
 import { PermissionCache } from "./auth/permission-cache.ts";
 import type { GatewayEnv } from "./env.ts";
+import { createFirmwareContent } from "./firmware/firmware-content.ts";
 import { ConcurrencyLimit } from "./http/concurrency-limit.ts";
 import { createHttpMetrics } from "./http/http-metrics.ts";
 import { startHttpServer } from "./http/http-server.ts";
@@ -104,6 +105,12 @@ export async function startGateway({
     }),
     readMesh: createMeshReader(read, clock),
     readHistory: history.read,
+    answerContent: createFirmwareContent({
+      jobs: clients.jobs,
+      cacheBytes: env.FIRMWARE_CACHE_BYTES,
+      metrics,
+      clock,
+    }),
     changes,
     meshListeners: limitListeners(),
     stopping: () => stopping,

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { data } from "@devmesh/contracts/data";
 import { devices } from "@devmesh/contracts/devices";
 import { jobs } from "@devmesh/contracts/jobs";
@@ -6,6 +7,7 @@ import { mailer } from "@devmesh/contracts/mailer";
 import { defaultAcl } from "@devmesh/contracts/model/acl";
 import type { DataRecord } from "@devmesh/contracts/model/data-record";
 import type { Execution } from "@devmesh/contracts/model/execution";
+import { type Firmware, firmwareBounds } from "@devmesh/contracts/model/firmware";
 import { isJsonObject } from "@devmesh/contracts/model/json";
 import type { Principal } from "@devmesh/contracts/principal";
 import { rpcBridge } from "@devmesh/contracts/rpc-bridge";
@@ -99,6 +101,27 @@ export const diagnosis = {
   first_at: at,
   last_at: at,
 } as const;
+
+/** A content of two and a half pieces. */
+export const content = Buffer.from(
+  Uint8Array.from({ length: 2.5 * firmwareBounds.pieceBytes }, (_, at) => (at * 7) % 251),
+);
+
+/** Firmware with that content; as `empty` it has none. */
+export const firmware: Firmware = {
+  id: "pump",
+  name: "pump",
+  version: "1.4.0",
+  size: content.length,
+  sha256: createHash("sha256").update(content).digest("hex"),
+  reported_as: "1.4.0",
+  requires: null,
+  signature: null,
+  note: null,
+  ready: true,
+  created_at: at,
+  created_by: { kind: "master", key_id: "id-master" },
+};
 
 /** A call that waits for the device `pump`. */
 const execution: Execution = {
@@ -232,6 +255,17 @@ function firstImplementations() {
     listExecutions: async () => ({ next: null, items: [execution] }),
     cancelExecution: async () => ({ ...execution, state: "cancelled", reason: "by_request" }),
     readBacklog: async () => ({ waiting: 3 }),
+    createFirmware: async () => ({ ...firmware, ready: false }),
+    listFirmware: async () => ({ next: null, items: [firmware] }),
+    readFirmware: async ({ id }) => ({ ...firmware, id, ready: id !== "empty" }),
+    deleteFirmware: async () => ({}),
+    putContent: async () => ({}),
+    endContent: async ({ id }) => ({ ...firmware, id }),
+    readContent: async ({ number }) => ({
+      data: content
+        .subarray(number * firmwareBounds.pieceBytes, (number + 1) * firmwareBounds.pieceBytes)
+        .toString("base64"),
+    }),
   });
   const mailerImplementation: Fake<typeof mailer> = fakeContract(mailer, {
     listDeadMail: async () => ({ next: null, items: [] }),

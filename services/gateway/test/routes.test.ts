@@ -3,7 +3,7 @@ import { api } from "@devmesh/contracts/rest/api";
 import { Problem } from "@devmesh/contracts/rest/problem";
 import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { secrets } from "./fakes.ts";
+import { content, secrets } from "./fakes.ts";
 import { type Fixture, startFixture } from "./gateway-fixture.ts";
 
 let mesh: Fixture;
@@ -18,7 +18,10 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateCustomer: { meta: {} },
   createView: { name: "Silent pumps", query: "where=silent%3A24h" },
   cancelExecution: { state: "cancelled" },
+  createFirmware: { name: "pump", version: "1.4.0", size: 3, sha256: "0".repeat(64) },
 };
+/** Firmware that takes a content. */
+const withoutContent = "/api/v2/firmware/empty/content";
 const queries: Readonly<Record<string, string>> = {
   registerCustomer: "?email=ann@example.com",
   confirmCustomer: "?token=good",
@@ -30,12 +33,14 @@ const routes = Object.entries<RouteDeclaration>(api).flatMap(([operation, route]
 const kinds = Object.keys(secrets) as (keyof typeof secrets)[];
 
 describe.each(routes)("$route.method $path", ({ operation, route, path }) => {
-  const target =
-    path.replaceAll(/:([a-z]+)/g, (_, name: string) => values[name] ?? "") + (queries[operation] ?? "");
+  const target = route.upload
+    ? withoutContent
+    : path.replaceAll(/:([a-z]+)/g, (_, name: string) => values[name] ?? "") + (queries[operation] ?? "");
   const ask = (key: keyof typeof secrets | null) =>
     mesh.fetch(target, {
       method: route.method.toUpperCase(),
       key,
+      ...(route.upload && { body: content, headers: { "content-type": route.upload.type } }),
       ...(route.body && !route.body.optional && { json: bodies[operation] ?? {} }),
     });
 

@@ -16,6 +16,7 @@ describe("bodies that have not arrived whole", () => {
       maxBytesPerKey: 100 * kilobytes,
       maxBytes: 250 * kilobytes,
       stallMs: 10_000,
+      longestMs: 60_000,
       clock,
     });
     const refused: string[] = [];

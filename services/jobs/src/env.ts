@@ -1,5 +1,18 @@
-import { ServiceEnv, wholeNumber } from "@devmesh/service-kit/process/env";
+import { createPublicKey, type KeyObject } from "node:crypto";
+import { byteSize, ServiceEnv, wholeNumber } from "@devmesh/service-kit/process/env";
 import { z } from "zod";
+
+/** An Ed25519 key: the base64 lines of its PEM file, without line breaks. */
+const Ed25519Key = z.string().transform((text, context): KeyObject => {
+  try {
+    const key = createPublicKey({ key: Buffer.from(text, "base64"), format: "der", type: "spki" });
+    if (key.asymmetricKeyType === "ed25519") return key;
+  } catch {
+    // It is no key at all.
+  }
+  context.addIssue({ code: "custom", message: "must be the base64 of an Ed25519 public key (SPKI, DER)" });
+  return z.NEVER;
+});
 
 /** The environment of the service `jobs`. */
 export const JobsEnv = ServiceEnv.extend({
@@ -14,5 +27,9 @@ export const JobsEnv = ServiceEnv.extend({
     .enum(["true", "false"])
     .default("false")
     .transform((text) => text === "true"),
+  /** Bytes of one file of firmware, and of all. */
+  FIRMWARE_MAX_FILE: byteSize.default(100 * 1024 ** 2),
+  FIRMWARE_MAX_BYTES: byteSize.default(10 * 1024 ** 3),
+  FIRMWARE_PUBLIC_KEY: Ed25519Key.optional(),
 });
 export type JobsEnv = z.infer<typeof JobsEnv>;

@@ -9,6 +9,7 @@ import { cancelOfDevice } from "./executions/cancel-of-device.ts";
 import { describeExecution } from "./executions/describe-execution.ts";
 import type { ExecutionEvents } from "./executions/execution-events.ts";
 import { nextExecution } from "./executions/execution-states.ts";
+import type { FirmwareMethod } from "./firmware/firmware-files.ts";
 import type { ExecutionStore, FoundExecution, StoredExecution } from "./store/execution-store.ts";
 
 /** Executions of one page, unless the caller wants fewer. */
@@ -22,8 +23,8 @@ export interface JobsOptions {
   readonly clock: Clock;
 }
 
-/** The use cases of the contract. */
-export function createJobs(options: JobsOptions): Implementation<typeof jobs> {
+/** The use cases of the contract but for those of firmware. */
+export function createJobs(options: JobsOptions): Omit<Implementation<typeof jobs>, FirmwareMethod> {
   const { store, devices, events, newId, clock } = options;
 
   return {

@@ -9,6 +9,7 @@ interface MeasuredJobs {
   leads(): boolean;
   inFlight(): number;
   countOpen(): Promise<{ readonly queued: number; readonly sent: number }>;
+  countFirmwareBytes(): Promise<number>;
 }
 
 /** Registers the metrics of the service. */
@@ -27,6 +28,16 @@ export function createJobsMetrics(registry: Registry, measured: MeasuredJobs) {
       // Absent is unknown; an old value would be wrong.
       const open = await measured.countOpen().catch(() => ({}));
       for (const [state, count] of Object.entries(open)) this.set({ state }, count);
+    },
+  });
+  new Gauge({
+    name: "devmesh_firmware_bytes",
+    help: "Bytes of all firmware; of the replica that sends.",
+    registers: [registry],
+    async collect() {
+      this.reset();
+      const bytes = measured.leads() ? await measured.countFirmwareBytes().catch(() => null) : null;
+      if (bytes !== null) this.set(bytes);
     },
   });
   return {

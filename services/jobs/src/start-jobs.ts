@@ -13,6 +13,7 @@ import { parseStoreUrl } from "@devmesh/store/store-url";
 import type { JobsEnv } from "./env.ts";
 import { cancelOfDevice } from "./executions/cancel-of-device.ts";
 import { createExecutionEvents } from "./executions/execution-events.ts";
+import { createFirmwareFiles } from "./firmware/firmware-files.ts";
 import { createJobs } from "./jobs.ts";
 import { createJobsMetrics } from "./metrics.ts";
 import { createLeadership } from "./sending/leadership.ts";
@@ -25,6 +26,8 @@ import type { JobsStore } from "./store/jobs-store.ts";
 const sweepEveryMs = 25_000;
 const overdueEveryMs = 1_000;
 const removeEveryMs = 60_000;
+/** How often uploads that were cut are removed, in milliseconds. */
+const removeBrokenEveryMs = 600_000;
 
 const readinessTimeoutMs = 1_000;
 
@@ -38,6 +41,15 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
   const system = parseStoreUrl(env.STORE_URL).kind;
   const opened = await openJobsStore(env.STORE_URL, stopping);
   const store = traceStore(bus.tracer, opened.executions, { system, collection: "executions" });
+  const newId = createIdSource(clock);
+  const firmware = createFirmwareFiles({
+    store: traceStore(bus.tracer, opened.firmware, { system, collection: "firmware" }),
+    maxFile: env.FIRMWARE_MAX_FILE,
+    maxBytes: env.FIRMWARE_MAX_BYTES,
+    publicKey: env.FIRMWARE_PUBLIC_KEY,
+    newId,
+    clock,
+  });
   const life = new AbortController();
   const common = { store, devices, clock, log, signal: life.signal };
   const events = createExecutionEvents(publisher, clock);
@@ -53,6 +65,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     leads,
     inFlight: () => sender.inFlight,
     countOpen: () => store.countOpen(life.signal),
+    countFirmwareBytes: () => opened.firmware.sumUploads(life.signal),
   });
   const sender = createCallSender({
     ...common,
@@ -92,7 +105,12 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
     repeat(sweeps.wakeAll, { everyMs: sweepEveryMs, ...whileRunning }),
     repeat(sweeps.endOverdue, { everyMs: overdueEveryMs, ...whileRunning }),
     repeat(sweeps.removeEnded, { everyMs: removeEveryMs, ...whileRunning }),
+    repeat(removeBrokenUploads, { everyMs: removeBrokenEveryMs, ...whileRunning }),
   ]);
+
+  async function removeBrokenUploads(): Promise<void> {
+    if (leads()) await firmware.removeBroken(life.signal);
+  }
 
   async function cancelWaiting(): Promise<void> {
     for (;;) {
@@ -111,7 +129,7 @@ export const startJobs: StartService<typeof mesh.jobs, JobsEnv> = async (parts) 
 
   return {
     implementation: mapStoreErrors(
-      createJobs({ store, devices, events, newId: createIdSource(clock), clock }),
+      { ...createJobs({ store, devices, events, newId, clock }), ...firmware.implementation },
       isStoreUnavailable,
     ),
     ready: () => opened.ping(AbortSignal.timeout(readinessTimeoutMs)),

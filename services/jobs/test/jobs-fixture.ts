@@ -10,7 +10,7 @@ import { createPublisher } from "@devmesh/service-kit/events/publisher";
 import { createLogger } from "@devmesh/service-kit/logger";
 import { createClient } from "@devmesh/service-kit/rpc/client";
 import { createCallContext } from "@devmesh/service-kit/rpc/context";
-import type { CallInput } from "@devmesh/service-kit/rpc/implementation";
+import type { CallInput, Client } from "@devmesh/service-kit/rpc/implementation";
 import { serve } from "@devmesh/service-kit/rpc/serve";
 import { meshUser } from "@devmesh/service-kit/subjects";
 import { startBroker } from "@devmesh/testkit/broker";
@@ -44,9 +44,21 @@ export interface JobsFixture extends AsyncDisposable {
   create(device_id: string, more?: Partial<CallInput<typeof jobs, "createCall">>): Promise<Execution>;
   read(id: string): Promise<Execution>;
   cancel(id: string, force?: boolean): Promise<Execution>;
+  /** The methods of firmware, called as a gateway. */
+  readonly firmware: Client<typeof jobs, (typeof firmwareMethods)[number]>;
   /** As `devices` does. */
   drop(device_id: string): Promise<void>;
 }
+
+const firmwareMethods = [
+  "createFirmware",
+  "listFirmware",
+  "readFirmware",
+  "deleteFirmware",
+  "putContent",
+  "endContent",
+  "readContent",
+] as const;
 
 export const answered: CallAttempt = { sent: true, outcome: "result", result: "ok" };
 
@@ -138,6 +150,7 @@ export async function startJobsFixture(storeUrl?: string): Promise<JobsFixture> 
       ),
     read: (id) => client.readExecution({ id, principal: { kind: "master" } }, call()),
     cancel: (id, force = false) => client.cancelExecution({ id, force }, call()),
+    firmware: createClient(ofGateway, calls(jobs, firmwareMethods)),
     async drop(device_id) {
       await ofDevicesClient.dropDevice({ device_id }, call());
     },

@@ -6,11 +6,12 @@ import { expect, test } from "@jest/globals";
 import { executionCollection, executionFilters } from "../src/store/execution-store.mongodb.ts";
 import { openMongoJobsStore } from "../src/store/jobs-store.mongodb.ts";
 import { describeExecutionStore } from "./execution-store.suite.ts";
+import { describeFirmwareStore } from "./firmware-store.suite.ts";
 
 const { signal } = new AbortController();
 
 describeOverMongodb("executions in MongoDB", (mongodb) => {
-  describeExecutionStore("MongoDB", async () => {
+  const newStore = async () => {
     const database = mongodb().newDatabase();
     const url = parseStoreUrl(database.storeUrl) as MongoUrl;
     return {
@@ -19,7 +20,9 @@ describeOverMongodb("executions in MongoDB", (mongodb) => {
         await database[Symbol.asyncDispose]();
       },
     };
-  });
+  };
+  describeExecutionStore("MongoDB", newStore);
+  describeFirmwareStore("MongoDB", newStore);
 
   test("one of two replicas holds the lease, until it has ended", async () => {
     await using database = mongodb().newDatabase();

@@ -1,11 +1,13 @@
 import { describeOverMongodb } from "@devmesh/testkit/describe-over-mongodb";
+import { describeFirmware } from "./firmware.suite.ts";
 import { startJobsFixture } from "./jobs-fixture.ts";
 import { describeWaitingCalls } from "./waiting-calls.suite.ts";
 
 describeWaitingCalls("SQLite", startJobsFixture);
+describeFirmware("SQLite", startJobsFixture);
 
 describeOverMongodb("processes over MongoDB", (mongodb) => {
-  describeWaitingCalls("MongoDB", async () => {
+  const startOverMongodb = async () => {
     const database = mongodb().newDatabase();
     const fixture = await startJobsFixture(database.storeUrl);
     return {
@@ -15,5 +17,7 @@ describeOverMongodb("processes over MongoDB", (mongodb) => {
         await database[Symbol.asyncDispose]();
       },
     };
-  });
+  };
+  describeWaitingCalls("MongoDB", startOverMongodb);
+  describeFirmware("MongoDB", startOverMongodb);
 });

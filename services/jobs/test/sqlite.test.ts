@@ -4,14 +4,20 @@ import { DatabaseSync } from "node:sqlite";
 import { tempFolder } from "@devmesh/testkit/temp-folder";
 import { expect, test } from "@jest/globals";
 import { executionQueries } from "../src/store/execution-store.sqlite.ts";
+import { firmwareQueries } from "../src/store/firmware-store.sqlite.ts";
 import { openSqliteJobsStore } from "../src/store/jobs-store.sqlite.ts";
 import { describeExecutionStore } from "./execution-store.suite.ts";
+import { describeFirmwareStore } from "./firmware-store.suite.ts";
+import type { StoreUnderTest } from "./store-under-test.ts";
 
-describeExecutionStore("SQLite", async () => {
+async function newStore(): Promise<StoreUnderTest> {
   const folder = await tempFolder();
   const path = join(folder.path, `${randomUUID()}.db`);
   return { open: async () => openSqliteJobsStore(path), remove: () => folder.remove() };
-});
+}
+
+describeExecutionStore("SQLite", newStore);
+describeFirmwareStore("SQLite", newStore);
 
 test("every query finds its rows by an index, in the order of the index", async () => {
   await using folder = await tempFolder();
@@ -24,7 +30,10 @@ test("every query finds its rows by an index, in the order of the index", async 
       .all()
       .map(({ detail }) => String(detail))
       .join("; ");
-  const { insert: _, ...queries } = executionQueries;
+  const { insert: _, ...ofExecutions } = executionQueries;
+  // The other statements about firmware write, or read a table of at most 10,000 rows.
+  const { list: listFirmware, listUploads, readPiece, removePieces } = firmwareQueries;
+  const queries = { ...ofExecutions, listFirmware, listUploads, readPiece, removePieces };
   const plans = Object.fromEntries(Object.entries(queries).map(([name, sql]) => [name, planOf(sql)]));
   db.close();
   expect(plans).toEqual({
@@ -42,6 +51,10 @@ test("every query finds its rows by an index, in the order of the index", async 
     countQueued: expect.stringMatching(/execution_(waiting|expiring)/),
     countSent: expect.stringContaining("execution_due"),
     removeEnded: expect.stringContaining("execution_ended (ended_at>? AND ended_at<?)"),
+    listFirmware: expect.stringContaining("(id<?)"),
+    listUploads: expect.stringContaining("(id>?)"),
+    readPiece: expect.stringContaining("(upload=? AND number=?)"),
+    removePieces: expect.stringContaining("(upload=?"),
   });
   for (const plan of Object.values(plans)) expect(plan).not.toContain("TEMP B-TREE");
 });

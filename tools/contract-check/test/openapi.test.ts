@@ -146,7 +146,7 @@ test("the version is the release: that of all packages", () => {
 
 test("tags are described and come in the order of use, devices first", () => {
   const names = document.tags.map(({ name }) => name);
-  expect(names.slice(0, 4)).toEqual(["Devices", "RPC", "Work", "Stored data"]);
+  expect(names.slice(0, 5)).toEqual(["Devices", "RPC", "Work", "Firmware", "Stored data"]);
   expect(document.tags.filter(({ description = "" }) => description === "")).toEqual([]);
   expect(new Set(operations.flatMap(({ tags }) => tags))).toEqual(new Set(names));
 });

@@ -11,7 +11,7 @@ export interface HttpAnswer {
 /** How a request is made. */
 export interface HttpRequest {
   readonly method?: string;
-  /** Sent as JSON, unless it is text already. */
+  /** Sent as JSON, unless it is text or bytes already. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -33,16 +33,24 @@ export function httpClient(baseUrl: string, key: string | null): HttpClient {
       method: method ?? (body === undefined ? "GET" : "POST"),
       headers: {
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(body === undefined ? {} : { "content-type": typeOf(body) }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: isSentAsIs(body) ? body : JSON.stringify(body) }),
       signal: AbortSignal.timeout(ANSWER_MS),
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, json: jsonOf(text) };
   };
   return Object.assign(ask, { as: (other: string | null) => httpClient(baseUrl, other) });
+}
+
+function isSentAsIs(body: unknown): body is string | Uint8Array<ArrayBuffer> {
+  return typeof body === "string" || body instanceof Uint8Array;
+}
+
+function typeOf(body: unknown): string {
+  return body instanceof Uint8Array ? "application/octet-stream" : "application/json";
 }
 
 function jsonOf(text: string): unknown {

@@ -22,17 +22,21 @@ const ShadowValue = z.union([text(256), z.number(), z.boolean(), z.null()], {
 });
 export type ShadowValue = z.infer<typeof ShadowValue>;
 
-const allOrNone = <T extends z.ZodType>(item: T, what: string) =>
-  z.strictObject({
-    all: z.array(item).max(maxItems).optional().describe(`All of these ${what}.`),
-    none: z.array(item).max(maxItems).optional().describe(`None of these ${what}.`),
-  });
+const allOrNone = <T extends z.ZodType>(id: string, item: T, what: string) =>
+  z
+    .strictObject({
+      all: z.array(item).max(maxItems).optional().describe(`All of these ${what}.`),
+      none: z.array(item).max(maxItems).optional().describe(`None of these ${what}.`),
+    })
+    .meta({ id, description: `Words that a device must have, or must not have, ${what}.` });
 
-const inOrNot = <T extends z.ZodType>(item: T, what: string) =>
-  z.strictObject({
-    in: z.array(item).min(1).max(maxItems).optional().describe(`One of these ${what}.`),
-    not_in: z.array(item).max(maxItems).optional().describe(`None of these ${what}.`),
-  });
+const inOrNot = <T extends z.ZodType>(id: string, item: T, what: string) =>
+  z
+    .strictObject({
+      in: z.array(item).min(1).max(maxItems).optional().describe(`One of these ${what}.`),
+      not_in: z.array(item).max(maxItems).optional().describe(`None of these ${what}.`),
+    })
+    .meta({ id, description: `What a device must have, or must not have, ${what}.` });
 
 /** Sections of a shadow that a condition can point into, with the begin of their pointer. */
 export const conditionSections = {
@@ -61,20 +65,22 @@ const ShadowCondition = z
   .refine(
     ({ is, is_not }) => (is === undefined) !== (is_not === undefined),
     "must have either `is` or `is_not`",
-  );
+  )
+  .meta({ id: "ConditionShadow", description: "What a shadow has, or must not have, at one place." });
 
 /** What devices must be like; a device must meet all members, and meets `{}` (api.md, Conditions). */
 export const DeviceCondition = z
   .strictObject({
-    text: allOrNone(Word, "in the id, the name or a label, as a part of it").optional(),
-    labels: allOrNone(Word, "as a whole label").optional(),
-    version: inOrNot(Version, "as the version of the firmware; null for none").optional(),
+    text: allOrNone("ConditionText", Word, "in the id, the name or a label, as a part of it").optional(),
+    labels: allOrNone("ConditionLabels", Word, "as a whole label").optional(),
+    version: inOrNot("ConditionVersion", Version, "as the version of the firmware; null for none").optional(),
     online: z.boolean().optional().describe("Whether it has an MQTT connection."),
     silent_for: Duration.optional().describe(
       "It is offline for so long, or never connected since its creation.",
     ),
     seen_within: Duration.optional().describe("The opposite of `silent_for`."),
     problem: inOrNot(
+      "ConditionProblem",
       Problem,
       "as names or reasons of its diagnostics of the last 24 hours; `any` is each",
     ).optional(),

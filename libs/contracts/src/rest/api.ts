@@ -2,6 +2,7 @@ import type { ChangedKind } from "../model/mesh-change.ts";
 import { customerAccess } from "./customer.ts";
 import { deviceAccess } from "./device-access.ts";
 import { deviceKey } from "./device-key.ts";
+import { firmware } from "./firmware.ts";
 import { masterKey } from "./master-key.ts";
 import { notificationStream } from "./notification.ts";
 import { registration } from "./registration.ts";
@@ -12,6 +13,7 @@ export const tags = {
   Devices: "Devices, their shadows and secrets; with a master key.",
   RPC: "Functions of connected devices; with a master key.",
   Work: "Calls that wait for their device; with a master key.",
+  Firmware: "Files that devices can run; with a master key.",
   "Stored data": "What devices published below `db/`.",
   "Notification stream": "What happens, as it happens.",
   Keys: "Master and device keys.",
@@ -31,6 +33,7 @@ export const api = {
   ...customerAccess,
   ...deviceAccess,
   ...masterKey,
+  ...firmware,
   ...storedData,
   ...deviceKey,
   ...notificationStream,

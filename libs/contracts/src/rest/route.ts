@@ -26,6 +26,12 @@ export interface BodyDeclaration {
   readonly checkBesides?: (body: JsonObject, violations: ViolationList) => void;
 }
 
+/** A body that is passed on in pieces, as it comes; the handler reads it. */
+export interface UploadDeclaration {
+  readonly type: "application/octet-stream";
+  readonly schema: z.ZodType;
+}
+
 /** What some requests of a route cost of the rate of their key, beyond the one token of each request. */
 export interface CostDeclaration {
   readonly tokens: number;
@@ -68,6 +74,10 @@ interface AnyRoute {
   /** Its request headers. They are documented by this; the handler reads and checks them. */
   readonly headers?: z.ZodObject;
   readonly body?: BodyDeclaration;
+  /** In place of `body`: bytes of any number. They cost no tokens, since few uploads are taken at one time. */
+  readonly upload?: UploadDeclaration;
+  /** Takes a single range of bytes (RFC 9110, 14.2). */
+  readonly ranges?: true;
   /** Without one, a request costs one token, and its body one for each full 4 KB. */
   readonly cost?: CostDeclaration;
   readonly answers: Readonly<Record<number, Answer>>;
@@ -83,8 +93,8 @@ interface AnyRoute {
 const noMembers = { schema: z.strictObject({}), optional: true } as const;
 
 /** The body that a route checks. A POST that declares none refuses any member (api.md, Conventions). */
-export function checkedBodyOf({ method, body }: RouteDeclaration): BodyDeclaration | undefined {
-  return body ?? (method === "post" ? noMembers : undefined);
+export function checkedBodyOf({ method, body, upload }: RouteDeclaration): BodyDeclaration | undefined {
+  return body ?? (method === "post" && upload === undefined ? noMembers : undefined);
 }
 
 /** The errors that the methods called by a route declare, by reason. */

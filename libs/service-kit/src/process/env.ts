@@ -5,6 +5,25 @@ import { TraceEnv } from "../tracing/trace-env.ts";
 export const wholeNumber = (fallback: number, min: number, max: number) =>
   z.coerce.number().int().min(min).max(max).default(fallback);
 
+const kilobyte = 1024;
+const unitBytes: Readonly<Record<string, number>> = {
+  "": 1,
+  K: kilobyte,
+  M: kilobyte ** 2,
+  G: kilobyte ** 3,
+  T: kilobyte ** 4,
+};
+
+/** A variable with bytes, or a number with K, M, G or T (powers of 1,024); at least 1M. */
+export const byteSize = z
+  .string()
+  .regex(/^\d{1,15}[KMGT]?$/i, "must be a number of bytes, or a number with K, M, G or T, such as 10G")
+  .transform((text) => {
+    const unit = text.replace(/^\d+/, "").toUpperCase();
+    return Number.parseInt(text, 10) * (unitBytes[unit] ?? 1);
+  })
+  .refine((bytes) => bytes >= kilobyte ** 2 && Number.isSafeInteger(bytes), "must be at least 1M");
+
 /** The environment every service reads. A service extends it with its own: `ServiceEnv.extend({…})`. */
 export const ServiceEnv = z.object({
   /** One or more broker addresses, comma-separated. */

@@ -33,6 +33,14 @@ export interface Caller {
   readonly verifyAgain: () => unknown;
 }
 
+/** A body that the handler reads in pieces, no faster than it takes them. */
+export interface Upload {
+  /** Bytes that were declared; undefined for a body in chunks. */
+  readonly declaredBytes: number | undefined;
+  /** Pieces of the given size, the last one shorter. Throws `ClientGone` when the connection ends before the body. */
+  pieces(pieceBytes: number): AsyncGenerator<Buffer, void, undefined>;
+}
+
 /** One request and its answer. The checks of a route fill it in; handlers receive it as `ApiRequest`. */
 export class Exchange {
   readonly request: Request;
@@ -51,6 +59,7 @@ export class Exchange {
   query: unknown;
   body: unknown;
   receivedBody: Json | undefined;
+  upload: Upload | undefined;
   principal: Principal | undefined;
   keyId: string | undefined;
   /** The key that changes are listed under: of a session its master key. */
@@ -65,6 +74,10 @@ export class Exchange {
   #call: OpenCallContext | undefined;
   #others: Set<OpenCallContext> | undefined;
   #aborted: { readonly reason: unknown } | undefined;
+
+  get method(): string {
+    return this.request.method;
+  }
 
   /** Rate limit key of a caller without a key. */
   get address(): string {

@@ -31,8 +31,9 @@ export const gatewayErrors = {
   body_too_large: { status: 413, when: "The body exceeds 512 KB, or holds more than 20,000 members." },
   unsupported_media_type: {
     status: 415,
-    when: "The body is not declared as `application/json`, or is compressed.",
+    when: "The body is not declared as what the route takes, mostly `application/json`, or is compressed.",
   },
+  range_not_satisfiable: { status: 416, when: "The file has no byte of the range; see `Content-Range`." },
   rate_limited: { status: 429, when: "The key, or the address, has used up its rate; see `Retry-After`." },
   too_many_listeners: {
     status: 429,
@@ -41,6 +42,10 @@ export const gatewayErrors = {
   too_many_answers: {
     status: 429,
     when: "The key, or the gateway, is being sent as many answers over 64 KB as may be at one time.",
+  },
+  too_many_uploads: {
+    status: 429,
+    when: "The gateway receives as many contents of firmware as it may at one time.",
   },
   too_many_bodies: {
     status: 429,

@@ -43,7 +43,8 @@ export interface HttpServer {
 const limits = {
   maxHeaderSize: 16 * 1024,
   headersTimeout: 15_000,
-  requestTimeout: 60_000,
+  // That of an upload; other bodies have a minute (`UnfinishedBodies`).
+  requestTimeout: 15 * 60_000,
   connectionsCheckingInterval: 5_000,
   // The application refuses it instead, with a problem and a request id.
   requireHostHeader: false,

@@ -13,6 +13,7 @@ const statusOfReason: Readonly<Partial<Record<ReasonOf<Contract>, number>>> = {
   shadow_too_large: 413,
   meta_too_large: 413,
   frame_too_large: 413,
+  firmware_too_large: 413,
   device_error: 502,
   bad_device_reply: 502,
 };
@@ -31,6 +32,8 @@ export function retryAfterOf(code: Code, reason: string): number | undefined {
 const violationOfReason: Readonly<Partial<Record<ReasonOf<Contract>, Violation>>> = {
   cursor_invalid: { pointer: "/query/after", detail: "is not a cursor of this list" },
   device_mismatch: { pointer: "/query/device_id", detail: "is not the device of the key" },
+  firmware_too_large: { pointer: "/size", detail: "exceeds the largest size of a file" },
+  signature_invalid: { pointer: "/signature", detail: "does not verify the SHA-256" },
   filter_invalid: { pointer: "/query/filter", detail: "must not hold a NUL" },
   key_contradictory: { pointer: "/access", detail: "contradicts `device_id`" },
   meta_too_large: { pointer: "/meta", detail: "exceeds 16 KB" },

@@ -9,6 +9,8 @@ export interface UnfinishedBodiesOptions {
   readonly maxBytes: number;
   /** Longest time without progress of a body, in milliseconds. */
   readonly stallMs: number;
+  /** Longest time of a body, in milliseconds. */
+  readonly longestMs: number;
   readonly clock: Clock;
 }
 
@@ -30,6 +32,7 @@ interface CountedBody {
   received: number;
   counted: number;
   cancelStall: () => void;
+  readonly cancelEnd: () => void;
 }
 
 /**
@@ -49,7 +52,15 @@ export class UnfinishedBodies {
   begin(keyId: string, refuse: (refusal: RequestRefused) => void): UnfinishedBody {
     const share = this.#shares.get(keyId) ?? { keyId, bytes: 0, bodies: new Set() };
     this.#shares.set(keyId, share);
-    const body: CountedBody = { share, refuse, received: 0, counted: 0, cancelStall: () => undefined };
+    const { longestMs, clock } = this.#options;
+    const body: CountedBody = {
+      share,
+      refuse,
+      received: 0,
+      counted: 0,
+      cancelStall: () => undefined,
+      cancelEnd: clock.schedule(longestMs, () => this.#refuse(body, stalled())),
+    };
     share.bodies.add(body);
     this.#count(body, 0);
     return { received: (bytes) => this.#count(body, bytes), end: () => this.#end(body) };
@@ -87,6 +98,7 @@ export class UnfinishedBodies {
     const { share, counted } = body;
     if (!share.bodies.delete(body)) return;
     body.cancelStall();
+    body.cancelEnd();
     share.bytes -= counted;
     this.#bytes -= counted;
     if (share.bodies.size === 0) this.#shares.delete(share.keyId);

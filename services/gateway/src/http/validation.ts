@@ -13,6 +13,7 @@ import type { Exchange } from "./exchange.ts";
 import { invalidRequest, RequestRefused } from "./gateway-errors.ts";
 import { readJsonBody } from "./request-body.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
+import { openUpload } from "./upload.ts";
 
 export interface CheckOptions {
   /** Runs first: a caller without rights learns nothing about the resource. */
@@ -25,7 +26,7 @@ export type CheckRequest = (exchange: Exchange) => Promise<void>;
 
 /** The checks of a route's requests in this order: caller, path, query, body, cost. */
 export function createChecks(route: RouteDeclaration, { checkCaller, bodies }: CheckOptions): CheckRequest {
-  const { params, query, cost } = route;
+  const { params, query, upload, cost } = route;
   const body = checkedBodyOf(route);
   const isKnown = knownParameters(route);
   return async (exchange) => {
@@ -48,6 +49,7 @@ export function createChecks(route: RouteDeclaration, { checkCaller, bodies }: C
         throw new RequestRefused("body_missing");
       }
     }
+    if (upload !== undefined) exchange.upload = openUpload(request, exchange.response, upload.type);
     if (violations.length > 0) throw invalidRequest(violations);
     if (cost?.applies(exchange.query as Readonly<Record<string, unknown>>)) exchange.charge(cost.tokens);
   };

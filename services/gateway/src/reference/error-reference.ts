@@ -25,6 +25,9 @@ export function gatewayReasons(route: RouteDeclaration): (keyof typeof gatewayEr
     reasons.push("body_malformed", "body_too_large", "unsupported_media_type", "request_incomplete");
     if (!body.optional) reasons.push("body_missing");
   }
+  if (route.upload !== undefined)
+    reasons.push("unsupported_media_type", "request_incomplete", "too_many_uploads");
+  if (route.ranges) reasons.push("range_not_satisfiable");
   if (route.stream === true) reasons.push("not_acceptable", "handshake_invalid");
   if (route.stream !== undefined) reasons.push("too_many_listeners");
   return reasons;

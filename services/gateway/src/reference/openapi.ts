@@ -90,7 +90,7 @@ function describeRoute(
   route: RouteDeclaration,
   problems: Responses,
 ): ZodOpenApiOperationObject {
-  const { auth, params, query, headers, body } = route;
+  const { auth, params, query, headers, body, upload } = route;
   const parameters = {
     ...(params && { path: params }),
     ...(query && { query }),
@@ -107,6 +107,9 @@ function describeRoute(
     ...(Object.keys(parameters).length > 0 && { requestParams: parameters }),
     ...(body && {
       requestBody: { required: !body.optional, content: { "application/json": describeMedia(body.schema) } },
+    }),
+    ...(upload && {
+      requestBody: { required: true, content: { [upload.type]: describeMedia(upload.schema) } },
     }),
     responses: { ...describeAnswers(route), ...problems },
   };

@@ -6,7 +6,7 @@ import type { RouteDeclaration } from "@devmesh/contracts/rest/route";
 import type { CallContext } from "@devmesh/service-kit/rpc/context";
 import type { Clients } from "@devmesh/service-kit/rpc/implementation";
 import type { z } from "zod";
-import type { Caller, Reply, Within } from "../http/exchange.ts";
+import type { Caller, Reply, Upload, Within } from "../http/exchange.ts";
 
 /** The services that the gateway calls, as the routes declare. */
 export type GatewayClients = Clients<(typeof mesh)["gateway"]["calls"]>;
@@ -32,6 +32,9 @@ interface ApiRequest<R extends RouteDeclaration> {
   readonly body: ParsedBody<R>;
   /** The unchecked body, for an owner that checks it itself; undefined when there was none. */
   readonly receivedBody: Json | undefined;
+  /** The body of a route that takes an upload. */
+  readonly upload: R extends { readonly upload: object } ? Upload : undefined;
+  readonly method: string;
   readonly principal: CallerOf<R>;
   /** Kind of the caller's key. */
   readonly keyKind: KeyKind | "none";

@@ -1,10 +1,11 @@
 import { GroupCommit } from "@devmesh/store/group-commit";
 import { openSqlite, unlessAborted } from "@devmesh/store/sqlite";
 import { createSqliteExecutionStore, executionTables } from "./execution-store.sqlite.ts";
+import { createSqliteFirmwareStore, firmwareTables } from "./firmware-store.sqlite.ts";
 import type { JobsStore } from "./jobs-store.ts";
 
 /** In the order in which they were added. */
-const migrations = [executionTables];
+const migrations = [executionTables, firmwareTables];
 
 /** Opens the file of the service. @throws Error with one clear sentence when another process holds it */
 export function openSqliteJobsStore(path: string): JobsStore {
@@ -13,6 +14,7 @@ export function openSqliteJobsStore(path: string): JobsStore {
   const ping = db.prepare("SELECT 1");
   return {
     executions: createSqliteExecutionStore(db, commits),
+    firmware: createSqliteFirmwareStore(db, commits),
     ping: unlessAborted(() => void ping.get()),
     async close() {
       commits.flush();

@@ -1,8 +1,10 @@
 import type { ExecutionStore } from "./execution-store.ts";
+import type { FirmwareStore } from "./firmware-store.ts";
 
 /** All that the service stores, in one database. */
 export interface JobsStore {
   readonly executions: ExecutionStore;
+  readonly firmware: FirmwareStore;
   /** Resolves when the store can be read now. */
   ping(signal: AbortSignal): Promise<void>;
   /** No call may follow. */

@@ -18,6 +18,9 @@ const deeds: Readonly<Record<ChangeOperation, string>> = {
   deleteKey: "Deleted key",
   updateCustomer: "Changed the metadata of customer",
   deleteCustomer: "Removed customer",
+  createFirmware: "Declared firmware",
+  uploadFirmware: "Uploaded firmware",
+  deleteFirmware: "Deleted firmware",
   retryDeadMail: "Sent again mail",
 };
 

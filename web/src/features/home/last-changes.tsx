@@ -1,7 +1,17 @@
 import type { ChangedKind, MeshChange } from "@devmesh/contracts/model/mesh-change";
 import { Button, Group } from "@mantine/core";
 import { useQueries, useQuery } from "@tanstack/react-query";
-import { Bookmark, KeyRound, type LucideIcon, Mail, Pencil, Plus, Trash2, UserRound } from "lucide-react";
+import {
+  Bookmark,
+  KeyRound,
+  type LucideIcon,
+  Mail,
+  Package,
+  Pencil,
+  Plus,
+  Trash2,
+  UserRound,
+} from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/api-context.tsx";
@@ -26,6 +36,7 @@ const icons: Readonly<Record<ChangedKind, LucideIcon>> = {
   customer: UserRound,
   mail: Mail,
   view: Bookmark,
+  firmware: Package,
 };
 
 /** Who changed what last, with links to the key and to what is still there. */

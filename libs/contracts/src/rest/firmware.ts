@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { jobs } from "../jobs.ts";
+import { Firmware, NewFirmware } from "../model/firmware.ts";
+import { defineRoutes, get, paging, post, remove } from "./route.ts";
+
+const ofFirmware = {
+  params: z.object({ id: z.string().min(1).max(128).describe("Id of the firmware.") }),
+  absent: { id: "firmware_not_found" },
+} as const;
+const tagged = { tag: "Firmware", auth: ["master", "session"] } as const;
+
+const Bytes = z.string().meta({ format: "binary", description: "The bytes of the file.", example: "..." });
+
+/** Headers of a request for a part of a file. */
+const rangeHeaders = z.object({
+  Range: z.string().optional().meta({
+    description:
+      "One range, such as `bytes=0-1023`; several, or another unit, are answered with the whole file.",
+  }),
+  "If-Range": z.string().optional().meta({
+    description: "An `ETag`: of a file that has another one the whole is answered.",
+  }),
+});
+
+const wholeHeaders = {
+  ETag: "The SHA-256 of the file.",
+  "Accept-Ranges": "`bytes`.",
+} as const;
+
+/** Files that devices can run (api.md, Firmware). */
+export const firmware = defineRoutes({
+  createFirmware: {
+    ...post("/firmware", "firmware"),
+    ...tagged,
+    summary: "Declare a file that devices can run",
+    body: { schema: NewFirmware, optional: false },
+    answers: {
+      201: {
+        description: "The firmware, without content.",
+        json: Firmware,
+        headers: { Location: "Where the firmware is read." },
+      },
+    },
+    calls: [{ contract: jobs, methods: ["createFirmware"] }],
+  },
+  listFirmware: {
+    ...get("/firmware"),
+    ...tagged,
+    summary: "List firmware, newest first",
+    query: z.object(paging.query),
+    answers: { 200: { description: "The firmware.", json: z.array(Firmware), headers: paging.headers } },
+    calls: [{ contract: jobs, methods: ["listFirmware"] }],
+  },
+  readFirmware: {
+    ...get("/firmware/:id"),
+    ...tagged,
+    summary: "Read firmware",
+    ...ofFirmware,
+    answers: { 200: { description: "The firmware.", json: Firmware } },
+    calls: [{ contract: jobs, methods: ["readFirmware"] }],
+  },
+  deleteFirmware: {
+    ...remove("/firmware/:id", "firmware"),
+    ...tagged,
+    summary: "Delete firmware and its content",
+    ...ofFirmware,
+    answers: { 204: { description: "Done." } },
+    calls: [{ contract: jobs, methods: ["deleteFirmware"] }],
+  },
+  uploadFirmware: {
+    ...post("/firmware/:id/content", "firmware"),
+    ...tagged,
+    summary: "Upload the content of firmware",
+    description:
+      "The bytes of the file. It becomes the content when all of it has arrived and has the declared size and SHA-256; nothing is left of an upload that is cut. A gateway takes four at a time, for 15 minutes each.",
+    ...ofFirmware,
+    upload: { type: "application/octet-stream", schema: Bytes },
+    answers: { 200: { description: "The firmware, ready.", json: Firmware } },
+    calls: [{ contract: jobs, methods: ["readFirmware", "putContent", "endContent"] }],
+  },
+  readFirmwareContent: {
+    ...get("/firmware/:id/content"),
+    ...tagged,
+    summary: "Download the content of firmware",
+    ...ofFirmware,
+    headers: rangeHeaders,
+    ranges: true,
+    answers: {
+      200: {
+        description: "The file.",
+        other: { "application/octet-stream": Bytes },
+        headers: wholeHeaders,
+      },
+      206: {
+        description: "A part of the file.",
+        other: { "application/octet-stream": Bytes },
+        headers: { ...wholeHeaders, "Content-Range": "Which part of how many bytes." },
+      },
+    },
+    calls: [{ contract: jobs, methods: ["readFirmware", "readContent"] }],
+  },
+});

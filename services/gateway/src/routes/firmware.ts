@@ -1,0 +1,90 @@
+import { randomUUID } from "node:crypto";
+import { jobs as contract } from "@devmesh/contracts/jobs";
+import { firmwareBounds } from "@devmesh/contracts/model/firmware";
+import { firmware as routes } from "@devmesh/contracts/rest/firmware";
+import type { Clock } from "@devmesh/service-kit/clock";
+import { ServiceError } from "@devmesh/service-kit/errors";
+import { createCallContext } from "@devmesh/service-kit/rpc/context";
+import type { AnswerContent } from "../firmware/firmware-content.ts";
+import type { ConcurrencyLimit } from "../http/concurrency-limit.ts";
+import { json, noContent } from "../http/exchange.ts";
+import { leadingString } from "../http/json-bytes.ts";
+import { answerList } from "../http/paged-list.ts";
+import type { GatewayClients, Handlers } from "./handlers.ts";
+
+/** How long one piece may take to be stored, and a whole content to be read back; in milliseconds. */
+const pieceMs = 5_000;
+const endMs = 60_000;
+
+export interface FirmwareHandlerOptions {
+  readonly jobs: GatewayClients["jobs"];
+  readonly answerContent: AnswerContent;
+  readonly uploads: ConcurrencyLimit;
+  readonly clock: Clock;
+}
+
+/** Files that devices can run (api.md, Firmware). */
+export function firmwareHandlers(options: FirmwareHandlerOptions): Handlers<keyof typeof routes> {
+  const { jobs, answerContent, uploads, clock } = options;
+
+  /** Removes what has arrived of an upload, at once; the service would do it after an hour. */
+  async function drop(id: string, upload: string): Promise<void> {
+    using call = createCallContext({ timeoutMs: endMs, clock });
+    await jobs.endContent({ id, upload }, call).catch(() => undefined);
+  }
+
+  return {
+    async createFirmware({ body, keyId = "", call }) {
+      const created_by = { kind: "master", key_id: keyId } as const;
+      const bytes = await jobs.bytes.createFirmware({ firmware: body, created_by }, call);
+      const id = leadingString(bytes, "id");
+      const headers = { Location: routes.readFirmware.path.replace(":id", id) };
+      return { ...json(bytes, { status: 201, headers }), created: id };
+    },
+
+    listFirmware: (request) => answerList(jobs.bytes.listFirmware, routes.listFirmware.path, request, null),
+
+    readFirmware: async ({ params, call }) => json(await jobs.bytes.readFirmware({ id: params.id }, call)),
+
+    async deleteFirmware({ params, call }) {
+      await jobs.bytes.deleteFirmware({ id: params.id }, call);
+      return noContent;
+    },
+
+    async uploadFirmware({ params: { id }, keyId = "", upload: body, call, within }) {
+      const release = uploads.acquire(keyId, "master");
+      const upload = randomUUID();
+      let number = 0;
+      try {
+        const { size, ready } = await jobs.readFirmware({ id }, call);
+        if (ready) throw refusal("content_exists");
+        if ((body.declaredBytes ?? size) !== size) throw refusal("content_mismatch");
+        for await (const piece of body.pieces(firmwareBounds.pieceBytes)) {
+          const data = piece.toString("base64");
+          await within(pieceMs, (call) => jobs.bytes.putContent({ id, upload, number, data }, call));
+          number++;
+        }
+        return json(await within(endMs, (call) => jobs.bytes.endContent({ id, upload }, call)));
+      } catch (error) {
+        if (number > 0) void drop(id, upload);
+        throw error;
+      } finally {
+        release();
+      }
+    },
+
+    async readFirmwareContent({ params, method, header, call }) {
+      const firmware = await jobs.readFirmware({ id: params.id }, call);
+      if (!firmware.ready) {
+        const { code, when } = contract.methods.readContent.errors.content_not_found;
+        throw new ServiceError({ code, reason: "content_not_found", message: when });
+      }
+      return answerContent({ method, header }, firmware);
+    },
+  };
+}
+
+function refusal(reason: "content_exists" | "content_mismatch"): ServiceError {
+  const { code, when } = contract.methods.putContent.errors[reason];
+  return new ServiceError({ code, reason, message: when });
+}

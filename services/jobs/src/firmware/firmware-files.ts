@@ -1,0 +1,182 @@
+import { createHash, type KeyObject, verify } from "node:crypto";
+import { setImmediate as turn } from "node:timers/promises";
+import type { jobs } from "@devmesh/contracts/jobs";
+import { type Firmware, firmwareBounds } from "@devmesh/contracts/model/firmware";
+import type { Clock } from "@devmesh/service-kit/clock";
+import type { Implementation } from "@devmesh/service-kit/rpc/implementation";
+import { cutPage } from "@devmesh/service-kit/rpc/page";
+import { isSortableId } from "@devmesh/service-kit/sortable-id";
+import type { FirmwareStore, FirmwareUpload, StoredFirmware } from "../store/firmware-store.ts";
+
+/** Firmware of one page, unless the caller wants less. */
+const pageSize = 500;
+
+/** How old an upload may be that ends, and after which it is removed, in milliseconds. */
+const longestUploadMs = 30 * 60_000;
+const brokenAfterMs = 60 * 60_000;
+
+const { pieceBytes, files } = firmwareBounds;
+
+export interface FirmwareFilesOptions {
+  readonly store: FirmwareStore;
+  /** Bytes of a file, and of all uploads. */
+  readonly maxFile: number;
+  readonly maxBytes: number;
+  /** The Ed25519 key that signs; undefined: signatures are not checked. */
+  readonly publicKey: KeyObject | undefined;
+  readonly newId: () => string;
+  readonly clock: Clock;
+}
+
+/** The methods of the contract about firmware. */
+export type FirmwareMethod =
+  | "createFirmware"
+  | "listFirmware"
+  | "readFirmware"
+  | "deleteFirmware"
+  | "putContent"
+  | "endContent"
+  | "readContent";
+
+/** The use cases of firmware, and the removal of uploads that were cut. */
+export interface FirmwareFiles {
+  readonly implementation: Pick<Implementation<typeof jobs>, FirmwareMethod>;
+  /** Removes uploads that are no content and began more than an hour ago. */
+  removeBroken(signal: AbortSignal): Promise<void>;
+}
+
+export function createFirmwareFiles(options: FirmwareFilesOptions): FirmwareFiles {
+  const { store, maxFile, maxBytes, publicKey, newId, clock } = options;
+  const now = () => clock.now().getTime();
+
+  /** Whether the pieces of an upload are what was declared. */
+  async function isWhole(
+    upload: FirmwareUpload,
+    { size, sha256 }: StoredFirmware,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (upload.size !== size || now() - upload.begun_at > longestUploadMs) return false;
+    const hash = createHash("sha256");
+    for (let number = 0; number * pieceBytes < size; number++) {
+      const piece = await store.readPiece(upload.id, number, signal);
+      if (piece === null) return false;
+      hash.update(piece);
+      // SQLite answers within the turn: other calls have one between two pieces.
+      await turn();
+    }
+    return hash.digest("hex") === sha256;
+  }
+
+  return {
+    implementation: {
+      async createFirmware({ firmware: given, created_by }, ctx) {
+        const { name, version, size, sha256, reported_as = version } = given;
+        const { requires = null, signature = null, note = null } = given;
+        if (size > maxFile) return ctx.fail("firmware_too_large");
+        if (publicKey !== undefined && !isSigned(sha256, signature, publicKey))
+          return ctx.fail("signature_invalid");
+        if ((await store.count(ctx.signal)) >= files) return ctx.fail("firmware_store_full");
+        const firmware: StoredFirmware = {
+          id: newId(),
+          name,
+          version,
+          size,
+          sha256,
+          reported_as,
+          requires,
+          signature,
+          note,
+          created_at: now(),
+          created_by,
+          content: null,
+        };
+        if (!(await store.insert(firmware, ctx.signal))) return ctx.fail("firmware_exists");
+        return describeFirmware(firmware);
+      },
+
+      async listFirmware({ limit = pageSize, after }, ctx) {
+        if (after !== undefined && !isSortableId(after)) return ctx.fail("cursor_invalid");
+        const most = Math.min(limit, pageSize);
+        const found = await store.list({ limit: most + 1, ...(after && { after }) }, ctx.signal);
+        return cutPage(found.map(describeFirmware), { limit: most, cursorOf: ({ id }) => id });
+      },
+
+      async readFirmware({ id }, ctx) {
+        return describeFirmware((await store.find(id, ctx.signal)) ?? ctx.fail("firmware_not_found"));
+      },
+
+      async deleteFirmware({ id }, ctx) {
+        const { content } = (await store.remove(id, ctx.signal)) ?? ctx.fail("firmware_not_found");
+        // Where this is cut, its pieces are removed as those of a broken upload.
+        if (content !== null) await store.emptyUpload(content, ctx.signal);
+        return {};
+      },
+
+      async putContent({ id, upload, number, data }, ctx) {
+        const firmware = (await store.find(id, ctx.signal)) ?? ctx.fail("firmware_not_found");
+        const { size, content } = firmware;
+        if (content !== null) return ctx.fail("content_exists");
+        const piece = Buffer.from(data, "base64");
+        if (piece.length !== Math.min(pieceBytes, size - number * pieceBytes))
+          return ctx.fail("content_mismatch");
+        if (number === 0) {
+          if ((await store.sumUploads(ctx.signal)) + size > maxBytes) return ctx.fail("firmware_store_full");
+          await store.insertUpload({ id: upload, firmware_id: id, size, begun_at: now() }, ctx.signal);
+        }
+        const begun = await store.findUpload(upload, ctx.signal);
+        if (begun?.firmware_id !== id || begun.size !== size) return ctx.fail("content_mismatch");
+        await store.putPiece(upload, number, piece, ctx.signal);
+        return {};
+      },
+
+      async endContent({ id, upload }, ctx) {
+        const firmware = (await store.find(id, ctx.signal)) ?? ctx.fail("firmware_not_found");
+        if (firmware.content === upload) return describeFirmware(firmware);
+        const begun = await store.findUpload(upload, ctx.signal);
+        if (begun?.firmware_id !== id) return ctx.fail("content_mismatch");
+        const isFree = firmware.content === null;
+        if (isFree && (await isWhole(begun, firmware, ctx.signal))) {
+          if (await store.setContent(id, upload, ctx.signal))
+            return describeFirmware({ ...firmware, content: upload });
+        } else if (isFree) {
+          await store.emptyUpload(upload, ctx.signal);
+          return ctx.fail("content_mismatch");
+        }
+        await store.emptyUpload(upload, ctx.signal);
+        // Another upload was faster, or the firmware was deleted.
+        return ctx.fail(
+          (await store.find(id, ctx.signal)) === null ? "firmware_not_found" : "content_exists",
+        );
+      },
+
+      async readContent({ id, number }, ctx) {
+        const { content } = (await store.find(id, ctx.signal)) ?? ctx.fail("firmware_not_found");
+        if (content === null) return ctx.fail("content_not_found");
+        const piece = (await store.readPiece(content, number, ctx.signal)) ?? ctx.fail("content_not_found");
+        return { data: Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).toString("base64") };
+      },
+    },
+
+    async removeBroken(signal) {
+      const before = now() - brokenAfterMs;
+      for (let after = ""; ; ) {
+        const page = await store.listUploads(before, { after, limit: pageSize }, signal);
+        for (const { id, firmware_id } of page)
+          if ((await store.find(firmware_id, signal))?.content !== id) await store.removeUpload(id, signal);
+        const last = page.at(-1);
+        if (last === undefined || page.length < pageSize) return;
+        after = last.id;
+      }
+    },
+  };
+}
+
+/** Firmware as the API shows it. */
+function describeFirmware({ content, created_at, ...shown }: StoredFirmware): Firmware {
+  return { ...shown, ready: content !== null, created_at: new Date(created_at).toISOString() };
+}
+
+function isSigned(sha256: string, signature: string | null, publicKey: KeyObject): boolean {
+  if (signature === null) return false;
+  return verify(null, Buffer.from(sha256, "hex"), publicKey, Buffer.from(signature, "base64"));
+}

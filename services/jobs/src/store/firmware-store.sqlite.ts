@@ -1,0 +1,124 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { GroupCommit } from "@devmesh/store/group-commit";
+import { unlessAborted } from "@devmesh/store/sqlite";
+import type { FirmwareStore, FirmwareUpload, StoredFirmware } from "./firmware-store.ts";
+
+/** `document` is the JSON of the firmware but for its content. */
+export const firmwareTables = `
+CREATE TABLE firmware (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  version TEXT NOT NULL,
+  content TEXT,
+  document TEXT NOT NULL,
+  UNIQUE (name, version)
+) STRICT;
+CREATE TABLE firmware_upload (
+  id TEXT PRIMARY KEY,
+  firmware_id TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  begun_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE firmware_piece (
+  upload TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  data BLOB NOT NULL,
+  PRIMARY KEY (upload, number)
+) STRICT;
+`;
+
+/** Statements by purpose; exported so that a test can ask the database for the plans. */
+export const firmwareQueries = {
+  insert: `INSERT INTO firmware (id, name, version, content, document)
+    VALUES (:id, :name, :version, :content, :document) ON CONFLICT (name, version) DO NOTHING`,
+  find: "SELECT content, document FROM firmware WHERE id = ?",
+  list: "SELECT content, document FROM firmware WHERE id < ? ORDER BY id DESC LIMIT ?",
+  count: "SELECT count(*) AS n FROM firmware",
+  setContent: "UPDATE firmware SET content = :upload WHERE id = :id AND content IS NULL",
+  remove: "DELETE FROM firmware WHERE id = ? RETURNING content, document",
+  insertUpload: `INSERT INTO firmware_upload (id, firmware_id, size, begun_at)
+    VALUES (:id, :firmware_id, :size, :begun_at) ON CONFLICT DO NOTHING`,
+  findUpload: "SELECT id, firmware_id, size, begun_at FROM firmware_upload WHERE id = ?",
+  listUploads: `SELECT id, firmware_id, size, begun_at FROM firmware_upload
+    WHERE id > :after AND begun_at < :before ORDER BY id LIMIT :limit`,
+  sumUploads: "SELECT coalesce(sum(size), 0) AS n FROM firmware_upload",
+  putPiece: `INSERT INTO firmware_piece (upload, number, data) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET data = excluded.data`,
+  readPiece: "SELECT data FROM firmware_piece WHERE upload = ? AND number = ?",
+  emptyUpload: "UPDATE firmware_upload SET size = 0 WHERE id = ?",
+  removePieces: `DELETE FROM firmware_piece WHERE upload = ?1 AND number IN
+    (SELECT number FROM firmware_piece WHERE upload = ?1 LIMIT ?2)`,
+  removeUpload: "DELETE FROM firmware_upload WHERE id = ?",
+} as const;
+
+/** Pieces that are removed in one commit: 8 MB. */
+const removedPieces = 32;
+
+/** Firmware in the SQLite file of the service. */
+export function createSqliteFirmwareStore(db: DatabaseSync, commits: GroupCommit): FirmwareStore {
+  const prepared = Object.entries(firmwareQueries).map(([purpose, sql]) => [purpose, db.prepare(sql)]);
+  const queries = Object.fromEntries(prepared) as Record<
+    keyof typeof firmwareQueries,
+    ReturnType<typeof db.prepare>
+  >;
+
+  async function removePieces(upload: string, signal: AbortSignal): Promise<void> {
+    const removeSome = () => Number(queries.removePieces.run(upload, removedPieces).changes);
+    while ((await commits.run(removeSome, signal)) > 0);
+  }
+
+  return {
+    insert: ({ content, ...firmware }, signal) =>
+      commits.run(() => {
+        const { id, name, version } = firmware;
+        const document = JSON.stringify(firmware);
+        return queries.insert.run({ id, name, version, content, document }).changes === 1;
+      }, signal),
+
+    find: unlessAborted((id) => storedFirmware(queries.find.get(id))),
+
+    list: unlessAborted(({ after = "~", limit }) =>
+      queries.list.all(after, limit).flatMap((row) => storedFirmware(row) ?? []),
+    ),
+
+    count: unlessAborted(() => Number(queries.count.get()?.n)),
+
+    setContent: (id, upload, signal) =>
+      commits.run(() => queries.setContent.run({ id, upload }).changes === 1, signal),
+
+    remove: (id, signal) => commits.run(() => storedFirmware(queries.remove.get(id)), signal),
+
+    insertUpload: (upload, signal) => commits.run(() => void queries.insertUpload.run({ ...upload }), signal),
+
+    findUpload: unlessAborted((id) => (queries.findUpload.get(id) as FirmwareUpload | undefined) ?? null),
+
+    listUploads: unlessAborted(
+      (before, { after = "", limit }) =>
+        queries.listUploads.all({ before, after, limit }) as unknown as FirmwareUpload[],
+    ),
+
+    sumUploads: unlessAborted(() => Number(queries.sumUploads.get()?.n)),
+
+    putPiece: (upload, number, data, signal) =>
+      commits.run(() => void queries.putPiece.run(upload, number, data), signal),
+
+    readPiece: unlessAborted(
+      (upload, number) => (queries.readPiece.get(upload, number)?.data as Uint8Array | undefined) ?? null,
+    ),
+
+    async emptyUpload(id, signal) {
+      await commits.run(() => void queries.emptyUpload.run(id), signal);
+      await removePieces(id, signal);
+    },
+
+    async removeUpload(id, signal) {
+      await removePieces(id, signal);
+      await commits.run(() => void queries.removeUpload.run(id), signal);
+    },
+  };
+}
+
+/** Trusts the JSON: only this adapter writes the table. */
+function storedFirmware(row: Record<string, unknown> | undefined): StoredFirmware | null {
+  return row === undefined ? null : { ...JSON.parse(String(row.document)), content: row.content };
+}
